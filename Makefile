@@ -1,0 +1,62 @@
+# Everything a person or CI calls. `make` lists the targets.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+PY := .venv/bin/python
+SANDBOX_SHELL := settings=$$($(PY) -m sandbox env) && eval "$$settings"
+CACHE := $${XDG_CACHE_HOME:-$$HOME/.cache}/nomad-stateful
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: bootstrap
+bootstrap: ## make .venv from requirements.lock (the other targets do this themselves)
+	@sandbox/bootstrap.sh
+
+.PHONY: up
+up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers
+	@$(PY) -m sandbox up
+
+.PHONY: verify
+verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to another client
+	@$(SANDBOX_SHELL) && $(PY) -m operate verify
+
+.PHONY: preview
+preview: bootstrap ## show what the program would change in the sandbox
+	@$(SANDBOX_SHELL) && pulumi preview --stack dev
+
+.PHONY: mysql
+mysql: bootstrap ## open the database's client on the sandbox's MySQL
+	@$(SANDBOX_SHELL) && $(PY) -m operate mysql
+
+.PHONY: down
+down: bootstrap ## destroy the stack and stop the sandbox
+	@$(PY) -m sandbox down
+
+.PHONY: test
+test: bootstrap ## run all tests; those that need root or the toolchain are named when they are left out
+	@$(PY) -m sandbox.packages || true
+	@$(PY) -m sandbox.toolchain >/dev/null || true
+	@$(PY) -m pytest $(ARGS)
+
+.PHONY: check
+check: bootstrap ## formatting, lint, types, and the job files as Nomad reads them
+	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m mypy --strict --no-error-summary .
+	@$(PY) -m sandbox.toolchain >/dev/null
+	@$(PY) -m sandbox.nomad.check_jobs jobs/
+
+.PHONY: fix
+fix: bootstrap ## format the code and mend what the linter can mend
+	@$(PY) -m ruff check --quiet --fix-only .
+	@$(PY) -m ruff format --quiet .
+	@bin=$$($(PY) -m sandbox.toolchain) && "$$bin/nomad" fmt jobs/
+
+.PHONY: clean-cache
+clean-cache: ## remove the toolchain's cache, which all clones share (stop the sandbox first)
+	@test ! -e .sandbox/run || { echo 'error: the sandbox may be running: `make down` first' >&2; exit 1; }
+	rm -rf -- "$(CACHE)"

@@ -1,0 +1,40 @@
+"""The IAM permissions of a CSI driver."""
+
+import json
+from typing import Any, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+
+class DriverPolicyArgs(TypedDict):
+    """Inputs of DriverPolicy."""
+
+    role: str
+    """Name of the IAM role whose instances run the driver."""
+    policy: dict[str, Any]
+    """The IAM policy document."""
+    description: str
+    """What the policy is for."""
+
+
+class DriverPolicy(pulumi.ComponentResource):
+    """An IAM policy with the least a driver needs, attached to the role of the Nomad clients."""
+
+    policy_arn: pulumi.Output[str]
+    """ARN of the policy."""
+
+    def __init__(self, name: str, args: DriverPolicyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:DriverPolicy", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        policy = aws.iam.Policy(
+            f"{name}-policy",
+            description=args["description"],
+            policy=json.dumps(args["policy"], sort_keys=True),
+            opts=child,
+        )
+        attachment = aws.iam.RolePolicyAttachment(
+            f"{name}-attachment", role=args["role"], policy_arn=policy.arn, opts=child
+        )
+        self.policy_arn = attachment.policy_arn
+        self.register_outputs({"policy_arn": self.policy_arn})

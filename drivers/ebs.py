@@ -1,0 +1,54 @@
+"""aws-ebs-csi-driver: block volumes of one availability zone, attached to one instance at a time.
+
+Arguments: https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/options.md
+"""
+
+from drivers.model import CsiDriver, DriverOptions, parse_version
+
+RESERVED_ATTACHMENTS_SINCE = (1, 29, 0)
+METADATA_SOURCES_SINCE = (1, 45, 0)
+
+# Volumes and snapshots that carry this tag are the ones the driver may touch; the driver itself and AWS's own
+# managed policy for it use the same tag.
+MANAGED_TAG = "ebs.csi.aws.com/cluster"
+MANAGED_TAG_VALUE = "true"
+
+
+def _common_args(options: DriverOptions) -> list[str]:
+    return ["--endpoint=${CSI_ENDPOINT}", "--logtostderr", f"--v={options.log_level}"]
+
+
+def controller_args(options: DriverOptions) -> list[str]:
+    """Command line of a controller plugin."""
+    args = ["controller", *_common_args(options)]
+    if options.extra_tags:
+        pairs = ",".join(f"{key}={value}" for key, value in sorted(options.extra_tags.items()))
+        args.append(f"--extra-tags={pairs}")
+    return [*args, *options.extra_args]
+
+
+def node_args(options: DriverOptions) -> list[str]:
+    """Command line of a node plugin, without flags that its version does not know: it would refuse to start."""
+    args = ["node", *_common_args(options)]
+    version = parse_version(options.version)
+    if options.volume_attach_limit is not None:
+        args.append(f"--volume-attach-limit={options.volume_attach_limit}")
+    elif options.reserved_volume_attachments is not None and version >= RESERVED_ATTACHMENTS_SINCE:
+        args.append(f"--reserved-volume-attachments={options.reserved_volume_attachments}")
+    if version >= METADATA_SOURCES_SINCE:
+        # Nomad has no Kubernetes API to fall back on: a failure should name IMDS at once.
+        args.append("--metadata-sources=imds")
+    return [*args, *options.extra_args]
+
+
+EBS = CsiDriver(
+    name="ebs.csi.aws.com",
+    image="public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver",
+    default_version="v1.48.0",
+    has_controller=True,
+    topology_keys=("topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"),
+    access_modes=frozenset({"single-node-writer", "single-node-reader-only"}),
+    attachment_modes=frozenset({"file-system", "block-device"}),
+    controller_args=controller_args,
+    node_args=node_args,
+)

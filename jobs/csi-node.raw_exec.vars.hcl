@@ -1,0 +1,19 @@
+job = { id = "plugin-aws-ebs0-node", namespace = "default", datacenters = ["*"], node_pool = "default" }
+
+plugin = {
+  id                     = "aws-ebs0"
+  type                   = "node"
+  mount_dir              = "/csi"
+  stage_publish_base_dir = ""
+  health_timeout         = "30s"
+}
+
+task = {
+  driver     = "raw_exec"
+  image      = ""
+  command    = "aws-ebs-csi-driver"
+  args       = ["node", "--endpoint=$${CSI_ENDPOINT}", "--logtostderr", "--v=2"]
+  env        = {}
+  cpu_mhz    = 100
+  memory_mib = 256
+}

@@ -1,0 +1,24 @@
+job = { id = "mysql-server", namespace = "default", datacenters = ["*"], node_pool = "default" }
+
+volume = {
+  id              = "mysql"
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+  mount_path      = "/srv"
+  release         = "by-hand"
+}
+
+task = {
+  driver       = "exec"
+  image        = ""
+  command      = "mysql-entrypoint"
+  args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
+  user         = "dbadmin"
+  kill_timeout = "60s"
+  cpu_mhz      = 500
+  memory_mib   = 1024
+}
+
+port    = 0
+service = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
+restart = { attempts = 10, interval = "5m", delay = "25s" }

@@ -1,0 +1,86 @@
+"""The MySQL protocol, as far as an operator's commands need it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from provider.running_job import Endpoint
+
+DATABASE = "nomad_stateful"
+TABLE = f"{DATABASE}.verification"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the verification table."""
+
+    run_id: str
+    number: int
+    allocation_id: str
+    client: str
+
+
+class Database:
+    """Verification rows on one MySQL server."""
+
+    def __init__(self, user: str, password: str) -> None:
+        self._user = user
+        self._password = password
+
+    def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:
+        """Returns once the server takes a login; raises the last error at the deadline (time.monotonic)."""
+        while True:
+            try:
+                with self._session(at):
+                    return
+            except pymysql.err.OperationalError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.2)
+
+    def write(self, at: Endpoint, run_id: str, first: int, count: int) -> list[Row]:
+        """Inserts rows that carry the allocation's id, numbered from ``first``; returns them once committed."""
+        rows = [Row(run_id, number, at.allocation_id, at.node_name) for number in range(first, first + count)]
+        with self._session(at) as (connection, cursor):
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+            cursor.execute(
+                f"CREATE TABLE IF NOT EXISTS {TABLE} (run_id CHAR(32), number INT, allocation_id CHAR(36),"
+                " client VARCHAR(255), written_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (run_id, number))"
+            )
+            cursor.executemany(
+                f"INSERT INTO {TABLE} (run_id, number, allocation_id, client) VALUES (%s, %s, %s, %s)",  # noqa: S608
+                [(row.run_id, row.number, row.allocation_id, row.client) for row in rows],
+            )
+            connection.commit()
+        return rows
+
+    def read(self, at: Endpoint, run_id: str) -> list[Row]:
+        """The rows of a run, in order."""
+        with self._session(at) as (_, cursor):
+            cursor.execute(
+                f"SELECT run_id, number, allocation_id, client FROM {TABLE} WHERE run_id = %s ORDER BY number",  # noqa: S608
+                (run_id,),
+            )
+            return [Row(*values) for values in cursor.fetchall()]
+
+    def forget(self, at: Endpoint, run_id: str) -> None:
+        """Removes the rows of a run."""
+        with self._session(at) as (connection, cursor):
+            cursor.execute(f"DELETE FROM {TABLE} WHERE run_id = %s", (run_id,))  # noqa: S608
+            connection.commit()
+
+    @contextmanager
+    def _session(self, at: Endpoint) -> Iterator[tuple["Connection[Cursor]", Cursor]]:
+        connection = pymysql.connect(
+            host=at.host, port=at.port, user=self._user, password=self._password, connect_timeout=5, read_timeout=30
+        )
+        try:
+            with connection.cursor() as cursor:
+                yield connection, cursor
+        finally:
+            connection.close()

@@ -1,0 +1,108 @@
+"""Proof of persistence through the database's own protocol: rows outlive a purge of the job and a drain."""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+
+from operate import stack
+from operate.cluster import Cluster, connect
+from operate.database import Database, Row
+from provider.running_job import Endpoint
+
+ROWS_PER_STEP = 5
+
+
+class RowsMissing(Exception):  # noqa: N818
+    """The server no longer has what it acknowledged."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the proof: who wrote or read how many rows, and from where."""
+
+    what: str
+    at: Endpoint
+    written: int
+    expected: int
+    read: int
+
+
+@dataclass
+class Proof:
+    """The rows written so far, and the steps taken."""
+
+    run_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    rows: list[Row] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+def verify(timeout_s: float = 180) -> Proof:
+    """Writes rows, purges the job and brings it back, drains its client; reads every row back after each.
+
+    Raises RowsMissing, and WaitedTooLong when the server does not come back.
+    """
+    mysql = stack.mysql_outputs()
+    cluster = Cluster(connect(), mysql.job, mysql.namespace, group="mysql", port_label="db")
+    database = Database(mysql.user, mysql.password)
+    proof = Proof()
+
+    first = cluster.endpoint(timeout_s=timeout_s)
+    _check(proof, database, first, "first allocation", timeout_s)
+
+    print(f"==> stopping and purging {mysql.job}, then bringing it back with `pulumi up`", flush=True)
+    cluster.stop_and_purge()
+    stack.bring_up()
+    second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
+    _check(proof, database, second, "after purge and redeploy", timeout_s)
+
+    third = _drain(cluster, second, mysql.zone, timeout_s)
+    _check(proof, database, third, "after drain", timeout_s, write=False)
+    database.forget(third, proof.run_id)
+    return proof
+
+
+def _drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoint:
+    others = cluster.other_clients(at.node_id, zone)
+    if not others:
+        raise RuntimeError(
+            f"{at.node_name} is the only ready client in {zone}, and the volume cannot leave its zone: "
+            "start a second client there and run this again"
+        )
+    print(f"==> draining {at.node_name}; in {zone} there is also {', '.join(others)}", flush=True)
+    cluster.drain(at.node_id)
+    try:
+        return cluster.endpoint(not_on=at.node_id, timeout_s=timeout_s)
+    finally:
+        cluster.undrain(at.node_id)
+
+
+def _check(proof: Proof, database: Database, at: Endpoint, what: str, timeout_s: float, *, write: bool = True) -> None:
+    """Reads back everything written so far, then adds rows that carry this allocation's id."""
+    database.wait_until_it_answers(at, time.monotonic() + timeout_s)
+    found = database.read(at, proof.run_id) if proof.rows else []
+    missing = [row for row in proof.rows if row not in found]
+    if missing:
+        lines = "\n".join(f"  row {row.number}, written by {row.allocation_id} on {row.client}" for row in missing)
+        raise RowsMissing(
+            f"{what}: {len(missing)} of {len(proof.rows)} rows are missing, read by {at.allocation_id} on "
+            f"{at.node_name}:\n{lines}"
+        )
+    written = database.write(at, proof.run_id, first=len(proof.rows) + 1, count=ROWS_PER_STEP) if write else []
+    proof.steps.append(Step(what, at, len(written), len(proof.rows), len(found)))
+    proof.rows += written
+    print(f"    {what}: {at.allocation_id[:8]} on {at.node_name} answers; {len(found)} rows read back", flush=True)
+
+
+def table(proof: Proof) -> str:
+    """The proof for a person: by which allocation on which client rows were written and read back."""
+    header = ("step", "allocation", "client", "read back", "written")
+    lines = [
+        (step.what, step.at.allocation_id, step.at.node_name, f"{step.read} of {step.expected}", str(step.written))
+        for step in proof.steps
+    ]
+    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
+    rule = tuple("-" * width for width in widths)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, rule, *lines]
+    )

@@ -1,0 +1,78 @@
+"""Whether EC2 still has an EBS volume attached to an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from provider.rpc.values import ProviderError
+
+# Nothing is attached in these states, and nothing will be.
+_FREE = frozenset({"available", "deleting", "deleted"})
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """One place a volume is plugged in."""
+
+    instance_id: str
+    device: str
+    state: str  # attaching, attached, detaching, busy
+
+    def __str__(self) -> str:
+        return f"{self.instance_id} as {self.device} ({self.state})"
+
+
+@dataclass(frozen=True)
+class EbsState:
+    """A volume's state as EC2 tells it; `not-found` where there is no such volume."""
+
+    state: str
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_free(self) -> bool:
+        return self.state in _FREE or self.state == "not-found"
+
+    def __str__(self) -> str:
+        return f"attached to {', '.join(map(str, self.attachments))}" if self.attachments else self.state
+
+
+class EbsVolumes:
+    """EC2's view of volumes, in one region ("" is the default of the AWS configuration)."""
+
+    def __init__(self, region: str = "") -> None:
+        # boto3 takes a quarter of a second to import; only a deletion needs it.
+        import boto3  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+        config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
+        try:
+            self._client: Any = boto3.session.Session().client("ec2", region_name=region or None, config=config)
+        except BotoCoreError as error:
+            raise ProviderError(f"EC2 cannot be asked about volumes: {error}. Set region, or AWS_REGION") from error
+
+    def state(self, volume_id: str) -> EbsState:
+        """The volume's state now. Raises ProviderError where EC2 does not answer or refuses."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        try:
+            volume = self._client.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") == "InvalidVolume.NotFound":
+                return EbsState("not-found")
+            raise ProviderError(
+                f"EC2 does not say whether {volume_id} is detached: {error}. Allow ec2:DescribeVolumes"
+            ) from error
+        except BotoCoreError as error:
+            raise ProviderError(
+                f"EC2 does not say whether {volume_id} is detached: {error}. Check the AWS credentials, the region "
+                "and the endpoint"
+            ) from error
+        attachments = [
+            Attachment(item.get("InstanceId", "?"), item.get("Device", "?"), item.get("State", "?"))
+            for item in volume.get("Attachments") or []
+        ]
+        return EbsState(volume["State"], attachments)

@@ -1,0 +1,77 @@
+"""getCluster: what the Nomad cluster offers, for refusing impossible configurations before the first resource."""
+
+# ruff: noqa: ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from provider.csi_health import ZONE_ATTRIBUTE
+from provider.nomad_api import NomadApi, NomadApiError, NomadNotFound
+from provider.rpc.plugin import Context, Function, InvokeFailure, Props
+
+_PARALLEL = 8
+_PRIVILEGED_ATTRIBUTE = "driver.docker.privileged.enabled"
+
+
+class GetCluster(Function):
+    """Reads the servers' version and every client's zone, state and drivers."""
+
+    token = "nomad-csi:index:getCluster"  # noqa: S105 - a function's name
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def invoke(self, ctx: Context, args: Props) -> Props:
+        for key in args:
+            raise InvokeFailure(key, f"{key} is not an argument: getCluster takes none")
+        api = self._api()
+        stubs = api.get("nodes")
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            attributes = list(pool.map(lambda stub: _attributes(api, stub), stubs))
+        nodes = [_node(stub, known) for stub, known in zip(stubs, attributes, strict=True)]
+        nodes.sort(key=lambda node: (node["name"], node["id"]))
+        ready = {node["zone"] for node in nodes if node["status"] == "ready" and node["zone"]}
+        return {"version": _version(api, stubs), "nodes": nodes, "zones": sorted(ready)}
+
+
+def _attributes(api: NomadApi, stub: Mapping[str, Any]) -> Mapping[str, str]:
+    try:
+        node = api.get(f"node/{stub['ID']}")
+    except NomadNotFound:  # collected in between
+        return {}
+    attributes: Mapping[str, str] = node.get("Attributes") or {}
+    return attributes
+
+
+def _node(stub: Mapping[str, Any], attributes: Mapping[str, str]) -> Props:
+    drivers = stub.get("Drivers") or {}
+    return {
+        "id": stub["ID"],
+        "name": stub["Name"],
+        "zone": attributes.get(ZONE_ATTRIBUTE, ""),
+        "status": stub["Status"],
+        "eligibility": stub["SchedulingEligibility"],
+        "datacenter": stub["Datacenter"],
+        "nodePool": stub.get("NodePool", ""),
+        "drivers": sorted(name for name, driver in drivers.items() if driver and driver.get("Healthy")),
+        "dockerPrivileged": attributes.get(_PRIVILEGED_ATTRIBUTE) in ("true", "1"),
+    }
+
+
+def _version(api: NomadApi, stubs: list[Mapping[str, Any]]) -> str:
+    """The server's version; to a token without agent:read, the oldest client's."""
+    try:
+        return str(api.get("agent/self")["config"]["Version"]["Version"])
+    except NomadApiError as error:
+        if error.status != 403:
+            raise
+    versions = [stub["Version"] for stub in stubs if stub.get("Version")]
+    return min(versions, key=_version_key, default="")
+
+
+def _version_key(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]

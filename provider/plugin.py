@@ -1,0 +1,88 @@
+"""The nomad-csi plugin: its types, its functions and its configuration."""
+
+# ruff: noqa: ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from provider.functions.get_cluster import GetCluster
+from provider.functions.get_service import GetService
+from provider.nomad_api import NomadApi, NomadError
+from provider.resources.generated_secret import GeneratedSecret
+from provider.resources.job_health import JobHealth
+from provider.resources.plugin_health import PluginHealth
+from provider.resources.volume_release import VolumeRelease
+from provider.rpc.plugin import Checked, CheckFailure, Context, Plugin, Props, decode_config
+from provider.rpc.values import contains_unknown
+from provider.schema import package_schema
+
+VERSION = "0.1.0"
+# Configuration key -> argument of NomadApi.
+CONFIG_ARGUMENTS = {
+    "address": "address",
+    "secretId": "token",
+    "region": "region",
+    "caFile": "ca_file",
+    "certFile": "client_cert",
+    "keyFile": "client_key",
+    "skipVerify": "skip_verify",
+}
+_STRINGS = frozenset(CONFIG_ARGUMENTS) - {"skipVerify"}
+
+
+class NomadCsiPlugin(Plugin):
+    """Connects to Nomad when the first resource needs it, so that a program without any works without Nomad."""
+
+    name = "nomad-csi"
+    version = VERSION
+    secret_config = frozenset({"secretId"})
+    unrecognized_note = (
+        "The nomad-csi plugin has PluginHealth, VolumeRelease, JobHealth, GeneratedSecret, getCluster and getService."
+    )
+
+    def __init__(self) -> None:
+        self._config: Props = {}
+        self._connected: NomadApi | None = None
+        self._lock = threading.Lock()
+        self.resources = [PluginHealth(self._api), VolumeRelease(self._api), JobHealth(self._api), GeneratedSecret()]
+        self.functions = [GetCluster(self._api), GetService(self._api)]
+
+    def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        config = decode_config(news, _STRINGS)
+        known = ", ".join(sorted(CONFIG_ARGUMENTS))
+        failures = [
+            CheckFailure(key, f"{key} is not a setting of nomad-csi. The settings are {known}")
+            for key in config
+            if key not in CONFIG_ARGUMENTS
+        ]
+        address = config.get("address", "")
+        if isinstance(address, str) and address and not address.startswith(("http://", "https://")):
+            rule = "it must begin with http:// or https://"
+            failures.append(
+                CheckFailure("address", f"address is {address!r}: {rule}. For example http://10.0.0.5:4646")
+            )
+        if not isinstance(config.get("skipVerify", False), bool) and not contains_unknown(config["skipVerify"]):
+            failures.append(CheckFailure("skipVerify", "skipVerify must be true or false"))
+        return Checked(news, failures)
+
+    def configure(self, config: Props) -> None:
+        with self._lock:
+            self._config, self._connected = decode_config(config, _STRINGS), None
+
+    def schema(self) -> dict[str, Any]:
+        return package_schema(self.version)
+
+    def _api(self) -> NomadApi:
+        """The cluster; made on first use."""
+        with self._lock:
+            if self._connected is None:
+                overrides = {
+                    CONFIG_ARGUMENTS[key]: value for key, value in self._config.items() if key in CONFIG_ARGUMENTS
+                }
+                try:
+                    self._connected = NomadApi.from_env(overrides)
+                except NomadError as error:
+                    raise NomadError(f"{error} (or set address on the nomad-csi provider)") from error
+            return self._connected

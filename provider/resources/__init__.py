@@ -1,0 +1,1 @@
+"""The provider's resource types, one a file."""

@@ -1,0 +1,129 @@
+"""JobHealth: exists once the newest version of a job runs and passes its checks."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from provider import running_job, validation
+from provider.nomad_api import NomadApi, NomadNotFound
+from provider.rpc.plugin import (
+    UNKNOWN,
+    Checked,
+    Context,
+    Diff,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from provider.watching import Progress, watch
+
+_DEFAULTS: Props = {"namespace": "default", "triggers": {}, "timeoutS": 300}
+_INPUTS = frozenset(_DEFAULTS) | {"jobId", "group"}
+_OUTPUTS = ("allocationId", "nodeName")
+
+
+class JobHealth(ResourceType):
+    """Waits in create, and again in update when `triggers` changed, for a healthy allocation of the job's group."""
+
+    token = "nomad-csi:index:JobHealth"  # noqa: S105 - a type's name
+    computed = frozenset(_OUTPUTS)
+    replace_on = frozenset({"jobId", "namespace", "group"})
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.name(inputs, "jobId", "mysql-server"),
+            *validation.name(inputs, "group", "mysql"),
+            *validation.name(inputs, "namespace", "default"),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.string_map(inputs, "triggers"),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        return Diff(input_diff(old_inputs, news, self.replace_on))
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return f"{inputs['namespace']}/{inputs['jobId']}/{inputs['group']}", inputs | self._wait(ctx, inputs)
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        return inputs | dict.fromkeys(_OUTPUTS, UNKNOWN)
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs | self._wait(ctx, inputs)
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The allocation that runs now; a job that is gone takes its health with it."""
+        if not inputs:
+            namespace, job_id, group = id.split("/", 2)
+            inputs = _DEFAULTS | {"jobId": job_id, "namespace": namespace, "group": group}
+        api = self._api()
+        path = f"job/{quote(inputs['jobId'], safe='')}"
+        try:
+            api.get(path, namespace=inputs["namespace"])
+        except NomadNotFound:
+            return None
+        stubs = api.get(f"{path}/allocations", namespace=inputs["namespace"])
+        running = [stub for stub in _of_group(stubs, inputs["group"]) if running_job.is_running(stub)]
+        return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else {}))
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: the job is another resource."""
+
+    def _wait(self, ctx: Context, inputs: Props) -> Props:
+        api = self._api()
+        limit_s = ctx.timeout_s or inputs["timeoutS"]
+        progress = Progress(ctx, limit_s)
+        path = f"job/{quote(inputs['jobId'], safe='')}"
+        version = self._version(api, path, inputs["namespace"])
+        stubs: list[dict[str, Any]] = []
+        query = {"namespace": inputs["namespace"]}
+        for found in watch(ctx, api, f"{path}/allocations", time.monotonic() + limit_s, **query):
+            stubs = [stub for stub in _of_group(found or [], inputs["group"]) if stub["JobVersion"] >= version]
+            healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
+            if healthy:
+                return _outputs(_newest(healthy))
+            progress.report(f"waiting for a healthy allocation of {inputs['jobId']}: {_situation(stubs)}")
+        details = "".join(f"\n  {line}" for stub in stubs for line in running_job.troubles(stub))
+        raise ProviderError(
+            f"job {inputs['jobId']} has no healthy allocation after {limit_s:.0f} s: {_situation(stubs)}.{details}"
+            f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, put the cause "
+            "right, and run the same command again; a slow start needs a larger timeoutS"
+        )
+
+    def _version(self, api: NomadApi, path: str, namespace: str) -> int:
+        try:
+            return int(api.get(path, namespace=namespace)["Version"])
+        except NomadNotFound as error:
+            raise ProviderError(
+                f"there is no {path} in namespace {namespace}: run `pulumi up --refresh` to register it again"
+            ) from error
+
+
+def _of_group(stubs: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
+    return [stub for stub in stubs if stub["TaskGroup"] == group]
+
+
+def _newest(stubs: list[dict[str, Any]]) -> dict[str, Any]:
+    return max(stubs, key=lambda stub: int(stub["CreateIndex"]))
+
+
+def _outputs(stub: dict[str, Any]) -> Props:
+    return {"allocationId": stub["ID"], "nodeName": stub["NodeName"]}
+
+
+def _situation(stubs: list[dict[str, Any]]) -> str:
+    if not stubs:
+        return "none is placed yet"
+    return ", ".join(f"{stub['ID'][:8]} on {stub['NodeName']} is {stub['ClientStatus']}" for stub in stubs)

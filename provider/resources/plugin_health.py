@@ -1,0 +1,147 @@
+"""PluginHealth: exists once a CSI plugin is healthy in every zone that needs it."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+from provider import csi_diagnosis, csi_health, validation
+from provider.csi_health import Health
+from provider.nomad_api import NomadApi, NomadNotFound
+from provider.rpc.plugin import (
+    UNKNOWN,
+    Checked,
+    Context,
+    Diff,
+    Kind,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from provider.watching import Progress, watch
+
+_DEFAULTS: Props = {"controllers": 1, "zones": [], "zoneKeys": [], "timeoutS": 300, "triggers": {}}
+_INPUTS = frozenset(_DEFAULTS) | {"pluginId"}
+# What a new version of the driver may change; topology keys it keeps, or its volumes would be lost.
+_VOLATILE = frozenset({"providerVersion", "controllersHealthy", "nodesHealthy", "zonesHealthy"})
+
+
+class PluginHealth(ResourceType):
+    """Waits in create, and again in update when `triggers` or what is asked for changed."""
+
+    token = "nomad-csi:index:PluginHealth"  # noqa: S105 - a type's name
+    computed = _VOLATILE | {"provider", "topologyKey", "topologyKeys"}
+    replace_on = frozenset({"pluginId"})
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.name(inputs, "pluginId", "aws-ebs"),
+            *validation.whole_number(inputs, "controllers", 0, 100, "0 is for a driver without a controller"),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.unique_strings(inputs, "zones", 'For example ["us-west-2a"]'),
+            *validation.unique_strings(inputs, "zoneKeys", 'For example ["topology.ebs.csi.aws.com/zone"]'),
+            *validation.string_map(inputs, "triggers"),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """A plugin that a refresh found unhealthy is a difference too: the update waits until it is healthy."""
+        detailed = input_diff(old_inputs, news, self.replace_on)
+        if not detailed and state.get("controllersHealthy", 0) < news["controllers"]:
+            detailed["controllersHealthy"] = Kind.UPDATE
+        if not detailed and any(not (state.get("zonesHealthy") or {}).get(zone) for zone in news["zones"]):
+            detailed["zonesHealthy"] = Kind.UPDATE
+        return Diff(detailed)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return inputs["pluginId"], inputs | _outputs(self._wait(ctx, inputs))
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        return super().preview_update(ctx, id, state, inputs) | dict.fromkeys(_VOLATILE, UNKNOWN)
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs | _outputs(self._wait(ctx, inputs))
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        api = self._api()
+        try:
+            plugin = api.get(_path(id))
+        except NomadNotFound:
+            return None
+        health = csi_health.assess(plugin, inputs.get("zoneKeys", []), ZoneLookup(api))
+        if not inputs:
+            zones = sorted(zone for zone in health.zones if zone)
+            inputs = _DEFAULTS | {"pluginId": id, "controllers": health.controllers, "zones": zones}
+        return ReadResult(id, inputs, inputs | _outputs(health))
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: the plugin's jobs are other resources."""
+
+    def _wait(self, ctx: Context, inputs: Props) -> Health:
+        api = self._api()
+        limit_s = ctx.timeout_s or inputs["timeoutS"]
+        progress = Progress(ctx, limit_s)
+        zone_of_node = ZoneLookup(api)
+        health, plugin = Health(), None
+        for plugin in watch(ctx, api, _path(inputs["pluginId"]), time.monotonic() + limit_s):
+            health = csi_health.assess(plugin, inputs["zoneKeys"], zone_of_node)
+            missing = health.missing(inputs["controllers"], inputs["zones"])
+            if not missing:
+                return health
+            progress.report(f"waiting for CSI plugin {inputs['pluginId']}: {'; '.join(missing)}")
+        raise ProviderError(_deadline_message(api, inputs, limit_s, health, plugin))
+
+
+class ZoneLookup:
+    """A client's zone from its fingerprint, read once per client."""
+
+    def __init__(self, api: NomadApi) -> None:
+        self._api = api
+        self._zones: dict[str, str] = {}
+
+    def __call__(self, node_id: str) -> str:
+        if node_id not in self._zones:
+            try:
+                node = self._api.get(f"node/{node_id}")
+            except NomadNotFound:
+                return ""
+            self._zones[node_id] = (node.get("Attributes") or {}).get(csi_health.ZONE_ATTRIBUTE, "")
+        return self._zones[node_id]
+
+
+def _path(plugin_id: str) -> str:
+    return f"plugin/csi/{quote(plugin_id, safe='')}"
+
+
+def _outputs(health: Health) -> Props:
+    return {
+        "provider": health.provider,
+        "providerVersion": health.provider_version,
+        "topologyKey": health.topology_key,
+        "topologyKeys": list(health.topology_keys),
+        "controllersHealthy": health.controllers,
+        "nodesHealthy": health.nodes,
+        "zonesHealthy": dict(health.zones),
+    }
+
+
+def _deadline_message(
+    api: NomadApi, inputs: Props, limit_s: float, health: Health, plugin: dict[str, object] | None
+) -> str:
+    missing = "; ".join(health.missing(inputs["controllers"], inputs["zones"]))
+    details = "".join(f"\n  {line}" for line in csi_diagnosis.diagnose(api, inputs["pluginId"], plugin))
+    return (
+        f"CSI plugin {inputs['pluginId']} is not healthy after {limit_s:.0f} s: {missing} ({health.counts()}).{details}"
+        f"\nSee `nomad plugin status -verbose {inputs['pluginId']}` and `nomad alloc logs -stderr <allocation>`, "
+        "put the cause right, and run the same command again; a slow start needs a larger timeoutS"
+    )

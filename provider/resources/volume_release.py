@@ -1,0 +1,187 @@
+"""VolumeRelease: stands between a volume's consumer and its registration, and on destroy waits until it is let go."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from provider import validation, volume_claims
+from provider.ebs_attachment import EbsState, EbsVolumes
+from provider.nomad_api import NomadApi, NomadNotFound
+from provider.rpc.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Diff,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from provider.rpc.values import Unknown
+from provider.volume_claims import Claim
+from provider.watching import Progress, watch
+
+EC2_POLL_S = 1.0
+_EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
+_DEFAULTS: Props = {
+    "namespace": "default",
+    "backend": "ebs",
+    "externalId": "",
+    "region": "",
+    "consumerJobId": "",
+    "registrationId": "",
+    "timeoutS": 300,
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeId"}
+
+
+class VolumeRelease(ResourceType):
+    """Does nothing on create; its deletion is the wait. It never forces anything off."""
+
+    token = "nomad-csi:index:VolumeRelease"  # noqa: S105 - a type's name
+    computed = frozenset({"releaseId"})
+    replace_on = frozenset({"volumeId", "namespace", "externalId", "registrationId"})
+
+    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[str], EbsVolumes] = EbsVolumes) -> None:
+        self._api = api
+        self._ebs = ebs
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.name(inputs, "volumeId", "mysql"),
+            *validation.name(inputs, "namespace", "default"),
+            *validation.one_of(inputs, "backend", ("ebs", "none")),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *_external_id_failures(inputs),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """The old volume is released before anything new is made, also while it is unknown which one comes next."""
+        detailed = input_diff(old_inputs, news, self.replace_on)
+        return Diff(detailed, delete_before_replace=True)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        release_id = secrets.token_hex(8)
+        return release_id, inputs | {"releaseId": release_id}
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs | {"releaseId": state["releaseId"]}
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError("a VolumeRelease cannot be imported: it is nothing outside the stack. Create a new one")
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        wanted = _DEFAULTS | state
+        limit_s = ctx.timeout_s or wanted["timeoutS"]
+        deadline = time.monotonic() + limit_s
+        api = self._api()
+        progress = Progress(ctx, limit_s)
+        if wanted["consumerJobId"]:
+            _stop_consumer(ctx, api, wanted["namespace"], wanted["consumerJobId"])
+        held = _await_no_claims(ctx, api, wanted, deadline, progress)
+        if held:
+            step = volume_claims.next_step(api, wanted["namespace"], wanted["volumeId"], held)
+            raise ProviderError(_deadline_message(wanted, limit_s, held, self._attached(wanted), step))
+        if wanted["backend"] == "ebs":
+            self._await_detached(ctx, wanted, deadline, progress, limit_s)
+
+    def _attached(self, wanted: Props) -> str:
+        """Where the volume is attached, for an error that is about something else: never one itself."""
+        if wanted["backend"] != "ebs":
+            return ""
+        try:
+            return str(self._ebs(wanted["region"]).state(wanted["externalId"]))
+        except ProviderError as error:
+            return f"in a state that EC2 does not tell ({error})"
+
+    def _await_detached(self, ctx: Context, wanted: Props, deadline: float, progress: Progress, limit_s: float) -> None:
+        volumes = self._ebs(wanted["region"])
+        external_id = wanted["externalId"]
+        while True:
+            found: EbsState = ctx.call(lambda: volumes.state(external_id))
+            if found.is_free:
+                return
+            if time.monotonic() >= deadline:
+                plugin_id = _plugin_of(self._api(), wanted)
+                step = f"`nomad plugin status {plugin_id}`: a healthy controller detaches the volume".replace("  ", " ")
+                raise ProviderError(_deadline_message(wanted, limit_s, [], str(found), step))
+            progress.report(f"waiting until EC2 has {external_id} detached: it is {found}")
+            ctx.wait(EC2_POLL_S)
+
+
+def _external_id_failures(inputs: Props) -> list[CheckFailure]:
+    value = inputs["externalId"]
+    if (
+        inputs["backend"] != "ebs"
+        or isinstance(value, Unknown)
+        or (isinstance(value, str) and _EBS_ID.fullmatch(value))
+    ):
+        return []
+    rule = "backend ebs waits until EC2 has this volume detached, so it must be an EBS volume's id"
+    remedy = 'Give the volume\'s id (vol-0123456789abcdef0), or backend "none" for storage that is not EBS'
+    return [CheckFailure("externalId", f"externalId is {value!r}: {rule}. {remedy}")]
+
+
+def _stop_consumer(ctx: Context, api: NomadApi, namespace: str, job_id: str) -> None:
+    """Stops the job that uses the volume, where it still runs: it is being replaced together with the volume."""
+    path = f"job/{quote(job_id, safe='')}"
+    try:
+        job = api.get(path, namespace=namespace)
+    except NomadNotFound:
+        return
+    if job.get("Stop"):
+        return
+    ctx.log("info", f"stopping job {job_id} (namespace {namespace}): the volume it uses is being released")
+    api.delete(path, namespace=namespace)
+
+
+def _volume_path(wanted: Props) -> str:
+    return f"volume/csi/{quote(wanted['volumeId'], safe='')}"
+
+
+def _await_no_claims(
+    ctx: Context, api: NomadApi, wanted: Props, deadline: float, progress: Progress
+) -> Sequence[Claim]:
+    """Waits for the last claim to go; at the deadline, the claims that are left."""
+    held: Sequence[Claim] = []
+    for volume in watch(ctx, api, _volume_path(wanted), deadline, namespace=wanted["namespace"]):
+        held = volume_claims.claims(volume)
+        if not held:
+            return []
+        progress.report(f"waiting until volume {wanted['volumeId']} is let go by {', '.join(map(str, held))}")
+    return held
+
+
+def _plugin_of(api: NomadApi, wanted: Props) -> str:
+    try:
+        volume: dict[str, Any] = api.get(_volume_path(wanted), namespace=wanted["namespace"])
+    except ProviderError:
+        return ""
+    return str(volume.get("PluginID") or "")
+
+
+def _deadline_message(wanted: Props, limit_s: float, held: Sequence[Claim], attached: str, step: str) -> str:
+    volume_id, namespace = wanted["volumeId"], wanted["namespace"]
+    lines = [f"volume {volume_id} (namespace {namespace}) is still in use after {limit_s:.0f} s; nothing was forced"]
+    lines += [f"  {claim} claims it" for claim in held]
+    if attached:
+        lines.append(f"  {wanted['externalId']} is {attached}")
+    lines.append(f"Next: {step}")
+    lines.append(
+        f"Then run the same command again, once `nomad volume status -namespace {namespace} {volume_id}` shows no "
+        "allocations; a consumer that stops slowly needs a larger timeoutS"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,233 @@
+# ruff: noqa: A002, ARG002 - the signatures are the interface; most types need a part of it only
+"""What a plugin is made of: its resource types, its functions, and what their methods get and give."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from .diffing import Kind, input_diff, property_diff
+from .values import UNKNOWN, Props, ProviderError, Secret, decode_config
+
+__all__ = [
+    "UNKNOWN",
+    "CheckFailure",
+    "Checked",
+    "Context",
+    "Diff",
+    "Function",
+    "InitFailed",
+    "InvokeFailure",
+    "Kind",
+    "Plugin",
+    "Props",
+    "ProviderError",
+    "ReadResult",
+    "ResourceType",
+    "Secret",
+    "Severity",
+    "decode_config",
+    "input_diff",
+    "property_diff",
+]
+
+Severity = Literal["debug", "info", "warning", "error"]
+LogSink = Callable[[Severity, str, str, bool], None]  # severity, message, urn, ephemeral
+T = TypeVar("T")
+
+CANCEL_POLL_S = 0.2
+# Provider settings that are the engine's business.
+_ENGINES_OWN = frozenset({"version", "pluginDownloadURL"})
+
+
+@dataclass(frozen=True)
+class CheckFailure:
+    """One refused input; with an empty `property` the engine does not print the value."""
+
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Inputs with defaults filled in, and what is wrong with them."""
+
+    inputs: Props
+    failures: list[CheckFailure] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Changed property paths (none: no change) and the top-level names that force a replacement."""
+
+    detailed: dict[str, Kind] = field(default_factory=dict)
+    replaces: list[str] = field(default_factory=list)
+    delete_before_replace: bool = False
+    stables: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ReadResult:
+    """What a resource is really like now."""
+
+    id: str
+    inputs: Props
+    outputs: Props
+
+
+class InitFailed(Exception):  # noqa: N818 - named as the engine names it
+    """The resource exists but is not as asked: it is kept in the state, and the next `up` updates it."""
+
+    def __init__(self, id: str, outputs: Props, reasons: list[str], inputs: Props) -> None:
+        super().__init__("; ".join(reasons))
+        self.id = id
+        self.outputs = outputs
+        self.reasons = reasons
+        self.inputs = inputs
+
+
+class InvokeFailure(Exception):  # noqa: N818 - named as the engine names it
+    """A function argument is refused."""
+
+    def __init__(self, property: str, reason: str) -> None:
+        super().__init__(reason)
+        self.property = property
+        self.reason = reason
+
+
+def _no_log(_severity: Severity, _message: str, _urn: str, _ephemeral: bool) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Context:
+    """One call's surroundings: whose it is, how long it may take, whether it was cancelled, where progress goes."""
+
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    timeout_s: float | None = None
+    urn: str = ""
+    name: str = ""
+    random_seed: bytes = b""
+    ignore_changes: list[str] = field(default_factory=list)
+    sink: LogSink = _no_log
+
+    def log(self, severity: Severity, message: str, ephemeral: bool = False) -> None:
+        """Shows a message at the resource; an ephemeral one only as its current status line."""
+        self.sink(severity, message, self.urn, ephemeral)
+
+    def wait(self, seconds: float) -> None:
+        """Sleeps; raises ProviderError as soon as the operation is cancelled."""
+        if self.cancelled.wait(max(0.0, seconds)):
+            raise ProviderError("cancelled")
+
+    def call(self, function: Callable[[], T]) -> T:
+        """The function's result; raises ProviderError as soon as the operation is cancelled, leaving it running."""
+        results: list[T] = []
+        errors: list[BaseException] = []
+        done = threading.Event()
+
+        def run() -> None:
+            try:
+                results.append(function())
+            except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+                errors.append(error)
+            finally:
+                done.set()
+
+        self.wait(0)
+        threading.Thread(target=run, daemon=True).start()
+        while not done.wait(CANCEL_POLL_S):
+            self.wait(0)
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    def deadline(self, default_s: float) -> float:
+        """The moment, on time.monotonic()'s clock, at which the operation's time is up."""
+        return time.monotonic() + (self.timeout_s or default_s)
+
+
+class ResourceType:
+    """One resource type; secrets, the wire form of unknowns, and errors are the server's business."""
+
+    token: str
+    secret_outputs: frozenset[str] = frozenset()
+    """Always wrapped as secret in outputs, and in the inputs of the same name."""
+    computed: frozenset[str] = frozenset()
+    """Outputs that are not inputs: unknown in the preview of a creation."""
+    replace_on: frozenset[str] = frozenset()
+    """Inputs whose change replaces the resource, by the default diff."""
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        """Validates inputs (which may hold unknowns) and fills in defaults."""
+        return Checked(news)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """What an update to `news` would change; by default a comparison of the inputs."""
+        return Diff(input_diff(old_inputs, news, self.replace_on))
+
+    def preview_create(self, ctx: Context, inputs: Props) -> Props:
+        """Planned outputs of a creation, without side effects."""
+        return inputs | dict.fromkeys(self.computed, UNKNOWN)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        """Makes the resource; its id and outputs. Raises InitFailed when it exists but is not as asked."""
+        raise NotImplementedError
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        """Planned outputs of an update, without side effects."""
+        return {key: value for key, value in state.items() if key in self.computed} | inputs
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        """Changes the resource in place; its new outputs."""
+        raise NotImplementedError
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The resource as it is, None when it is gone. With empty inputs and state it is being imported."""
+        raise NotImplementedError
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Removes the resource; one that is gone already counts as removed."""
+        raise NotImplementedError
+
+
+class Function:
+    """One function a program can invoke."""
+
+    token: str
+
+    def invoke(self, ctx: Context, args: Props) -> Props:
+        """The function's result. Raises InvokeFailure for a bad argument."""
+        raise NotImplementedError
+
+
+class Plugin:
+    """A provider plugin: what it offers and how it is configured."""
+
+    name: str = ""
+    version: str = ""
+    resources: Sequence[ResourceType] = ()
+    functions: Sequence[Function] = ()
+    secret_config: frozenset[str] = frozenset()
+    """Configuration keys always kept as secret."""
+    unrecognized_note: str = "This embedded plugin does not implement it; the official plugin does."
+    """Said after the refusal of a type or function the plugin does not have."""
+
+    def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        """Validates the provider's configuration, in wire form (see decode_config)."""
+        return Checked(news)
+
+    def diff_config(self, olds: Props, news: Props) -> Diff:
+        """What a change of configuration changes: without a difference the engine goes on with the old one."""
+        old, new = ({key: props[key] for key in props if key not in _ENGINES_OWN} for props in (olds, news))
+        return Diff(input_diff(old, new))
+
+    def configure(self, config: Props) -> None:
+        """Takes the configuration, in wire form (see decode_config), before any resource call."""
+
+    def schema(self) -> dict[str, Any]:
+        """The Pulumi package schema."""
+        return {}

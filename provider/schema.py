@@ -1,0 +1,194 @@
+"""The package's Pulumi schema: every input and output with its type and what it means.
+
+https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Property = dict[str, Any]
+
+
+def _typed(kind: str, description: str, **more: Any) -> Property:
+    return {"type": kind, "description": description} | more
+
+
+def _text(description: str, **more: Any) -> Property:
+    return _typed("string", description, **more)
+
+
+def _integer(description: str, **more: Any) -> Property:
+    return _typed("integer", description, **more)
+
+
+def _list(description: str, **more: Any) -> Property:
+    return _typed("array", description, items={"type": "string"}, **more)
+
+
+def _map(of: str, description: str, **more: Any) -> Property:
+    return _typed("object", description, additionalProperties={"type": of}, **more)
+
+
+_PLUGIN_HEALTH_INPUTS = {
+    "pluginId": _text("Id of the CSI plugin, as in its jobs' csi_plugin blocks.", replaceOnChanges=True),
+    "controllers": _integer("Healthy controllers to wait for; 0 for a driver without a controller.", default=1),
+    "zones": _list(
+        "Availability zones in each of which at least one node plugin must be healthy; empty: one anywhere."
+    ),
+    "zoneKeys": _list("Topology keys in which the driver names a node's zone, the preferred one first."),
+    "timeoutS": _integer("Seconds to wait before failing.", default=300),
+    "triggers": _map("string", "Any values; when one changes, the plugin's health is waited for again."),
+}
+_PLUGIN_HEALTH_OUTPUTS = {
+    "provider": _text("Name the driver reports."),
+    "providerVersion": _text("Version the driver reports."),
+    "topologyKey": _text("First of zoneKeys that every healthy node reports; empty when the driver reports none."),
+    "topologyKeys": _list("All topology keys the healthy nodes report, sorted."),
+    "controllersHealthy": _integer("Healthy controllers."),
+    "nodesHealthy": _integer("Healthy node plugins."),
+    "zonesHealthy": _map("integer", "Healthy node plugins by availability zone."),
+}
+_JOB_HEALTH_INPUTS = {
+    "jobId": _text("Id of the job.", replaceOnChanges=True),
+    "group": _text("The job's group that must run.", replaceOnChanges=True),
+    "namespace": _text("The job's Nomad namespace.", default="default", replaceOnChanges=True),
+    "triggers": _map("string", "Any values; when one changes, the job's health is waited for again."),
+    "timeoutS": _integer("Seconds to wait before failing.", default=300),
+}
+_JOB_HEALTH_OUTPUTS = {
+    "allocationId": _text("The healthy allocation."),
+    "nodeName": _text("The client it runs on."),
+}
+_VOLUME_RELEASE_INPUTS = {
+    "volumeId": _text("Id of the volume in Nomad.", replaceOnChanges=True),
+    "namespace": _text("Nomad namespace of the volume and its consumer.", default="default", replaceOnChanges=True),
+    "backend": _text(
+        'Where the storage is: "ebs" also waits until EC2 has the volume detached, "none" for Nomad alone.',
+        default="ebs",
+    ),
+    "externalId": _text("Id of the EBS volume (vol-...); needed for backend ebs.", replaceOnChanges=True),
+    "region": _text("AWS region of the EBS volume; empty: the AWS configuration's."),
+    "consumerJobId": _text("Job to stop, if it still runs, before waiting; empty: none is stopped."),
+    "registrationId": _text(
+        "Any value of the registration; a new one means that it is replaced.", replaceOnChanges=True
+    ),
+    "timeoutS": _integer("Seconds to wait on deletion before failing.", default=300),
+}
+_VOLUME_RELEASE_OUTPUTS = {"releaseId": _text("Random, new with each creation: lets a consumer follow a replacement.")}
+_GENERATED_SECRET_INPUTS = {
+    "length": _integer("Number of characters, 8 to 256.", default=32, replaceOnChanges=True),
+    "keepers": _map("string", "Any values; when one changes, a new secret is generated.", replaceOnChanges=True),
+}
+_GENERATED_SECRET_OUTPUTS = {"result": _text("The secret: letters and digits, at least one of each kind.", secret=True)}
+_CONFIG = {
+    "address": _text("Nomad's address, http(s)://host:port; by default NOMAD_ADDR."),
+    "secretId": _text("Nomad ACL token; by default NOMAD_TOKEN.", secret=True),
+    "region": _text("Nomad region; by default NOMAD_REGION."),
+    "caFile": _text("File with the CA of Nomad's certificate; by default NOMAD_CACERT."),
+    "certFile": _text("File with the client certificate; by default NOMAD_CLIENT_CERT."),
+    "keyFile": _text("File with the client certificate's key; by default NOMAD_CLIENT_KEY."),
+    "skipVerify": _typed("boolean", "Do not verify Nomad's certificate; by default NOMAD_SKIP_VERIFY."),
+}
+_NODE = {
+    "id": _text("The client's id."),
+    "name": _text("The client's name."),
+    "zone": _text("Its availability zone; empty where it has none."),
+    "status": _text("initializing, ready, down or disconnected."),
+    "eligibility": _text("eligible or ineligible for new allocations."),
+    "datacenter": _text("Its datacenter."),
+    "nodePool": _text("Its node pool."),
+    "drivers": _list("Its healthy task drivers."),
+    "dockerPrivileged": _typed("boolean", "Whether its docker driver runs privileged containers."),
+}
+_CLUSTER = {
+    "version": _text("Nomad's version."),
+    "nodes": _typed("array", "Every client, sorted by name.", items={"$ref": "#/types/nomad-csi:index:ClusterNode"}),
+    "zones": _list("Availability zones that have a ready client, sorted."),
+}
+
+_SERVICE_ARGS = {
+    "jobId": _text("Id of the job."),
+    "group": _text("The job's group."),
+    "portLabel": _text("Label of the group's port."),
+    "namespace": _text("The job's Nomad namespace.", default="default"),
+}
+_SERVICE = {
+    "allocationId": _text("The newest running allocation; empty while none runs."),
+    "nodeName": _text("The client it runs on."),
+    "host": _text("Address of the port."),
+    "port": _integer("Number of the port; 0 while none runs."),
+}
+
+
+def package_schema(version: str) -> dict[str, Any]:
+    """The schema of the package nomad-csi."""
+    return {
+        "name": "nomad-csi",
+        "version": version,
+        "description": "Waits for CSI plugins and volumes of HashiCorp Nomad, and a secret generated for the stack.",
+        "config": {"variables": _CONFIG},
+        "provider": {"description": "The connection to Nomad.", "inputProperties": _CONFIG},
+        "types": {
+            "nomad-csi:index:ClusterNode": {
+                "type": "object",
+                "description": "One Nomad client.",
+                "properties": _NODE,
+                "required": sorted(_NODE),
+            }
+        },
+        "resources": {
+            "nomad-csi:index:PluginHealth": _resource(
+                "Exists once a CSI plugin is healthy: its controllers, and a node plugin in every zone.",
+                _PLUGIN_HEALTH_INPUTS,
+                _PLUGIN_HEALTH_OUTPUTS,
+                ["pluginId"],
+            ),
+            "nomad-csi:index:JobHealth": _resource(
+                "Exists once the newest version of a job runs and passes its checks.",
+                _JOB_HEALTH_INPUTS,
+                _JOB_HEALTH_OUTPUTS,
+                ["group", "jobId"],
+            ),
+            "nomad-csi:index:VolumeRelease": _resource(
+                "Between a volume's consumer and its registration; its deletion waits until the volume is let go.",
+                _VOLUME_RELEASE_INPUTS,
+                _VOLUME_RELEASE_OUTPUTS,
+                ["volumeId"],
+            ),
+            "nomad-csi:index:GeneratedSecret": _resource(
+                "A random password, kept in the stack's encrypted state only.",
+                _GENERATED_SECRET_INPUTS,
+                _GENERATED_SECRET_OUTPUTS,
+                [],
+            ),
+        },
+        "functions": {
+            "nomad-csi:index:getCluster": {
+                "description": "What the Nomad cluster offers: its version, clients and zones.",
+                "outputs": {"type": "object", "properties": _CLUSTER, "required": sorted(_CLUSTER)},
+            },
+            "nomad-csi:index:getService": {
+                "description": "Where a job answers right now.",
+                "inputs": {
+                    "type": "object",
+                    "properties": _SERVICE_ARGS,
+                    "required": ["group", "jobId", "portLabel"],
+                },
+                "outputs": {"type": "object", "properties": _SERVICE, "required": sorted(_SERVICE)},
+            },
+        },
+    }
+
+
+def _resource(
+    description: str, inputs: dict[str, Property], outputs: dict[str, Property], required: list[str]
+) -> dict[str, Any]:
+    properties = inputs | outputs
+    return {
+        "description": description,
+        "inputProperties": inputs,
+        "requiredInputs": required,
+        "properties": {key: {k: v for k, v in value.items() if k != "default"} for key, value in properties.items()},
+        "required": sorted(properties),
+    }

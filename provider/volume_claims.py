@@ -1,0 +1,75 @@
+"""Who holds a CSI volume in Nomad."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from provider.nomad_api import NomadApi, NomadError, NomadNotFound
+
+# The client can be gone for good: nobody will unmount the volume there.
+_LOST = frozenset({"lost", "unknown"})
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One allocation that holds the volume."""
+
+    alloc_id: str
+    namespace: str
+    job_id: str
+    node_id: str
+    node_name: str
+    desired: str
+    status: str
+
+    def __str__(self) -> str:
+        where = f" of job {self.job_id} on {self.node_name or self.node_id[:8]}" if self.job_id else ""
+        return f"allocation {self.alloc_id[:8]}{where} ({self.status or 'unknown to Nomad'})"
+
+
+def claims(volume: Mapping[str, Any] | None) -> list[Claim]:
+    """The claims in the body of /v1/volume/csi/<id>; None is a volume that is not registered, which nobody claims."""
+    if volume is None:
+        return []
+    stubs = {stub["ID"]: stub for stub in volume.get("Allocations") or []}
+    # An allocation that was garbage-collected is still among the claims, but has no stub any more.
+    ids = {*stubs, *(volume.get("ReadAllocs") or {}), *(volume.get("WriteAllocs") or {})}
+    return [_claim(alloc_id, stubs.get(alloc_id, {})) for alloc_id in sorted(ids)]
+
+
+def _claim(alloc_id: str, stub: Mapping[str, Any]) -> Claim:
+    return Claim(
+        alloc_id=alloc_id,
+        namespace=stub.get("Namespace", ""),
+        job_id=stub.get("JobID", ""),
+        node_id=stub.get("NodeID", ""),
+        node_name=stub.get("NodeName", ""),
+        desired=stub.get("DesiredStatus", ""),
+        status=stub.get("ClientStatus", ""),
+    )
+
+
+def next_step(api: NomadApi, namespace: str, volume_id: str, held: Sequence[Claim]) -> str:
+    """The command that gets on with it: the user's to run, for each may cost something."""
+    first = held[0]
+    scope = f"-namespace {first.namespace or namespace}"
+    if first.status in _LOST:
+        return (
+            f"`nomad node status {first.node_id[:8]}`: if that client comes back it releases the volume; if it is gone "
+            f"for good, `nomad volume detach -namespace {namespace} {volume_id} {first.node_id}`"
+        )
+    if first.job_id and not _is_stopped(api, first):
+        return f"`nomad job stop {scope} {first.job_id}`"
+    return f"`nomad alloc status {scope} {first.alloc_id[:8]}` shows what it is still doing"
+
+
+def _is_stopped(api: NomadApi, claim: Claim) -> bool:
+    try:
+        job = api.get(f"job/{claim.job_id}", namespace=claim.namespace)
+    except NomadNotFound:
+        return True
+    except NomadError:
+        return False
+    return bool(job.get("Stop")) or claim.desired == "stop"

@@ -1,0 +1,73 @@
+"""`python -m sandbox up|down|status|env`: the sandbox's command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from provider.rpc.values import ProviderError
+from sandbox.plugin_home import CHOICES
+from sandbox.settings import SandboxError, SandboxSettings, load_settings
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; errors that the user can mend are one message on stderr and exit status 1."""
+    arguments = _parser().parse_args(argv)
+    # What must be private is made so on purpose; what an instance's users read must not depend on the caller's mask.
+    os.umask(0o022)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        return _run(arguments, load_settings())
+    except (SandboxError, ProviderError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; run it again to go on", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description="AWS and Nomad on this machine.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start the sandbox and deploy the stack; a second time changes nothing")
+    up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins for aws and nomad to use")
+    up.add_argument("--stack", default="dev", help="the stack to deploy (default: dev)")
+    up.add_argument("--no-stack", action="store_true", help="start the sandbox only")
+    down = commands.add_parser("down", help="destroy the stack and remove the sandbox")
+    down.add_argument("--stack", default="dev", help="the stack to destroy (default: dev)")
+    down.add_argument("--force", action="store_true", help="drop the sandbox without destroying the stack first")
+    commands.add_parser("status", help="show what there is")
+    commands.add_parser("env", help="print what a shell evaluates to work with the sandbox")
+    return parser
+
+
+def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
+    # Each command imports what it needs: `env` must not wait for boto3.
+    match arguments.command:
+        case "up":
+            from sandbox.commands import up  # noqa: PLC0415
+
+            return up.run(settings, up.Options(arguments.plugins, "" if arguments.no_stack else arguments.stack))
+        case "down":
+            from sandbox.commands import down  # noqa: PLC0415
+
+            return down.run(settings, stack=arguments.stack, force=arguments.force or os.environ.get("FORCE") == "1")
+        case "status":
+            from sandbox.commands import status  # noqa: PLC0415
+
+            return status.run(settings)
+        case _:
+            from sandbox.commands import env  # noqa: PLC0415
+
+            return env.run(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""`down`: destroys the stack and removes the sandbox. Safe to repeat, after a kill and over a crash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provider.nomad_api import NomadApi, NomadError
+from sandbox import cloud, leftovers, toolchain
+from sandbox.lock import exclusive
+from sandbox.nomad import acl, server
+from sandbox.phases import Phases
+from sandbox.processes import is_alive
+from sandbox.settings import SandboxError, SandboxSettings
+from sandbox.stack import Stack, config_file
+from sandbox.stack_file import put_salt
+
+
+def run(settings: SandboxSettings, *, stack: str, force: bool) -> int:
+    """Takes everything down and says what it found; 0 also when there was nothing.
+
+    Raises:
+        SandboxError: the stack cannot be destroyed (then the sandbox is left running), or something cannot be removed.
+    """
+    phases = Phases("down")
+    if not settings.home.is_dir():
+        _forget_salt(stack)
+        phases.say("nothing is running")
+        return 0
+    with exclusive(settings.home):
+        if force:
+            phases.say("--force: the stack is not destroyed, it goes with the sandbox")
+        elif cloud.is_alive(settings):
+            _destroy(settings, stack, phases)
+            _look(settings, phases)
+        elif leftovers.was_started(settings):
+            phases.say("the sandbox has died, and its volumes with it: there is nothing to destroy, only to clear")
+        with phases.phase("sandbox") as phase:
+            said = leftovers.clear(settings, keep_logs=False)
+            phase.did("; ".join(said) or "nothing was running")
+        _forget_salt(stack)
+    phases.say("everything is gone")
+    return 0
+
+
+def _forget_salt(stack: str) -> None:
+    """Takes the salt out of the clone: it belonged to the state that is gone."""
+    path = config_file(stack)
+    if path.is_file():
+        put_salt(path, "")
+
+
+def _destroy(settings: SandboxSettings, name: str, phases: Phases) -> None:
+    tools = toolchain.find()
+    if tools is None:
+        if any(settings.home.glob("pulumi/.pulumi/stacks/*/*.json")):
+            raise SandboxError(
+                "The toolchain is gone from the cache, so the stack cannot be destroyed. Run `make up` to get it back, "
+                "or drop the sandbox with everything in it: `make down FORCE=1`."
+            )
+        return
+    stack = Stack(settings, tools, name)
+    if not stack.exists():
+        phases.say(f"there is no stack {name}")
+        return
+    if not is_alive(server.pid_file(settings)):
+        phases.say("the Nomad server had died: starting it again, to destroy what runs on it")
+        server.start(settings, tools.nomad)
+    with phases.phase("stack") as phase:
+        stack.ensure()
+        for sentence in stack.recover().said:
+            phases.say(f"  {sentence}")
+        stack.destroy()
+        phase.did(f"{name} is destroyed")
+
+
+def _look(settings: SandboxSettings, phases: Phases) -> None:
+    """Says what the account and the cluster still hold: after a destroy it should be nothing of the stack."""
+    with phases.phase("check") as phase:
+        left = [*_in_cloud(settings), *_in_nomad(settings)]
+        if left:
+            phase.did(f"these go with the sandbox, no stack knows them: {', '.join(left)}")
+        else:
+            phase.kept("no volume, snapshot, policy, job, registration or variable is left")
+
+
+def _in_cloud(settings: SandboxSettings) -> list[str]:
+    from sandbox.inventory import account_contents  # noqa: PLC0415 - boto3 is slow to import
+
+    return account_contents(settings)
+
+
+def _in_nomad(settings: SandboxSettings) -> list[str]:
+    api = NomadApi(settings.nomad_url, acl.read_tokens(settings).management)
+    left: list[str] = []
+    try:
+        jobs: list[dict[str, Any]] = api.get("jobs", namespace="*")
+        left += [f"job {job['ID']}" for job in jobs if job["Status"] != "dead"]
+        left += [f"registration {item['ID']}" for item in api.get("volumes", type="csi", namespace="*")]
+        left += [f"variable {item['Path']}" for item in api.get("vars", namespace="*")]
+    except NomadError as error:
+        left.append(f"whatever is in Nomad, which does not answer ({error})")
+    finally:
+        api.close()
+    return left

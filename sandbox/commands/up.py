@@ -1,0 +1,146 @@
+"""`up`: from whatever is there to a running sandbox with the stack deployed. Safe to repeat, also after a kill."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from provider.nomad_api import NomadApi
+from sandbox import cloud, environment, leftovers, packages, plugin_home, requirements, strays, summary, toolchain
+from sandbox.credentials import aws_credentials
+from sandbox.lock import exclusive
+from sandbox.mysql import rootfs
+from sandbox.nomad import acl, client, nodes, server
+from sandbox.phases import Phases
+from sandbox.settings import SandboxSettings
+from sandbox.stack import Stack
+from sandbox.toolchain import Toolchain
+
+T = TypeVar("T")
+_CLIENTS_TIMEOUT_S: Final = 90.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `up` is asked for: the kind of plugins, and the stack to deploy (empty: none)."""
+
+    plugins: str
+    stack: str
+
+
+def run(settings: SandboxSettings, options: Options) -> int:
+    """Brings everything up and prints where things are.
+
+    Raises:
+        SandboxError: it cannot be done; the message says why and what to do.
+    """
+    phases = Phases("up")
+    requirements.require()
+    with exclusive(settings.home):
+        _clear_broken(settings, phases)
+        tools = _tools(phases)
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            stack = pool.submit(_pulumi, settings, tools, options, phases)
+            try:
+                _cluster(settings, tools, phases, pool)
+            finally:
+                stack.exception()
+            prepared = stack.result()
+        changed_env = environment.write(settings, tools.bin_dir)
+        if changed_env:
+            phases.changes.append("env")
+        if prepared is not None:
+            _deploy(settings, prepared, phases)
+    summary.show(settings, prepared, changed=bool(phases.changes), elapsed_s=phases.elapsed_s)
+    return 0
+
+
+def _clear_broken(settings: SandboxSettings, phases: Phases) -> None:
+    if leftovers.is_broken(settings) or (cloud.is_alive(settings) and not leftovers.was_started(settings)):
+        phases.say("an earlier sandbox died (its cloud is gone, and with it its volumes): clearing what it left")
+        for sentence in leftovers.clear(settings, keep_logs=True):
+            phases.say(f"  {sentence}")
+    leftovers.mark_started(settings)
+
+
+def _tools(phases: Phases) -> Toolchain:
+    with phases.phase("tools") as phase:
+        installed = packages.ensure_packages()
+        tools = toolchain.ensure()
+        if installed:
+            phase.did(f"installed {', '.join(installed)}")
+        else:
+            phase.kept(f"pulumi and nomad from {tools.bin_dir}")
+    return tools
+
+
+def _cluster(settings: SandboxSettings, tools: Toolchain, phases: Phases, pool: ThreadPoolExecutor) -> None:
+    plugin_home.write_command(settings.bin_dir / "aws-ebs-csi-driver", "sandbox.ebs_csi_driver")
+    root = pool.submit(rootfs.build, client.rootfs(settings))
+    with phases.phase("cloud") as phase:
+        started = cloud.start(settings)
+        nomad = pool.submit(_nomad, settings, tools, phases)
+        cloud.await_api(settings)
+        (phase.did if started else phase.kept)(f"EC2, IAM and STS at {settings.ec2_url}")
+    # A client that finds no server yet tries again only after half a minute.
+    _all(root, nomad)
+    _instances(settings, tools, phases)
+    with phases.phase("clients") as phase:
+        api = NomadApi(settings.nomad_url, acl.read_tokens(settings).management)
+        ready = nodes.await_ready(api, settings, _CLIENTS_TIMEOUT_S)
+        api.close()
+        phase.kept(", ".join(f"{item.name} in {item.zone}" for item in ready))
+
+
+def _instances(settings: SandboxSettings, tools: Toolchain, phases: Phases) -> None:
+    from sandbox.ec2.seed import seed  # noqa: PLC0415 - boto3 is slow to import, and not needed to say no
+
+    keys = aws_credentials(settings)
+    with phases.phase("instances") as phase:
+        seeded = seed(
+            settings,
+            lambda spec, _address: client.user_data(settings, spec, tools.nomad, tools.csi_proto_dir),
+            keys.access_key_id,
+            keys.secret_access_key,
+        )
+        report = ", ".join(f"{item.name} ({item.instance_id}, {item.address})" for item in seeded.instances)
+        (phase.did if seeded.changed else phase.kept)(report)
+
+
+def _nomad(settings: SandboxSettings, tools: Toolchain, phases: Phases) -> None:
+    with phases.phase("nomad") as phase:
+        started = server.start(settings, tools.nomad)
+        _, made = acl.ensure(settings)
+        (phase.did if started or made else phase.kept)(f"server at {settings.nomad_url}, access control on")
+
+
+def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phases: Phases) -> Stack | None:
+    with phases.phase("plugins") as phase:
+        kind, changed = plugin_home.ensure(settings, tools.pulumi, options.plugins)
+        (phase.did if changed else phase.kept)(f"{kind} plugins for aws and nomad")
+    if not options.stack:
+        return None
+    stack = Stack(settings, tools, options.stack)
+    stack.ensure()
+    return stack
+
+
+def _deploy(settings: SandboxSettings, stack: Stack, phases: Phases) -> None:
+    recovery = stack.recover()
+    resources = stack.resources()
+    removed = strays.remove(settings, recovery.cut_off, resources) if recovery.cut_off else []
+    for sentence in [*recovery.said, *removed]:
+        phases.say(f"  {sentence}")
+    with phases.phase("stack") as phase:
+        # What was changed or lost behind Pulumi's back is part of what this command puts right.
+        update = stack.up(refresh=bool(resources))
+        done = ", ".join(f"{number} {name}" for name, number in sorted(update.operations.items()))
+        (phase.did if update.changed else phase.kept)(f"{stack.name}: {done or 'nothing to do'}")
+
+
+def _all(*futures: Future[T]) -> None:
+    """Waits for all; raises the first one's error once all have ended."""
+    for error in [future.exception() for future in futures]:
+        if error is not None:
+            raise error

@@ -1,0 +1,1 @@
+"""EC2's part of the driver: volumes, attachments, snapshots. It knows nothing of CSI."""

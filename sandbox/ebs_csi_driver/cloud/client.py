@@ -1,0 +1,74 @@
+"""The connection to EC2."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from ..version import DRIVER_VERSION
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+ENDPOINT_VARIABLE: Final = "AWS_EC2_ENDPOINT"
+REGION_VARIABLE: Final = "AWS_REGION"
+ATTEMPTS: Final = 8
+"""Tries of one request, with growing pauses, when EC2 throttles or does not answer."""
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """How to reach EC2; an empty endpoint is the region's own."""
+
+    region: Callable[[], str]
+    endpoint: str = ""
+    user_agent_extra: str = ""
+    on_call: Callable[[str, int], None] | None = None
+    """Told each finished request's operation and HTTP status."""
+
+
+def endpoint_from(env: Mapping[str, str] | None = None) -> str:
+    """EC2's address as the environment gives it, or ""."""
+    return (os.environ if env is None else env).get(ENDPOINT_VARIABLE, "")
+
+
+class Ec2:
+    """Makes the EC2 client when it is first used: boto3 is slow to load, and a driver has to listen at once."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings
+        self._client: EC2Client | None = None
+        self._lock = Lock()
+
+    @property
+    def client(self) -> EC2Client:
+        """The one client; safe to use from many threads."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._make()
+            return self._client
+
+    def _make(self) -> EC2Client:
+        import boto3  # noqa: PLC0415 - costs start-up time
+        from botocore.config import Config  # noqa: PLC0415
+
+        agent = f"ebs-csi-driver/{DRIVER_VERSION} {self._settings.user_agent_extra}".strip()
+        config = Config(
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            connect_timeout=5,
+            read_timeout=30,
+            max_pool_connections=32,
+            user_agent_extra=agent,
+        )
+        session = boto3.session.Session(region_name=self._settings.region())
+        client = session.client("ec2", endpoint_url=self._settings.endpoint or None, config=config)
+        if self._settings.on_call:
+            client.meta.events.register("after-call.ec2", self._tell)
+        return client
+
+    def _tell(self, model: Any, http_response: Any, **_: Any) -> None:
+        if self._settings.on_call:
+            self._settings.on_call(str(model.name), int(http_response.status_code))

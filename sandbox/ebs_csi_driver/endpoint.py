@@ -1,0 +1,62 @@
+"""Where the driver listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+MAX_SOCKET_PATH_BYTES: Final = 107
+"""Linux keeps 108 bytes for a unix socket's path, the last of them a NUL."""
+
+
+class EndpointError(ValueError):
+    """The endpoint cannot be listened on; says why."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A parsed --endpoint: a unix socket's absolute path, or a TCP host:port."""
+
+    scheme: str
+    address: str
+
+    @property
+    def target(self) -> str:
+        """The address as gRPC writes it."""
+        return f"unix://{self.address}" if self.scheme == "unix" else self.address
+
+    def prepare(self) -> None:
+        """Make the socket's folder and remove what an earlier run left in its place; raises OSError."""
+        if self.scheme != "unix":
+            return
+        socket = Path(self.address)
+        socket.parent.mkdir(parents=True, exist_ok=True)
+        socket.unlink(missing_ok=True)
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """Read unix:///abs, unix://rel, unix:/abs or tcp://host:port.
+
+    As upstream does, `unix://csi/csi.sock` means /csi/csi.sock: host and path are joined under the root. Raises
+    EndpointError.
+    """
+    parts = urlsplit(text)
+    scheme = parts.scheme.lower()
+    if scheme == "unix":
+        return _unix(text, f"{parts.netloc}{parts.path}")
+    if scheme == "tcp":
+        if ":" not in parts.netloc:
+            raise EndpointError(f"endpoint {text!r} names no port: write tcp://HOST:PORT")
+        return Endpoint("tcp", parts.netloc)
+    raise EndpointError(f"endpoint {text!r} has the unsupported protocol {scheme!r}: use unix:// or tcp://")
+
+
+def _unix(text: str, joined: str) -> Endpoint:
+    if not joined.strip("/"):
+        raise EndpointError(f"endpoint {text!r} names no socket file")
+    path = "/" + joined.lstrip("/")
+    if len(path.encode()) > MAX_SOCKET_PATH_BYTES:
+        raise EndpointError(f"socket path {path} is longer than the {MAX_SOCKET_PATH_BYTES} bytes Linux allows")
+    return Endpoint("unix", path)

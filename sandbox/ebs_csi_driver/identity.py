@@ -1,0 +1,27 @@
+"""csi.v1.Identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .csi_proto import csi
+from .version import DRIVER_NAME, DRIVER_VERSION
+
+
+class IdentityService:
+    """Says which plugin this is; ready as soon as it answers."""
+
+    def get_plugin_info(self, _request: Any, _timeout_s: float | None) -> Any:
+        """Name and version."""
+        return csi.GetPluginInfoResponse(name=DRIVER_NAME, vendor_version=DRIVER_VERSION)
+
+    def get_plugin_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
+        """A controller exists somewhere, and volumes cannot be reached from everywhere; the same in every mode."""
+        service = csi.PluginCapability.Service
+        kinds = (service.CONTROLLER_SERVICE, service.VOLUME_ACCESSIBILITY_CONSTRAINTS)
+        capabilities = [csi.PluginCapability(service=service(type=kind)) for kind in kinds]
+        return csi.GetPluginCapabilitiesResponse(capabilities=capabilities)
+
+    def probe(self, _request: Any, _timeout_s: float | None) -> Any:
+        """Ready: an empty answer says so, as upstream's does."""
+        return csi.ProbeResponse()

@@ -1,0 +1,106 @@
+"""The record of API calls: what was asked, by whom and how it ended, without secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+LOG: Final = logging.getLogger(__name__)
+
+_SECRET: Final = re.compile(r"secret|password|userdata|privatekey|sessiontoken|webidentitytoken", re.IGNORECASE)
+_CREDENTIAL: Final = re.compile(r"Credential=([^/,\s]+)/")
+_ERROR_CODE: Final = re.compile(rb"<Code>([^<]+)</Code>")
+_MAX_VALUE: Final = 400
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class CallRecorder:
+    """A WSGI application around another: writes one JSON line per call, and lets no traceback out."""
+
+    def __init__(self, app: WsgiApp, log_file: Path, caller_of: Callable[[str], str]) -> None:
+        self._app = app
+        self._caller_of = caller_of
+        self._lock = threading.Lock()
+        descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._log = os.fdopen(descriptor, "a", encoding="utf-8")
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        params = _read_params(environ)
+        seen: list[str] = []
+
+        def remember(status: str, headers: Any, *rest: Any) -> Any:
+            seen[:] = [status]
+            return start_response(status, headers, *rest)
+
+        if environ.get("PATH_INFO", "").startswith("/moto-api/reset"):
+            return _refuse(start_response, "403 Forbidden", "AccessDenied", "The sandbox's cloud cannot be reset")
+        try:
+            body = b"".join(self._app(environ, remember))
+        except Exception as error:
+            LOG.exception("the call failed inside: %s", params.get("Action"))
+            message = f"{type(error).__name__}: {error}"
+            self._record(environ, params, 500, "InternalError")
+            return _refuse(start_response, "500 Internal Server Error", "InternalError", message)
+        status = int(seen[0].split(" ")[0])
+        code = _ERROR_CODE.search(body) if status >= 400 else None
+        self._record(environ, params, status, code.group(1).decode() if code else "")
+        return [body]
+
+    def close(self) -> None:
+        """Closes the record."""
+        self._log.close()
+
+    def _record(self, environ: dict[str, Any], params: dict[str, str], status: int, error: str) -> None:
+        found = _CREDENTIAL.search(environ.get("HTTP_AUTHORIZATION", ""))
+        access_key_id = found.group(1) if found else ""
+        entry = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "action": params.get("Action") or f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}",
+            "access_key_id": access_key_id,
+            "caller": self._caller_of(access_key_id) if access_key_id else "",
+            "client": environ.get("REMOTE_ADDR", ""),
+            "params": without_secrets(params),
+            "status": status,
+            "error": error,
+        }
+        with self._lock:
+            self._log.write(json.dumps(entry) + "\n")
+            self._log.flush()
+
+
+def without_secrets(params: dict[str, str]) -> dict[str, str]:
+    """Parameters fit for a log: no action and version, no secret, nothing endless."""
+    shown = {}
+    for name, value in params.items():
+        if name in {"Action", "Version"}:
+            continue
+        if _SECRET.search(name):
+            shown[name] = "(hidden)"
+        else:
+            shown[name] = value if len(value) <= _MAX_VALUE else value[:_MAX_VALUE] + "..."
+    return shown
+
+
+def _read_params(environ: dict[str, Any]) -> dict[str, str]:
+    if not environ.get("CONTENT_TYPE", "").startswith("application/x-www-form-urlencoded"):
+        return dict(parse_qsl(environ.get("QUERY_STRING", "")))
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    environ["wsgi.input"] = io.BytesIO(body)
+    return dict(parse_qsl(body.decode("utf-8", errors="replace")))
+
+
+def _refuse(start_response: Callable[..., Any], status: str, code: str, message: str) -> list[bytes]:
+    text = message.replace("&", "&amp;").replace("<", "&lt;")
+    body = f"<Response><Errors><Error><Code>{code}</Code><Message>{text}</Message></Error></Errors></Response>".encode()
+    start_response(status, [("Content-Type", "text/xml"), ("Content-Length", str(len(body)))])
+    return [body]

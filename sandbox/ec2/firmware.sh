@@ -1,0 +1,54 @@
+#!/bin/sh
+# First thing an instance runs, as process 1 of its namespaces: gives it a private /dev, /run, /mnt and a few files of
+# /etc, waits until the hypervisor has plugged in network and disks, and hands over to the init.
+# Usage: firmware.sh INSTANCE_DIR HOSTNAME READY_FD COMMAND...    (the hypervisor answers on stdin)
+set -eu
+umask 022
+instance=$1 host=$2 ready=$3
+shift 3
+
+hostname "$host"
+
+# An own /dev, so that the instance sees the volumes attached to it and no other disk of the machine.
+dev=$instance/dev
+mkdir -p "$dev"
+mount -t tmpfs -o mode=0755,size=1m instance-dev "$dev"
+mkdir -p "$dev/disk/by-id" "$dev/pts" "$dev/shm" "$dev/mqueue" "$dev/net"
+for node in null zero full random urandom tty kmsg fuse net/tun; do
+  if [ -c "/dev/$node" ]; then cp -a "/dev/$node" "$dev/$node"; fi
+done
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts "$dev/pts"
+mount -t tmpfs -o mode=1777,nosuid,nodev shm "$dev/shm"
+mount -t mqueue mqueue "$dev/mqueue" 2>/dev/null || rmdir "$dev/mqueue"
+ln -s pts/ptmx "$dev/ptmx"
+ln -s /proc/self/fd "$dev/fd"
+ln -s /proc/self/fd/0 "$dev/stdin"
+ln -s /proc/self/fd/1 "$dev/stdout"
+ln -s /proc/self/fd/2 "$dev/stderr"
+umount --recursive --lazy /dev
+mount --move "$dev" /dev
+
+# The machine's daemons (Docker's socket among them) are not the instance's.
+mount -t tmpfs -o mode=0755,nosuid,nodev instance-run /run
+mkdir -p /run/lock
+for file in "$instance"/etc/*; do
+  target=/etc/${file##*/}
+  if [ -e "$target" ]; then mount --bind "$file" "$target"; fi
+done
+mount --bind "$instance/disk" /mnt
+
+# CSI drivers mount in one place and expect the mount to be seen in all others.
+mount --make-rshared /
+
+if [ -w /proc/sys/net/ipv6/conf/default/disable_ipv6 ]; then
+  echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+  echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+fi
+ip link set lo up
+ip address add 169.254.169.254/32 dev lo
+
+echo ready >"/proc/self/fd/$ready"
+read -r answer
+[ "$answer" = boot ]
+cd /
+exec "$@" </dev/null

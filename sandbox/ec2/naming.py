@@ -1,0 +1,29 @@
+"""Names that EC2 and its instances give to things."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_DEVICE_NAME: Final = re.compile(r"/dev/(sd[a-z][a-z]?|xvd[a-z][a-z]?)(\d{1,2})?")
+
+
+def by_id_name(volume_id: str) -> str:
+    """Name under /dev/disk/by-id that udev gives an EBS volume on a Nitro instance."""
+    return f"nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"
+
+
+def private_dns_name(address: str, region: str) -> str:
+    """EC2's private DNS name of an address, which is also the instance's host name."""
+    domain = "ec2.internal" if region == "us-east-1" else f"{region}.compute.internal"
+    return f"ip-{address.replace('.', '-')}.{domain}"
+
+
+def link_name(sandbox: str, instance_id: str) -> str:
+    """Name of the host's end of an instance's network link; the kernel allows 15 characters."""
+    return f"{sandbox}-{instance_id[-6:]}"
+
+
+def is_device_name(device: str) -> bool:
+    """Whether EC2 accepts it as the device name of an attachment."""
+    return _DEVICE_NAME.fullmatch(device) is not None

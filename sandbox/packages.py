@@ -1,0 +1,106 @@
+"""The system's own programs that the sandbox calls; what is missing is installed with apt-get."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sandbox.settings import SandboxError
+
+_SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+_SHOWN_LINES: Final = 10
+
+
+class PackageError(SandboxError):
+    """A program is missing and cannot be installed; the message names it and what to do."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Commands that are needed (any of `commands` will do), and the Debian packages that bring them."""
+
+    commands: tuple[str, ...]
+    packages: tuple[str, ...]
+    purpose: str
+
+
+SANDBOX: Final = (
+    Requirement(("mariadbd", "mysqld"), ("mariadb-server-core",), "the database that runs on the volumes"),
+    Requirement(("mariadb", "mysql"), ("mariadb-client-core",), "the database's client"),
+    Requirement(("mkfs.xfs",), ("xfsprogs",), "volumes with xfs"),
+    Requirement(("mkfs.ext4",), ("e2fsprogs",), "volumes with ext4"),
+    Requirement(("ip",), ("iproute2",), "the instances' network"),
+    Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
+    Requirement(("losetup",), ("mount",), "the instances' disks"),
+)
+
+C_COMPILER: Final = Requirement(("gcc",), ("gcc", "libc6-dev"), "building Nomad from source")
+
+
+def ensure_packages(requirements: Sequence[Requirement] = SANDBOX) -> list[str]:
+    """Install what is missing and return the names of the installed packages; PackageError if that cannot be."""
+    lacking = missing(requirements)
+    if not lacking:
+        return []
+    wanted = list(dict.fromkeys(name for requirement in lacking for name in requirement.packages))
+    reasons = "; ".join(f"{requirement.commands[0]} for {requirement.purpose}" for requirement in lacking)
+    if shutil.which("apt-get") is None:
+        raise PackageError(f"missing here: {reasons}. There is no apt-get to install them with: install them yourself.")
+    command = f"apt-get install --no-install-recommends {' '.join(wanted)}"
+    if os.geteuid() != 0:
+        raise PackageError(f"missing here: {reasons}. Only root can install them: run `sudo {command}`.")
+    print(f"packages: installing {' '.join(wanted)} (missing here: {reasons})", file=sys.stderr, flush=True)
+    _install(wanted, command)
+    still = missing(lacking)
+    if still:
+        names = ", ".join(requirement.commands[0] for requirement in still)
+        raise PackageError(f"missing here even after `{command}`: {names}. Install them yourself.")
+    return wanted
+
+
+def missing(requirements: Sequence[Requirement] = SANDBOX) -> list[Requirement]:
+    """The requirements of which no command is there."""
+    return [item for item in requirements if not any(find_command(name) for name in item.commands)]
+
+
+def find_command(name: str) -> str | None:
+    """The path of a command; the system folders count even where the shell's PATH leaves them out."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_FOLDERS])
+    return shutil.which(name, path=path)
+
+
+def _install(packages: list[str], shown: str) -> None:
+    # Package lists may be stale or absent on a fresh machine; if only some mirror fails, the install can still work.
+    _apt("update", "-qq")
+    result = _apt("install", "-qq", "-y", "--no-install-recommends", *packages)
+    if result.returncode != 0:
+        lines = (result.stdout + result.stderr).strip().splitlines()[-_SHOWN_LINES:]
+        raise PackageError(f"`{shown}` failed (exit code {result.returncode}); it said:\n  " + "\n  ".join(lines))
+
+
+def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:
+    # Another package run may hold the lock for a while, such as the machine's own upgrades.
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=180", *arguments]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+def main() -> int:
+    """`python -m sandbox.packages`: exit code 0 when every program is there."""
+    try:
+        ensure_packages()
+    except PackageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

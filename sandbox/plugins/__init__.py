@@ -1,0 +1,1 @@
+"""Stand-ins for official Pulumi provider plugins, for machines that cannot get the official ones."""

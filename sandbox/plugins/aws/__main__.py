@@ -1,0 +1,7 @@
+"""`python -m sandbox.plugins.aws`: the plugin's process, started by the Pulumi engine."""
+
+from provider.rpc.server import serve
+from sandbox.plugins.aws.plugin import AwsPlugin
+
+if __name__ == "__main__":
+    serve(AwsPlugin())

@@ -1,0 +1,1 @@
+"""The lookups (invokes) of the stand-in aws plugin, one per file."""

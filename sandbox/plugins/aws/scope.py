@@ -1,0 +1,14 @@
+"""What this plugin is, and the one sentence it says about everything it does not implement."""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = "7.51.1"
+
+OFFICIAL: Final = "use the official plugin: `python -m sandbox up --plugins official`"
+
+
+def not_implemented(what: str) -> str:
+    """Return the refusal of `what` (for example "input 'x' of aws:ebs/volume:Volume"), naming the way out."""
+    return f"the embedded aws plugin does not implement {what}; {OFFICIAL}"

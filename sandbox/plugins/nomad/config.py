@@ -1,0 +1,119 @@
+"""The provider's configuration: which Nomad, and with which credentials."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from provider.nomad_api import NomadApi
+from provider.rpc.plugin import CheckFailure, Props, ProviderError, decode_config
+from provider.rpc.values import UNKNOWN
+
+SECRET_CONFIG = frozenset({"keyPem", "httpAuth", "secretId", "headers"})
+
+# Configuration key -> the environment variable that stands in for it
+_ENVIRONMENT = {
+    "address": "NOMAD_ADDR",
+    "region": "NOMAD_REGION",
+    "caFile": "NOMAD_CACERT",
+    "certFile": "NOMAD_CLIENT_CERT",
+    "keyFile": "NOMAD_CLIENT_KEY",
+    "secretId": "NOMAD_TOKEN",
+    "httpAuth": "NOMAD_HTTP_AUTH",
+    "skipVerify": "NOMAD_SKIP_VERIFY",
+}
+_STRINGS = frozenset({*_ENVIRONMENT, "caPem", "certPem", "keyPem"} - {"skipVerify"})
+_KNOWN = _STRINGS | {"skipVerify", "headers", "ignoreEnvVars", "authJwt"}
+_PEM_FILES = {"caPem": "caFile", "certPem": "certFile", "keyPem": "keyFile"}
+
+
+def config_failures(wire: Props, env: Mapping[str, str] = os.environ) -> list[CheckFailure]:
+    """What is wrong with the configuration in wire form."""
+    given = decode_config(wire, _STRINGS)
+    failures = [
+        CheckFailure("", f"nomad:{key} is not a configuration key of this provider: remove it")
+        for key in sorted(set(given) - _KNOWN)
+    ]
+    if given.get("authJwt"):
+        failures.append(
+            CheckFailure(
+                "", "nomad:authJwt is not implemented by the embedded plugin: set nomad:secretId or NOMAD_TOKEN"
+            )
+        )
+    if not _settings(given, env).get("address"):
+        reason = "missing a required configuration key: nomad:address. Set it, or NOMAD_ADDR in the environment"
+        failures.append(CheckFailure("address", reason))
+    address = given.get("address")
+    if isinstance(address, str) and address and not address.startswith(("http://", "https://")):
+        failures.append(CheckFailure("address", "nomad:address must begin with http:// or https://"))
+    return failures
+
+
+class Connection:
+    """The client for the configured Nomad, made when the provider is configured."""
+
+    def __init__(self) -> None:
+        self._api: NomadApi | None = None
+        self._pem_dir: tempfile.TemporaryDirectory[str] | None = None
+        self.address = ""
+
+    @property
+    def api(self) -> NomadApi:
+        """The client; raises ProviderError while there is no configuration."""
+        if self._api is None:
+            raise ProviderError("the nomad provider is not configured: set nomad:address or NOMAD_ADDR")
+        return self._api
+
+    def configure(self, wire: Props, env: Mapping[str, str] = os.environ) -> None:
+        """Takes the configuration in wire form."""
+        settings = _settings(decode_config(wire, _STRINGS), env)
+        if not settings.get("address"):
+            return  # still unknown in a preview, or refused by the check
+        self._write_pems(settings)
+        self.address = str(settings["address"])
+        self._api = NomadApi(
+            self.address,
+            token=str(settings.get("secretId") or ""),
+            region=str(settings.get("region") or ""),
+            ca_file=str(settings.get("caFile") or ""),
+            client_cert=str(settings.get("certFile") or ""),
+            client_key=str(settings.get("keyFile") or ""),
+            skip_verify=_is_true(settings.get("skipVerify")),
+            headers=_headers(settings),
+            http_auth=str(settings.get("httpAuth") or ""),
+        )
+
+    def _write_pems(self, settings: Props) -> None:
+        """Certificates given as text become files only this user can read; they go with the process."""
+        given = {pem: name for pem, name in _PEM_FILES.items() if settings.get(pem)}
+        if not given:
+            return
+        self._pem_dir = tempfile.TemporaryDirectory(prefix="nomad-tls-")
+        for pem, name in given.items():
+            path = Path(self._pem_dir.name) / f"{name}.pem"
+            path.touch(mode=0o600)
+            path.write_text(str(settings[pem]))
+            settings[name] = str(path)
+
+
+def _settings(given: Props, env: Mapping[str, str]) -> Props:
+    """Configuration with the environment's values where nothing is given and they are not to be ignored."""
+    ignored = given.get("ignoreEnvVars") or {}
+    settings = {key: value for key, value in given.items() if value is not UNKNOWN}
+    for key, variable in _ENVIRONMENT.items():
+        if key not in given and env.get(variable) and not _is_true(ignored.get(variable)):
+            settings[key] = env[variable]
+    if given.get("address") is UNKNOWN:
+        settings["address"] = ""
+    return settings
+
+
+def _headers(settings: Props) -> dict[str, str]:
+    return {str(item["name"]): str(item["value"]) for item in settings.get("headers") or []}
+
+
+def _is_true(value: Any) -> bool:
+    return value is True or str(value).lower() in {"true", "1"}

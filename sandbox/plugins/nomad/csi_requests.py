@@ -1,0 +1,112 @@
+"""The requests that CSI volumes of both kinds make, retried while a plugin or a claim is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from provider.nomad_api import NomadApi, NomadApiError, NomadNotFound
+from provider.rpc.plugin import Context, Props, ProviderError
+
+from .waits import Progress, retry
+
+DEFAULT_TIMEOUT_S = 600.0
+_RESERVE_S = 60.0  # the official plugin stops retrying a minute before its timeout
+# Errors that no waiting cures
+_FINAL = (
+    "already exist",
+    "requested capacity",
+    "LimitBytes cannot be less than",
+    "cannot be updated",
+    "update was not compatible with existing",
+    "Unexpected response code: 403",
+    "Unexpected response code: 400",
+)
+_CLAIMS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class VolumeKey:
+    """What names a volume."""
+
+    id: str
+    namespace: str
+
+
+def budget_s(ctx: Context) -> float:
+    """How long to retry: the operation's timeout less a minute."""
+    return max(0.0, (ctx.timeout_s or DEFAULT_TIMEOUT_S) - _RESERVE_S)
+
+
+def volume_path(volume_id: str) -> str:
+    """The API path of a volume."""
+    return f"volume/csi/{quote(volume_id, safe='')}"
+
+
+def find_volume(api: NomadApi, volume_id: str, namespace: str) -> dict[str, Any] | None:
+    """Nomad's record of the volume, None when there is none."""
+    try:
+        found: dict[str, Any] = api.get(volume_path(volume_id), namespace=namespace)
+        return found
+    except NomadNotFound:
+        return None
+    except ProviderError as error:
+        raise ProviderError(f"error checking for CSI volume: {error}") from None
+
+
+def put_volume(ctx: Context, api: NomadApi, path: str, body: Props, namespace: str) -> None:
+    """Registers or creates the volume; retried until its plugin is there and healthy."""
+    what = f"volume {body['ID']} to be accepted, which needs plugin {body['PluginID']} to be healthy"
+
+    def attempt() -> None:
+        try:
+            api.put(path, {"Volumes": [body | {"Namespace": namespace}]}, namespace=namespace)
+        except ProviderError as error:
+            raise ProviderError(f"error creating CSI volume: {error}") from None
+
+    retry(ctx, attempt, Progress(ctx, what, budget_s(ctx)), is_final, lambda: "")
+
+
+def remove_volume(ctx: Context, api: NomadApi, volume: VolumeKey, verb: str, call: Callable[[], Any]) -> None:
+    """Deregisters or deletes the volume; retried while allocations claim it. One that is gone is done."""
+
+    def attempt() -> None:
+        try:
+            call()
+        except ProviderError as error:
+            if _is_gone(error):
+                return
+            raise ProviderError(f"error {verb} CSI volume: {error}") from None
+
+    what = f"volume {volume.id} to be released by the allocations that claim it"
+    progress = Progress(ctx, what, budget_s(ctx))
+    retry(ctx, attempt, progress, lambda message: "response code: 403" in message, lambda: claims(api, volume))
+
+
+def claims(api: NomadApi, volume: VolumeKey) -> str:
+    """Which allocations hold the volume, as an addition to a message; empty when none or not known."""
+    try:
+        found = find_volume(api, volume.id, volume.namespace) or {}
+    except ProviderError:
+        return ""
+    held = [item for item in found.get("Allocations") or [] if item]
+    named = [
+        f"{item.get('ID', '')[:8]} of job {item.get('JobID')} on {item.get('NodeName')} ({item.get('ClientStatus')})"
+        for item in held[:_CLAIMS_SHOWN]
+    ]
+    more = f" and {len(held) - _CLAIMS_SHOWN} more" if len(held) > _CLAIMS_SHOWN else ""
+    return f"; claimed by {', '.join(named)}{more}; stop the job to release it" if named else ""
+
+
+def is_final(message: str) -> bool:
+    """Whether trying again cannot help."""
+    return any(text in message for text in _FINAL)
+
+
+def _is_gone(error: ProviderError) -> bool:
+    if isinstance(error, NomadNotFound):
+        return True
+    text = error.body if isinstance(error, NomadApiError) else ""
+    return "volume not found" in text

@@ -1,0 +1,65 @@
+# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
+"""nomad:index/csiVolume:CsiVolume: a volume made by the CSI plugin, and unmade with the resource."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provider.rpc.plugin import Checked, CheckFailure, Context, Diff, Props, ProviderError
+
+from .csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
+from .csi_requests import VolumeKey, put_volume, remove_volume, volume_path
+from .csi_resource import CsiResource
+from .inputs import Field
+
+
+class CsiVolume(CsiResource):
+    """Creates a volume at the storage provider through the plugin's controller; deleting it deletes the data."""
+
+    token = "nomad:index/csiVolume:CsiVolume"  # noqa: S105
+    fields = COMMON_FIELDS | {"snapshotId": Field("string"), "cloneId": Field("string")}
+    forcing = frozenset({"volumeId", "pluginId", "namespace", "snapshotId", "cloneId", "capabilities"})
+    topology_kinds = ("required", "preferred")
+    computed = COMPUTED | {"externalId", "context"}
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        """A volume comes from a snapshot or from another volume, not from both."""
+        result = super().check(ctx, olds, news)
+        if {"snapshotId", "cloneId"} <= result.inputs.keys():
+            conflict = CheckFailure("cloneId", "snapshotId and cloneId conflict: set one of them")
+            return Checked(result.inputs, [*result.failures, conflict])
+        return result
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """A volume grows in place and never shrinks."""
+        most = news.get("capacityMax")
+        current = int(state.get("capacity") or 0)
+        if isinstance(most, str) and capacity_bytes(news, "capacityMax") < current:
+            raise ProviderError(
+                f"capacityMax is {most}, less than the {current} bytes the volume has: it cannot shrink"
+            )
+        return super().diff(ctx, id, state, old_inputs, news)
+
+    def topology_change_forces(self, path: str) -> bool:
+        """A created volume cannot move: any change needs a new one."""
+        return True
+
+    def put(self, ctx: Context, inputs: Props) -> None:
+        """Creation and expansion are one request."""
+        body = volume_body(inputs)
+        body |= {"SnapshotID": inputs.get("snapshotId") or "", "CloneID": inputs.get("cloneId") or ""}
+        path = f"{volume_path(inputs['volumeId'])}/create"
+        put_volume(ctx, self.api, path, body, inputs.get("namespace") or "default")
+
+    def extra_outputs(self, volume: dict[str, Any]) -> Props:
+        """What the plugin told about the volume it made."""
+        return {"context": volume.get("Context") or {}}
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Deletes the volume at the storage provider too."""
+        namespace = state.get("namespace") or "default"
+
+        def call() -> None:
+            self.api.delete(f"{volume_path(id)}/delete", namespace=namespace)
+
+        remove_volume(ctx, self.api, VolumeKey(id, namespace), "deleting", call)

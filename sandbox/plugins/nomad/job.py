@@ -1,0 +1,327 @@
+# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
+"""nomad:index/job:Job: registers a job from its jobspec."""
+
+from __future__ import annotations
+
+from provider.nomad_api import NomadApi, NomadNotFound
+from provider.rpc.plugin import (
+    UNKNOWN,
+    Checked,
+    CheckFailure,
+    Context,
+    Diff,
+    InitFailed,
+    Kind,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    property_diff,
+)
+from provider.rpc.values import contains_unknown
+
+from .config import Connection
+from .inputs import Field, checked, pick, plain, refreshed_inputs
+from .job_canonical import same_job
+from .job_outputs import planned_outputs, registered_outputs
+from .job_state import import_identity, job_allocations, job_path, job_submission
+from .jobspec import Job, JobSource, JobspecError, JobspecParser
+from .waits import wait_for_deployment, wait_for_evaluation
+
+_FIELDS: dict[str, Field] = {
+    "jobspec": Field("string", required=True),
+    "hcl2": Field("object"),
+    "json": Field("bool"),
+    "detach": Field("bool", default=True),
+    "deregisterOnDestroy": Field("bool", default=True),
+    "deregisterOnIdChange": Field("bool", default=True),
+    "policyOverride": Field("bool"),
+    "purgeOnDestroy": Field("bool"),
+    "preserveCounts": Field("bool"),
+    "rerunIfDead": Field("bool", default=False),
+    "readAllocationIds": Field("bool", default=False),
+}
+_FLAGS = tuple(name for name, field in _FIELDS.items() if field.shape == "bool")
+_HCL2_KEYS = {"allowFs", "vars"}
+# Unknown until Nomad has registered the job (again)
+_SERVER_SIDE = [
+    "modifyIndex",
+    "allocationIds",
+    "deploymentId",
+    "deploymentStatus",
+    "version",
+    "submitTime",
+    "status",
+    "statusDescription",
+]
+_JOBSPEC_SIDE = ["name", "namespace", "type", "region", "datacenters", "taskGroups"]
+_FIRST_ONLY = [
+    "createIndex",
+    "stop",
+    "stable",
+    "allAtOnce",
+    "priority",
+    "parentId",
+    "constraints",
+    "updateStrategies",
+    "periodicConfigs",
+]
+# May change whenever a job is submitted, even if the job is the same
+_PER_SUBMISSION = ("modifyIndex", "version", "submitTime", "deploymentId", "deploymentStatus")
+_DEFAULT_WAIT_S = 300.0
+
+
+class JobResource(ResourceType):
+    """Nomad jobs, parsed on this side so that a preview needs no Nomad."""
+
+    token = "nomad:index/job:Job"  # noqa: S105
+
+    def __init__(self, connection: Connection, parser: JobspecParser) -> None:
+        self._connection = connection
+        self._parser = parser
+
+    @property
+    def _api(self) -> NomadApi:
+        return self._connection.api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        """Besides the shapes, the jobspec must parse; it is never printed."""
+        inputs, failures = checked(_FIELDS, news, self.token)
+        hcl2 = inputs.get("hcl2")
+        if isinstance(hcl2, dict):
+            failures += _hcl2_failures(hcl2)
+            if "allowFs" not in hcl2:
+                inputs["hcl2"] = hcl2 | {"allowFs": False, "__defaults": ["allowFs"]}
+        source = JobSource.from_inputs(inputs) if not failures else None
+        if source is not None:
+            try:
+                self._parser.parse(source)
+            except JobspecError as error:
+                failures.append(CheckFailure("", str(error)))
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """Compares jobs, not texts: layout, comments and spelled-out defaults change nothing."""
+        old, new = plain(state), plain(news)
+        detailed = _flag_changes(old, new) | property_diff(_hcl2(old), _hcl2(new), "hcl2")
+        source = JobSource.from_inputs(new)
+        if source is None:
+            return Diff(detailed | {"jobspec": Kind.UPDATE})
+        text_changed = self._text_changed(old, source)
+        if text_changed:
+            detailed["jobspec"] = Kind.UPDATE
+        if text_changed or any(path.startswith("hcl2") for path in detailed):
+            job = self._parser.parse(source)
+            replaced_by = _new_identity(id, old, new, job)
+            if replaced_by:
+                return Diff(detailed | {replaced_by: Kind.UPDATE_REPLACE}, replaces=[replaced_by])
+            if text_changed and job["ID"] == id:
+                self._require_same_index(ctx, old, new, job)
+        if not detailed and new.get("rerunIfDead") is True and old.get("status") == "dead":
+            detailed["status"] = Kind.UPDATE
+        return Diff(detailed)
+
+    def preview_create(self, ctx: Context, inputs: Props) -> Props:
+        """What the jobspec says is known, what Nomad adds is not."""
+        return _without_bookkeeping(inputs) | dict.fromkeys(_FIRST_ONLY, UNKNOWN) | self._planned(inputs)
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        """Old outputs stay known where the job itself does not change."""
+        kept = {key: value for key, value in state.items() if key not in _FIELDS}
+        planned = self._planned(inputs) if self.diff_of_job(state, inputs) else dict.fromkeys(_PER_SUBMISSION, UNKNOWN)
+        return kept | _without_bookkeeping(inputs) | planned
+
+    def diff_of_job(self, state: Props, inputs: Props) -> bool:
+        """Whether the registered job would change: its text, its variables, or a dead job that is to run again."""
+        source = JobSource.from_inputs(inputs)
+        if source is None or self._text_changed(state, source) or _hcl2(plain(state)) != _hcl2(plain(inputs)):
+            return True
+        return inputs.get("rerunIfDead") is True and state.get("status") == "dead"
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        """Registers the job; with detach=false also waits until it is scheduled and deployed."""
+        return self._register(ctx, inputs)
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        """Registers the job again."""
+        return self._register(ctx, inputs)[1]
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The job as Nomad has it, with the jobspec it was last submitted with."""
+        importing = not inputs and not state
+        job_id, namespace = import_identity(id) if importing else (id, str(state.get("namespace") or "default"))
+        kept = (
+            {name: f.default for name, f in _FIELDS.items() if f.default is not None}
+            if importing
+            else pick(state, _FIELDS)
+        )
+        job = self._find(job_id, namespace)
+        if job is None:
+            return None
+        outputs = kept | self._outputs(ctx, job, kept) | pick(state, ("deploymentId", "deploymentStatus"))
+        outputs |= job_submission(ctx, self._api, job, kept)
+        given = pick(outputs, _FIELDS) if importing else refreshed_inputs(inputs, outputs)
+        return ReadResult(job_id, given, outputs)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Deregisters the job and returns; its allocations stop afterwards."""
+        if state.get("deregisterOnDestroy") is False:
+            ctx.log("info", f"job {id} stays registered: deregisterOnDestroy is false")
+            return
+        purge = "true" if state.get("purgeOnDestroy") else "false"
+        try:
+            self._api.delete(job_path(id), purge=purge, namespace=state.get("namespace") or "default")
+        except NomadNotFound:
+            return
+        except ProviderError as error:
+            raise ProviderError(f"error deregistering job: {error}") from None
+
+    def _planned(self, inputs: Props) -> Props:
+        source = JobSource.from_inputs(inputs)
+        unknown = dict.fromkeys([*_JOBSPEC_SIDE, *_SERVER_SIDE], UNKNOWN)
+        return unknown if source is None else unknown | planned_outputs(self._parser.parse(source))
+
+    def _text_changed(self, old: Props, source: JobSource) -> bool:
+        if old.get("jobspec") == source.text:
+            return False
+        before = JobSource(old.get("jobspec") or "", source.is_json, source.allow_fs, source.variables)
+        try:
+            return not same_job(self._parser.parse(before), self._parser.parse(source))
+        except JobspecError:
+            self._parser.parse(source)  # only a new jobspec that does not parse is an error
+            return True
+
+    def _require_same_index(self, ctx: Context, old: Props, new: Props, job: Job) -> None:
+        """Refuses to overwrite a job that someone else changed since the state was last refreshed."""
+        namespace = job.get("Namespace") or "default"
+        body = {"Job": job | {"Namespace": namespace}, "Diff": False, "PolicyOverride": bool(new.get("policyOverride"))}
+        try:
+            plan = self._api.put(job_path(job["ID"], "/plan"), body, timeout_s=10, namespace=namespace)
+        except ProviderError as error:
+            ctx.log("debug", f"failed to validate Nomad plan: {error}")
+            return
+        try:
+            expected = int(old.get("modifyIndex") or "")
+        except ValueError:
+            raise ProviderError(
+                f"invalid modify_index in state: {old.get('modifyIndex')!r}: run pulumi refresh"
+            ) from None
+        if (plan or {}).get("JobModifyIndex") != expected:
+            raise ProviderError(
+                f"job modify index has changed since last refresh: someone else registered {job['ID']}. "
+                "Run pulumi refresh, look at what changed, and try again"
+            )
+
+    def _register(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        source = JobSource.from_inputs(inputs)
+        if source is None:
+            raise ProviderError("the jobspec is still unknown")
+        job = self._parser.parse(source)
+        job_id, namespace = str(job["ID"]), str(job.get("Namespace") or "default")
+        body = {
+            "Job": job | {"Namespace": namespace},
+            "Submission": _submission(source),
+            "PolicyOverride": bool(inputs.get("policyOverride")),
+            "PreserveCounts": bool(inputs.get("preserveCounts")),
+        }
+        try:
+            response = self._api.put("jobs", body, namespace=namespace)
+        except ProviderError as error:
+            raise ProviderError(f"error applying jobspec: {error}") from None
+        given = _without_bookkeeping(inputs)
+        deployment: Props = {}
+        try:
+            if inputs.get("detach") is False and response.get("EvalID"):
+                deployment = self._monitor(ctx, job_id, response["EvalID"], namespace)
+            outputs = self._current(ctx, job_id, namespace, given)
+        except ProviderError as error:
+            outputs = self._outputs_after_failure(ctx, job, namespace, given, response)
+            raise InitFailed(job_id, outputs, [str(error)], inputs) from None
+        return job_id, outputs | deployment
+
+    def _monitor(self, ctx: Context, job_id: str, eval_id: str, namespace: str) -> Props:
+        """Waits for the evaluation and for the deployment it starts; each has the whole timeout."""
+        budget_s = ctx.timeout_s or _DEFAULT_WAIT_S
+        try:
+            evaluation = wait_for_evaluation(ctx, self._api, eval_id, namespace, budget_s)
+            deployment_id = evaluation.get("DeploymentID")
+            if not deployment_id:
+                return {"deploymentId": "", "deploymentStatus": ""}
+            deployment = wait_for_deployment(ctx, self._api, deployment_id, namespace, budget_s)
+        except ProviderError as error:
+            raise ProviderError(f"error waiting for job '{job_id}' to schedule/deploy successfully: {error}") from None
+        return {"deploymentId": deployment["ID"], "deploymentStatus": deployment["Status"]}
+
+    def _outputs_after_failure(self, ctx: Context, job: Job, namespace: str, given: Props, response: Props) -> Props:
+        """As much as is known of a job that is registered but did not deploy."""
+        try:
+            return self._current(ctx, str(job["ID"]), namespace, given)
+        except ProviderError:
+            index = str(response.get("JobModifyIndex") or 0)
+            return given | planned_outputs(job) | {"modifyIndex": index}
+
+    def _current(self, ctx: Context, job_id: str, namespace: str, given: Props) -> Props:
+        job = self._find(job_id, namespace)
+        if job is None:
+            raise ProviderError(f"job {job_id} disappeared from namespace {namespace} right after it was registered")
+        return given | self._outputs(ctx, job, given) | {"deploymentId": "", "deploymentStatus": ""}
+
+    def _find(self, job_id: str, namespace: str) -> Job | None:
+        try:
+            found: Job = self._api.get(job_path(job_id), namespace=namespace)
+            return found
+        except NomadNotFound:
+            return None
+        except ProviderError as error:
+            raise ProviderError(f"error checking for job: {error}") from None
+
+    def _outputs(self, ctx: Context, job: Job, given: Props) -> Props:
+        allocations = job_allocations(ctx, self._api, job) if given.get("readAllocationIds") else []
+        return registered_outputs(job) | {"allocationIds": allocations}
+
+
+def _hcl2_failures(hcl2: Props) -> list[CheckFailure]:
+    unknown_keys = sorted(set(plain(hcl2)) - _HCL2_KEYS)
+    failures = [CheckFailure("", f"hcl2.{key} is not an input of a Job: remove it") for key in unknown_keys]
+    variables = hcl2.get("vars")
+    if variables is None or contains_unknown(variables):
+        return failures
+    if not isinstance(variables, dict):
+        return [*failures, CheckFailure("", "hcl2.vars must be a map of strings")]
+    wrong = sorted(name for name, value in variables.items() if not isinstance(value, str))
+    rule = "must be a string: write objects, lists, numbers and booleans as JSON text"
+    return failures + [CheckFailure("", f"hcl2.vars.{name} {rule}") for name in wrong]
+
+
+def _flag_changes(old: Props, new: Props) -> dict[str, Kind]:
+    """Flags that differ; one that is not set equals false."""
+    return {
+        name: Kind.UPDATE if name in old else Kind.ADD
+        for name in _FLAGS
+        if contains_unknown(new.get(name)) or bool(old.get(name)) != bool(new.get(name))
+    }
+
+
+def _hcl2(props: Props) -> Props:
+    hcl2 = props.get("hcl2")
+    if not isinstance(hcl2, dict):
+        return {} if hcl2 is None else {"vars": hcl2}
+    variables = {"vars": hcl2["vars"]} if hcl2.get("vars") not in (None, {}) else {}
+    return variables | ({"allowFs": True} if hcl2.get("allowFs") is True else {})
+
+
+def _new_identity(id: str, old: Props, new: Props, job: Job) -> str:
+    """The output that shows the job to be another one, so that it has to be replaced; empty otherwise."""
+    if (old.get("namespace") or "default") != (job.get("Namespace") or "default"):
+        return "namespace"
+    return "name" if job["ID"] != id and new.get("deregisterOnIdChange") is not False else ""
+
+
+def _submission(source: JobSource) -> Props:
+    submission: Props = {"Source": source.text, "Format": "json" if source.is_json else "hcl2"}
+    return submission | ({"VariableFlags": dict(source.variables)} if source.variables else {})
+
+
+def _without_bookkeeping(inputs: Props) -> Props:
+    given: Props = plain(inputs)
+    return given

@@ -1,0 +1,175 @@
+"""Parses jobspecs with the nomad command line, without a server, as strictly as the official plugin does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from provider.rpc.plugin import Props, ProviderError
+from provider.rpc.values import contains_unknown
+
+from .jobspec_scan import called_functions, declared_variables
+
+Job = dict[str, Any]
+"""A job as Nomad's HTTP API has it."""
+
+FILESYSTEM_FUNCTIONS = frozenset(
+    {"abspath", "basename", "dirname", "file", "filebase64", "fileexists", "fileset", "pathexpand"}
+)
+_VARIABLE_ENV = "NOMAD_VAR_"
+_KEPT_ENV = ("PATH", "HOME", "TMPDIR")
+_VALUE_LIMIT_BYTES = 120 * 1024  # the kernel takes at most 128 KiB per environment variable
+_PARSE_TIMEOUT_S = 60
+_MASKED_FROM_CHARS = 6
+
+
+class JobspecError(ProviderError):
+    """A jobspec that cannot be parsed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"error parsing jobspec: {reason}")
+
+
+@dataclass(frozen=True)
+class JobSource:
+    """A jobspec's text and how it is to be read."""
+
+    text: str
+    is_json: bool = False
+    allow_fs: bool = False
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_inputs(cls, inputs: Props) -> JobSource | None:
+        """The source in a Job's inputs; None while any part of it is unknown."""
+        if contains_unknown([inputs.get(name) for name in ("jobspec", "json", "hcl2")]):
+            return None
+        hcl2 = inputs.get("hcl2") or {}
+        variables = tuple(sorted((hcl2.get("vars") or {}).items()))
+        return cls(inputs.get("jobspec") or "", bool(inputs.get("json")), bool(hcl2.get("allowFs")), variables)
+
+
+class JobspecParser:
+    """Turns a JobSource into a job; each source is parsed once per process."""
+
+    def __init__(self, nomad: str | None = None) -> None:
+        self._nomad = nomad
+        self._parsed: dict[JobSource, Job] = {}
+        self._lock = threading.Lock()
+
+    def parse(self, source: JobSource) -> Job:
+        """The job, with an ID; raises JobspecError."""
+        with self._lock:
+            known = self._parsed.get(source)
+        if known is None:
+            known = self._parse_json(source) if source.is_json else self._parse_hcl(source)
+            if not known.get("ID"):
+                raise JobspecError("the job has no ID")
+            with self._lock:
+                self._parsed[source] = known
+        return json.loads(json.dumps(known))  # type: ignore[no-any-return]  # callers may change their copy
+
+    def _parse_json(self, source: JobSource) -> Job:
+        try:
+            root = json.loads(source.text)
+        except ValueError as error:
+            raise JobspecError(str(error)) from None
+        if not isinstance(root, dict) or not (root.get("Job", root)):
+            raise JobspecError("input JSON is not a valid Nomad jobspec")
+        # Nomad's own decoding: field names in any case, unknown ones dropped
+        job = self._run(source, ["-json"])
+        if not any(job.values()):
+            raise JobspecError("input JSON is not a valid Nomad jobspec")
+        return job
+
+    def _parse_hcl(self, source: JobSource) -> Job:
+        _refuse_filesystem(source)
+        unseen = [name for name, _ in source.variables if name not in declared_variables(source.text)]
+        if unseen:
+            self._refuse_undeclared(source, unseen)
+        return self._run(source, [])
+
+    def _refuse_undeclared(self, source: JobSource, names: list[str]) -> None:
+        """Variables come in by the environment, where nomad ignores undeclared ones: names alone are tried as flags."""
+        flags = [flag for name in names for flag in ("-var", f"{name}=")]
+        failure = self._call(source, flags)[1]
+        undeclared = [name for name in names if f'A "{name}" variable was passed' in failure]
+        if undeclared:
+            listed = ", ".join(undeclared)
+            raise JobspecError(
+                f'hcl2.vars sets {listed}, which the jobspec does not declare: add variable "{undeclared[0]}" {{ … }} '
+                f"to the jobspec or remove it from hcl2.vars"
+            )
+
+    def _run(self, source: JobSource, flags: list[str]) -> Job:
+        output, failure = self._call(source, flags)
+        if failure:
+            raise JobspecError(_reason(failure, source))
+        job = json.loads(output).get("Job")
+        if not isinstance(job, dict):
+            raise JobspecError("input is not a valid Nomad jobspec")
+        return {key: value for key, value in job.items() if value is not None}
+
+    def _call(self, source: JobSource, flags: list[str]) -> tuple[str, str]:
+        """Standard output, and what nomad complained about when it failed."""
+        command = [self._binary(), "job", "run", "-output", *flags, "-"]
+        try:
+            done = subprocess.run(
+                command,
+                check=False,
+                input=source.text,
+                env=_environment(source),
+                capture_output=True,
+                text=True,
+                timeout=_PARSE_TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired:
+            raise JobspecError(f"nomad did not parse it within {_PARSE_TIMEOUT_S} s") from None
+        except OSError as error:
+            raise JobspecError(f"{command[0]} could not be run: {error.strerror}") from None
+        return done.stdout, "" if done.returncode == 0 else (done.stderr or done.stdout or "nomad failed")
+
+    def _binary(self) -> str:
+        found = self._nomad or shutil.which("nomad")
+        if not found:
+            raise ProviderError(
+                "the nomad command is not on PATH: jobspecs are parsed with it, also in preview. "
+                "Install Nomad or add its folder to PATH"
+            )
+        return found
+
+
+def _environment(source: JobSource) -> dict[str, str]:
+    """Variables by environment: unlike arguments they are shown to nobody else, and nomad reads both alike."""
+    env = {key: os.environ[key] for key in _KEPT_ENV if key in os.environ}
+    env["NOMAD_CLI_NO_COLOR"] = "1"
+    for name, value in source.variables:
+        if len(value.encode()) > _VALUE_LIMIT_BYTES:
+            raise JobspecError(
+                f"hcl2.vars.{name} is longer than {_VALUE_LIMIT_BYTES // 1024} KiB: put it in the jobspec"
+            )
+        if "\0" in name + value or "=" in name:
+            raise JobspecError(f"hcl2.vars.{name}: neither names nor values may hold a null character, names no '='")
+        env[_VARIABLE_ENV + name] = value
+    return env
+
+
+def _refuse_filesystem(source: JobSource) -> None:
+    used = FILESYSTEM_FUNCTIONS & called_functions(source.text) if not source.allow_fs else frozenset()
+    if used:
+        raise JobspecError(f"{min(used)}(): filesystem function disabled: set hcl2.allowFs to allow it")
+
+
+def _reason(failure: str, source: JobSource) -> str:
+    """Nomad's message without the words around it, and without the values of variables."""
+    _, _, rest = failure.partition("Error parsing job file from -:")
+    text = (rest or failure.removeprefix("Error getting job struct: ")).strip()
+    for name, value in source.variables:
+        if len(value) >= _MASKED_FROM_CHARS:
+            text = text.replace(value, f"(value of {name})")
+    return text

@@ -1,0 +1,55 @@
+# ruff: noqa: ARG002 - the signatures are Plugin's
+"""The plugin: the types and functions it has, under the official plugin's name and version."""
+
+from __future__ import annotations
+
+from provider.rpc.plugin import Checked, Context, Function, Plugin, Props, ResourceType
+
+from .cluster_functions import GetNodes, GetVolumes
+from .config import SECRET_CONFIG, Connection, config_failures
+from .csi_volume import CsiVolume
+from .csi_volume_registration import CsiVolumeRegistration
+from .job import JobResource
+from .jobspec import JobspecParser
+from .namespace import Namespace
+from .plugin_functions import GetPlugin, GetPlugins
+from .variable import Variable
+
+VERSION = "2.6.1"
+
+
+class NomadPlugin(Plugin):
+    """Nomad resources for programs that use the pulumi-nomad SDK of the same version."""
+
+    name = "nomad"
+    version = VERSION
+    secret_config = SECRET_CONFIG
+
+    def __init__(self) -> None:
+        self._connection = Connection()
+        parser = JobspecParser()
+        resources: list[ResourceType] = [
+            JobResource(self._connection, parser),
+            CsiVolumeRegistration(self._connection),
+            CsiVolume(self._connection),
+            Variable(self._connection),
+            Namespace(self._connection),
+        ]
+        functions: list[Function] = [
+            GetPlugin(self._connection),
+            GetPlugins(self._connection),
+            GetVolumes(self._connection),
+            GetNodes(self._connection),
+        ]
+        self.resources, self.functions = resources, functions
+        tokens = ", ".join(
+            [token.rpartition(":")[2] for token in [*(r.token for r in resources), *(f.token for f in functions)]]
+        )
+        self.unrecognized_note = f"The embedded nomad plugin implements {tokens}; use the official plugin for the rest."
+
+    def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        """An address is needed, here or in the environment."""
+        return Checked(news, config_failures(news))
+
+    def configure(self, config: Props) -> None:
+        self._connection.configure(config)

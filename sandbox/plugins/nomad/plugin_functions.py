@@ -1,0 +1,112 @@
+# ruff: noqa: ARG002 - the signatures are Function's
+"""nomad:index/getPlugin:getPlugin and nomad:index/getPlugins:getPlugins."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from provider.nomad_api import NomadNotFound
+from provider.rpc.plugin import Context, Function, InvokeFailure, Props, ProviderError
+
+from .config import Connection
+from .waits import Progress, retry
+
+_WAIT_S = 1200.0
+
+
+class GetPlugin(Function):
+    """One CSI plugin; may wait until it is registered or its controllers are healthy."""
+
+    token = "nomad:index/getPlugin:getPlugin"  # noqa: S105
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def invoke(self, ctx: Context, args: Props) -> Props:
+        """A plugin that is not ready when the wait is over is an error."""
+        plugin_id = args.get("pluginId")
+        if not isinstance(plugin_id, str) or not plugin_id:
+            raise InvokeFailure("pluginId", "pluginId is required: name the CSI plugin")
+        healthy = args.get("waitForHealthy") is True
+        waits = healthy or args.get("waitForRegistration") is True
+
+        def attempt() -> dict[str, Any]:
+            return self._find(plugin_id, healthy)
+
+        if not waits:
+            return _plugin(attempt(), args)
+        goal = "healthy" if healthy else "registered"
+        progress = Progress(ctx, f"CSI plugin {plugin_id} to be {goal}", _WAIT_S)
+        return _plugin(retry(ctx, attempt, progress, lambda message: "code: 403" in message, lambda: ""), args)
+
+    def _find(self, plugin_id: str, healthy: bool) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = self._connection.api.get(f"plugin/csi/{quote(plugin_id, safe='')}")
+        except NomadNotFound:
+            raise ProviderError(f'plugin "{plugin_id}" not found') from None
+        except ProviderError as error:
+            raise ProviderError(f"error checking for plugin: {error}") from None
+        expected, ready = found.get("ControllersExpected") or 0, found.get("ControllersHealthy") or 0
+        if healthy and expected != ready:
+            raise ProviderError(f'plugin "{plugin_id}" has {ready} of {expected} controllers healthy')
+        return found
+
+
+class GetPlugins(Function):
+    """All CSI plugins, as rows of strings."""
+
+    token = "nomad:index/getPlugins:getPlugins"  # noqa: S105
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def invoke(self, ctx: Context, args: Props) -> Props:
+        """Keys of the rows are spelled with underscores."""
+        kind = args.get("type") or "csi"
+        try:
+            found = self._connection.api.get("plugins", type=kind)
+        except ProviderError as error:
+            raise ProviderError(f"error reading plugins from Nomad: {error}") from None
+        rows = [
+            {
+                "id": item.get("ID") or "",
+                "provider": item.get("Provider") or "",
+                "controller_required": _text(bool(item.get("ControllerRequired"))),
+                "controllers_healthy": str(item.get("ControllersHealthy") or 0),
+                "controllers_expected": str(item.get("ControllersExpected") or 0),
+                "nodes_healthy": str(item.get("NodesHealthy") or 0),
+                "nodes_expected": str(item.get("NodesExpected") or 0),
+            }
+            for item in found or []
+        ]
+        return {"type": kind, "plugins": rows, "id": f"{self._connection.address}/v1/plugins"}
+
+
+def _plugin(found: dict[str, Any], args: Props) -> Props:
+    nodes = found.get("Nodes") or {}
+    return {
+        "pluginId": args["pluginId"],
+        "waitForRegistration": args.get("waitForRegistration") is True,
+        "waitForHealthy": args.get("waitForHealthy") is True,
+        "pluginProvider": found.get("Provider") or "",
+        "pluginProviderVersion": found.get("Version") or "",
+        "controllerRequired": bool(found.get("ControllerRequired")),
+        "controllersExpected": len(found.get("Controllers") or {}),
+        "controllersHealthy": found.get("ControllersHealthy") or 0,
+        "nodesExpected": len(nodes),
+        "nodesHealthy": found.get("NodesHealthy") or 0,
+        "nodes": [
+            {
+                "name": name,
+                "healthy": bool(node.get("Healthy")),
+                "healthyDescription": node.get("HealthDescription") or "",
+            }
+            for name, node in sorted(nodes.items())
+        ],
+        "id": found.get("ID") or args["pluginId"],
+    }
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,275 @@
+"""The sandbox's settings: the only reader of sandbox.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any, Final
+
+PROJECT: Final = Path(__file__).resolve().parent.parent
+"""The project's top folder."""
+
+HOME_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_HOME"
+CONFIG_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_CONFIG"
+
+# AWS keeps the first four addresses and the last of a subnet for itself.
+_FIRST_INSTANCE_ADDRESS: Final = 10
+
+
+class SandboxError(Exception):
+    """Something the user can mend; its text is the whole message."""
+
+
+class SettingsError(SandboxError):
+    """A setting that breaks a rule: names the key, its value, the rule and the remedy."""
+
+    def __init__(self, key: str, value: object, rule: str, remedy: str) -> None:
+        super().__init__(f"{key} is {value!r}: {rule}. {remedy}")
+        self.key = key
+
+
+@dataclass(frozen=True)
+class InstanceSpec:
+    """One instance: a Nomad client in a zone."""
+
+    name: str
+    zone: str
+
+
+@dataclass(frozen=True)
+class SandboxSettings:
+    """Where the sandbox lives, which addresses it takes, and what is in it."""
+
+    home: Path
+    name: str
+    subnet: IPv4Network
+    region: str
+    zones: tuple[str, ...]
+    instances: tuple[InstanceSpec, ...]
+    ec2_port: int
+    nomad_http_port: int
+    nomad_rpc_port: int
+    nomad_serf_port: int
+
+    @property
+    def bridge(self) -> str:
+        """Name of the host's bridge."""
+        return f"{self.name}-br"
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """The host's address on the bridge: the only one the sandbox listens on outside its instances."""
+        return self.subnet.network_address + 1
+
+    @property
+    def ec2_url(self) -> str:
+        """Endpoint of the EC2, IAM and STS APIs."""
+        return f"http://{self.gateway}:{self.ec2_port}"
+
+    @property
+    def nomad_url(self) -> str:
+        """Address of the Nomad server's HTTP API."""
+        return f"http://{self.gateway}:{self.nomad_http_port}"
+
+    @property
+    def run_dir(self) -> Path:
+        """Process records of the daemons."""
+        return self.home / "run"
+
+    @property
+    def log_dir(self) -> Path:
+        """Logs of the daemons and of `up`."""
+        return self.home / "log"
+
+    @property
+    def bin_dir(self) -> Path:
+        """Commands of the sandbox that agents find on their PATH."""
+        return self.home / "bin"
+
+    @property
+    def env_file(self) -> Path:
+        """What a shell sources to work with the sandbox by hand."""
+        return self.home / "env"
+
+    @property
+    def volume_dir(self) -> Path:
+        """Images of the EBS volumes."""
+        return self.home / "ec2" / "volumes"
+
+    @property
+    def instance_dir(self) -> Path:
+        """One folder per instance, named by its id."""
+        return self.home / "ec2" / "instances"
+
+    @property
+    def nomad_dir(self) -> Path:
+        """Configuration, tokens and data of the Nomad server."""
+        return self.home / "nomad"
+
+    def zone_subnet(self, zone: str) -> IPv4Network:
+        """The part of the subnet that belongs to a zone."""
+        parts = 1 << (len(self.zones) - 1).bit_length()
+        return list(self.subnet.subnets(prefixlen_diff=parts.bit_length() - 1))[self.zones.index(zone)]
+
+    def instance_address(self, spec: InstanceSpec) -> IPv4Address:
+        """The fixed private address of an instance, inside its zone's subnet."""
+        peers = [other.name for other in self.instances if other.zone == spec.zone]
+        return self.zone_subnet(spec.zone).network_address + _FIRST_INSTANCE_ADDRESS + peers.index(spec.name)
+
+
+def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
+    """Reads sandbox.toml (or the file that NOMAD_STATEFUL_SANDBOX_CONFIG names).
+
+    Raises:
+        SettingsError: a key that does not exist or a value that breaks a rule.
+    """
+    path = Path(environ.get(CONFIG_VARIABLE) or PROJECT / "sandbox.toml")
+    home = Path(environ.get(HOME_VARIABLE) or PROJECT / ".sandbox").absolute()
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            CONFIG_VARIABLE,
+            str(path),
+            f"the file cannot be read ({error.strerror})",
+            "Name an existing file or unset it.",
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SandboxError(f"{path} is not TOML: {error}. Mend that line.") from error
+    return parse_settings(table, home)
+
+
+_DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "nomad_serf": 4648}
+_DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
+_KEYS: Final = ("name", "subnet", "region", "zones", "ports", "instances")
+
+
+def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
+    """Validates the table of a sandbox.toml.
+
+    Raises:
+        SettingsError: as for load_settings.
+    """
+    _refuse_unknown(table, _KEYS, "")
+    region = _matching("region", table.get("region", "us-west-2"), r"[a-z]{2}(-[a-z]+)+-\d", "Use one like us-west-2.")
+    zones = _zones(table.get("zones", [f"{region}a", f"{region}b"]), region)
+    ports = _ports(table.get("ports", {}))
+    instances = _instances(table.get("instances"), zones)
+    settings = SandboxSettings(
+        home=home,
+        name=_matching(
+            "name", table.get("name", "nsb"), r"[a-z][a-z0-9]{0,7}", "Use one to eight lower-case letters and digits."
+        ),
+        subnet=_subnet(table.get("subnet", "10.173.86.0/24")),
+        region=region,
+        zones=zones,
+        instances=instances,
+        ec2_port=ports["ec2"],
+        nomad_http_port=ports["nomad_http"],
+        nomad_rpc_port=ports["nomad_rpc"],
+        nomad_serf_port=ports["nomad_serf"],
+    )
+    _check_room(settings)
+    return settings
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
+    for key, value in table.items():
+        if key not in known:
+            raise SettingsError(
+                prefix + key,
+                value,
+                "there is no such key",
+                f"The keys here are {', '.join(known)}; remove or rename it.",
+            )
+
+
+def _matching(key: str, value: object, pattern: str, remedy: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise SettingsError(key, value, "it does not have the form needed", remedy)
+    return value
+
+
+def _subnet(value: object) -> IPv4Network:
+    remedy = "Use a private one like 10.173.86.0/24."
+    if not isinstance(value, str):
+        raise SettingsError("subnet", value, "it is not a string", remedy)
+    try:
+        subnet = IPv4Network(value)
+    except ValueError as error:
+        raise SettingsError("subnet", value, f"it is not an IPv4 network ({error})", remedy) from error
+    if not subnet.is_private or subnet.is_loopback or subnet.is_link_local:
+        raise SettingsError("subnet", value, "it is not a private network", remedy)
+    if not 16 <= subnet.prefixlen <= 26:
+        raise SettingsError("subnet", value, "its prefix is not from /16 to /26", remedy)
+    return subnet
+
+
+def _zones(value: object, region: str) -> tuple[str, ...]:
+    remedy = f"Use zones of the region, like {region}a."
+    if not isinstance(value, list) or not value or not all(isinstance(zone, str) for zone in value):
+        raise SettingsError("zones", value, "it is not a list of at least one zone name", remedy)
+    for zone in value:
+        if not re.fullmatch(re.escape(region) + "[a-z]", zone):
+            raise SettingsError("zones", zone, f"the region {region} has no such zone", remedy)
+    if len(set(value)) != len(value):
+        raise SettingsError("zones", value, "a zone is named twice", "Name each zone once.")
+    return tuple(value)
+
+
+def _ports(value: object) -> dict[str, int]:
+    if not isinstance(value, Mapping):
+        raise SettingsError("ports", value, "it is not a table", "Write it as [ports] with one line per port.")
+    _refuse_unknown(value, tuple(_DEFAULT_PORTS), "ports.")
+    ports: dict[str, int] = dict(_DEFAULT_PORTS)
+    ports.update(value)
+    for key, port in ports.items():
+        if type(port) is not int or not 1024 <= port <= 65535:
+            raise SettingsError(f"ports.{key}", port, "it is not a whole number from 1024 to 65535", "Use a free port.")
+        holder = next(other for other in ports if ports[other] == port)
+        if holder != key:
+            raise SettingsError(f"ports.{key}", port, f"ports.{holder} is the same port", "Use a different one.")
+    return ports
+
+
+def _instances(value: object, zones: tuple[str, ...]) -> tuple[InstanceSpec, ...]:
+    if value is None:
+        return tuple(InstanceSpec(name, zones[min(zone, len(zones) - 1)]) for name, zone in _DEFAULT_INSTANCES)
+    if not isinstance(value, list) or not value:
+        raise SettingsError("instances", value, "there is none", "Write at least one [[instances]] with name and zone.")
+    specs: list[InstanceSpec] = []
+    for index, entry in enumerate(value):
+        prefix = f"instances[{index}]."
+        if not isinstance(entry, Mapping):
+            raise SettingsError(f"instances[{index}]", entry, "it is not a table", "Write it as [[instances]].")
+        _refuse_unknown(entry, ("name", "zone"), prefix)
+        name = _matching(
+            f"{prefix}name", entry.get("name"), r"[a-z]([a-z0-9-]{0,30}[a-z0-9])?", "Use a host name like client-1."
+        )
+        zone = entry.get("zone")
+        if zone not in zones:
+            raise SettingsError(f"{prefix}zone", zone, "it is not one of zones", f"Use one of {', '.join(zones)}.")
+        if any(spec.name == name for spec in specs):
+            raise SettingsError(f"{prefix}name", name, "another instance has this name", "Use a different one.")
+        specs.append(InstanceSpec(name, zone))
+    return tuple(specs)
+
+
+def _check_room(settings: SandboxSettings) -> None:
+    parts = 1 << (len(settings.zones) - 1).bit_length()
+    per_zone = settings.subnet.num_addresses // parts
+    room = per_zone - _FIRST_INSTANCE_ADDRESS - 1
+    most = max(sum(spec.zone == zone for spec in settings.instances) for zone in settings.zones)
+    # A subnet of EC2 has at least 16 addresses.
+    if per_zone < 16 or most > room:
+        raise SettingsError(
+            "subnet",
+            str(settings.subnet),
+            "it is too small for the zones and instances",
+            "Use a /24, or fewer of them.",
+        )

@@ -1,0 +1,109 @@
+"""How a refused setting is reported: key, value, rule, remedy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One refused setting."""
+
+    key: str
+    value: str
+    rule: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.key} is {self.value}: {self.rule}. {self.remedy[:1].upper()}{self.remedy[1:]}."
+
+
+class SettingsError(pulumi.RunError):
+    """Every problem of a configuration; ends the program without a stack trace."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = list(problems)
+        count = len(self.problems)
+        heading = f"{count} setting{'s' if count > 1 else ''} refused; nothing was created:"
+        super().__init__("\n  - ".join([heading, *map(str, self.problems)]))
+
+
+def Refusal(key: str, value: Any, rule: str, remedy: str) -> PydanticCustomError:  # noqa: N802 - raised like a class
+    """The error to raise from a model validator for a rule that spans several keys."""
+    return PydanticCustomError("refusal", "{rule}", {"key": key, "value": value, "rule": rule, "remedy": remedy})
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in the configuration, shortened; control characters made visible."""
+    if value is None:
+        return "not set"
+    text = value if isinstance(value, str) else repr(value)
+    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    if not text:
+        return "empty"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# What pydantic's error types mean, as (rule, remedy); {…} is filled from the error's context.
+RULES: dict[str, tuple[str, str]] = {
+    "missing": ("it is required", "set it"),
+    "int_type": ("must be a whole number", "write it as digits without quotes or fraction"),
+    "int_from_float": ("must be a whole number", "write it without a fraction"),
+    "bool_type": ("must be true or false", "write true or false without quotes"),
+    "string_type": ("must be a string", "write it in quotes"),
+    "list_type": ("must be a list", "write it as a YAML list"),
+    "dict_type": ("must be a map", "write it as a YAML map"),
+    "model_type": ("must be a map of settings", "write it as a YAML map"),
+    "literal_error": ("must be one of {expected}", "use one of these"),
+    "greater_than_equal": ("must be at least {ge}", "use {ge} or more"),
+    "less_than_equal": ("must be at most {le}", "use {le} or less"),
+    "string_pattern_mismatch": ("must match {pattern}", "correct it"),
+    "too_short": ("must have at least {min_length} entry", "add one"),
+}
+
+
+def problems_of(error: ValidationError, config: dict[str, Any], rules: dict[str, str]) -> list[Problem]:
+    """The problems behind a validation error; ``rules`` has the wording of a field's own rule by its last key."""
+    return [_problem(details, config, rules) for details in error.errors(include_url=False)]
+
+
+def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str]) -> Problem:
+    path = _path(details["loc"], config)
+    context = details.get("ctx", {})
+    kind = details["type"]
+    if kind == "refusal":
+        key = ".".join([*path, context["key"]] if context["key"] else path)
+        return Problem(key, shown(context["value"]), context["rule"], context["remedy"])
+    key = ".".join(path)
+    if kind == "extra_forbidden":
+        return Problem(
+            key,
+            shown(details["input"]),
+            "there is no such setting",
+            "remove it, or correct its spelling (docs/config.md lists them all)",
+        )
+    rule, remedy = RULES.get(kind, (details["msg"], "correct it"))
+    own_rule = rules.get(str(details["loc"][-1]))
+    if own_rule and kind in ("string_pattern_mismatch", "int_type", "greater_than_equal"):
+        rule, remedy = own_rule, "correct it"
+    value = None if kind == "missing" else details["input"]
+    return Problem(key, shown(value), rule.format_map(context), remedy.format_map(context))
+
+
+def _path(location: tuple[int | str, ...], config: Any) -> list[str]:
+    """The path of a setting, where an entry of a list goes by its name if it has one."""
+    path: list[str] = []
+    for part in location:
+        if isinstance(part, int):
+            entry = config[part] if isinstance(config, list) and part < len(config) else None
+            named = entry.get("name") if isinstance(entry, dict) else None
+            path.append(named if isinstance(named, str) and named else str(part))
+            config = entry
+        else:
+            path.append(part)
+            config = config.get(part) if isinstance(config, dict) else None
+    return path

@@ -1,0 +1,17 @@
+"""Settings of where the jobs run."""
+
+from pydantic import Field
+
+from settings.types import Identifier, PlainText, Section
+
+
+class Placement(Section):
+    """Where the jobs run."""
+
+    namespace: Identifier = Field("default", description="Nomad namespace of the jobs, volumes and variables.")
+    datacenters: list[PlainText] = Field(
+        default=["*"], min_length=1, description="Datacenters whose clients may run the jobs; `*` is all of them."
+    )
+    node_pool: PlainText = Field(
+        "default", description="Node pool of the plugin jobs and of MySQL; `all` is every pool."
+    )

@@ -1,0 +1,122 @@
+"""Settings of an EBS volume."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from drivers.ebs_limits import VOLUME_TYPES, VolumeType
+from settings.errors import Refusal
+from settings.types import Identifier, PlainText, Section, Zone
+
+
+class Volume(Section):
+    """An EBS volume and how Nomad may mount it."""
+
+    name: Identifier = Field(description="Name of the volume; also its id in Nomad.")
+    zone: Zone = Field(
+        description="Availability zone the volume lives in. It cannot move: snapshot and restore instead."
+    )
+    size_gib: int = Field(
+        ge=1,
+        description="Size in GiB. It can grow, never shrink.",
+        json_schema_extra={"rule": "must be a whole number of GiB, at least 1"},
+    )
+    type: Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"] = Field("gp3", description="EBS volume type.")
+    iops: int | None = Field(None, description="Provisioned IOPS (gp3, io1, io2).")
+    throughput_mibps: int | None = Field(None, description="Provisioned throughput in MiB/s (gp3).")
+    encrypted: bool = Field(True, description="Encrypt the volume at rest.")
+    kms_key_arn: str | None = Field(
+        None,
+        pattern=r"^arn:aws[a-z-]*:kms:[\w:/-]+$",
+        description="KMS key; without it the account's default EBS key is used.",
+        json_schema_extra={"rule": "must be the ARN of a KMS key"},
+    )
+    snapshot_id: str | None = Field(
+        None,
+        pattern=r"^snap-[0-9a-f]+$",
+        description="Snapshot to restore the volume from, when it is created.",
+        json_schema_extra={"rule": "must be the id of an EBS snapshot, snap-…"},
+    )
+    protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
+    tags: dict[PlainText, PlainText] = Field(default={}, description="Further tags of the volume.")
+    access_mode: Literal["single-node-writer", "single-node-reader-only"] = Field(
+        "single-node-writer", description="Access mode the volume is registered with."
+    )
+    attachment_mode: Literal["file-system", "block-device"] = Field(
+        "file-system", description="How the volume is handed to a task."
+    )
+    fs_type: Literal["ext4", "xfs", "ext3"] = Field("ext4", description="File system a blank volume is formatted with.")
+    mount_flags: list[PlainText] = Field(default=[], description="Mount flags, such as noatime.")
+    context: dict[PlainText, PlainText] = Field(
+        default={}, description="Volume context handed to the driver on each mount."
+    )
+    parameters: dict[PlainText, PlainText] = Field(default={}, description="Parameters handed to the driver.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Volume":
+        kind = VOLUME_TYPES[self.type]
+        if self.size_gib not in kind.size_gib:
+            raise Refusal(
+                "sizeGib",
+                self.size_gib,
+                f"a {self.type} volume has {kind.size_gib} GiB",
+                "choose a size in that range or another type",
+            )
+        _check_iops(self, kind)
+        _check_throughput(self, kind)
+        if self.kms_key_arn and not self.encrypted:
+            raise Refusal(
+                "kmsKeyArn", self.kms_key_arn, "needs an encrypted volume", "set encrypted: true, or remove the key"
+            )
+        return self
+
+
+def _types_with(setting: str) -> str:
+    return ", ".join(name for name, kind in VOLUME_TYPES.items() if getattr(kind, setting))
+
+
+def _check_iops(volume: Volume, kind: VolumeType) -> None:
+    if volume.iops is None:
+        if kind.iops_required:
+            raise Refusal(
+                "iops", None, f"a {volume.type} volume has provisioned IOPS", f"set iops ({kind.iops}), or use gp3"
+            )
+        return
+    if kind.iops is None:
+        raise Refusal(
+            "iops",
+            volume.iops,
+            f"a {volume.type} volume has no provisioned IOPS",
+            f"remove iops, or use one of {_types_with('iops')}",
+        )
+    if volume.iops not in kind.iops:
+        raise Refusal(
+            "iops", volume.iops, f"a {volume.type} volume has {kind.iops} IOPS", "choose a number in that range"
+        )
+    baseline = volume.type == "gp3" and volume.iops == kind.iops.low
+    if not baseline and volume.iops > kind.iops_per_gib * volume.size_gib:
+        raise Refusal(
+            "iops",
+            volume.iops,
+            f"a {volume.type} volume has at most {kind.iops_per_gib} IOPS for each GiB",
+            f"use at most {kind.iops_per_gib * volume.size_gib}, or a larger volume",
+        )
+
+
+def _check_throughput(volume: Volume, kind: VolumeType) -> None:
+    if volume.throughput_mibps is None:
+        return
+    if kind.throughput_mibps is None:
+        raise Refusal(
+            "throughputMibps",
+            volume.throughput_mibps,
+            f"a {volume.type} volume has no provisioned throughput",
+            f"remove it, or use {_types_with('throughput_mibps')}",
+        )
+    if volume.throughput_mibps not in kind.throughput_mibps:
+        raise Refusal(
+            "throughputMibps",
+            volume.throughput_mibps,
+            f"a {volume.type} volume has {kind.throughput_mibps} MiB/s",
+            "choose a number in that range",
+        )

@@ -1,0 +1,115 @@
+"""A Nomad HTTP API made of canned answers, with blocking queries, for tests of what is built on it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+
+class FakeNomad:
+    """Answers by path; `put` changes one and wakes the queries that wait for it. Unset paths are 404."""
+
+    def __init__(self, address: str = "") -> None:
+        self.address = address
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self._answers: dict[str, Any] = {}
+        self._refusals: dict[str, tuple[int, str]] = {}
+        self._indexes: dict[str, int] = {}
+        self._index = 1
+        self._changed = threading.Condition()
+
+    def put(self, path: str, body: Any) -> None:
+        """Sets the answer at a path (relative to /v1/); None removes it."""
+        with self._changed:
+            self._index += 1
+            self._indexes[path] = self._index
+            self._refusals.pop(path, None)
+            if body is None:
+                self._answers.pop(path, None)
+            else:
+                self._answers[path] = body
+            self._changed.notify_all()
+
+    def refuse(self, path: str, status: int, text: str) -> None:
+        """Makes a path answer with an error."""
+        with self._changed:
+            self._refusals[path] = (status, text)
+            self._changed.notify_all()
+
+    def requested(self, method: str) -> list[str]:
+        """Paths asked for by a method, in order."""
+        with self._changed:
+            return [path for asked, path, _ in self.requests if asked == method]
+
+    def wait_for_request(self, path: str, timeout_s: float = 10) -> None:
+        """Returns once the path has been asked for."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: any(asked == path for _, asked, _ in self.requests), timeout_s)
+
+    def answer(self, method: str, path: str, query: dict[str, str]) -> tuple[int, str, int]:
+        """Status, text and index; waits as a blocking query does."""
+        with self._changed:
+            self.requests.append((method, path, query))
+            self._changed.notify_all()
+            newer_than = int(query.get("index", "0"))
+            if newer_than:
+                wait_s = float(query.get("wait", "300000ms").removesuffix("ms")) / 1000
+                deadline = time.monotonic() + wait_s
+                self._changed.wait_for(
+                    lambda: self._indexes.get(path, 1) > newer_than or path in self._refusals,
+                    max(0.0, deadline - time.monotonic()),
+                )
+            index = self._indexes.get(path, 1)
+            if path in self._refusals:
+                return *self._refusals[path], index
+            if method == "DELETE":
+                return 200, "{}", index
+            if path not in self._answers:
+                return 404, "not found", index
+            return 200, json.dumps(self._answers[path]), index
+
+
+@contextlib.contextmanager
+def fake_nomad() -> Iterator[FakeNomad]:
+    """Serves a FakeNomad on a free port of this machine."""
+    fake = FakeNomad()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _serve(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            self.rfile.read(length)
+            url = urlsplit(self.path)
+            status, text, index = fake.answer(self.command, url.path.removeprefix("/v1/"), dict(parse_qsl(url.query)))
+            body = text.encode()
+            # The asker may have been cancelled and be gone.
+            with contextlib.suppress(ConnectionError):
+                self.send_response(status)
+                self.send_header("X-Nomad-Index", str(index))
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        do_GET = do_PUT = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    fake.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

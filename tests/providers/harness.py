@@ -1,0 +1,300 @@
+# ruff: noqa: A002 - the protocol calls it id
+"""Drives a provider plugin by the path of its executable, in the place of the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.empty_pb2 import Empty
+
+from provider.rpc.stubs import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
+from provider.rpc.values import Props, marshal, unmarshal
+
+STARTUP_TIMEOUT_S = 20.0
+
+
+class Failed(Exception):  # noqa: N818 - reads as the outcome
+    """An operation's error as the engine would show it; `partial` is what it would keep in the state."""
+
+    def __init__(self, message: str, partial: Partial | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.partial = partial
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A resource that was made but is not as asked."""
+
+    id: str
+    outputs: Props
+    inputs: Props
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class Properties:
+    """Properties as received, and which top-level names were secret."""
+
+    props: Props
+    secrets: set[str]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.props[key]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    inputs: Properties
+    failures: list[tuple[str, str]]  # property, reason
+
+    @property
+    def reasons(self) -> str:
+        return "\n".join(reason for _, reason in self.failures)
+
+
+@dataclass(frozen=True)
+class DiffResult:
+    changed: bool
+    replaces: list[str]
+    detailed: dict[str, str]  # path -> kind, as "UPDATE_REPLACE"
+    delete_before_replace: bool
+    stables: list[str]
+
+
+@dataclass(frozen=True)
+class Resource:
+    id: str
+    outputs: Properties
+    inputs: Properties | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        return self.outputs.props[key]
+
+
+@dataclass
+class FakeEngine(engine_pb2_grpc.EngineServicer):
+    """The part of the engine a plugin talks back to; keeps what was logged as (severity, message)."""
+
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    logged: threading.Condition = field(default_factory=threading.Condition)
+
+    def Log(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        with self.logged:
+            self.messages.append((engine_pb2.LogSeverity.Name(request.severity).lower(), request.message))
+            self.logged.notify_all()
+        return Empty()
+
+    def wait_for(self, text: str, timeout_s: float = 10) -> str:
+        """The first message that holds the text."""
+        with self.logged:
+            assert self.logged.wait_for(lambda: any(text in m for _, m in self.messages), timeout_s), (
+                f"no message with {text!r} in {self.messages}"
+            )
+            return next(m for _, m in self.messages if text in m)
+
+
+class PluginProcess:
+    """A running plugin; its methods are the engine's calls with plain values."""
+
+    def __init__(self, process: subprocess.Popen[str], channel: grpc.Channel, engine: FakeEngine) -> None:
+        self.process = process
+        self.engine = engine
+        self.stub: Any = provider_pb2_grpc.ResourceProviderStub(channel)
+
+    def configure(self, config: Mapping[str, str] | None = None) -> None:
+        """CheckConfig and Configure with values in wire form: strings, anything else as JSON."""
+        checked = self.check_config(config or {})
+        if checked.failures:
+            raise Failed(checked.reasons)
+        request = provider_pb2.ConfigureRequest(
+            args=marshal(checked.inputs.props, checked.inputs.secrets), acceptSecrets=True, sends_old_inputs=True
+        )
+        self._call(self.stub.Configure, request)
+
+    def check_config(self, config: Mapping[str, str]) -> CheckResult:
+        urn = "urn:pulumi:test::test::pulumi:providers:test::default"
+        request = provider_pb2.CheckRequest(urn=urn, news=marshal(dict(config)))
+        return _check_result(self._call(self.stub.CheckConfig, request))
+
+    def check(
+        self, token: str, news: Props, olds: Props | None = None, name: str = "it", secrets: set[str] | None = None
+    ) -> CheckResult:
+        request = provider_pb2.CheckRequest(
+            urn=urn(token, name), olds=marshal(olds or {}), news=marshal(news, secrets or ()), randomSeed=b"\7" * 32
+        )
+        return _check_result(self._call(self.stub.Check, request))
+
+    def diff(self, token: str, id: str, state: Props, old_inputs: Props, news: Props, name: str = "it") -> DiffResult:
+        response = self._call(
+            self.stub.Diff,
+            provider_pb2.DiffRequest(
+                id=id,
+                urn=urn(token, name),
+                olds=marshal(state),
+                old_inputs=marshal(old_inputs),
+                news=marshal(news),
+            ),
+        )
+        kinds = {p: provider_pb2.PropertyDiff.Kind.Name(d.kind) for p, d in response.detailedDiff.items()}
+        return DiffResult(
+            response.changes == provider_pb2.DiffResponse.DIFF_SOME,
+            list(response.replaces),
+            kinds,
+            response.deleteBeforeReplace,
+            list(response.stables),
+        )
+
+    def create(
+        self,
+        token: str,
+        inputs: Props,
+        name: str = "it",
+        preview: bool = False,
+        timeout_s: float = 0,
+        secrets: set[str] | None = None,
+    ) -> Resource:
+        request = provider_pb2.CreateRequest(
+            urn=urn(token, name), properties=marshal(inputs, secrets or ()), timeout=timeout_s, preview=preview
+        )
+        response = self._call(self.stub.Create, request)
+        return Resource(response.id, Properties(*unmarshal(response.properties)))
+
+    def update(
+        self,
+        token: str,
+        id: str,
+        state: Props,
+        old_inputs: Props,
+        news: Props,
+        name: str = "it",
+        preview: bool = False,
+        timeout_s: float = 0,
+        secrets: set[str] | None = None,
+    ) -> Resource:
+        request = provider_pb2.UpdateRequest(
+            id=id,
+            urn=urn(token, name),
+            olds=marshal(state),
+            old_inputs=marshal(old_inputs),
+            news=marshal(news, secrets or ()),
+            timeout=timeout_s,
+            preview=preview,
+        )
+        response = self._call(self.stub.Update, request)
+        return Resource(id, Properties(*unmarshal(response.properties)))
+
+    def read(
+        self, token: str, id: str, inputs: Props | None = None, state: Props | None = None, name: str = "it"
+    ) -> Resource | None:
+        """The resource as it is, None when gone; without inputs and state, an import."""
+        request = provider_pb2.ReadRequest(
+            id=id, urn=urn(token, name), inputs=marshal(inputs or {}), properties=marshal(state or {})
+        )
+        response = self._call(self.stub.Read, request)
+        if not response.id:
+            return None
+        outputs, found = Properties(*unmarshal(response.properties)), Properties(*unmarshal(response.inputs))
+        return Resource(response.id, outputs, found)
+
+    def delete(self, token: str, id: str, state: Props, name: str = "it", timeout_s: float = 0) -> None:
+        request = provider_pb2.DeleteRequest(id=id, urn=urn(token, name), properties=marshal(state), timeout=timeout_s)
+        self._call(self.stub.Delete, request)
+
+    def invoke(self, token: str, args: Props | None = None) -> Props:
+        response = self._call(self.stub.Invoke, provider_pb2.InvokeRequest(tok=token, args=marshal(args or {})))
+        if response.failures:
+            raise Failed("\n".join(f"{f.reason} ({f.property})" for f in response.failures))
+        return unmarshal(getattr(response, "return"))[0]
+
+    def cancel(self) -> None:
+        self._call(self.stub.Cancel, Empty())
+
+    @staticmethod
+    def _call(method: Any, request: Any) -> Any:
+        try:
+            return method(request)
+        except grpc.RpcError as error:
+            call: Any = error
+            raise Failed(call.details(), _partial(call)) from None
+
+
+def urn(token: str, name: str = "it") -> str:
+    """A resource's URN in the stack test of the project test."""
+    return f"urn:pulumi:test::test::{token}::{name}"
+
+
+def _check_result(response: Any) -> CheckResult:
+    failures = [(failure.property, failure.reason) for failure in response.failures]
+    return CheckResult(Properties(*unmarshal(response.inputs)), failures)
+
+
+def _partial(call: Any) -> Partial | None:
+    for key, value in call.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            for packed in status_pb2.Status.FromString(value).details:
+                failed = provider_pb2.ErrorResourceInitFailed()
+                if packed.Unpack(failed):
+                    outputs, inputs = unmarshal(failed.properties)[0], unmarshal(failed.inputs)[0]
+                    return Partial(failed.id, outputs, inputs, list(failed.reasons))
+    return None
+
+
+@contextlib.contextmanager
+def _fake_engine() -> Iterator[tuple[FakeEngine, str]]:
+    engine = FakeEngine()
+    server = grpc.server(ThreadPoolExecutor(4))
+    engine_pb2_grpc.add_EngineServicer_to_server(engine, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield engine, f"127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
+
+
+@contextlib.contextmanager
+def plugin_process(executable: Path, env: Mapping[str, str] | None = None) -> Iterator[PluginProcess]:
+    """Starts a plugin with exactly this environment besides PATH, HOME and the test's own Python, and ends it."""
+    base = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    base["NOMAD_STATEFUL_PYTHON"] = sys.executable
+    with _fake_engine() as (engine, address):
+        process = subprocess.Popen(
+            [str(executable), address],
+            env=base | dict(env or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield from _connected(process, engine)
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+
+def _connected(process: subprocess.Popen[str], engine: FakeEngine) -> Iterator[PluginProcess]:
+    assert process.stdout is not None
+    watchdog = threading.Timer(STARTUP_TIMEOUT_S, process.kill)
+    watchdog.start()
+    line = process.stdout.readline()
+    watchdog.cancel()
+    watchdog.join()
+    if not line.strip().isdigit():
+        raise AssertionError(f"the plugin printed {line!r} instead of its port: {process.communicate()[1]}")
+    with grpc.insecure_channel(f"127.0.0.1:{line.strip()}") as channel:
+        yield PluginProcess(process, channel, engine)

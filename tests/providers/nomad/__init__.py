@@ -1,0 +1,1 @@
+"""The embedded nomad plugin against a Nomad agent of the tests' own."""

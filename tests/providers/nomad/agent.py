@@ -1,0 +1,146 @@
+"""A Nomad agent, server and client in one, on free loopback ports and with nothing left of it afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from provider.nomad_api import NomadApi, NomadError
+
+READY_S = 60.0
+STOPPED_S = 60.0
+
+_CONFIG = """
+name       = "conformance"
+region     = "global"
+datacenter = "dc1"
+data_dir   = "{data_dir}"
+bind_addr  = "127.0.0.1"
+ports {{
+  http = {http}
+  rpc  = {rpc}
+  serf = {serf}
+}}
+client {{
+  servers = ["127.0.0.1:{rpc}"]
+  options {{
+    "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean"
+    "driver.allowlist"     = "raw_exec"
+  }}
+}}
+plugin "raw_exec" {{
+  config {{
+    enabled = true
+  }}
+}}
+"""
+
+
+class Agent:
+    """A running agent and the means to look behind the plugin's back."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self.address = f"http://127.0.0.1:{port}"
+        self.api = NomadApi(self.address)
+
+    def log_tail(self) -> str:
+        return self._log.read_text(errors="replace")[-3000:]
+
+    def wait_until_ready(self) -> None:
+        def ready() -> bool:
+            if self._process.poll() is not None:
+                raise AssertionError(f"the agent ended:\n{self.log_tail()}")
+            with contextlib.suppress(NomadError):
+                return any(node["Status"] == "ready" for node in self.api.get("nodes") or [])
+            return False
+
+        eventually(ready, READY_S, lambda: f"the agent is not ready:\n{self.log_tail()}")
+
+    def allocations(self, job: str, namespace: str = "default") -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.api.get(f"job/{job}/allocations", namespace=namespace, all=True) or []
+        return found
+
+    def running(self, job: str, namespace: str = "default") -> bool:
+        return any(item["ClientStatus"] == "running" for item in self.allocations(job, namespace))
+
+    def purge(self, job: str, namespace: str = "default") -> None:
+        """Stops and purges the job, and waits until nothing of it runs."""
+        self.api.delete(f"job/{job}", purge=True, namespace=namespace)
+        eventually(lambda: not self.running(job, namespace), STOPPED_S, lambda: f"{job} still runs")
+
+    def purge_all(self) -> None:
+        jobs = self.api.get("jobs", namespace="*") or []
+        for job in jobs:
+            self.purge(job["ID"], job["Namespace"])
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float, message: Callable[[], str]) -> None:
+    """Waits for a condition that nothing announces."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(message())
+        time.sleep(0.1)
+
+
+def nomad_binary() -> str | None:
+    """The nomad on PATH, else the one in the toolchain's cache."""
+    found = shutil.which("nomad")
+    if found:
+        return found
+    from sandbox import toolchain  # noqa: PLC0415 - only where PATH has none
+
+    cached = toolchain.find()
+    return str(cached.nomad) if cached else None
+
+
+@contextlib.contextmanager
+def running_agent(nomad: str, folder: Path) -> Iterator[Agent]:
+    """Starts an agent whose data is in `folder`; stops its jobs, then the agent."""
+    http, rpc, serf = _free_ports(3)
+    config = folder / "agent.hcl"
+    config.write_text(_CONFIG.format(data_dir=folder / "data", http=http, rpc=rpc, serf=serf))
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "NOMAD_"))}
+    log = folder / "agent.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [nomad, "agent", "-dev", f"-config={config}"], stdout=output, stderr=output, env=env, start_new_session=True
+        )
+    agent = Agent(process, http, log)
+    try:
+        agent.wait_until_ready()
+        yield agent
+        agent.purge_all()
+    finally:
+        agent.api.close()
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        _unmount_below(folder)
+
+
+def _unmount_below(folder: Path) -> None:
+    """Mounts that a killed client left."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", mount], check=False)
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]

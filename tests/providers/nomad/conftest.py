@@ -1,0 +1,76 @@
+"""Fixtures: one Nomad agent for all tests, one plugin process for each."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.providers.harness import PluginProcess, plugin_process
+
+from .agent import Agent, nomad_binary, running_agent
+from .fake_nomad import FakeNomad, fake_nomad
+
+TOP = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="session")
+def nomad() -> str:
+    found = nomad_binary()
+    if found is None:
+        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m sandbox.toolchain")
+    return found
+
+
+@pytest.fixture(scope="session")
+def agent(nomad: str) -> Iterator[Agent]:
+    # not pytest's folder: a CSI plugin's socket lies deep below, and its path may have 107 characters
+    with tempfile.TemporaryDirectory(prefix="nomad-") as folder, running_agent(nomad, Path(folder)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def executable(tmp_path_factory: pytest.TempPathFactory, nomad: str) -> Path:
+    """The plugin as the engine would start it."""
+    script = tmp_path_factory.mktemp("plugin") / "pulumi-resource-nomad"
+    script.write_text(
+        "#!/bin/sh\n"
+        f"PATH={Path(nomad).parent}:$PATH PYTHONPATH={TOP}\nexport PATH PYTHONPATH\n"
+        f'exec {sys.executable} -m sandbox.plugins.nomad "$@"\n'
+    )
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture
+def plugin(executable: Path, agent: Agent) -> Iterator[PluginProcess]:
+    """A plugin configured for the agent."""
+    with plugin_process(executable, {}) as process:
+        process.configure({"address": agent.address})
+        yield process
+
+
+@pytest.fixture
+def offline(executable: Path) -> Iterator[PluginProcess]:
+    """A plugin configured for an address at which nothing listens."""
+    with plugin_process(executable, {}) as process:
+        process.configure({"address": "http://127.0.0.1:1"})
+        yield process
+
+
+@pytest.fixture
+def name() -> str:
+    """A name no other test uses."""
+    return f"t-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def fake(executable: Path) -> Iterator[tuple[PluginProcess, FakeNomad]]:
+    """A plugin configured for a Nomad that answers as it is told."""
+    with fake_nomad() as server, plugin_process(executable, {}) as process:
+        process.configure({"address": server.address, "secretId": "a-token"})
+        yield process, server

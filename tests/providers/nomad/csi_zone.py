@@ -1,0 +1,3 @@
+"""Where the test CSI plugin's node says it is."""
+
+ZONE = {"topology.example.test/zone": "zone-a"}

@@ -1,0 +1,149 @@
+"""nomad:index/variable:Variable and nomad:index/namespace:Namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from provider.rpc.values import UNKNOWN
+from tests.providers.harness import Failed, PluginProcess
+
+from .agent import Agent
+
+pytestmark = pytest.mark.nomad
+
+VARIABLE = "nomad:index/variable:Variable"
+NAMESPACE = "nomad:index/namespace:Namespace"
+
+
+def test_a_variable_is_written_read_changed_and_removed(plugin: PluginProcess, agent: Agent, name: str) -> None:
+    path = f"nomad/jobs/{name}"
+    inputs = plugin.check(VARIABLE, {"path": path, "items": {"password": "swordfish"}}).inputs
+    assert (inputs["namespace"], inputs["__defaults"], inputs.secrets) == ("default", ["namespace"], {"items"})
+    variable = plugin.create(VARIABLE, inputs.props)
+    assert (variable.id, variable.outputs.secrets) == (f"{path}@default", {"items"})
+    assert agent.api.get(f"var/{path}")["Items"] == {"password": "swordfish"}
+    changed = inputs.props | {"items": {"password": "trout"}}
+    assert plugin.diff(VARIABLE, variable.id, variable.outputs.props, inputs.props, changed).detailed == {
+        "items.password": "UPDATE"
+    }
+    updated = plugin.update(VARIABLE, variable.id, variable.outputs.props, inputs.props, changed)
+    assert agent.api.get(f"var/{path}")["Items"] == {"password": "trout"}
+    plugin.delete(VARIABLE, variable.id, updated.outputs.props)
+    assert plugin.read(VARIABLE, variable.id, changed, updated.outputs.props) is None
+    plugin.delete(VARIABLE, variable.id, updated.outputs.props)
+
+
+def test_items_changed_behind_our_back_show_in_a_refresh(plugin: PluginProcess, agent: Agent, name: str) -> None:
+    inputs = plugin.check(VARIABLE, {"path": name, "items": {"a": "1"}}).inputs.props
+    variable = plugin.create(VARIABLE, inputs)
+    agent.api.put(f"var/{name}", {"Path": name, "Items": {"a": "2"}})
+    found = plugin.read(VARIABLE, variable.id, inputs, variable.outputs.props)
+    assert found is not None
+    assert found.inputs is not None
+    assert (found["items"], found.inputs["items"], found.outputs.secrets) == ({"a": "2"}, {"a": "2"}, {"items"})
+    imported = plugin.read(VARIABLE, f"{name}@default")
+    assert imported is not None
+    assert imported.inputs is not None
+    assert (imported.inputs["path"], imported.inputs.secrets) == (name, {"items"})
+    plugin.delete(VARIABLE, variable.id, variable.outputs.props)
+
+
+def test_write_only_items_are_never_kept(plugin: PluginProcess, agent: Agent, name: str) -> None:
+    given = {"path": name, "itemsWo": '{"a": "swordfish"}', "itemsWoVersion": 1}
+    inputs = plugin.check(VARIABLE, given).inputs.props
+    variable = plugin.create(VARIABLE, inputs)
+    assert agent.api.get(f"var/{name}")["Items"] == {"a": "swordfish"}
+    assert "swordfish" not in str(variable.outputs)
+    found = plugin.read(VARIABLE, variable.id, inputs, variable.outputs.props)
+    assert found is not None
+    assert "swordfish" not in str(found.outputs)
+    other = inputs | {"itemsWo": '{"a": "trout"}'}
+    assert not plugin.diff(VARIABLE, variable.id, variable.outputs.props, inputs, other).changed
+    newer = other | {"itemsWoVersion": 2}
+    assert plugin.diff(VARIABLE, variable.id, variable.outputs.props, inputs, newer).changed
+    plugin.delete(VARIABLE, variable.id, variable.outputs.props)
+
+
+def test_another_path_or_namespace_is_another_variable(offline: PluginProcess) -> None:
+    inputs = offline.check(VARIABLE, {"path": "a", "items": {"a": "1"}}).inputs.props
+    assert offline.diff(VARIABLE, "a@default", inputs, inputs, inputs | {"path": "b"}).replaces == ["path"]
+    assert offline.diff(VARIABLE, "a@default", inputs, inputs, inputs | {"namespace": "n"}).replaces == ["namespace"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"path": "a b", "items": {"k": "v"}}, "path a b contains invalid characters"),
+        ({"path": "nomad", "items": {"k": "v"}}, "path of 'nomad' is a reserved top-level directory path"),
+        ({"path": "nomad/x", "items": {"k": "v"}}, "only paths at 'nomad/jobs'"),
+        ({"path": "x" * 129, "items": {"k": "v"}}, "is longer than 128 characters"),
+        ({"path": "a"}, "exactly one of items and itemsWo"),
+        ({"path": "a", "items": {}}, "items is empty"),
+        ({"path": "a", "itemsWo": "{}", "itemsWoVersion": 1}, "at least one item"),
+        ({"path": "a", "itemsWo": '{"k": "v"}'}, "itemsWo needs itemsWoVersion"),
+        ({"path": "a", "items": {"k": 5}}, "items.k must be a string"),
+        ({"items": {"k": "v"}}, "path is required"),
+    ],
+)
+def test_a_bad_variable_is_refused_without_its_values(offline: PluginProcess, given: Any, reason: str) -> None:
+    assert reason in offline.check(VARIABLE, given).reasons
+
+
+def test_unknown_items_are_taken_for_right(offline: PluginProcess) -> None:
+    inputs = offline.check(VARIABLE, {"path": "a", "items": {"k": UNKNOWN}})
+    assert not inputs.failures
+    assert offline.create(VARIABLE, inputs.inputs.props, preview=True)["items"] == {"k": UNKNOWN}
+
+
+def test_a_namespace_is_made_changed_and_removed(plugin: PluginProcess, agent: Agent, name: str) -> None:
+    inputs = plugin.check(NAMESPACE, {"description": "one", "meta": {"a": "b"}}, name=name).inputs.props
+    namespace = plugin.create(NAMESPACE, inputs, name=name)
+    assert namespace.id == inputs["name"]
+    assert namespace.id.startswith(f"{name}-")
+    assert not plugin.diff(NAMESPACE, namespace.id, namespace.outputs.props, inputs, inputs).changed
+    news = inputs | {"description": "two"}
+    updated = plugin.update(NAMESPACE, namespace.id, namespace.outputs.props, inputs, news)
+    found = plugin.read(NAMESPACE, namespace.id, news, updated.outputs.props)
+    assert found is not None
+    assert (found["description"], found["meta"]) == ("two", {"a": "b"})
+    assert found.inputs is not None
+    assert found.inputs.props == news
+    plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
+    assert plugin.read(NAMESPACE, namespace.id, news, updated.outputs.props) is None
+    plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
+
+
+def test_a_namespace_of_another_explicit_name_replaces_deleting_first(offline: PluginProcess) -> None:
+    inputs = offline.check(NAMESPACE, {"name": "a"}).inputs.props
+    diff = offline.diff(NAMESPACE, "a", inputs, inputs, inputs | {"name": "b"})
+    assert (diff.replaces, diff.delete_before_replace) == (["name"], True)
+
+
+def test_types_and_functions_it_lacks_are_refused_by_name(offline: PluginProcess) -> None:
+    with pytest.raises(
+        Failed, match=r"unrecognized resource type \(Check\): nomad:index/aclPolicy:AclPolicy.*implements"
+    ):
+        offline.check("nomad:index/aclPolicy:AclPolicy", {})
+    with pytest.raises(
+        Failed, match=r"unrecognized data function \(Invoke\): nomad:index/getJob:getJob.*official plugin"
+    ):
+        offline.invoke("nomad:index/getJob:getJob")
+
+
+def test_nodes_and_volumes_are_listed(plugin: PluginProcess) -> None:
+    found = plugin.invoke("nomad:index/getNodes:getNodes", {"os": True, "resources": True})
+    node = found["nodes"][0]
+    assert (node["name"], node["status"], node["schedulingEligibility"]) == ("conformance", "ready", "eligible")
+    assert "raw_exec" in {driver["name"] for driver in node["drivers"] if driver["healthy"]}
+    assert node["nodeResources"][0]["memories"][0]["memoryMb"] > 0
+    assert node["attributes"]["os.name"]
+    assert isinstance(plugin.invoke("nomad:index/getVolumes:getVolumes", {"namespace": "*"})["volumes"], list)
+
+
+def test_a_plugin_that_is_not_there_is_an_error(plugin: PluginProcess) -> None:
+    with pytest.raises(Failed, match='plugin "nope" not found'):
+        plugin.invoke("nomad:index/getPlugin:getPlugin", {"pluginId": "nope"})
+    with pytest.raises(Failed, match="pluginId is required"):
+        plugin.invoke("nomad:index/getPlugin:getPlugin", {})

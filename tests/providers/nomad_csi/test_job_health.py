@@ -1,0 +1,98 @@
+"""JobHealth and getService over gRPC: the newest version counts, and where it answers."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from tests.providers.fake_nomad import FakeNomad
+from tests.providers.harness import Failed, PluginProcess
+
+TYPE = "nomad-csi:index:JobHealth"
+FUNCTION = "nomad-csi:index:getService"
+INPUTS: dict[str, Any] = {"jobId": "db", "namespace": "default", "group": "g", "triggers": {}, "timeoutS": 20}
+ARGS = {"jobId": "db", "group": "g", "portLabel": "db"}
+
+
+def allocation(allocation_id: str, version: int, healthy: bool | None = True, **changes: Any) -> dict[str, Any]:
+    return {
+        "ID": allocation_id,
+        "NodeID": "node-1",
+        "NodeName": "client-1",
+        "TaskGroup": "g",
+        "JobVersion": version,
+        "CreateIndex": version * 10,
+        "DesiredStatus": "run",
+        "ClientStatus": "running",
+        "DeploymentStatus": None if healthy is None else {"Healthy": healthy},
+        "TaskStates": {"t": {"Events": [{"Type": "Driver Failure", "DisplayMessage": "no such image"}]}},
+    } | changes
+
+
+def test_it_waits_for_the_newest_version_and_not_for_the_one_that_runs_still(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("job/db", {"Version": 2})
+    nomad.put("job/db/allocations", [allocation("old", 1)])
+    created: list[Any] = []
+    thread = threading.Thread(target=lambda: created.append(plugin.create(TYPE, INPUTS)))
+    thread.start()
+    plugin.engine.wait_for("none is placed yet")
+    nomad.put("job/db/allocations", [allocation("old", 1), allocation("new", 2, healthy=False)])
+    plugin.engine.wait_for("new on client-1 is running")
+    nomad.put("job/db/allocations", [allocation("old", 1), allocation("new", 2)])
+    thread.join(10)
+    assert created[0]["allocationId"] == "new"
+    assert created[0]["nodeName"] == "client-1"
+
+
+def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/db", {"Version": 0})
+    nomad.put("job/db/allocations", [allocation("a1", 0, healthy=None, ClientStatus="failed")])
+    with pytest.raises(Failed, match="no such image") as failed:
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+    assert "has no healthy allocation after 1 s" in str(failed.value)
+
+
+def test_a_job_that_is_not_there_is_told_at_once_with_the_remedy(plugin: PluginProcess) -> None:
+    with pytest.raises(Failed, match="pulumi up --refresh"):
+        plugin.create(TYPE, INPUTS)
+
+
+def test_a_changed_trigger_waits_again_and_a_changed_job_replaces(plugin: PluginProcess) -> None:
+    state = INPUTS | {"allocationId": "a1", "nodeName": "client-1"}
+    changed = plugin.diff(TYPE, "default/db/g", state, INPUTS, INPUTS | {"triggers": {"job": "8"}})
+    assert list(changed.detailed) == ["triggers.job"]
+    assert not changed.replaces
+    assert plugin.diff(TYPE, "default/db/g", state, INPUTS, INPUTS | {"jobId": "other"}).replaces == ["jobId"]
+
+
+def test_a_refresh_follows_the_job_to_its_new_client_and_forgets_a_job_that_is_gone(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    state = INPUTS | {"allocationId": "a1", "nodeName": "client-1"}
+    nomad.put("job/db", {"Version": 0})
+    nomad.put("job/db/allocations", [allocation("a2", 0, NodeName="client-2")])
+    found = plugin.read(TYPE, "default/db/g", INPUTS, state)
+    assert found is not None
+    assert (found["allocationId"], found["nodeName"]) == ("a2", "client-2")
+    nomad.put("job/db", None)
+    assert plugin.read(TYPE, "default/db/g", INPUTS, state) is None
+
+
+def test_the_service_is_where_the_newest_running_allocation_is(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/db/allocations", [allocation("a1", 1, DesiredStatus="stop"), allocation("a2", 2)])
+    ports = [{"Label": "db", "Value": 3306, "HostIP": "10.0.0.5"}]
+    nomad.put("allocation/a2", {"AllocatedResources": {"Shared": {"Ports": ports}}})
+    found = plugin.invoke(FUNCTION, ARGS)
+    assert (found["allocationId"], found["host"], found["port"]) == ("a2", "10.0.0.5", 3306)
+
+
+def test_a_service_that_does_not_run_is_empty_and_not_an_error(plugin: PluginProcess) -> None:
+    found = plugin.invoke(FUNCTION, ARGS)
+    assert (found["allocationId"], found["host"], found["port"]) == ("", "", 0)
+
+
+def test_a_service_needs_to_be_named(plugin: PluginProcess) -> None:
+    with pytest.raises(Failed, match="jobId is required"):
+        plugin.invoke(FUNCTION, {"group": "g", "portLabel": "db"})

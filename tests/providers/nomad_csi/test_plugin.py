@@ -1,0 +1,112 @@
+"""The plugin as a whole: secrets, the function, configuration, errors, life and death."""
+
+import json
+import string
+from pathlib import Path
+
+import pytest
+
+from provider.rpc.stubs import provider_pb2
+from tests.providers.fake_nomad import FakeNomad
+from tests.providers.harness import Failed, PluginProcess, plugin_process
+from tests.providers.nomad_csi.conftest import EXECUTABLE
+
+SECRET = "nomad-csi:index:GeneratedSecret"
+
+
+def test_a_generated_secret_is_marked_secret_and_of_the_asked_length(plugin: PluginProcess) -> None:
+    made = plugin.create(SECRET, {"length": 40, "keepers": {}})
+    assert made.outputs.secrets == {"result"}
+    assert len(made["result"]) == 40
+    assert set(made["result"]) <= set(string.ascii_letters + string.digits)
+    assert made["result"] not in made.id
+    assert made["result"] != plugin.create(SECRET, {"length": 40, "keepers": {}})["result"]
+
+
+@pytest.mark.parametrize("change", [{"length": 41}, {"keepers": {"a": "1"}}])
+def test_another_length_or_keeper_makes_a_new_secret(plugin: PluginProcess, change: dict[str, object]) -> None:
+    inputs: dict[str, object] = {"length": 40, "keepers": {}}
+    diff = plugin.diff(SECRET, "id", inputs | {"result": "x"}, inputs, inputs | change)
+    assert diff.replaces == list(change)
+
+
+def test_a_short_secret_is_refused(plugin: PluginProcess) -> None:
+    assert "length is 4" in plugin.check(SECRET, {"length": 4}).reasons
+
+
+def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    stub = {"SchedulingEligibility": "eligible", "Datacenter": "dc1", "NodePool": "default", "Version": "1.11.0"}
+    drivers = {"docker": {"Healthy": True}, "exec": {"Healthy": False}}
+    nomad.put(
+        "nodes",
+        [
+            stub | {"ID": "2", "Name": "b", "Status": "down", "Drivers": None},
+            stub | {"ID": "1", "Name": "a", "Status": "ready", "Drivers": drivers},
+        ],
+    )
+    zone = "platform.aws.placement.availability-zone"
+    nomad.put("node/1", {"Attributes": {zone: "us-west-2a", "driver.docker.privileged.enabled": "true"}})
+    nomad.put("node/2", {"Attributes": {zone: "us-west-2b"}})
+    nomad.refuse("agent/self", 403, "Permission denied")
+    cluster = plugin.invoke("nomad-csi:index:getCluster")
+    assert (cluster["version"], cluster["zones"]) == ("1.11.0", ["us-west-2a"])
+    first, second = cluster["nodes"]
+    assert (first["drivers"], first["dockerPrivileged"]) == (["docker"], True)
+    assert (second["zone"], second["status"], second["drivers"]) == ("us-west-2b", "down", [])
+
+
+def test_an_unreachable_nomad_is_one_sentence_with_the_address() -> None:
+    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": "http://127.0.0.1:1"}) as plugin:
+        plugin.configure()
+        with pytest.raises(Failed) as failed:
+            plugin.invoke("nomad-csi:index:getCluster")
+    assert failed.value.message.startswith("cannot reach Nomad at http://127.0.0.1:1: ")
+    assert "Traceback" not in failed.value.message
+
+
+def test_without_an_address_secrets_work_and_nomad_is_asked_for_by_name() -> None:
+    with plugin_process(EXECUTABLE) as plugin:
+        plugin.configure()
+        assert plugin.create(SECRET, {"length": 20, "keepers": {}}).id
+        with pytest.raises(Failed, match="no Nomad address: set NOMAD_ADDR"):
+            plugin.invoke("nomad-csi:index:getCluster")
+
+
+def test_configuration_is_checked_and_the_token_kept_secret(plugin: PluginProcess) -> None:
+    assert plugin.check_config({"address": "nomad:4646"}).failures[0][0] == "address"
+    assert "endpoint is not a setting" in plugin.check_config({"endpoint": "x"}).reasons
+    checked = plugin.check_config({"address": "http://x:1", "secretId": "123", "skipVerify": "true"})
+    assert checked.failures == []
+    assert checked.inputs.secrets == {"secretId"}
+
+
+def test_the_configured_address_beats_the_environment(nomad: FakeNomad) -> None:
+    nomad.put("nodes", [])
+    nomad.put("agent/self", {"config": {"Version": {"Version": "1.11.0"}}})
+    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": "http://127.0.0.1:1"}) as plugin:
+        plugin.configure({"address": nomad.address})
+        assert plugin.invoke("nomad-csi:index:getCluster")["version"] == "1.11.0"
+
+
+def test_types_and_functions_it_does_not_have_are_refused_by_name(plugin: PluginProcess) -> None:
+    with pytest.raises(Failed, match=r"unrecognized resource type \(Check\): nomad-csi:index:Nope"):
+        plugin.check("nomad-csi:index:Nope", {})
+    with pytest.raises(Failed, match=r"unrecognized data function \(Invoke\): nomad-csi:index:nope"):
+        plugin.invoke("nomad-csi:index:nope")
+
+
+def test_the_schema_describes_every_property(plugin: PluginProcess) -> None:
+    schema = json.loads(plugin.stub.GetSchema(provider_pb2.GetSchemaRequest()).schema)
+    assert schema["name"] == "nomad-csi"
+    for resource in schema["resources"].values():
+        assert resource["description"]
+        for key, value in {**resource["inputProperties"], **resource["properties"]}.items():
+            assert value["description"].endswith("."), key
+    checked = plugin.check("nomad-csi:index:VolumeRelease", {"volumeId": "v", "backend": "none"}).inputs.props
+    assert set(checked) == set(schema["resources"]["nomad-csi:index:VolumeRelease"]["inputProperties"])
+
+
+def test_the_plugin_ends_when_it_is_told_to() -> None:
+    with plugin_process(Path(EXECUTABLE)) as plugin:
+        plugin.process.terminate()
+        assert plugin.process.wait(10) == 0

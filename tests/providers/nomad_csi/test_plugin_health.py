@@ -1,0 +1,189 @@
+"""PluginHealth over gRPC: waits, reports, gives up with the reason."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.providers.fake_nomad import FakeNomad
+from tests.providers.harness import Failed, PluginProcess, Resource
+
+TYPE = "nomad-csi:index:PluginHealth"
+INPUTS: dict[str, Any] = {
+    "pluginId": "ebs",
+    "controllers": 1,
+    "zones": ["a", "b"],
+    "zoneKeys": ["zone"],
+    "timeoutS": 20,
+    "triggers": {},
+}
+
+
+def plugin_body(zones: list[str], controllers: int = 1) -> dict[str, Any]:
+    return {
+        "ID": "ebs",
+        "Provider": "ebs.csi.aws.com",
+        "Version": "v1",
+        "Controllers": {f"c{i}": {"Healthy": True, "AllocID": f"c{i}"} for i in range(controllers)},
+        "Nodes": {
+            f"n{i}": {
+                "Healthy": True,
+                "AllocID": f"n{i}",
+                "NodeInfo": {"AccessibleTopology": {"Segments": {"zone": zone}}},
+            }
+            for i, zone in enumerate(zones)
+        },
+    }
+
+
+def in_background(action: Any) -> tuple[threading.Thread, list[Any]]:
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(action())
+        except Failed as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+def test_create_returns_when_the_last_zone_becomes_healthy(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS))
+    nomad.wait_for_request("plugin/csi/ebs")
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    assert "no healthy node plugin in b" in plugin.engine.wait_for("no healthy node plugin in b (")
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b", "b"]))
+    ready = time.monotonic()
+    thread.join()
+    assert time.monotonic() - ready < 1, "a blocking query returns at the change, not at the next poll"
+    [created] = outcome
+    assert isinstance(created, Resource)
+    assert created.id == "ebs"
+    assert created["zonesHealthy"] == {"a": 1, "b": 2}
+    assert created["controllersHealthy"] == 1
+    assert created["nodesHealthy"] == 3
+    assert created["topologyKey"] == "zone"
+    assert created["provider"] == "ebs.csi.aws.com"
+
+
+def test_at_the_deadline_it_says_what_is_missing_and_why(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    nomad.put("jobs", [{"ID": "nodes", "Namespace": "default", "Status": "running", "Stop": False}])
+    nomad.put(
+        "job/nodes",
+        {
+            "ID": "nodes",
+            "Namespace": "default",
+            "TaskGroups": [{"Tasks": [{"Name": "driver", "CSIPluginConfig": {"ID": "ebs"}}]}],
+        },
+    )
+    nomad.put(
+        "job/nodes/allocations",
+        [
+            {
+                "ID": "0123456789",
+                "NodeName": "client-3",
+                "DesiredStatus": "run",
+                "ClientStatus": "failed",
+                "TaskStates": {"driver": {"Events": [{"Type": "Driver Failure", "DisplayMessage": "no such image"}]}},
+            }
+        ],
+    )
+    with pytest.raises(Failed) as failed:
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+    for part in (
+        "CSI plugin ebs is not healthy after 1 s",
+        "no healthy node plugin in b",
+        "allocation 01234567 of job nodes on client-3: failed; driver: Driver Failure: no such image",
+        "run the same command again",
+    ):
+        assert part in failed.value.message
+    assert failed.value.partial is None, "what is not healthy does not exist"
+
+
+def test_without_a_job_for_the_plugin_the_error_says_so(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("jobs", [])
+    with pytest.raises(Failed, match="no running job has a csi_plugin block with id 'ebs'"):
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+
+
+def test_cancel_ends_a_wait_within_a_second(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS | {"timeoutS": 300}))
+    nomad.wait_for_request("plugin/csi/ebs")
+    asked = time.monotonic()
+    plugin.cancel()
+    thread.join()
+    assert time.monotonic() - asked < 1
+    assert [str(error) for error in outcome] == ["cancelled"]
+
+
+def test_a_custom_timeout_beats_the_input(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("jobs", [])
+    with pytest.raises(Failed, match="after 1 s"):
+        plugin.create(TYPE, INPUTS, timeout_s=1)
+
+
+def test_an_answer_of_no_leadership_is_waited_out(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("plugin/csi/ebs", plugin_body([]))
+    thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS))
+    plugin.engine.wait_for("waiting for CSI plugin ebs")
+    nomad.refuse("plugin/csi/ebs", 500, "No cluster leader")
+    plugin.engine.wait_for("No cluster leader")
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b"]))
+    thread.join()
+    assert isinstance(outcome[0], Resource)
+
+
+def test_a_refused_token_fails_at_once(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.refuse("plugin/csi/ebs", 403, "Permission denied")
+    with pytest.raises(Failed, match=r"Unexpected response code: 403 \(Permission denied\)"):
+        plugin.create(TYPE, INPUTS)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"pluginId": "my plugin"}, "pluginId is 'my plugin'"),
+        ({"zones": ["a", "a"]}, "zones[1] is 'a', which is in the list already"),
+        ({"controllers": -1}, "controllers is -1"),
+        ({"timeoutS": 0}, "timeoutS is 0"),
+        ({"triggers": {"job": 5}}, "triggers.job is not a string"),
+        ({"plugin": "x"}, "plugin is not an input here"),
+    ],
+)
+def test_bad_inputs_are_refused_with_key_and_value(plugin: PluginProcess, change: dict[str, Any], reason: str) -> None:
+    assert reason in plugin.check(TYPE, INPUTS | change).reasons
+
+
+def test_check_fills_in_the_defaults(plugin: PluginProcess) -> None:
+    checked = plugin.check(TYPE, {"pluginId": "ebs"})
+    assert checked.failures == []
+    assert checked.inputs.props == INPUTS | {"zones": [], "zoneKeys": [], "timeoutS": 300}
+
+
+def test_a_changed_trigger_is_an_update_and_a_changed_plugin_a_replacement(plugin: PluginProcess) -> None:
+    state = INPUTS | {"controllersHealthy": 1, "zonesHealthy": {"a": 1, "b": 1}}
+    assert not plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS).changed
+    triggered = plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS | {"triggers": {"job": "2"}})
+    assert (triggered.detailed, triggered.replaces) == ({"triggers.job": "ADD"}, [])
+    assert plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS | {"pluginId": "efs"}).replaces == ["pluginId"]
+
+
+def test_a_plugin_a_refresh_found_unhealthy_is_waited_for_again(plugin: PluginProcess) -> None:
+    state = INPUTS | {"controllersHealthy": 1, "zonesHealthy": {"a": 1}}
+    assert plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS).detailed == {"zonesHealthy": "UPDATE"}
+
+
+def test_read_gives_the_counts_of_now_and_nothing_for_a_plugin_that_is_gone(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    found = plugin.read(TYPE, "ebs", INPUTS, INPUTS)
+    assert found is not None
+    assert found["zonesHealthy"] == {"a": 1}
+    nomad.put("plugin/csi/ebs", None)
+    assert plugin.read(TYPE, "ebs", INPUTS, INPUTS) is None

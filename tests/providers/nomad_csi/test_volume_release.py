@@ -1,0 +1,149 @@
+"""VolumeRelease over gRPC: its deletion is the wait."""
+
+from typing import Any
+
+import pytest
+
+from provider.rpc.values import UNKNOWN
+from tests.providers.fake_nomad import FakeNomad
+from tests.providers.harness import Failed, PluginProcess
+from tests.providers.nomad_csi.test_plugin_health import in_background
+
+TYPE = "nomad-csi:index:VolumeRelease"
+INPUTS: dict[str, Any] = {
+    "volumeId": "mysql",
+    "namespace": "default",
+    "backend": "none",
+    "externalId": "",
+    "region": "",
+    "consumerJobId": "",
+    "registrationId": "reg-1",
+    "timeoutS": 20,
+}
+STATE = INPUTS | {"releaseId": "r1"}
+ALLOC = "8f3c2a1b-0000"
+
+
+def claimed(status: str = "running") -> dict[str, Any]:
+    stub = {
+        "ID": ALLOC,
+        "Namespace": "default",
+        "JobID": "mysql-server",
+        "NodeID": "abcdef0123",
+        "NodeName": "client-1",
+        "DesiredStatus": "run",
+        "ClientStatus": status,
+    }
+    return {"ID": "mysql", "PluginID": "ebs", "Allocations": [stub], "ReadAllocs": {}, "WriteAllocs": {ALLOC: None}}
+
+
+FREE: dict[str, Any] = {"ID": "mysql", "PluginID": "ebs", "Allocations": [], "ReadAllocs": {}, "WriteAllocs": {}}
+
+
+def test_each_creation_has_a_release_id_of_its_own(plugin: PluginProcess) -> None:
+    planned = plugin.create(TYPE, INPUTS, preview=True)
+    assert (planned.id, planned["releaseId"]) == ("", UNKNOWN)
+    assert plugin.create(TYPE, INPUTS)["releaseId"] != plugin.create(TYPE, INPUTS)["releaseId"]
+
+
+@pytest.mark.parametrize("key", ["volumeId", "namespace", "externalId", "registrationId"])
+@pytest.mark.parametrize("value", ["other", UNKNOWN])
+def test_another_volume_or_registration_replaces_the_release_old_one_first(
+    plugin: PluginProcess, key: str, value: Any
+) -> None:
+    diff = plugin.diff(TYPE, "r1", STATE, INPUTS, INPUTS | {key: value})
+    assert diff.replaces == [key]
+    assert diff.delete_before_replace
+
+
+@pytest.mark.parametrize(
+    "change", [{"timeoutS": 9}, {"consumerJobId": "x"}, {"region": "eu-west-1"}, {"backend": "ebs"}]
+)
+def test_how_to_wait_changes_in_place_and_keeps_the_release_id(plugin: PluginProcess, change: dict[str, Any]) -> None:
+    diff = plugin.diff(TYPE, "r1", STATE, INPUTS, INPUTS | change)
+    assert diff.changed
+    assert diff.replaces == []
+    assert plugin.update(TYPE, "r1", STATE, INPUTS, INPUTS | change)["releaseId"] == "r1"
+
+
+def test_delete_returns_when_the_last_claim_is_gone(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("volume/csi/mysql", claimed())
+    thread, outcome = in_background(lambda: plugin.delete(TYPE, "r1", STATE))
+    message = plugin.engine.wait_for("waiting until volume mysql is let go by")
+    assert "allocation 8f3c2a1b of job mysql-server on client-1 (running)" in message
+    nomad.put("volume/csi/mysql", FREE)
+    thread.join()
+    assert outcome == [None]
+    assert nomad.requested("DELETE") == [], "nothing is forced"
+
+
+def test_delete_of_a_volume_that_is_not_registered_is_done(plugin: PluginProcess) -> None:
+    plugin.delete(TYPE, "r1", STATE)
+
+
+def test_a_consumer_that_still_runs_is_stopped_but_not_purged(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("volume/csi/mysql", FREE)
+    nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False})
+    plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server"})
+    [stop] = [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/mysql-server")]
+    assert stop == {"namespace": "default"}
+    plugin.engine.wait_for("stopping job mysql-server (namespace default)")
+
+
+@pytest.mark.parametrize("job", [None, {"ID": "mysql-server", "Stop": True}])
+def test_a_consumer_that_is_gone_or_stopped_is_left_alone(nomad: FakeNomad, plugin: PluginProcess, job: Any) -> None:
+    nomad.put("job/mysql-server", job)
+    plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server"})
+    assert nomad.requested("DELETE") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "job", "next_step"),
+    [
+        ("running", {"Stop": False}, "`nomad job stop -namespace default mysql-server`"),
+        ("running", {"Stop": True}, "`nomad alloc status -namespace default 8f3c2a1b`"),
+        ("lost", {"Stop": True}, "`nomad volume detach -namespace default mysql abcdef0123`"),
+    ],
+)
+def test_at_the_deadline_it_names_the_holder_and_the_next_command(
+    nomad: FakeNomad, plugin: PluginProcess, status: str, job: dict[str, Any], next_step: str
+) -> None:
+    nomad.put("volume/csi/mysql", claimed(status))
+    nomad.put("job/mysql-server", {"ID": "mysql-server"} | job)
+    with pytest.raises(Failed) as failed:
+        plugin.delete(TYPE, "r1", STATE | {"timeoutS": 1})
+    assert "volume mysql (namespace default) is still in use after 1 s; nothing was forced" in failed.value.message
+    assert f"allocation 8f3c2a1b of job mysql-server on client-1 ({status}) claims it" in failed.value.message
+    assert next_step in failed.value.message
+
+
+def test_a_claim_whose_allocation_nomad_has_forgotten_still_counts(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("volume/csi/mysql", FREE | {"WriteAllocs": {ALLOC: None}})
+    with pytest.raises(Failed, match="allocation 8f3c2a1b \\(unknown to Nomad\\) claims it"):
+        plugin.delete(TYPE, "r1", STATE | {"timeoutS": 1})
+
+
+def test_read_leaves_the_state_as_it_is_and_refuses_an_import(plugin: PluginProcess) -> None:
+    found = plugin.read(TYPE, "r1", INPUTS, STATE)
+    assert found is not None
+    assert found.outputs.props == STATE
+    with pytest.raises(Failed, match="cannot be imported"):
+        plugin.read(TYPE, "r1")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"backend": "ebs", "externalId": "mysql"}, "externalId is 'mysql'"),
+        ({"backend": "efs"}, "backend is 'efs': it must be one of ebs, none"),
+        ({"volumeId": "a b"}, "volumeId is 'a b'"),
+        ({"timeoutS": 1.5}, "timeoutS is 1.5"),
+    ],
+)
+def test_bad_inputs_are_refused_with_key_and_value(plugin: PluginProcess, change: dict[str, Any], reason: str) -> None:
+    assert reason in plugin.check(TYPE, INPUTS | change).reasons
+
+
+def test_an_unknown_volume_passes_the_check(plugin: PluginProcess) -> None:
+    unknown = {"volumeId": UNKNOWN, "backend": "ebs", "externalId": UNKNOWN}
+    assert plugin.check(TYPE, INPUTS | unknown).failures == []

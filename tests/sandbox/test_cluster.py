@@ -1,0 +1,196 @@
+"""The sandbox without a stack: instances, a Nomad cluster on them, and tokens that can do no more than they need."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from provider.nomad_api import NomadApi, NomadApiError
+from sandbox import processes
+from sandbox.ec2.ctl import kill
+from sandbox.nomad import acl, nodes, server
+from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxSettings, load_settings
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+JOB = """
+job "hello" {
+  type = "batch"
+
+  group "hello" {
+    task "hello" {
+      driver = "DRIVER"
+      user   = "USER"
+
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "id -u; command -v aws-ebs-csi-driver; echo $AWS_REGION; sleep 60"]
+      }
+
+      resources {
+        cpu    = 50
+        memory = 32
+      }
+    }
+  }
+}
+"""
+
+
+def sandbox(settings: SandboxSettings, *words: str) -> subprocess.CompletedProcess[str]:
+    config = settings.home.parent / "sandbox.toml"
+    env = {**os.environ, HOME_VARIABLE: str(settings.home), CONFIG_VARIABLE: str(config)}
+    argv = [sys.executable, "-m", "sandbox", *words]
+    return subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, check=False, timeout=600)
+
+
+def up(settings: SandboxSettings) -> str:
+    done = sandbox(settings, "up", "--no-stack", "--plugins", "embedded")
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxSettings]:
+    folder = tmp_path_factory.mktemp("cluster")
+    config = folder / "sandbox.toml"
+    config.write_text('name = "nsc"\nsubnet = "10.173.98.0/24"\n')
+    settings = load_settings({HOME_VARIABLE: str(folder / ".sandbox"), CONFIG_VARIABLE: str(config)})
+    try:
+        up(settings)
+        yield settings
+    finally:
+        done = sandbox(settings, "down", "--force")
+        assert done.returncode == 0, done.stderr
+    assert not settings.home.exists()
+    assert not Path(f"/sys/class/net/{settings.bridge}").exists()
+
+
+OPEN: list[NomadApi] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+def api(settings: SandboxSettings, name: str) -> NomadApi:
+    """The API with one of the sandbox's tokens, or with none."""
+    OPEN.append(NomadApi(settings.nomad_url, getattr(acl.read_tokens(settings), name) if name else ""))
+    return OPEN[-1]
+
+
+def submit(token: NomadApi, driver: str, user: str) -> None:
+    hcl = JOB.replace("DRIVER", driver).replace("USER", user)
+    job = token.put("jobs/parse", {"JobHCL": hcl, "Canonicalize": True})
+    token.put("jobs", {"Job": job})
+
+
+def refused(token: NomadApi, path: str, body: object = None) -> bool:
+    with pytest.raises(NomadApiError) as caught:
+        token.get(path) if body is None else token.put(path, body)
+    return caught.value.status == 403
+
+
+def test_every_instance_is_a_ready_client_that_knows_its_zone_from_its_metadata(running: SandboxSettings) -> None:
+    known = nodes.clients(api(running, "management"))
+    assert [(item.name, item.zone) for item in known] == [(spec.name, spec.zone) for spec in running.instances]
+    for item in known:
+        assert item.ready
+        assert item.drivers == ("exec", "raw_exec")
+        assert item.instance_id.startswith("i-")
+    assert len({item.instance_id for item in known}) == len(running.instances)
+
+
+def test_a_second_up_keeps_every_process_and_says_that_nothing_changed(running: SandboxSettings) -> None:
+    before = {path.name: path.read_text() for path in running.run_dir.glob("*.json")}
+    assert "Nothing changed" in up(running)
+    assert {path.name: path.read_text() for path in running.run_dir.glob("*.json")} == before
+
+
+def test_the_programs_token_reads_what_it_needs_and_nothing_of_the_operators(running: SandboxSettings) -> None:
+    program = api(running, "program")
+    assert len(program.get("nodes")) == len(running.instances)
+    assert program.get("plugins", type="csi") == []
+    assert program.get("jobs") == []
+    node = program.get("nodes")[0]["ID"]
+    assert refused(program, f"node/{node}/drain", {"DrainSpec": None})
+    assert refused(program, "acl/tokens")
+    assert refused(program, "operator/raft/configuration")
+    assert refused(program, "var/elsewhere", {"Path": "elsewhere", "Items": {"a": "b"}})
+
+
+def test_the_operators_token_may_drain_but_not_manage_access(running: SandboxSettings) -> None:
+    operator = api(running, "operator")
+    node = operator.get("nodes")[0]["ID"]
+    operator.put(f"node/{node}/drain", {"DrainSpec": None, "MarkEligible": True})
+    assert refused(operator, "acl/tokens")
+
+
+def test_a_stranger_without_a_token_sees_nothing(running: SandboxSettings) -> None:
+    assert refused(api(running, ""), "jobs")
+
+
+@pytest.mark.parametrize(
+    ("driver", "user", "said"),
+    [
+        ("exec", "dbadmin", ["0"]),
+        ("exec", "nobody", ["65534"]),
+        ("raw_exec", "", ["0", "DRIVER", "us-west-2"]),
+    ],
+)
+def test_tasks_run_in_the_small_root_or_with_the_driver_on_their_path(
+    running: SandboxSettings, driver: str, user: str, said: list[str]
+) -> None:
+    program = api(running, "program")
+    submit(program, driver, user)
+    index = 0
+    while True:
+        allocations, index = program.get_indexed("job/hello/allocations", index=index, wait_s=10)
+        running_now = [item for item in allocations or [] if item["ClientStatus"] == "running"]
+        if running_now:
+            break
+        assert not [item for item in allocations or [] if item["ClientStatus"] == "failed"]
+    allocation = running_now[0]["ID"]
+    (log,) = running.instance_dir.glob(f"*/disk/nomad/alloc/{allocation}/alloc/logs/hello.stdout.0")
+    wanted = [line.replace("DRIVER", str(running.bin_dir / "aws-ebs-csi-driver")) for line in said]
+    try:
+        nodes_said = _lines(log, len(wanted))
+        assert nodes_said[: len(wanted)] == wanted
+    finally:
+        program.delete("job/hello", purge=True)
+
+
+def _lines(log: Path, number: int) -> list[str]:
+    process = subprocess.run(
+        ["timeout", "10", "sh", "-c", f'until [ "$(wc -l <"$0")" -ge {number} ]; do sleep 0.05; done', str(log)],
+        check=False,
+    )
+    assert process.returncode == 0, log.read_text()
+    return log.read_text().splitlines()
+
+
+def test_a_dead_server_and_a_dead_instance_are_brought_back(running: SandboxSettings) -> None:
+    before = {item.name: item.node_id for item in nodes.clients(api(running, "management"))}
+    assert processes.stop(server.pid_file(running))
+    kill(running, "client-3")
+    assert "Nothing changed" not in up(running)
+    assert {item.name: item.node_id for item in nodes.clients(api(running, "management"))} == before
+
+
+def test_a_dead_cloud_takes_everything_along_and_up_says_so_and_starts_fresh(running: SandboxSettings) -> None:
+    before = {item.name: item.instance_id for item in nodes.clients(api(running, "management"))}
+    daemon = processes.read_record(running.run_dir / "ec2.pid")
+    assert daemon
+    os.kill(daemon.pid, 9)
+    assert processes.await_end(daemon, timeout_s=10)
+    said = up(running)
+    assert "its volumes" in said
+    after = {item.name: item.instance_id for item in nodes.clients(api(running, "management"))}
+    assert set(after) == set(before)
+    assert not set(after.values()) & set(before.values())

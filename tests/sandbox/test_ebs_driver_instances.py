@@ -1,0 +1,239 @@
+"""The EBS CSI driver on the sandbox's instances: a volume's whole life, as an orchestrator would lead it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from sandbox import toolchain
+from sandbox.ec2 import enter
+from sandbox.ec2.cleanup import cleanup
+from sandbox.settings import PROJECT, parse_settings
+
+from .test_ec2 import Cloud, start_daemon, until
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+
+TABLE = {"name": "nstebs", "subnet": "10.173.92.0/24", "ports": {"ec2": 5092}}
+CONFIG = 'name = "nstebs"\nsubnet = "10.173.92.0/24"\n[ports]\nec2 = 5092\n'
+GIB = 1024**3
+
+
+class Driver:
+    """A driver that runs in an instance, and a client of its socket."""
+
+    def __init__(self, cloud: Cloud, instance: str, mode: str, folder: Path, csi: Any) -> None:
+        self._csi = csi
+        socket = folder / f"{instance}-{mode}.sock"
+        env = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+        env |= {
+            "PYTHONPATH": str(PROJECT),
+            "NOMAD_STATEFUL_CSI_PROTO": str(toolchain.csi_proto_dir()),
+            "AWS_EC2_ENDPOINT": cloud.settings.ec2_url,
+            "AWS_REGION": cloud.settings.region,
+        }
+        words = [*enter(instance, cloud.settings), sys.executable, "-m", "sandbox.ebs_csi_driver", mode]
+        self.log = folder / f"{instance}-{mode}.log"
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen([*words, f"--endpoint=unix://{socket}", "--v=5"], env=env, stderr=output)
+        until(lambda: socket.exists() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.log.read_text()
+        self.channel = grpc.insecure_channel(f"unix://{socket}")
+
+    def __call__(self, method: str, timeout_s: float = 60, **fields: Any) -> Any:
+        """Calls a method of the protocol with a request of these fields."""
+        service = "Node" if method.startswith("Node") else "Controller"
+        request = getattr(self._csi, f"{method}Request")(**fields)
+        read = getattr(self._csi, f"{method}Response").FromString
+        send = type(request).SerializeToString
+        return self.channel.unary_unary(f"/csi.v1.{service}/{method}", send, read)(request, timeout=timeout_s)
+
+    def close(self) -> None:
+        self.channel.close()
+        self.process.terminate()
+        self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def csi() -> Any:
+    reason = "the CSI protocol's classes are not generated yet: python -m sandbox.toolchain"
+    return pytest.importorskip("sandbox.ebs_csi_driver.csi_proto", reason=reason).csi
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    folder = tmp_path_factory.mktemp("ebs")
+    table = folder / "sandbox.toml"
+    table.write_text(CONFIG)
+    settings = parse_settings(TABLE, folder / "home")
+    cleanup(settings)
+    process = start_daemon(settings, table)
+    try:
+        yield Cloud(settings, process)
+    finally:
+        process.terminate()
+        process.wait(60)
+        cleanup(settings)
+
+
+@pytest.fixture(scope="module")
+def drivers(cloud: Cloud, csi: Any) -> Iterator[Callable[[str, str], Driver]]:
+    """Starts drivers by instance and mode, each once."""
+    # Instances have a /tmp of their own, and a socket's path has to be short.
+    folder = Path(tempfile.mkdtemp(prefix="nstebs-", dir="/var/tmp"))
+    running: dict[tuple[str, str], Driver] = {}
+
+    def get(instance: str, mode: str) -> Driver:
+        if (instance, mode) not in running:
+            running[instance, mode] = Driver(cloud, instance, mode, folder, csi)
+        return running[instance, mode]
+
+    yield get
+    for driver in running.values():
+        driver.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def capability(csi: Any) -> Any:
+    mode = csi.VolumeCapability.AccessMode(mode=csi.VolumeCapability.AccessMode.SINGLE_NODE_WRITER)
+    return csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type="ext4"), access_mode=mode)
+
+
+class Consumer:
+    """A volume in use on an instance."""
+
+    def __init__(
+        self, cloud: Cloud, controller: Driver, node: Driver, name: str, volume_id: str, capability: Any
+    ) -> None:
+        self.cloud, self.controller, self.node, self.name = cloud, controller, node, name
+        self.volume: dict[str, Any] = {"volume_id": volume_id}
+        self.here: dict[str, Any] = {**self.volume, "node_id": cloud.instance(name).instance_id}
+        self.capability = {"volume_capability": capability}
+        self.staging, self.target = f"/mnt/staging/{volume_id}", f"/mnt/target/{volume_id}"
+
+    def mount(self) -> None:
+        context = self.controller("ControllerPublishVolume", **self.here, **self.capability).publish_context
+        common = {**self.volume, **self.capability, "publish_context": context, "staging_target_path": self.staging}
+        self.node("NodeStageVolume", **common)
+        self.node("NodePublishVolume", **common, target_path=self.target)
+
+    def unmount(self) -> None:
+        self.node("NodeUnpublishVolume", **self.volume, target_path=self.target)
+        self.node("NodeUnstageVolume", **self.volume, staging_target_path=self.staging)
+        self.controller("ControllerUnpublishVolume", **self.here)
+
+    def write(self, text: str) -> None:
+        self.cloud.run(self.name, f"echo {text} > {self.target}/row; sync")
+
+    def read(self) -> str:
+        return self.cloud.run(self.name, f"cat {self.target}/row").strip()
+
+    def size_bytes(self) -> int:
+        stats = self.node("NodeGetVolumeStats", **self.volume, volume_path=self.target)
+        return int(stats.usage[0].total)
+
+
+@pytest.fixture
+def make(
+    cloud: Cloud, drivers: Callable[[str, str], Driver], capability: Any
+) -> Iterator[Callable[..., tuple[str, Callable[[str], Consumer]]]]:
+    """Creates a volume and gives its id and what makes a consumer of it on an instance."""
+    controller, made = drivers("client-1", "controller"), []
+
+    def create(name: str, gib: int = 1, **fields: Any) -> tuple[str, Callable[[str], Consumer]]:
+        topology = {"requisite": [{"segments": {"topology.ebs.csi.aws.com/zone": "us-west-2a"}}]}
+        volume_id = controller(
+            "CreateVolume",
+            name=name,
+            volume_capabilities=[capability],
+            capacity_range={"required_bytes": gib * GIB},
+            accessibility_requirements=topology,
+            **fields,
+        ).volume.volume_id
+        made.append(volume_id)
+        return volume_id, lambda on: Consumer(cloud, controller, drivers(on, "node"), on, volume_id, capability)
+
+    yield create
+    for volume_id in made:
+        controller("DeleteVolume", volume_id=volume_id)
+
+
+def test_a_node_is_the_instance_it_runs_on(cloud: Cloud, drivers: Callable[[str, str], Driver]) -> None:
+    info = drivers("client-2", "node")("NodeGetInfo")
+    assert info.node_id == cloud.instance("client-2").instance_id
+    assert info.accessible_topology.segments["topology.ebs.csi.aws.com/zone"] == "us-west-2a"
+    assert info.max_volumes_per_node > 10
+
+
+def test_a_volume_moves_from_one_instance_to_the_other_with_its_files(make: Any, cloud: Cloud) -> None:
+    volume_id, on = make("moving")
+    first, second = on("client-1"), on("client-2")
+    first.mount()
+    first.write("kept")
+    with pytest.raises(grpc.RpcError) as caught:
+        second.mount()
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    first.unmount()
+    assert cloud.describe(volume_id)["State"] == "available"
+    second.mount()
+    assert second.read() == "kept"
+    second.unmount()
+
+
+def test_a_mounted_volume_is_not_reported_as_detached(make: Any) -> None:
+    _, on = make("busy")
+    consumer = on("client-1")
+    consumer.mount()
+    with pytest.raises(grpc.RpcError) as caught:
+        consumer.controller("ControllerUnpublishVolume", **consumer.here, timeout_s=3)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "busy" in str(caught.value.details())
+    consumer.node("NodeUnpublishVolume", **consumer.volume, target_path=consumer.target)
+    consumer.node("NodeUnstageVolume", **consumer.volume, staging_target_path=consumer.staging)
+    consumer.controller("ControllerUnpublishVolume", **consumer.here)
+
+
+def test_a_snapshot_becomes_a_larger_volume_with_the_same_files(make: Any) -> None:
+    volume_id, on = make("source")
+    source = on("client-1")
+    source.mount()
+    source.write("kept")
+    taken = source.controller("CreateSnapshot", name="nightly", source_volume_id=volume_id).snapshot
+    source.unmount()
+    content = {"snapshot": {"snapshot_id": taken.snapshot_id}}
+    restored = make("restored", gib=2, volume_content_source=content)[1]("client-2")
+    restored.mount()
+    assert restored.read() == "kept"
+    assert restored.size_bytes() > 1.8 * GIB
+    restored.unmount()
+    source.controller("DeleteSnapshot", snapshot_id=taken.snapshot_id)
+
+
+def test_an_expanded_volume_is_larger_once_its_node_has_grown_it(make: Any) -> None:
+    _, on = make("growing")
+    consumer = on("client-1")
+    consumer.mount()
+    answer = consumer.controller(
+        "ControllerExpandVolume", **consumer.volume, capacity_range={"required_bytes": 2 * GIB}
+    )
+    assert (answer.capacity_bytes, answer.node_expansion_required) == (2 * GIB, True)
+    try:
+        consumer.node("NodeExpandVolume", **consumer.volume, volume_path=consumer.target)
+    except grpc.RpcError as refused:
+        # A container without CAP_SYS_RESOURCE: the remedy the error names has to work.
+        if "start it again" not in str(refused.details()):
+            raise
+        consumer.unmount()
+        consumer.mount()
+    assert consumer.size_bytes() > 1.8 * GIB
+    consumer.unmount()

@@ -1,0 +1,422 @@
+"""The local cloud on the real kernel: namespaces, loop devices, mounts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from sandbox.ec2 import enter, inventory, loops, naming
+from sandbox.ec2.cleanup import cleanup
+from sandbox.ec2.ctl import kill
+from sandbox.ec2.hypervisor import link_down, link_up
+from sandbox.ec2.seed import Seed, SeededInstance, seed
+from sandbox.settings import PROJECT, SandboxSettings, parse_settings
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+TABLE = {"name": "nstec2", "subnet": "10.173.91.0/24", "ports": {"ec2": 5091}}
+KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
+
+
+class Cloud:
+    """A running cloud, its settings and a client of its API."""
+
+    def __init__(self, settings: SandboxSettings, process: subprocess.Popen[bytes]) -> None:
+        self.settings = settings
+        self.process = process
+        session = boto3.Session(*KEY, region_name=settings.region)
+        self.ec2: Any = session.client("ec2", endpoint_url=settings.ec2_url)
+        self.sts: Any = session.client("sts", endpoint_url=settings.ec2_url)
+        self.seeded: Seed = seed(settings, lambda spec, ip: f"echo up {spec.name} {ip}\nexec sleep 100000\n", *KEY)
+
+    def instance(self, name: str) -> SeededInstance:
+        return next(one for one in self.seeded.instances if one.name == name)
+
+    def run(self, name: str, script: str) -> str:
+        words = [*enter(name, self.settings), "sh", "-ec", script]
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def volume(self, zone: str = "us-west-2a", **options: Any) -> str:
+        options = {"Size": 1, "VolumeType": "gp3", **options}
+        return str(self.ec2.create_volume(AvailabilityZone=zone, **options)["VolumeId"])
+
+    def attach(self, volume_id: str, name: str, device: str = "/dev/xvdba") -> str:
+        """Attaches a volume and returns the path of its link inside the instance."""
+        self.ec2.attach_volume(VolumeId=volume_id, InstanceId=self.instance(name).instance_id, Device=device)
+        return f"/dev/disk/by-id/{naming.by_id_name(volume_id)}"
+
+    def describe(self, volume_id: str) -> dict[str, Any]:
+        return dict(self.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
+
+    def state(self, name: str) -> str:
+        found = self.ec2.describe_instances(InstanceIds=[self.instance(name).instance_id])
+        return str(found["Reservations"][0]["Instances"][0]["State"]["Name"])
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never became true"
+        time.sleep(0.05)
+
+
+def on(link: str) -> str:
+    """Script that formats the disk behind a link and mounts it at /mnt/v."""
+    return f"mkfs.ext4 -q {link}; mkdir -p /mnt/v; mount {link} /mnt/v"
+
+
+def start_daemon(settings: SandboxSettings, table: Path) -> subprocess.Popen[bytes]:
+    env = {
+        **os.environ,
+        "NOMAD_STATEFUL_SANDBOX_HOME": str(settings.home),
+        "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table),
+        "PYTHONPATH": str(PROJECT),
+    }
+    log = settings.home.with_suffix(".log")
+    with log.open("wb") as output:
+        process = subprocess.Popen([sys.executable, "-m", "sandbox.ec2"], env=env, stdout=output, stderr=output)
+    until(lambda: process.poll() is not None or "serving EC2" in log.read_text(), 60)
+    assert process.poll() is None, log.read_text()
+    return process
+
+
+def leftovers(settings: SandboxSettings) -> list[str]:
+    links = json.loads(subprocess.check_output(["ip", "-json", "link"]))
+    found = [link["ifname"] for link in links if link["ifname"].startswith(settings.name)]
+    found += [str(image) for image in loops.devices_under(settings.home).values()]
+    found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(settings.home) in line]
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if str(settings.home).encode() in command:
+            found.append(command.decode())
+    return found
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[SandboxSettings, Path]:
+    folder = tmp_path_factory.mktemp("ec2")
+    table = folder / "sandbox.toml"
+    table.write_text('name = "nstec2"\nsubnet = "10.173.91.0/24"\n[ports]\nec2 = 5091\n')
+    return parse_settings(TABLE, folder / "home"), table
+
+
+@pytest.fixture(scope="module")
+def cloud(place: tuple[SandboxSettings, Path]) -> Iterator[Cloud]:
+    settings, table = place
+    cleanup(settings)
+    process = start_daemon(settings, table)
+    try:
+        yield Cloud(settings, process)
+    finally:
+        process.terminate()
+        process.wait(60)
+        cleanup(settings)
+
+
+@pytest.fixture
+def volume(cloud: Cloud) -> Iterator[str]:
+    volume_id = cloud.volume()
+    yield volume_id
+    with contextlib.suppress(ClientError):
+        cloud.ec2.detach_volume(VolumeId=volume_id, Force=True)
+    until(lambda: cloud.describe(volume_id)["State"] == "available")
+    cloud.ec2.delete_volume(VolumeId=volume_id)
+
+
+def refused(call: Callable[..., Any], **arguments: Any) -> str:
+    with pytest.raises(ClientError) as caught:
+        call(**arguments)
+    return str(caught.value.response["Error"]["Code"])
+
+
+def test_an_instance_is_a_host_of_its_own(cloud: Cloud) -> None:
+    name, address = "ip-10-173-91-10.us-west-2.compute.internal", cloud.instance("client-1").address
+    assert cloud.run("client-1", "hostname").strip() == name
+    assert address in cloud.run("client-1", "ip -brief address show eth0")
+    assert "default" not in cloud.run("client-1", "ip route")
+    assert cloud.run("client-1", "id -u mysql; id -u dbadmin").split() == ["999", "0"]
+    assert cloud.run("client-1", "ls /dev | grep -c loop || true").strip() == "0"
+
+
+def test_an_instance_runs_its_user_data_and_its_console_is_kept(cloud: Cloud) -> None:
+    console = cloud.settings.log_dir / "client-2.log"
+    until(lambda: f"up client-2 {cloud.instance('client-2').address}" in console.read_text())
+
+
+def test_seeding_again_changes_nothing(cloud: Cloud) -> None:
+    again = seed(cloud.settings, lambda spec, ip: "", *KEY)
+    assert not again.changed
+    assert again.instances == cloud.seeded.instances
+
+
+def test_the_metadata_service_wants_a_token_and_gives_credentials_of_the_role(cloud: Cloud) -> None:
+    base = "http://169.254.169.254/latest"
+    assert cloud.run("client-1", f"curl -s -o /dev/null -w '%{{http_code}}' {base}/meta-data/mac") == "401"
+    header = "X-aws-ec2-metadata-token"
+    script = f"""
+        token=$(curl -s -X PUT -H '{header}-ttl-seconds: 60' {base}/api/token)
+        for path in meta-data/instance-id meta-data/placement/availability-zone; do
+          curl -s -H "{header}: $token" {base}/$path; echo
+        done
+        curl -s -H "{header}: $token" {base}/meta-data/iam/security-credentials/nomad-client
+    """
+    instance = cloud.instance("client-1")
+    instance_id, zone, document = cloud.run("client-1", script).split("\n", 2)
+    assert (instance_id, zone) == (instance.instance_id, instance.zone)
+    credentials = json.loads(document)
+    sts: Any = boto3.client(
+        "sts",
+        region_name=cloud.settings.region,
+        endpoint_url=cloud.settings.ec2_url,
+        aws_access_key_id=credentials["AccessKeyId"],
+        aws_secret_access_key=credentials["SecretAccessKey"],
+        aws_session_token=credentials["Token"],
+    )
+    assert sts.get_caller_identity()["Arn"].endswith(f":assumed-role/nomad-client/{instance.instance_id}")
+    calls = (cloud.settings.log_dir / "ec2-calls.jsonl").read_text()
+    assert credentials["SecretAccessKey"] not in calls
+    assert f"nomad-client/{instance.instance_id}" in calls
+
+
+def test_a_volume_appears_in_its_instance_alone_before_the_call_returns(cloud: Cloud, volume: str) -> None:
+    link = cloud.attach(volume, "client-1")
+    assert cloud.run("client-1", f"blockdev --getsize64 {link}").strip() == str(1 << 30)
+    assert cloud.run("client-2", "ls /dev/disk/by-id") == ""
+    attachment = cloud.describe(volume)["Attachments"][0]
+    assert (attachment["State"], attachment["Device"], attachment["DeleteOnTermination"]) == (
+        "attached",
+        "/dev/xvdba",
+        False,
+    )
+    cloud.ec2.detach_volume(VolumeId=volume)
+    assert cloud.describe(volume)["State"] == "available"
+    assert cloud.run("client-1", "ls /dev/disk/by-id; ls /dev | grep loop || true") == ""
+    assert not loops.devices_under(cloud.settings.home)
+
+
+def test_a_detached_volume_carries_its_bytes_to_another_instance(cloud: Cloud, volume: str) -> None:
+    link = cloud.attach(volume, "client-1")
+    cloud.run("client-1", f"{on(link)}; echo kept >/mnt/v/f; umount /mnt/v")
+    cloud.ec2.detach_volume(VolumeId=volume)
+    link = cloud.attach(volume, "client-2")
+    assert cloud.run("client-2", f"mkdir -p /mnt/v; mount {link} /mnt/v; cat /mnt/v/f; umount /mnt/v") == "kept\n"
+
+
+def test_detaching_a_mounted_volume_stays_busy_until_it_is_unmounted(cloud: Cloud, volume: str) -> None:
+    link = cloud.attach(volume, "client-1")
+    cloud.run("client-1", f"{on(link)}")
+    cloud.ec2.detach_volume(VolumeId=volume)
+    assert cloud.describe(volume)["Attachments"][0]["State"] == "busy"
+    assert refused(cloud.ec2.delete_volume, VolumeId=volume) == "VolumeInUse"
+    assert cloud.run("client-1", "echo still here >/mnt/v/f; cat /mnt/v/f") == "still here\n"
+    cloud.run("client-1", "umount /mnt/v")
+    until(lambda: cloud.describe(volume)["State"] == "available")
+
+
+def test_force_takes_a_mounted_volume_away(cloud: Cloud, volume: str) -> None:
+    link = cloud.attach(volume, "client-1")
+    cloud.run("client-1", f"{on(link)}")
+    words = [*enter("client-1", cloud.settings), "sh", "-c", "exec 3>/mnt/v/f; echo open; exec sleep 1000"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as user:
+        assert user.stdout is not None
+        user.stdout.readline()
+        try:
+            cloud.ec2.detach_volume(VolumeId=volume, Force=True)
+            assert cloud.describe(volume)["State"] == "available"
+            assert user.wait(10) != 0
+        finally:
+            user.kill()
+    assert "/mnt/v" not in cloud.run("client-1", "cat /proc/mounts")
+
+
+def test_attaching_follows_the_rules_of_ec2(cloud: Cloud, volume: str) -> None:
+    def attach(volume_id: str, name: str, device: str = "/dev/xvdba") -> str:
+        instance_id = cloud.instance(name).instance_id
+        return refused(cloud.ec2.attach_volume, VolumeId=volume_id, InstanceId=instance_id, Device=device)
+
+    assert attach(volume, "client-3") == "InvalidVolume.ZoneMismatch"
+    assert attach(volume, "client-1", "/dev/nvme9") == "InvalidParameterValue"
+    assert attach("vol-0123456789abcdef0", "client-1") == "InvalidVolume.NotFound"
+    cloud.attach(volume, "client-1")
+    assert attach(volume, "client-2") == "VolumeInUse"
+    other = cloud.volume()
+    assert attach(other, "client-1") == "InvalidParameterValue"
+    cloud.ec2.delete_volume(VolumeId=other)
+    assert refused(cloud.ec2.delete_volume, VolumeId=volume) == "VolumeInUse"
+    assert refused(cloud.ec2.detach_volume, VolumeId=volume, InstanceId=cloud.instance("client-2").instance_id) == (
+        "InvalidAttachment.NotFound"
+    )
+    cloud.ec2.detach_volume(VolumeId=volume)
+    assert refused(cloud.ec2.detach_volume, VolumeId=volume) == "IncorrectState"
+
+
+def test_creating_a_volume_twice_with_one_token_gives_one_volume(cloud: Cloud) -> None:
+    first, second = cloud.volume(ClientToken="t-1"), cloud.volume(ClientToken="t-1")
+    assert first == second
+    create = cloud.ec2.create_volume
+    assert refused(create, AvailabilityZone="us-west-2a", Size=2, VolumeType="gp3", ClientToken="t-1") == (
+        "IdempotentParameterMismatch"
+    )
+    cloud.ec2.delete_volume(VolumeId=first)
+
+
+def test_a_bad_volume_is_refused(cloud: Cloud) -> None:
+    create = cloud.ec2.create_volume
+    assert refused(create, AvailabilityZone="us-west-2z", Size=1) == "InvalidZone.NotFound"
+    assert refused(create, AvailabilityZone="us-west-2a", Size=16385, VolumeType="gp3") == "InvalidParameterValue"
+    assert refused(create, AvailabilityZone="us-west-2a", Size=1, VolumeType="gp3", Iops=99) == "InvalidParameterValue"
+
+
+def test_an_encrypted_volume_is_recorded_as_such(cloud: Cloud) -> None:
+    volume_id = cloud.volume(Encrypted=True)
+    described = cloud.describe(volume_id)
+    assert described["Encrypted"]
+    assert (described["Iops"], described["Throughput"]) == (3000, 125)
+    cloud.ec2.delete_volume(VolumeId=volume_id)
+    assert not (cloud.settings.volume_dir / f"{volume_id}.img").exists()
+
+
+def test_a_mounted_volume_grows_and_never_shrinks(cloud: Cloud, volume: str) -> None:
+    link = cloud.attach(volume, "client-1")
+    cloud.run("client-1", f"{on(link)}")
+    cloud.ec2.modify_volume(VolumeId=volume, Size=2)
+    assert cloud.run("client-1", f"blockdev --getsize64 {link}").strip() == str(2 << 30)
+    assert refused(cloud.ec2.modify_volume, VolumeId=volume, Size=1) == "InvalidParameterValue"
+    cloud.run("client-1", "umount /mnt/v")
+
+
+def test_a_volume_from_a_snapshot_starts_with_its_bytes(cloud: Cloud, volume: str) -> None:
+    link = cloud.attach(volume, "client-1")
+    cloud.run("client-1", f"{on(link)}; echo old >/mnt/v/f")
+    snapshot_id = cloud.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+    cloud.run("client-1", "echo new >/mnt/v/f")
+    copy = cloud.volume(SnapshotId=snapshot_id)
+    link = cloud.attach(copy, "client-2", "/dev/xvdbb")
+    assert cloud.run("client-2", f"mkdir -p /mnt/v; mount {link} /mnt/v; cat /mnt/v/f; umount /mnt/v") == "old\n"
+    cloud.run("client-1", "umount /mnt/v")
+    cloud.ec2.detach_volume(VolumeId=copy)
+    cloud.ec2.delete_volume(VolumeId=copy)
+    cloud.ec2.delete_snapshot(SnapshotId=snapshot_id)
+
+
+def test_describing_volumes_is_fast(cloud: Cloud) -> None:
+    cloud.ec2.describe_volumes()
+    fastest = 1.0
+    for _ in range(10):
+        started = time.monotonic()
+        cloud.ec2.describe_volumes()
+        fastest = min(fastest, time.monotonic() - started)
+    assert fastest < 0.05
+
+
+def test_stop_and_start_keep_the_disk_and_the_attached_volume(cloud: Cloud, volume: str) -> None:
+    instance_id = cloud.instance("client-2").instance_id
+    link = cloud.attach(volume, "client-2")
+    cloud.run("client-2", f"{on(link)}; echo kept >/mnt/v/f")
+    cloud.ec2.stop_instances(InstanceIds=[instance_id])
+    until(lambda: cloud.state("client-2") == "stopped")
+    assert "shutting down" in (cloud.settings.log_dir / "client-2.log").read_text()
+    assert cloud.describe(volume)["Attachments"][0]["State"] == "attached"
+    assert not loops.devices_under(cloud.settings.home)
+    cloud.ec2.start_instances(InstanceIds=[instance_id])
+    assert cloud.state("client-2") == "running"
+    assert cloud.run("client-2", f"mount {link} /mnt/v; cat /mnt/v/f; umount /mnt/v") == "kept\n"
+
+
+def test_a_dead_instance_goes_on_being_called_running_until_it_is_rebooted(cloud: Cloud, volume: str) -> None:
+    instance_id = cloud.instance("client-1").instance_id
+    link = cloud.attach(volume, "client-1")
+    cloud.run("client-1", f"{on(link)}")
+    kill(cloud.settings, "client-1")
+    assert cloud.state("client-1") == "running"
+    assert cloud.describe(volume)["Attachments"][0]["State"] == "attached"
+    cloud.ec2.detach_volume(VolumeId=volume)
+    until(lambda: cloud.describe(volume)["State"] == "available")
+    cloud.ec2.reboot_instances(InstanceIds=[instance_id])
+    until(lambda: inventory.find(cloud.settings, "client-1").alive)
+
+
+def test_seeding_brings_back_a_dead_instance(cloud: Cloud) -> None:
+    kill(cloud.settings, "client-2")
+    assert seed(cloud.settings, lambda spec, ip: "", *KEY).changed
+    assert inventory.find(cloud.settings, "client-2").alive
+
+
+def test_a_cut_instance_cannot_be_reached_until_it_is_healed(cloud: Cloud) -> None:
+    probe = f"curl -s -o /dev/null -m 1 {cloud.settings.ec2_url}/moto-api/ && echo yes || echo no"
+    assert cloud.run("client-3", probe) == "yes\n"
+    link_down(cloud.settings, "client-3")
+    assert cloud.run("client-3", probe) == "no\n"
+    link_up(cloud.settings, "client-3")
+    until(lambda: cloud.run("client-3", probe) == "yes\n")
+
+
+def test_terminating_makes_volumes_available_and_leaves_nothing(cloud: Cloud) -> None:
+    volume_id = cloud.volume("us-west-2b")
+    instance = cloud.instance("client-3")
+    link = cloud.attach(volume_id, "client-3")
+    cloud.run("client-3", f"{on(link)}")
+    cloud.ec2.terminate_instances(InstanceIds=[instance.instance_id])
+    until(lambda: cloud.state("client-3") == "terminated")
+    assert cloud.describe(volume_id)["State"] == "available"
+    assert not (cloud.settings.instance_dir / instance.instance_id).exists()
+    cloud.ec2.delete_volume(VolumeId=volume_id)
+    cloud.seeded = seed(cloud.settings, lambda spec, ip: "exec sleep 100000", *KEY)
+    assert cloud.seeded.changed
+    assert cloud.instance("client-3").instance_id != instance.instance_id
+
+
+def test_a_killed_daemon_leaves_nothing_that_cleanup_does_not_clear(
+    cloud: Cloud, place: tuple[SandboxSettings, Path]
+) -> None:
+    settings, table = place
+    volume_id = cloud.volume()
+    link = cloud.attach(volume_id, "client-1")
+    cloud.run("client-1", f"{on(link)}")
+    cloud.process.kill()
+    cloud.process.wait()
+    said = cleanup(settings)
+    assert any("3 instances (client-1, client-2, client-3)" in sentence for sentence in said)
+    assert leftovers(settings) == []
+    assert cleanup(settings) == []
+    shutil.rmtree(settings.home)
+    process = start_daemon(settings, table)
+    process.terminate()
+    assert process.wait(30) == 0
+    assert leftovers(settings) == []
+
+
+def test_a_subnet_that_the_machine_already_reaches_is_refused_by_name(place: tuple[SandboxSettings, Path]) -> None:
+    settings, table = place
+    subprocess.run(["ip", "link", "add", "nstother", "type", "bridge"], check=True)
+    try:
+        subprocess.run(["ip", "address", "add", "10.173.91.77/28", "dev", "nstother"], check=True)
+        subprocess.run(["ip", "link", "set", "nstother", "up"], check=True)
+        env = {**os.environ, "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table), "PYTHONPATH": str(PROJECT)}
+        env["NOMAD_STATEFUL_SANDBOX_HOME"] = str(settings.home)
+        done = subprocess.run(
+            [sys.executable, "-m", "sandbox.ec2"], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 1
+        assert "10.173.91.64/28 through nstother" in done.stderr
+        assert "Traceback" not in done.stderr
+    finally:
+        subprocess.run(["ip", "link", "delete", "nstother"], check=True)

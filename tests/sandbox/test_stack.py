@@ -1,0 +1,213 @@
+"""The whole way on the real engine: up, nothing more to do, bad input refused, rows outlive what happens, destroy."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from provider.running_job import Endpoint
+from tests.sandbox.running import Running, eventually, traces
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+
+NAME = "nst"
+SERVER = "datadir=/srv/mysql"
+AGENT = "nomad agent"
+TABLE = (
+    "CREATE DATABASE IF NOT EXISTS t",
+    "CREATE TABLE IF NOT EXISTS t.rows (id INT PRIMARY KEY, writer CHAR(36))",
+)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.87.0/24")
+    up = running.sandbox("up")
+    assert up.returncode == 0, up.stdout + up.stderr
+    running.enter_env()
+    yield running
+    running.close()
+    running.sandbox("down", "--force")
+
+
+def write(stack: Running, at: Endpoint, number: int) -> None:
+    stack.sql(at, *TABLE, f"INSERT INTO t.rows VALUES ({number}, '{at.allocation_id}')")
+
+
+def numbers(stack: Running, at: Endpoint) -> list[int]:
+    return [row[0] for row in stack.sql(at, "SELECT id FROM t.rows ORDER BY id")]
+
+
+def test_a_second_up_changes_nothing_and_says_so(stack: Running) -> None:
+    again = stack.sandbox("up")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "nothing changed" in again.stdout.lower()
+
+
+def test_a_preview_after_up_is_empty(stack: Running) -> None:
+    preview = stack.run("pulumi", "preview", "--expect-no-changes", "--non-interactive")
+    assert preview.returncode == 0, preview.stdout + preview.stderr
+
+
+def test_a_preview_after_a_refresh_is_empty_too(stack: Running) -> None:
+    preview = stack.run("pulumi", "preview", "--refresh", "--expect-no-changes", "--non-interactive")
+    assert preview.returncode == 0, preview.stdout + preview.stderr
+
+
+def test_the_outputs_name_volumes_health_and_address(stack: Running) -> None:
+    known = stack.outputs()
+    assert known["volumes"]["mysql"]["id"].startswith("vol-")
+    assert known["plugin"]["topologyKey"] == "topology.ebs.csi.aws.com/zone"
+    assert known["plugin"]["health"]["zones_healthy"] == {"us-west-2a": 2, "us-west-2b": 1}
+    assert sorted(known["registeredVolumes"]) == ["archive", "mysql"]
+    at = stack.mysql_endpoint()
+    assert (known["mysql"]["host"], known["mysql"]["port"]) == (at.host, at.port)
+
+
+def test_the_password_is_nowhere_in_plain_text(stack: Running) -> None:
+    password = stack.outputs()["mysqlPassword"]
+    exported = stack.run("pulumi", "stack", "export").stdout
+    assert len(exported) > 1000
+    assert password not in exported
+    nomad = stack.nomad
+    for stub in nomad.get("jobs", namespace="*"):
+        job = nomad.get(f"job/{stub['ID']}", namespace=stub["Namespace"])
+        submission = nomad.get(f"job/{stub['ID']}/submission", namespace=stub["Namespace"], version=job["Version"])
+        assert password not in json.dumps([job, submission])
+    for log in (stack.project / ".sandbox").rglob("*.log"):
+        assert password not in log.read_text(errors="replace"), log
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [command for command in commands if password.encode() in command]
+
+
+BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown key": ({"mysql.prot": 3306}, "mysql.prot is 3306: there is no such setting"),
+    "a zone outside the region": (
+        {"volumes.0.zone": "us-east-1f"},
+        "volumes.mysql.zone is us-east-1f: the region us-west-2 has no such zone. Use one of us-west-2a, us-west-2b",
+    ),
+    "a size below 1 GiB": ({"volumes.0.sizeGib": 0}, "volumes.mysql.sizeGib is 0: must be a whole number of GiB"),
+    "a fractional size": ({"volumes.0.sizeGib": 1.5}, "volumes.mysql.sizeGib is 1.5: must be a whole number of GiB"),
+    "iops on a type without them": (
+        {"volumes.0.type": "gp2", "volumes.0.iops": 3000},
+        "volumes.mysql.iops is 3000: a gp2 volume has no provisioned IOPS",
+    ),
+    "two volumes of one name": ({"volumes.1.name": "mysql"}, "volumes.mysql.name is mysql: 2 volumes have this name"),
+    "a plugin id with spaces": ({"ebs.pluginId": "aws ebs0"}, "ebs.pluginId is aws ebs0: must start with"),
+    "a role that does not exist": ({"clientRole": "nobody"}, "clientRole is nobody: the role cannot be read"),
+}
+
+
+def changed(stack: Running, changes: dict[str, Any], path: Path) -> Path:
+    """A copy of the stack's configuration with changes by dotted path."""
+    config = yaml.safe_load((stack.project / "Pulumi.dev.yaml").read_text())
+    for dotted, value in changes.items():
+        top, *path_in = dotted.split(".")
+        keys: list[Any] = [f"nomad-stateful:{top}", *(int(key) if key.isdigit() else key for key in path_in)]
+        target: Any = config["config"]
+        for key in keys[:-1]:
+            target = target[key]
+        target[keys[-1]] = value
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@pytest.mark.parametrize("case", sorted(BAD_INPUT))
+def test_bad_input_is_refused_at_preview(stack: Running, tmp_path: Path, case: str) -> None:
+    changes, expected = BAD_INPUT[case]
+    config = changed(stack, changes, tmp_path / "Pulumi.dev.yaml")
+    preview = stack.run("pulumi", "preview", "--non-interactive", "--config-file", str(config))
+    printed = preview.stdout + preview.stderr
+    assert preview.returncode != 0
+    assert expected in printed
+    assert "nothing was created" in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(("variable", "what"), [("NOMAD_ADDR", "Nomad is not usable"), ("AWS_ENDPOINT_URL", "AWS")])
+def test_an_unreachable_nomad_or_aws_is_refused_at_preview(stack: Running, variable: str, what: str) -> None:
+    nowhere = "http://127.0.0.1:9"
+    preview = stack.run("pulumi", "preview", "--non-interactive", more_env={variable: nowhere})
+    printed = preview.stdout + preview.stderr
+    assert preview.returncode != 0
+    assert what in printed
+    assert "127.0.0.1:9" in printed
+    assert "Traceback" not in printed
+
+
+def test_verify_proves_that_rows_outlive_a_purge_and_a_drain(stack: Running) -> None:
+    verify = stack.run(stack.python, "-m", "operate", "verify", timeout_s=600)
+    assert verify.returncode == 0, verify.stdout + verify.stderr
+    proof = re.findall(r"^(?:first|after).*?([0-9a-f-]{36}) +(client-\d)", verify.stdout, re.MULTILINE)
+    assert len({allocation for allocation, _ in proof}) == 3
+    assert proof[1][1] != proof[2][1]
+
+
+def test_mysql_killed_comes_back_with_its_rows(stack: Running) -> None:
+    at = stack.mysql_endpoint()
+    write(stack, at, 1)
+    before = pid_inside(stack, at.node_name, SERVER)
+    assert before
+    kill_inside(stack, at.node_name, before)
+    eventually(lambda: pid_inside(stack, at.node_name, SERVER) not in (0, before) or None, 60, "a new server process")
+    assert 1 in numbers(stack, stack.mysql_endpoint())
+
+
+def test_a_killed_client_agent_comes_back_and_mysql_never_stopped(stack: Running) -> None:
+    at = stack.mysql_endpoint()
+    write(stack, at, 2)
+    server, agent = (pid_inside(stack, at.node_name, pattern) for pattern in (SERVER, AGENT))
+    assert agent
+    kill_inside(stack, at.node_name, agent)
+    eventually(lambda: pid_inside(stack, at.node_name, AGENT) not in (0, agent) or None, 60, "a new agent")
+    # Until its node plugin is back Nomad could not release the client's claims.
+    eventually(lambda: node_plugins(stack) == 3 or None, 120, "the client and its node plugin ready again")
+    assert 2 in numbers(stack, stack.mysql_endpoint())
+    assert pid_inside(stack, at.node_name, SERVER) == server
+
+
+def test_mysql_moves_to_the_zones_other_client_when_its_instance_dies(stack: Running) -> None:
+    at = stack.mysql_endpoint()
+    write(stack, at, 3)
+    found = stack.ec2.describe_instances(Filters=[{"Name": "tag:Name", "Values": [at.node_name]}])
+    instance = found["Reservations"][0]["Instances"][0]["InstanceId"]
+    stack.ec2.stop_instances(InstanceIds=[instance], Force=True)
+    moved = stack.mysql_endpoint(not_allocation=at.allocation_id, timeout_s=240)
+    assert moved.node_name != at.node_name
+    assert {1, 2, 3} <= set(numbers(stack, moved))
+    stack.ec2.start_instances(InstanceIds=[instance])
+    eventually(lambda: node_plugins(stack) == 3 or None, 120, "the client and its node plugin ready again")
+
+
+def test_destroy_works_on_a_running_stack_and_nothing_is_left(stack: Running) -> None:
+    down = stack.sandbox("down")
+    assert down.returncode == 0, down.stdout + down.stderr
+    assert {kind: found for kind, found in traces(NAME, stack.project / ".sandbox").items() if found} == {}
+    again = stack.sandbox("down")
+    assert again.returncode == 0, again.stderr
+
+
+def node_plugins(stack: Running) -> int:
+    """Healthy node plugins on clients that are ready."""
+    ready = [node["ID"] for node in stack.nomad.get("nodes") if node["Status"] == "ready"]
+    nodes = stack.nomad.get("plugin/csi/aws-ebs0")["Nodes"]
+    return len([node_id for node_id in ready if (nodes.get(node_id) or {}).get("Healthy")])
+
+
+def inside(stack: Running, client: str, *command: str) -> str:
+    """What a command prints inside an instance."""
+    return stack.run(stack.python, "-m", "sandbox.ec2.ctl", "enter", client, *command).stdout
+
+
+def pid_inside(stack: Running, client: str, pattern: str) -> int:
+    """The oldest process of an instance whose command line matches, by the instance's own numbering; 0 if none."""
+    # The brackets keep the pattern from matching the searching process itself.
+    return int(inside(stack, client, "pgrep", "--oldest", "--full", f"[{pattern[0]}]{pattern[1:]}").strip() or 0)
+
+
+def kill_inside(stack: Running, client: str, pid: int) -> None:
+    inside(stack, client, "kill", "-9", str(pid))

@@ -1,0 +1,72 @@
+"""A driver without a node: the cloud is moto's, in this process, and requests are protocol messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from moto import mock_aws
+
+from sandbox.ebs_csi_driver.cloud.attachments import Attachments
+from sandbox.ebs_csi_driver.cloud.client import ClientSettings, Ec2
+from sandbox.ebs_csi_driver.cloud.snapshots import Snapshots
+from sandbox.ebs_csi_driver.cloud.volumes import Volumes
+
+if TYPE_CHECKING:
+    from sandbox.ebs_csi_driver.controller import ControllerService
+
+REGION = "us-west-2"
+
+
+@pytest.fixture
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ec2]:
+    """The driver's own EC2 client, on an account that is empty."""
+    for name in ("AWS_PROFILE", "AWS_EC2_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+    with mock_aws():
+        yield Ec2(ClientSettings(region=lambda: REGION))
+
+
+@pytest.fixture
+def run_instance(ec2: Ec2) -> Callable[[], str]:
+    """Starts an instance in us-west-2a and gives its id."""
+
+    def run() -> str:
+        made = ec2.client.run_instances(
+            ImageId="ami-12c6146b", MinCount=1, MaxCount=1, Placement={"AvailabilityZone": f"{REGION}a"}
+        )
+        return made["Instances"][0]["InstanceId"]
+
+    return run
+
+
+@pytest.fixture
+def volumes(ec2: Ec2) -> Volumes:
+    return Volumes(ec2)
+
+
+@pytest.fixture
+def attachments(ec2: Ec2, volumes: Volumes) -> Attachments:
+    return Attachments(ec2, volumes)
+
+
+@pytest.fixture(scope="session")
+def csi() -> Any:
+    """The protocol's messages."""
+    try:
+        from sandbox.ebs_csi_driver import csi_proto  # noqa: PLC0415
+    except ImportError as error:
+        pytest.skip(f"the CSI protocol's classes are not generated yet: python -m sandbox.toolchain ({error})")
+    return csi_proto.csi
+
+
+@pytest.fixture
+def controller(csi: Any, ec2: Ec2, volumes: Volumes, attachments: Attachments) -> ControllerService:
+    from sandbox.ebs_csi_driver.controller import ControllerService, ControllerSettings  # noqa: PLC0415
+
+    settings = ControllerSettings(cluster_id="", extra_tags={"Team": "data"})
+    return ControllerService(settings, volumes, attachments, Snapshots(ec2))

@@ -1,0 +1,174 @@
+"""Sizes, names, zones, tags and limits: what the driver decides without asking anybody."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.ebs_csi_driver import capacity, tags
+from sandbox.ebs_csi_driver.cloud.volume_types import iops_for
+from sandbox.ebs_csi_driver.device_names import candidates, free_name
+from sandbox.ebs_csi_driver.errors import CsiError
+from sandbox.ebs_csi_driver.limits import attachable_volumes, max_volumes
+from sandbox.ebs_csi_driver.metadata import NodeIdentity
+from sandbox.ebs_csi_driver.parameters import read_modification, read_volume_parameters
+from sandbox.ebs_csi_driver.topology import node_segments, pick_zone
+
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("required", "limit", "gib"),
+    [(1, 0, 1), (GIB, 0, 1), (GIB + 1, 0, 2), (0, 0, 100), (0, 20 * GIB, 20), (10 * GIB, 20 * GIB, 10)],
+)
+def test_sizes_are_rounded_up_to_whole_gib(required: int, limit: int, gib: int) -> None:
+    assert capacity.requested_gib(required, limit) == gib
+
+
+@pytest.mark.parametrize(("required", "limit"), [(GIB + 1, GIB + 2), (0, GIB - 1), (-1, 0)])
+def test_a_range_without_a_whole_gib_is_refused(required: int, limit: int) -> None:
+    with pytest.raises(CsiError, match=r"capacity|limit"):
+        capacity.requested_gib(required, limit)
+
+
+@given(st.integers(min_value=1, max_value=64 * 1024 * GIB))
+def test_rounding_never_loses_and_never_adds_a_whole_gib(size: int) -> None:
+    gib = capacity.round_up_gib(size)
+    assert 0 <= gib * GIB - size < GIB
+
+
+def test_device_names_follow_ec2s_order_and_end_where_ec2_ends() -> None:
+    names = list(candidates())
+    assert (names[0], names[25], names[26], names[-1]) == ("/dev/xvdaa", "/dev/xvdaz", "/dev/xvdba", "/dev/xvddx")
+    assert len(names) == len(set(names)) == 102
+
+
+def test_a_name_in_use_in_any_spelling_is_passed_over() -> None:
+    assert free_name({"/dev/sda1", "/dev/sdaa", "xvdab", "/dev/xvdac"}) == "/dev/xvdad"
+    assert free_name(set(candidates())) is None
+
+
+def test_the_preferred_zone_wins_over_the_requisite_one() -> None:
+    preferred = [{"kubernetes.io/os": "linux"}, {"topology.ebs.csi.aws.com/zone": "b"}]
+    requisite = [{"topology.kubernetes.io/zone": "a"}]
+    assert pick_zone(preferred, requisite) == "b"
+    assert pick_zone([], requisite) == "a"
+    assert pick_zone([], []) == ""
+
+
+def test_a_node_reports_upstreams_three_keys() -> None:
+    assert node_segments("us-west-2a") == {
+        "topology.ebs.csi.aws.com/zone": "us-west-2a",
+        "topology.kubernetes.io/zone": "us-west-2a",
+        "kubernetes.io/os": "linux",
+    }
+
+
+def test_a_volume_is_tagged_with_its_name_its_driver_and_its_cluster() -> None:
+    assert tags.volume_tags("v", "prod", {"Team": "x"}) == {
+        "CSIVolumeName": "v",
+        "ebs.csi.aws.com/cluster": "true",
+        "kubernetes.io/cluster/prod": "owned",
+        "KubernetesCluster": "prod",
+        "Name": "prod-dynamic-v",
+        "Team": "x",
+    }
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/x", "aws:x", "CSIVolumeName", "ebs.csi.aws.com/cluster", "", "k" * 129])
+def test_reserved_and_overlong_tags_are_refused(key: str) -> None:
+    with pytest.raises(tags.TagError):
+        tags.check_extra_tags({key: "value"})
+
+
+def test_parameters_are_read_in_any_case_and_kms_means_encrypted() -> None:
+    read = read_volume_parameters({"Type": "io2", "IOPS": "500", "kmsKeyId": "alias/x", "blockSize": "4096"}, {})
+    assert (read.volume_type, read.iops, read.encrypted) == ("io2", 500, True)
+    assert read.volume_context == {"blocksize": "4096"}
+
+
+def test_mutable_parameters_win() -> None:
+    read = read_volume_parameters({"type": "gp2", "iops": "1"}, {"type": "gp3", "iops": "4000"})
+    assert (read.volume_type, read.iops) == ("gp3", 4000)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"colour": "blue"}, "Invalid parameter key colour"),
+        ({"type": "gp9"}, "no such volume type"),
+        ({"iops": "many"}, "not a whole number"),
+        ({"blockExpress": "true", "type": "gp3"}, "only supported on io2"),
+        ({"ext4ClusterSize": "16384"}, "ext4BigAlloc is false"),
+        ({"blockSize": "4096; rm"}, "only letters and digits"),
+        ({"tagSpecification_1": "novalue"}, "write key=value"),
+        ({"tagSpecification_1": "a={{ .PVCName }}"}, "template"),
+        ({"tagSpecification_1": "aws:a=b"}, "reserved"),
+    ],
+)
+def test_a_wrong_parameter_is_named(parameters: dict[str, str], said: str) -> None:
+    with pytest.raises(CsiError, match=said):
+        read_volume_parameters(parameters, {})
+
+
+def test_an_invalid_tag_is_left_out_where_the_flag_says_so() -> None:
+    parameters = {"tagSpecification_1": "aws:a=b", "tagSpecification_2": "good=yes"}
+    assert read_volume_parameters(parameters, {}, warn_on_invalid_tag=True).tags == {"good": "yes"}
+
+
+def test_an_unknown_mutable_parameter_is_named() -> None:
+    with pytest.raises(CsiError, match="encrypted"):
+        read_modification({"encrypted": "true"})
+
+
+@pytest.mark.parametrize(
+    ("volume_type", "gib", "iops", "per_gib", "expected"),
+    [
+        ("gp3", 10, 0, 0, 0),
+        ("gp3", 10, 4000, 0, 4000),
+        ("gp3", 10, 0, 10, 3000),
+        ("io1", 10, 0, 1000, 500),
+        ("io2", 100, 0, 5, 500),
+        ("gp2", 10, 0, 0, 0),
+    ],
+)
+def test_iops_follow_the_types_limits(volume_type: str, gib: int, iops: int, per_gib: int, expected: int) -> None:
+    assert iops_for(volume_type, gib, iops, per_gib, may_raise=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("volume_type", "gib", "iops", "per_gib"),
+    [("gp2", 10, 100, 0), ("st1", 500, 0, 5), ("io1", 4, 0, 1), ("io2", 10, 0, 0), ("io2", 10, 100, 5)],
+)
+def test_iops_that_the_type_cannot_have_are_refused(volume_type: str, gib: int, iops: int, per_gib: int) -> None:
+    with pytest.raises(ValueError, match=r"iops|IOPS"):
+        iops_for(volume_type, gib, iops, per_gib, may_raise=False)
+
+
+def test_too_few_iops_are_raised_where_that_is_allowed() -> None:
+    assert iops_for("io1", 4, 0, 1, may_raise=True) == 100
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "interfaces", "reserved", "expected"),
+    [
+        ("m5.large", 1, 1, 26),
+        ("m4.large", 1, 1, 38),
+        ("m7i.large", 3, 1, 31),
+        ("m5d.large", 2, 1, 24),
+        ("t3.nano", 40, 1, 1),
+    ],
+)
+def test_volume_limits_follow_the_instance_type(
+    instance_type: str, interfaces: int, reserved: int, expected: int
+) -> None:
+    assert attachable_volumes(instance_type, network_interfaces=interfaces, reserved=reserved) == expected
+
+
+def test_flags_decide_the_volume_limit_before_the_table() -> None:
+    identity = NodeIdentity("i-1", "m5.large", "a", "r", network_interfaces=1, block_device_mappings=2)
+    assert max_volumes(identity, 7, -1) == 7
+    assert max_volumes(identity, 0, -1) == 0
+    assert max_volumes(identity, -1, 5) == 22
+    assert max_volumes(identity, -1, -1) == 24

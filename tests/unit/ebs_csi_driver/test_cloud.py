@@ -1,0 +1,181 @@
+"""Volumes, attachments and snapshots against EC2's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from sandbox.ebs_csi_driver.cloud.attachments import AttachedElsewhereError, Attachments
+from sandbox.ebs_csi_driver.cloud.client import Ec2
+from sandbox.ebs_csi_driver.cloud.errors import CloudError, Kind, kind_of, translated
+from sandbox.ebs_csi_driver.cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
+from sandbox.ebs_csi_driver.cloud.waiting import until
+
+
+def make(volumes: Volumes, name: str = "v", zone: str = "us-west-2a") -> Volume:
+    wanted = VolumeRequest(size_gib=2, zone=zone, volume_type="gp3", tags={"CSIVolumeName": name})
+    return volumes.create(name, wanted)
+
+
+def test_a_new_volume_is_found_by_its_name(volumes: Volumes) -> None:
+    made = make(volumes)
+    found = volumes.find_by_name("v")
+    assert found is not None
+    assert (found.volume_id, found.size_gib, found.zone, found.state) == (made.volume_id, 2, "us-west-2a", "available")
+    assert volumes.find_by_name("other") is None
+
+
+def test_two_volumes_of_one_name_are_an_error_that_names_both(volumes: Volumes) -> None:
+    ids = {make(volumes).volume_id, make(volumes).volume_id}
+    with pytest.raises(CloudError) as caught:
+        volumes.find_by_name("v")
+    assert all(volume_id in str(caught.value) for volume_id in ids)
+
+
+def test_attaching_gives_the_first_free_name_and_the_same_one_again(
+    volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
+) -> None:
+    node = run_instance()
+    first, second = make(volumes, "a"), make(volumes, "b")
+    assert attachments.attach(first.volume_id, node) == "/dev/xvdaa"
+    assert attachments.attach(second.volume_id, node) == "/dev/xvdab"
+    assert attachments.attach(first.volume_id, node) == "/dev/xvdaa"
+
+
+def test_a_name_another_controller_took_meanwhile_is_passed_over(
+    ec2: Ec2,
+    volumes: Volumes,
+    attachments: Attachments,
+    run_instance: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node, volume = run_instance(), make(volumes)
+    attach, tried = ec2.client.attach_volume, []
+
+    def taken_once(**request: str) -> object:
+        tried.append(request["Device"])
+        if len(tried) == 1:
+            text = f"Invalid value '{request['Device']}' for unixDevice. Attachment point is already in use"
+            raise ClientError({"Error": {"Code": "InvalidParameterValue", "Message": text}}, "AttachVolume")
+        return attach(**request)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ec2.client, "attach_volume", taken_once)
+    assert attachments.attach(volume.volume_id, node) == "/dev/xvdab"
+    assert tried == ["/dev/xvdaa", "/dev/xvdab"]
+
+
+def test_a_volume_on_another_instance_is_not_taken_from_it(
+    volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
+) -> None:
+    volume, here, there = make(volumes), run_instance(), run_instance()
+    attachments.attach(volume.volume_id, there)
+    with pytest.raises(AttachedElsewhereError, match=there):
+        attachments.attach(volume.volume_id, here)
+
+
+def test_detaching_is_done_once_and_fine_ever_after(
+    volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
+) -> None:
+    volume, node, other = make(volumes), run_instance(), run_instance()
+    attachments.attach(volume.volume_id, node)
+    attachments.detach(volume.volume_id, other)
+    assert volumes.get(volume.volume_id).attachments[0].instance_id == node
+    attachments.detach(volume.volume_id, node)
+    attachments.detach(volume.volume_id, node)
+    assert volumes.get(volume.volume_id).attachments == ()
+    attachments.detach("vol-00000000000000000", node)
+
+
+def test_a_detachment_that_hangs_says_that_the_volume_is_busy(
+    ec2: Ec2,
+    volumes: Volumes,
+    attachments: Attachments,
+    run_instance: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    volume, node = make(volumes), run_instance()
+    attachments.attach(volume.volume_id, node)
+    describe = ec2.client.describe_volumes
+
+    def busy(**request: object) -> object:
+        answer = describe(**request)  # type: ignore[arg-type]
+        answer["Volumes"][0]["Attachments"][0]["State"] = "busy"
+        return answer
+
+    monkeypatch.setattr(ec2.client, "describe_volumes", busy)
+    monkeypatch.setattr(ec2.client, "detach_volume", lambda **_: {})
+    with pytest.raises(CloudError, match=r"still busy.*mounted") as caught:
+        attachments.detach(volume.volume_id, node, timeout_s=0.2)
+    assert caught.value.kind is Kind.TIMEOUT
+
+
+@pytest.mark.parametrize("what", ["volume", "instance"])
+def test_unknown_volumes_and_instances_are_not_found(
+    what: str, volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
+) -> None:
+    volume_id = "vol-00000000000000000" if what == "volume" else make(volumes).volume_id
+    node = "i-00000000000000000" if what == "instance" else run_instance()
+    with pytest.raises(CloudError) as caught:
+        attachments.attach(volume_id, node)
+    assert caught.value.kind is Kind.NOT_FOUND
+
+
+def test_a_terminated_instance_is_no_instance(
+    ec2: Ec2, volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
+) -> None:
+    node, volume = run_instance(), make(volumes)
+    ec2.client.terminate_instances(InstanceIds=[node])
+    with pytest.raises(CloudError) as caught:
+        attachments.attach(volume.volume_id, node)
+    assert caught.value.kind is Kind.NOT_FOUND
+
+
+def test_enlarging_is_done_when_needed_and_never_the_other_way(volumes: Volumes) -> None:
+    volume_id = make(volumes).volume_id
+    assert volumes.modify(volume_id, VolumeChange(size_gib=5)).size_gib == 5
+    assert volumes.modify(volume_id, VolumeChange(size_gib=3)).size_gib == 5
+
+
+def test_a_token_that_stands_for_an_old_volume_is_replaced(
+    ec2: Ec2, volumes: Volumes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, tokens = ec2.client.create_volume, []
+
+    def mismatch_once(**request: object) -> object:
+        tokens.append(request["ClientToken"])
+        if len(tokens) == 1:
+            raise ClientError({"Error": {"Code": "IdempotentParameterMismatch", "Message": ""}}, "CreateVolume")
+        return create(**request)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ec2.client, "create_volume", mismatch_once)
+    assert make(volumes).state == "available"
+    assert len(set(tokens)) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("InvalidVolume.NotFound", Kind.NOT_FOUND),
+        ("VolumeInUse", Kind.IN_USE),
+        ("RequestLimitExceeded", Kind.UNAVAILABLE),
+        ("AttachmentLimitExceeded", Kind.LIMIT),
+        ("UnauthorizedOperation", Kind.DENIED),
+        ("InvalidParameterCombination", Kind.INVALID),
+        ("SomethingNew", Kind.OTHER),
+    ],
+)
+def test_ec2s_errors_are_sorted(code: str, kind: Kind) -> None:
+    assert kind_of(code) is kind
+
+
+def test_an_unreachable_ec2_is_said_to_be_unreachable() -> None:
+    with pytest.raises(CloudError, match="EC2 cannot be asked") as caught, translated():
+        raise EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+    assert caught.value.kind is Kind.UNAVAILABLE
+
+
+def test_waiting_ends_when_something_is_found() -> None:
+    answers = iter([None, "found"])
+    assert until(lambda: next(answers), timeout_s=5, what=lambda: "never said") == "found"

@@ -1,0 +1,239 @@
+"""The controller's calls: each may come twice, and a second one that differs is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from sandbox.ebs_csi_driver.cloud.client import Ec2
+from sandbox.ebs_csi_driver.errors import CsiError
+
+if TYPE_CHECKING:
+    from sandbox.ebs_csi_driver.controller import ControllerService
+
+GIB = 1024**3
+Code = grpc.StatusCode
+
+
+@pytest.fixture
+def single_writer(csi: Any) -> Any:
+    mode = csi.VolumeCapability.AccessMode(mode=csi.VolumeCapability.AccessMode.SINGLE_NODE_WRITER)
+    return csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type="ext4"), access_mode=mode)
+
+
+@pytest.fixture
+def create(csi: Any, controller: ControllerService, single_writer: Any) -> Callable[..., Any]:
+    """Creates a volume and gives the answer's volume."""
+
+    def call(
+        name: str = "v", gib: int = 2, limit_gib: int = 0, zone: str = "", snapshot: str = "", **fields: Any
+    ) -> Any:
+        request = csi.CreateVolumeRequest(name=name, volume_capabilities=[single_writer], **fields)
+        request.capacity_range.required_bytes = gib * GIB
+        request.capacity_range.limit_bytes = limit_gib * GIB
+        if zone:
+            request.accessibility_requirements.requisite.add().segments["topology.kubernetes.io/zone"] = zone
+        if snapshot:
+            request.volume_content_source.snapshot.snapshot_id = snapshot
+        return controller.create_volume(request, None).volume
+
+    return call
+
+
+@pytest.fixture
+def publish(csi: Any, controller: ControllerService, single_writer: Any) -> Callable[[str, str], str]:
+    def call(volume_id: str, node_id: str) -> str:
+        request = csi.ControllerPublishVolumeRequest(
+            volume_id=volume_id, node_id=node_id, volume_capability=single_writer
+        )
+        return str(controller.controller_publish_volume(request, 30.0).publish_context["devicePath"])
+
+    return call
+
+
+def refused(code: Code, call: Callable[[], object]) -> str:
+    with pytest.raises(CsiError) as caught:
+        call()
+    assert caught.value.code is code, caught.value
+    return caught.value.message
+
+
+def test_a_volume_has_size_zone_type_and_tags(create: Callable[..., Any], ec2: Ec2) -> None:
+    volume = create(gib=3, zone="us-west-2b", parameters={"type": "gp3", "tagSpecification_1": "Owner=me"})
+    assert volume.capacity_bytes == 3 * GIB
+    assert dict(volume.accessible_topology[0].segments) == {"topology.kubernetes.io/zone": "us-west-2b"}
+    made = ec2.client.describe_volumes(VolumeIds=[volume.volume_id])["Volumes"][0]
+    assert (made["Size"], made["AvailabilityZone"], made["VolumeType"]) == (3, "us-west-2b", "gp3")
+    assert {tag["Key"]: tag["Value"] for tag in made["Tags"]} == {
+        "CSIVolumeName": "v",
+        "ebs.csi.aws.com/cluster": "true",
+        "Team": "data",
+        "Owner": "me",
+    }
+
+
+def test_the_same_request_gives_the_same_volume(create: Callable[..., Any]) -> None:
+    first = create(gib=2, zone="us-west-2a")
+    assert create(gib=2, zone="us-west-2a").volume_id == first.volume_id
+    assert create(gib=1, limit_gib=5).volume_id == first.volume_id
+
+
+@pytest.mark.parametrize("other", [{"gib": 4}, {"gib": 1, "limit_gib": 1}, {"zone": "us-west-2c"}])
+def test_the_same_name_with_another_size_or_zone_is_refused(create: Callable[..., Any], other: dict[str, Any]) -> None:
+    create(gib=2, zone="us-west-2a")
+    assert "already exists as vol-" in refused(Code.ALREADY_EXISTS, lambda: create(**other))
+
+
+def test_a_volume_is_restored_from_a_snapshot(
+    csi: Any, controller: ControllerService, create: Callable[..., Any]
+) -> None:
+    source = create(name="source", gib=2)
+    request = csi.CreateSnapshotRequest(name="s", source_volume_id=source.volume_id)
+    snapshot = controller.create_snapshot(request, None).snapshot
+    restored = create(name="restored", gib=4, snapshot=snapshot.snapshot_id)
+    assert restored.content_source.snapshot.snapshot_id == snapshot.snapshot_id
+    assert restored.capacity_bytes == 4 * GIB
+    refused(Code.INVALID_ARGUMENT, lambda: create(name="small", gib=1, snapshot=snapshot.snapshot_id))
+    refused(Code.NOT_FOUND, lambda: create(name="none", snapshot="snap-00000000000000000"))
+    refused(Code.ALREADY_EXISTS, lambda: create(name="source", gib=2, snapshot=snapshot.snapshot_id))
+
+
+def test_publishing_twice_gives_one_attachment(
+    create: Callable[..., Any], publish: Callable[[str, str], str], run_instance: Callable[[], str]
+) -> None:
+    volume_id, node = create().volume_id, run_instance()
+    assert publish(volume_id, node) == publish(volume_id, node) == "/dev/xvdaa"
+
+
+def test_publishing_to_a_second_node_is_refused_with_the_first_ones_id(
+    create: Callable[..., Any], publish: Callable[[str, str], str], run_instance: Callable[[], str]
+) -> None:
+    volume_id, node = create().volume_id, run_instance()
+    publish(volume_id, node)
+    assert node in refused(Code.FAILED_PRECONDITION, lambda: publish(volume_id, run_instance()))
+
+
+def test_publishing_what_does_not_exist_is_not_found(
+    create: Callable[..., Any], publish: Callable[[str, str], str], run_instance: Callable[[], str]
+) -> None:
+    refused(Code.NOT_FOUND, lambda: publish("vol-00000000000000000", run_instance()))
+    refused(Code.NOT_FOUND, lambda: publish(create().volume_id, "i-00000000000000000"))
+
+
+def test_unpublishing_and_deleting_may_be_repeated(
+    csi: Any,
+    controller: ControllerService,
+    create: Callable[..., Any],
+    publish: Callable[[str, str], str],
+    run_instance: Callable[[], str],
+) -> None:
+    volume_id, node = create().volume_id, run_instance()
+    publish(volume_id, node)
+    delete = csi.DeleteVolumeRequest(volume_id=volume_id)
+    assert "VolumeInUse" in refused(Code.FAILED_PRECONDITION, lambda: controller.delete_volume(delete, None))
+    for _ in range(2):
+        controller.controller_unpublish_volume(
+            csi.ControllerUnpublishVolumeRequest(volume_id=volume_id, node_id=node), 30.0
+        )
+    for _ in range(2):
+        controller.delete_volume(delete, None)
+
+
+def test_a_volume_in_work_is_left_to_who_works_on_it(csi: Any, controller: ControllerService) -> None:
+    request = csi.DeleteVolumeRequest(volume_id="vol-1")
+    with controller._in_flight.hold("vol-1"):
+        refused(Code.ABORTED, lambda: controller.delete_volume(request, None))
+
+
+def test_expanding_asks_the_node_to_grow_the_file_system(
+    csi: Any, controller: ControllerService, create: Callable[..., Any]
+) -> None:
+    request = csi.ControllerExpandVolumeRequest(volume_id=create(gib=2).volume_id)
+    request.capacity_range.required_bytes = 3 * GIB - 5
+    answer = controller.controller_expand_volume(request, None)
+    assert (answer.capacity_bytes, answer.node_expansion_required) == (3 * GIB, True)
+    request.capacity_range.required_bytes = GIB
+    assert controller.controller_expand_volume(request, None).capacity_bytes == 3 * GIB
+
+
+def test_modifying_changes_performance_and_tags(
+    csi: Any, controller: ControllerService, create: Callable[..., Any], ec2: Ec2
+) -> None:
+    volume_id = create().volume_id
+    wanted = {"iops": "4000", "throughput": "250", "tagSpecification_1": "Tier=hot"}
+    request = csi.ControllerModifyVolumeRequest(volume_id=volume_id, mutable_parameters=wanted)
+    controller.controller_modify_volume(request, None)
+    made = ec2.client.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+    assert made["Iops"] == 4000
+    assert {"Key": "Tier", "Value": "hot"} in made["Tags"]
+
+
+def test_a_snapshot_name_belongs_to_one_volume(
+    csi: Any, controller: ControllerService, create: Callable[..., Any]
+) -> None:
+    first, second = create(name="a").volume_id, create(name="b").volume_id
+
+    def snapshot(volume_id: str) -> str:
+        request = csi.CreateSnapshotRequest(name="nightly", source_volume_id=volume_id)
+        return str(controller.create_snapshot(request, None).snapshot.snapshot_id)
+
+    made = snapshot(first)
+    assert snapshot(first) == made
+    refused(Code.ALREADY_EXISTS, lambda: snapshot(second))
+    for _ in range(2):
+        controller.delete_snapshot(csi.DeleteSnapshotRequest(snapshot_id=made), None)
+
+
+def test_snapshots_are_listed_in_pages_and_each_once(
+    csi: Any, controller: ControllerService, create: Callable[..., Any]
+) -> None:
+    volume_id = create().volume_id
+    made = [
+        controller.create_snapshot(
+            csi.CreateSnapshotRequest(name=f"s{number}", source_volume_id=volume_id), None
+        ).snapshot.snapshot_id
+        for number in range(5)
+    ]
+    seen, token = [], ""
+    while True:
+        request = csi.ListSnapshotsRequest(source_volume_id=volume_id, max_entries=2, starting_token=token)
+        answer = controller.list_snapshots(request, None)
+        seen += [entry.snapshot.snapshot_id for entry in answer.entries]
+        token = answer.next_token
+        if not token:
+            break
+    assert sorted(seen) == sorted(made)
+    bad = csi.ListSnapshotsRequest(starting_token="snap-none")
+    refused(Code.ABORTED, lambda: controller.list_snapshots(bad, None))
+
+
+def test_listing_an_unknown_snapshot_gives_nothing(csi: Any, controller: ControllerService) -> None:
+    request = csi.ListSnapshotsRequest(snapshot_id="snap-00000000000000000")
+    assert len(controller.list_snapshots(request, None).entries) == 0
+
+
+def test_access_from_many_nodes_is_for_raw_devices_only(csi: Any, controller: ControllerService, create: Any) -> None:
+    many = csi.VolumeCapability.AccessMode(mode=csi.VolumeCapability.AccessMode.MULTI_NODE_MULTI_WRITER)
+    request = csi.ValidateVolumeCapabilitiesRequest(volume_id=create().volume_id)
+    request.volume_capabilities.add(mount=csi.VolumeCapability.MountVolume(), access_mode=many)
+    assert not controller.validate_volume_capabilities(request, None).HasField("confirmed")
+    del request.volume_capabilities[:]
+    request.volume_capabilities.add(block=csi.VolumeCapability.BlockVolume(), access_mode=many)
+    assert controller.validate_volume_capabilities(request, None).HasField("confirmed")
+
+
+def test_nobody_is_promised_a_list_of_volumes(csi: Any, controller: ControllerService) -> None:
+    rpc = csi.ControllerServiceCapability.RPC
+    answer = controller.controller_get_capabilities(csi.ControllerGetCapabilitiesRequest(), None)
+    promised = {rpc.Type.Name(item.rpc.type) for item in answer.capabilities}
+    assert promised == {
+        "CREATE_DELETE_VOLUME",
+        "PUBLISH_UNPUBLISH_VOLUME",
+        "CREATE_DELETE_SNAPSHOT",
+        "LIST_SNAPSHOTS",
+        "EXPAND_VOLUME",
+        "MODIFY_VOLUME",
+    }

@@ -1,0 +1,44 @@
+from provider.rpc.plugin import UNKNOWN
+from sandbox.plugins.aws.tags import TagRules, changes, from_aws, to_aws
+
+RULES = TagRules({"team": "db", "env": "dev"}, frozenset({"patched-by"}), ("kubernetes.io/",))
+
+
+def test_own_tags_win_over_default_tags() -> None:
+    assert RULES.merged({"env": "prod", "Name": "x"}) == {"team": "db", "env": "prod", "Name": "x"}
+
+
+def test_ignored_tags_are_not_sent() -> None:
+    assert RULES.merged({"patched-by": "me", "kubernetes.io/x": "1"}) == {"team": "db", "env": "dev"}
+
+
+def test_bookkeeping_of_older_plugins_is_not_a_tag() -> None:
+    assert RULES.merged({"__defaults": []}) == {"team": "db", "env": "dev"}
+
+
+def test_an_unknown_value_stays_unknown() -> None:
+    assert RULES.merged({"Name": UNKNOWN})["Name"] is UNKNOWN
+
+
+def test_tags_of_aws_and_ignored_ones_are_not_shown() -> None:
+    actual = {"aws:cloudformation:stack": "s", "patched-by": "ops", "Name": "x"}
+    assert RULES.all_shown(actual) == {"Name": "x"}
+
+
+def test_default_tags_are_not_the_resources_own_unless_it_sets_them() -> None:
+    actual = {"team": "db", "env": "dev", "Name": "x"}
+    assert RULES.own_shown(actual, {"Name": "x"}) == {"Name": "x"}
+    assert RULES.own_shown(actual, {"team": "db"}) == {"team": "db", "Name": "x"}
+
+
+def test_a_default_tag_changed_by_somebody_shows_as_own() -> None:
+    assert RULES.own_shown({"team": "web"}, {}) == {"team": "web"}
+
+
+def test_changes_are_what_to_set_and_what_to_remove() -> None:
+    assert changes({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "9", "d": "4"}) == ({"b": "9", "d": "4"}, ["c"])
+
+
+def test_tags_survive_the_form_aws_takes() -> None:
+    assert from_aws(to_aws({"b": "2", "a": "1"})) == {"a": "1", "b": "2"}
+    assert from_aws(None) == {}

@@ -1,0 +1,1 @@
+"""Tests of the Pulumi program without an engine."""

@@ -1,0 +1,49 @@
+"""How values reach the variables of a job file."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jobs
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def templates(value: object) -> list[str]:
+    """Template openings that HCL would evaluate: an odd run of $ or % before a brace is one, an even run is literal."""
+    found = []
+    text = json.dumps(value, ensure_ascii=False)
+    for opening in ("${", "%{"):
+        position = text.find(opening)
+        while position >= 0:
+            run = position
+            while run > 0 and text[run - 1] == opening[0]:
+                run -= 1
+            if (position - run) % 2 == 0:
+                found.append(text[run : position + 2])
+            position = text.find(opening, position + 2)
+    return found
+
+
+def test_runtime_variables_of_nomad_pass_through_hcl_untouched() -> None:
+    assert jobs.hcl_value(["--endpoint=${CSI_ENDPOINT}"]) == '["--endpoint=$${CSI_ENDPOINT}"]'
+
+
+def test_a_bare_string_is_taken_literally_by_nomad() -> None:
+    assert jobs.hcl_value("a${b}") == "a${b}"
+
+
+@given(VALUES.filter(lambda value: not isinstance(value, str)))
+def test_no_value_opens_a_template_of_its_own(value: object) -> None:
+    assert templates(json.loads(jobs.hcl_value(value))) == []
+
+
+def test_every_job_file_has_example_values_to_parse_it_with() -> None:
+    names = sorted(path.name.removesuffix(".nomad.hcl") for path in jobs.FOLDER.glob("*.nomad.hcl"))
+    assert names
+    assert [name for name in names if not (jobs.FOLDER / f"{name}.vars.hcl").exists()] == []

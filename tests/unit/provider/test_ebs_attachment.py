@@ -1,0 +1,78 @@
+"""EC2's word on whether a volume is detached, against moto."""
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from provider.ebs_attachment import EbsVolumes
+from provider.nomad_api import NomadApi
+from provider.resources.volume_release import VolumeRelease
+from provider.rpc.plugin import Context, ProviderError
+from tests.providers.fake_nomad import fake_nomad
+
+REGION = "us-west-2"
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    with mock_aws():
+        yield
+
+
+def attached_volume() -> tuple[str, str]:
+    """A volume on an instance."""
+    ec2 = boto3.client("ec2", region_name=REGION)
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    instance = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]
+    zone = instance["Placement"]["AvailabilityZone"]
+    volume = ec2.create_volume(AvailabilityZone=zone, Size=1)["VolumeId"]
+    ec2.attach_volume(VolumeId=volume, InstanceId=instance["InstanceId"], Device="/dev/xvdaa")
+    return volume, instance["InstanceId"]
+
+
+@pytest.mark.usefixtures("aws")
+def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free() -> None:
+    volume, instance = attached_volume()
+    volumes = EbsVolumes(REGION)
+    found = volumes.state(volume)
+    assert not found.is_free
+    assert str(found) == f"attached to {instance} as /dev/xvdaa (attached)"
+    boto3.client("ec2", region_name=REGION).detach_volume(VolumeId=volume, InstanceId=instance)
+    assert volumes.state(volume).is_free
+    assert volumes.state("vol-00000000000000000").is_free
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_volume_without_claims_that_ec2_still_holds_is_not_released() -> None:
+    volume, instance = attached_volume()
+    state = {
+        "volumeId": "mysql",
+        "backend": "ebs",
+        "externalId": volume,
+        "region": REGION,
+        "timeoutS": 1,
+        "releaseId": "r",
+    }
+    with fake_nomad() as nomad:
+        api = NomadApi(nomad.address)
+        release = VolumeRelease(lambda: api)
+        with pytest.raises(ProviderError) as failed:
+            release.delete(Context(), "r", state)
+        assert f"{volume} is attached to {instance} as /dev/xvdaa (attached)" in str(failed.value)
+        boto3.client("ec2", region_name=REGION).detach_volume(VolumeId=volume, InstanceId=instance)
+        release.delete(Context(), "r", state)
+        api.close()
+
+
+def test_without_a_region_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    for key in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", f"{tmp_path}/none")
+    with pytest.raises(ProviderError, match="Set region, or AWS_REGION"):
+        EbsVolumes()

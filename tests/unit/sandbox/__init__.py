@@ -1,0 +1,1 @@
+"""The sandbox: what can be tested without root."""

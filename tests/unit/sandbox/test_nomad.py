@@ -1,0 +1,92 @@
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sandbox import toolchain
+from sandbox.nomad import cgroups, check_jobs, client, server
+from sandbox.settings import parse_settings
+
+SETTINGS = parse_settings({}, Path("/nowhere"))
+SPEC = SETTINGS.instances[2]
+
+
+def boot_script() -> str:
+    return client.user_data(SETTINGS, SPEC, Path("/tool chain/nomad"), Path("/proto"))
+
+
+def test_the_boot_script_is_a_shell_script() -> None:
+    subprocess.run(["/bin/sh", "-n"], input=boot_script(), text=True, check=True)
+
+
+def test_the_client_is_named_as_its_instance_and_joins_the_server_on_the_gateway() -> None:
+    config = client.config(SETTINGS, SPEC)
+    assert 'name      = "client-3"' in config
+    assert 'bind_addr = "10.173.86.138"' in config
+    assert '"10.173.86.1:4647"' in config
+
+
+def test_a_client_asks_the_metadata_service_and_has_no_credentials_in_its_boot_script() -> None:
+    denied = next(line for line in client.config(SETTINGS, SPEC).splitlines() if "denylist" in line)
+    assert "env_gce" in denied
+    assert "env_aws" not in denied
+    assert "unset AWS_CA_BUNDLE" in boot_script()
+    assert "AWS_SECRET" not in boot_script()
+
+
+def test_the_agent_finds_the_driver_first_and_the_driver_finds_the_cloud() -> None:
+    assert "PATH=/nowhere/bin:" in boot_script()
+    assert "AWS_EC2_ENDPOINT=http://10.173.86.1:5000" in boot_script()
+    assert "AWS_REGION=us-west-2" in boot_script()
+
+
+def test_the_server_never_asks_a_metadata_service_and_listens_on_the_gateway_alone() -> None:
+    config = json.dumps(server.config(SETTINGS))
+    assert "env_aws" in config
+    assert "127.0.0.1" not in config
+    assert "0.0.0.0" not in config
+
+
+def test_the_agents_environment_leads_nowhere_but_keeps_the_sandboxs_own_variables() -> None:
+    outer = {
+        "AWS_CA_BUNDLE": "x",
+        "NOMAD_TOKEN": "x",
+        "VAULT_ADDR": "x",
+        "HOME": "/",
+        "NOMAD_STATEFUL_SANDBOX_HOME": "/h",
+    }
+    assert server.environment(outer) == {"HOME": "/", "NOMAD_STATEFUL_SANDBOX_HOME": "/h"}
+
+
+def test_groups_of_our_allocations_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    ours, theirs = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
+    for path in (f"cpu/nomad/{ours}.mysql", f"cpuset/nomad/share/{ours}.mysql", f"cpu/nomad/{theirs}.web", "cpu/other"):
+        (tmp_path / path).mkdir(parents=True)
+    assert cgroups.remove_left({ours}, tmp_path) == 2
+    assert (tmp_path / f"cpu/nomad/{theirs}.web").is_dir()
+    assert cgroups.remove_left({theirs}, tmp_path) == 1
+    assert not list(tmp_path.glob("*/nomad"))
+    assert (tmp_path / "cpu/other").is_dir()
+
+
+@pytest.mark.nomad
+def test_a_job_file_that_nomad_cannot_read_or_that_has_no_example_is_complained_about(tmp_path: Path) -> None:
+    tools = toolchain.find()
+    if tools is None:
+        pytest.skip("the toolchain is not built: run `python -m sandbox.toolchain`")
+    (tmp_path / "good.nomad.hcl").write_text(
+        'variable "n" {\n  type = string\n}\n\njob "x" {\n  id = var.n\n\n  group "g" {}\n}\n'
+    )
+    (tmp_path / "bad.nomad.hcl").write_text('job "x" {\n  nonsense {}\n}\n')
+    (tmp_path / "bad.vars.hcl").write_text("")
+    (tmp_path / "good.vars.hcl").write_text('n = "x"\n')
+    (tmp_path / "lonely.nomad.hcl").write_text('job "x" {}\n')
+    complaints = "\n".join(check_jobs.check(tools.nomad, tmp_path))
+    assert "good.nomad.hcl" not in complaints
+    assert "nonsense" in complaints
+    assert "lonely.vars.hcl" in complaints
+
+
+def test_a_folder_without_job_files_is_complained_about(tmp_path: Path) -> None:
+    assert check_jobs.check(Path("/bin/true"), tmp_path) == [f"{tmp_path} holds no .nomad.hcl file"]

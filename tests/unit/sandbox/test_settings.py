@@ -1,0 +1,90 @@
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.settings import (
+    CONFIG_VARIABLE,
+    HOME_VARIABLE,
+    PROJECT,
+    SandboxError,
+    SettingsError,
+    load_settings,
+    parse_settings,
+)
+
+HOME = Path("/nowhere/.sandbox")
+
+
+def test_the_committed_file_has_every_key_with_its_default() -> None:
+    assert load_settings({HOME_VARIABLE: str(HOME)}) == parse_settings({}, HOME)
+
+
+def test_an_empty_file_gives_three_instances_in_two_zones() -> None:
+    settings = parse_settings({}, HOME)
+    assert [(spec.name, spec.zone) for spec in settings.instances] == [
+        ("client-1", "us-west-2a"),
+        ("client-2", "us-west-2a"),
+        ("client-3", "us-west-2b"),
+    ]
+    assert str(settings.gateway) == "10.173.86.1"
+    assert settings.bridge == "nsb-br"
+
+
+def test_every_instance_has_an_address_of_its_own_in_the_subnet_of_its_zone() -> None:
+    settings = parse_settings({"subnet": "10.1.2.0/25"}, HOME)
+    addresses = [settings.instance_address(spec) for spec in settings.instances]
+    assert len(set(addresses)) == 3
+    for spec, address in zip(settings.instances, addresses, strict=True):
+        assert address in settings.zone_subnet(spec.zone)
+    assert settings.zone_subnet("us-west-2b") == IPv4Network("10.1.2.64/26")
+    assert settings.gateway not in addresses
+
+
+def test_the_home_folder_comes_from_the_environment_or_is_in_the_project() -> None:
+    assert load_settings({}).home == PROJECT / ".sandbox"
+    assert load_settings({HOME_VARIABLE: "/x"}).home == Path("/x")
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "remedy"),
+    [
+        ({"nam": "x"}, "nam", "remove or rename"),
+        ({"name": "a-name-that-is-too-long"}, "name", "letters and digits"),
+        ({"subnet": "10.0.0.1/24"}, "subnet", "10.173.86.0/24"),
+        ({"subnet": "8.8.8.0/24"}, "subnet", "private"),
+        ({"subnet": "127.0.0.0/24"}, "subnet", "private"),
+        ({"subnet": "10.0.0.0/30"}, "subnet", "10.173.86.0/24"),
+        ({"subnet": 10}, "subnet", "10.173.86.0/24"),
+        ({"region": "nowhere"}, "region", "us-west-2"),
+        ({"zones": ["us-east-1a"]}, "zones", "us-west-2a"),
+        ({"zones": ["us-west-2a", "us-west-2a"]}, "zones", "once"),
+        ({"zones": []}, "zones", "us-west-2a"),
+        ({"ports": {"http": 1}}, "ports.http", "nomad_http"),
+        ({"ports": {"ec2": 80}}, "ports.ec2", "free port"),
+        ({"ports": {"ec2": True}}, "ports.ec2", "free port"),
+        ({"ports": {"ec2": 4646}}, "ports.nomad_http", "different"),
+        ({"instances": []}, "instances", "[[instances]]"),
+        ({"instances": [{"name": "a", "zone": "us-west-2c"}]}, "instances[0].zone", "us-west-2a"),
+        ({"instances": [{"name": "A_b", "zone": "us-west-2a"}]}, "instances[0].name", "client-1"),
+        ({"instances": [{"name": "a", "zone": "us-west-2a"}] * 2}, "instances[1].name", "different"),
+        ({"instances": [{"name": "a", "zone": "us-west-2a", "size": 1}]}, "instances[0].size", "remove"),
+        ({"subnet": "10.0.0.0/26", "zones": [f"us-west-2{z}" for z in "abcdefgh"]}, "subnet", "/24"),
+    ],
+)
+def test_a_bad_value_is_refused_with_key_value_rule_and_remedy(table: dict[str, Any], key: str, remedy: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(table, HOME)
+    assert caught.value.key == key
+    assert str(caught.value).startswith(f"{key} is ")
+    assert remedy in str(caught.value)
+
+
+def test_a_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match=CONFIG_VARIABLE):
+        load_settings({CONFIG_VARIABLE: str(tmp_path / "none.toml")})
+    broken = tmp_path / "broken.toml"
+    broken.write_text("name = ")
+    with pytest.raises(SandboxError, match=r"broken\.toml is not TOML"):
+        load_settings({CONFIG_VARIABLE: str(broken)})

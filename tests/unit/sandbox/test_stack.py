@@ -1,0 +1,112 @@
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox import orphans, strays, summary
+from sandbox.settings import PROJECT, parse_settings
+from sandbox.stack import Update
+from sandbox.stack_file import put_salt, read_salt
+
+SETTINGS = parse_settings({}, Path("/nowhere"))
+OUTPUTS: dict[str, Any] = {
+    "volumes": {"mysql": {"id": "vol-1", "zone": "us-west-2a", "sizeGib": 1}},
+    "plugin": {"id": "aws-ebs0", "health": {"controllers_healthy": 2, "zones_healthy": {"us-west-2a": 2}}},
+    "mysql": {"host": "10.173.86.10", "port": 3306, "user": "root"},
+    "mysqlPassword": "[secret]",
+}
+
+
+def test_the_summary_names_volumes_health_by_zone_the_address_and_what_to_do_next() -> None:
+    text = summary.render(SETTINGS, OUTPUTS, changed=True, elapsed_s=31.4)
+    for words in (
+        "vol-1",
+        "us-west-2a  2 healthy",
+        "10.173.86.10:3306",
+        "make mysql",
+        "make verify",
+        "make down",
+        "31 s",
+    ):
+        assert words in text
+    assert "Nothing changed" not in text
+
+
+def test_a_run_that_changed_nothing_says_so() -> None:
+    assert summary.render(SETTINGS, OUTPUTS, changed=False, elapsed_s=3).startswith("Nothing changed")
+
+
+def test_an_update_has_changed_something_unless_everything_is_the_same() -> None:
+    assert not Update({"same": 21}).changed
+    assert Update({"same": 20, "update": 1}).changed
+
+
+def test_a_salt_comes_and_goes_without_touching_any_other_line(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.dev.yaml"
+    text = "# a comment\n\nconfig:\n  a: 1  # kept\n"
+    file.write_text(text)
+    put_salt(file, "v1:one")
+    assert read_salt(file) == "v1:one"
+    put_salt(file, "v1:two")
+    assert file.read_text() == f"{text}encryptionsalt: v1:two\n"
+    put_salt(file, "")
+    assert file.read_text() == text
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def test_the_committed_stack_file_has_no_salt() -> None:
+    committed = subprocess.run(["git", "show", "HEAD:Pulumi.dev.yaml"], cwd=PROJECT, capture_output=True, check=False)
+    assert b"encryptionsalt" not in committed.stdout
+
+
+def process(proc: Path, pid: int, parent: int, name: str, words: list[str], environ: str) -> None:
+    folder = proc / str(pid)
+    folder.mkdir()
+    (folder / "cmdline").write_text("\0".join(words))
+    (folder / "environ").write_text(environ)
+    (folder / "stat").write_text(f"{pid} ({name}) S {parent} 0")
+
+
+def test_only_children_of_a_dead_engine_of_this_sandbox_are_orphans(tmp_path: Path) -> None:
+    home = Path("/a/.sandbox")
+    ours, theirs = f"X=1\0NOMAD_STATEFUL_SANDBOX_HOME={home}\0", "NOMAD_STATEFUL_SANDBOX_HOME=/b/.sandbox\0"
+    host = ["/x/pulumi-language-python", "-root=/a"]
+    process(tmp_path, 1, 0, "init", ["init"], "")
+    process(tmp_path, 10, 1, "pulumi-language", host, ours)
+    process(tmp_path, 11, 10, "python", ["/v/python", "/x/pulumi-language-python-exec"], ours)
+    process(tmp_path, 12, 1, "python", ["/v/python", "-m", "sandbox.plugins.aws", "127.0.0.1:1"], ours)
+    process(tmp_path, 20, 1, "pulumi-language", host, theirs)
+    process(tmp_path, 30, 1, "pulumi", ["pulumi", "up"], ours)
+    process(tmp_path, 31, 30, "pulumi-language", host, ours)
+    process(tmp_path, 40, 1, "python", ["/v/python", "-m", "sandbox.ec2"], ours)
+    process(tmp_path, 50, 1, "sh", ["sh"], ours)
+    assert orphans.orphans(home, tmp_path) == [10, 11, 12]
+
+
+class Ec2:
+    def __init__(self, volumes: list[dict[str, Any]]) -> None:
+        self.volumes = volumes
+        self.deleted: list[str] = []
+
+    def describe_volumes(self, Filters: Any) -> dict[str, Any]:  # noqa: N803
+        return {"Volumes": self.volumes}
+
+    def delete_volume(self, VolumeId: str) -> None:  # noqa: N803
+        self.deleted.append(VolumeId)
+
+
+def test_a_volume_of_a_cut_off_create_is_deleted_and_every_other_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def volume(identity: str, size: int, name: str) -> dict[str, Any]:
+        tags = [{"Key": "Name", "Value": name}]
+        return {"VolumeId": identity, "AvailabilityZone": "us-west-2a", "Size": size, "Tags": tags}
+
+    ec2 = Ec2(
+        [volume("vol-stray", 1, "a"), volume("vol-known", 1, "a"), volume("vol-big", 2, "a"), volume("vol-b", 1, "b")]
+    )
+    monkeypatch.setattr(strays, "client", lambda *_: ec2)
+    inputs = {"availabilityZone": "us-west-2a", "size": 1, "tags": {"Name": "a"}}
+    cut_off = [{"type": "creating", "resource": {"type": "aws:ebs/volume:Volume", "inputs": inputs}}]
+    said = strays.remove(SETTINGS, cut_off, [{"id": "vol-known"}])
+    assert ec2.deleted == ["vol-stray"]
+    assert "vol-stray" in said[0]

@@ -1,0 +1,1 @@
+"""Tests of how the toolchain and the system packages are provided."""

@@ -1,0 +1,134 @@
+"""Official releases: taken only when they are what the publisher says they are."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import socket
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from sandbox.toolchain.download import Release, download_release
+from sandbox.toolchain.errors import ToolchainError, UnreachableError
+from sandbox.toolchain.pins import NOMAD, PULUMI
+from sandbox.toolchain.provide import fetch
+
+NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.0\n"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        pass
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    folder = tmp_path / "published"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def base_url(published: Path) -> Iterator[str]:
+    """A publisher's server that serves the folder `published`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(published))) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def publish_nomad(folder: Path, content: bytes = NOMAD_SCRIPT, checksum: str | None = None) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("LICENSE.txt", "text")
+        archive.writestr("nomad", content)
+    data = packed.getvalue()
+    (folder / "nomad.zip").write_bytes(data)
+    listed = checksum or hashlib.sha256(data).hexdigest()
+    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  other.zip\n{listed}  nomad.zip\n")
+
+
+def nomad_release(base_url: str) -> Release:
+    return Release(base_url, "nomad.zip", "SHA256SUMS")
+
+
+def test_a_zip_release_is_unpacked_into_the_cache(toolchain_root: Path, published: Path, base_url: str) -> None:
+    publish_nomad(published)
+    program = fetch(NOMAD, nomad_release(base_url))
+    assert program.read_bytes() == NOMAD_SCRIPT
+    assert toolchain_root in program.parents
+
+
+def test_a_tar_release_brings_its_companions_from_its_folder(
+    toolchain_root: Path, published: Path, base_url: str
+) -> None:
+    with tarfile.open(published / "pulumi.tar.gz", "w:gz") as archive:
+        for name in ("pulumi", "pulumi-language-python"):
+            content = b"#!/bin/sh\necho v3.200.0\n"
+            entry = tarfile.TarInfo(f"pulumi/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    listed = hashlib.sha256((published / "pulumi.tar.gz").read_bytes()).hexdigest()
+    (published / "sums.txt").write_text(f"{listed}  pulumi.tar.gz\n")
+
+    program = fetch(PULUMI, Release(base_url, "pulumi.tar.gz", "sums.txt"))
+    assert sorted(path.name for path in program.parent.iterdir()) == ["pulumi", "pulumi-language-python"]
+
+
+def test_an_archive_with_another_checksum_is_refused_and_not_kept(
+    toolchain_root: Path, published: Path, base_url: str
+) -> None:
+    publish_nomad(published, checksum="a" * 64)
+    with pytest.raises(ToolchainError, match=r"SHA-256 of nomad\.zip") as refusal:
+        fetch(NOMAD, nomad_release(base_url))
+    assert not isinstance(refusal.value, UnreachableError)
+    assert list(toolchain_root.iterdir()) == []
+
+
+def test_an_archive_that_the_publisher_does_not_list_is_not_fetched(
+    published: Path, base_url: str, tmp_path: Path
+) -> None:
+    publish_nomad(published)
+    (published / "SHA256SUMS").write_text(f"{'0' * 64}  other.zip\n")
+    with pytest.raises(UnreachableError, match=r"it must list nomad\.zip"):
+        download_release(nomad_release(base_url), tmp_path / "made")
+
+
+def test_a_program_of_another_version_is_refused(toolchain_root: Path, published: Path, base_url: str) -> None:
+    publish_nomad(published, content=b"#!/bin/sh\necho Nomad v1.10.0\n")
+    with pytest.raises(ToolchainError, match=r"it must say 1\.11\.0"):
+        fetch(NOMAD, nomad_release(base_url))
+    assert list(toolchain_root.iterdir()) == []
+
+
+def test_names_in_an_archive_cannot_leave_the_target(toolchain_root: Path, published: Path, base_url: str) -> None:
+    publish_nomad(published)
+    with zipfile.ZipFile(published / "nomad.zip", "a") as archive:
+        archive.writestr("../../outside", "x")
+    listed = hashlib.sha256((published / "nomad.zip").read_bytes()).hexdigest()
+    (published / "SHA256SUMS").write_text(f"{listed}  nomad.zip\n")
+
+    program = fetch(NOMAD, nomad_release(base_url))
+    assert [path.parent for path in toolchain_root.rglob("outside")] == [program.parent]
+
+
+def test_a_server_that_is_not_there_is_unreachable_and_not_an_error_of_ours(tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(UnreachableError, match="Connection refused"):
+            download_release(nomad_release(url), tmp_path / "made")
+
+
+def test_a_version_that_was_never_published_is_unreachable(base_url: str, tmp_path: Path) -> None:
+    with pytest.raises(UnreachableError, match="HTTP Error 404"):
+        download_release(nomad_release(base_url), tmp_path / "made")

@@ -1,0 +1,96 @@
+"""Building from the committed pins with the machine's Go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.packages import PackageError
+from sandbox.settings import PROJECT
+from sandbox.toolchain.errors import ToolchainError
+from sandbox.toolchain.golang import build_component, require_go, workspace_for
+from sandbox.toolchain.pins import CSI_SANITY, MINIMUM_GO, NOMAD, PINS, PULUMI, Component
+from sandbox.toolchain.versions import parse_version
+from tests.unit.toolchain.conftest import MakeProgram
+
+# Answers `go env GOVERSION`, and takes the argument after -o for the file to make.
+WORKING_GO = """
+if [ "$1" = env ]; then echo go1.99.0; exit; fi
+while [ "$1" != -o ]; do shift; done
+echo "$CGO_ENABLED $GOFLAGS" > go.mod
+echo program > "$2"
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    folder = tmp_path / "workshop" / "made"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_a_machine_without_go_is_told_what_to_install(path_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match=r"go is 'not on PATH': .* needs Go 1\.25\.3 or newer\. Install Go"):
+        require_go(tmp_path)
+
+
+def test_a_go_that_is_too_old_is_refused_with_its_version(
+    path_folder: Path, tmp_path: Path, make_program: MakeProgram
+) -> None:
+    make_program(path_folder / "go", "echo go1.22.1")
+    with pytest.raises(ToolchainError, match=r"go version is 'go1\.22\.1'"):
+        require_go(tmp_path)
+
+
+def test_a_build_works_on_a_copy_of_the_pins(path_folder: Path, made: Path, make_program: MakeProgram) -> None:
+    make_program(path_folder / "go", WORKING_GO)
+    before = (PINS / "csi" / "go.mod").read_bytes()
+    build_component(CSI_SANITY, made)
+    assert (made / "bin" / "csi-sanity").read_text() == "program\n"
+    assert (PINS / "csi" / "go.mod").read_bytes() == before
+    assert sorted(path.name for path in (PINS / "csi").iterdir()) == ["go.mod", "go.sum"]
+
+
+def test_the_user_s_go_flags_stay_in_force(
+    path_folder: Path, made: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOFLAGS", "-p=1")
+    make_program(path_folder / "go", WORKING_GO)
+    build_component(CSI_SANITY, made)
+    assert (made.parent / "work" / "csi" / "go.mod").read_text() == "0 -p=1\n"
+
+
+def test_a_failed_build_shows_what_go_said_and_not_what_it_fetched(
+    path_folder: Path, made: Path, make_program: MakeProgram
+) -> None:
+    body = "if [ $1 = env ]; then echo go1.99.0; exit; fi; echo 'go: downloading a v1' >&2; echo 'no space' >&2; exit 1"
+    make_program(path_folder / "go", body)
+    with pytest.raises(ToolchainError, match="no space") as failure:
+        build_component(CSI_SANITY, made)
+    assert "downloading" not in str(failure.value)
+
+
+def test_nomad_is_not_built_without_a_c_compiler(
+    path_folder: Path, made: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    make_program(path_folder / "go", WORKING_GO)
+    with pytest.raises(PackageError, match="gcc for building Nomad from source"):
+        build_component(NOMAD, made)
+
+
+@pytest.mark.parametrize("component", [PULUMI, NOMAD, CSI_SANITY], ids=lambda component: component.name)
+def test_the_pinned_modules_are_those_of_the_version_that_is_promised(component: Component) -> None:
+    pins = (PINS / component.programs[0].pins / "go.mod").read_text().splitlines()
+    module = component.programs[0].package.partition("/cmd/")[0]
+    pinned = [line.split()[1] for line in pins if line.strip().startswith(f"{module} ")]
+    assert pinned == [f"v{component.version}"]
+
+
+@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "csi"])
+def test_the_pins_need_no_newer_go_than_is_asked_for(name: str, tmp_path: Path) -> None:
+    workspace = workspace_for(name, tmp_path)
+    line = next(line for line in (workspace / "go.mod").read_text().splitlines() if line.startswith("go "))
+    assert parse_version(line) == MINIMUM_GO
+    assert PROJECT not in workspace.parents

@@ -1,0 +1,117 @@
+"""The order of preference: what is on PATH, else the official release, else a build from source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.toolchain import ToolchainError, csi_proto_dir, ensure, find, provide
+from sandbox.toolchain.download import Release
+from sandbox.toolchain.errors import UnreachableError
+from sandbox.toolchain.pins import Component
+from tests.unit.toolchain.conftest import MakeProgram
+
+VERSIONS = {"pulumi": "v3.200.0", "nomad": "Nomad v1.11.0"}
+
+
+class Ways:
+    """Stands in for the network and the compiler: writes programs of a few lines and notes what was asked."""
+
+    def __init__(self, make_program: MakeProgram) -> None:
+        self.asked: list[str] = []
+        self.reachable = False
+        self._make_program = make_program
+
+    def download(self, release: Release, folder: Path) -> None:
+        name = "pulumi" if "pulumi" in release.archive else "nomad"
+        self.asked.append(f"download {name}")
+        if not self.reachable:
+            raise UnreachableError(release.base_url, "no route", "it must be reachable", "Check network")
+        self._make_program(folder / "bin" / name, f"echo {VERSIONS[name]}")
+
+    def build(self, component: Component, folder: Path) -> None:
+        self.asked.append(f"build {component.name}")
+        for name in (component.name, *component.companions):
+            self._make_program(folder / "bin" / name, f"echo {VERSIONS[component.name]}")
+
+
+@pytest.fixture
+def ways(toolchain_root: Path, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch) -> Ways:
+    monkeypatch.delenv("NOMAD_STATEFUL_TOOLCHAIN", raising=False)
+    stand_in = Ways(make_program)
+    monkeypatch.setattr(provide, "download_release", stand_in.download)
+    monkeypatch.setattr(provide, "build_component", stand_in.build)
+    make_program(path_folder / "go", "echo go1.99.0")
+    csi_proto_dir().mkdir()
+    return stand_in
+
+
+def put_on_path(folder: Path, make_program: MakeProgram) -> None:
+    make_program(folder / "pulumi", "echo v3.222.0")
+    make_program(folder / "pulumi-language-python", "")
+    make_program(folder / "nomad", "echo Nomad v1.10.1")
+
+
+def test_programs_on_path_are_preferred(ways: Ways, path_folder: Path, make_program: MakeProgram) -> None:
+    put_on_path(path_folder, make_program)
+    toolchain = ensure()
+    assert ways.asked == []
+    assert toolchain.nomad.resolve() == path_folder / "nomad"
+    assert (toolchain.bin_dir / "pulumi-language-python").resolve() == path_folder / "pulumi-language-python"
+
+
+def test_the_official_release_comes_before_a_build(ways: Ways) -> None:
+    ways.reachable = True
+    ensure()
+    assert ways.asked == ["download pulumi", "download nomad"]
+
+
+def test_an_unreachable_publisher_is_named_in_one_line_and_the_programs_are_built(
+    ways: Ways, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ensure()
+    assert ways.asked == ["download pulumi", "download nomad", "build pulumi", "build nomad"]
+    assert "no official release of nomad 1.11.0 from here: no route" in capsys.readouterr().err
+
+
+def test_the_second_time_nothing_is_fetched_or_built(ways: Ways) -> None:
+    first = ensure()
+    ways.asked.clear()
+    assert ensure() == first
+    assert ways.asked == []
+
+
+def test_find_finds_only_what_is_there(ways: Ways) -> None:
+    assert find() is None
+    assert ways.asked == []
+    assert ensure() == find()
+
+
+def test_a_forced_build_asks_nobody_else(
+    ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_on_path(path_folder, make_program)
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "build")
+    ensure()
+    assert ways.asked == ["build pulumi", "build nomad"]
+
+
+def test_a_forced_path_never_builds(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "path")
+    with pytest.raises(ToolchainError, match="pulumi on PATH is 'missing'"):
+        ensure()
+    assert ways.asked == []
+
+
+def test_a_forced_download_never_builds(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "download")
+    with pytest.raises(UnreachableError):
+        ensure()
+    assert ways.asked == ["download pulumi"]
+
+
+def test_an_unknown_way_is_refused_with_the_known_ones(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "docker")
+    with pytest.raises(ToolchainError, match="is 'docker': it must be one of auto, path, download, build"):
+        ensure()
