@@ -33,8 +33,8 @@ mysql: bootstrap ## open the database's client on the sandbox's MySQL
 	@$(SANDBOX_SHELL) && $(PY) -m operate mysql
 
 .PHONY: down
-down: bootstrap ## destroy the stack and stop the sandbox
-	@$(PY) -m sandbox down
+down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both without a destroy)
+	@$(PY) -m sandbox down $(if $(FORCE),--force)
 
 .PHONY: test
 test: bootstrap ## run all tests; those that need root or the toolchain are named when they are left out
@@ -47,6 +47,7 @@ check: bootstrap ## formatting, lint, types, and the job files as Nomad reads th
 	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
+	@$(PY) -m settings.docs --check
 	@$(PY) -m sandbox.toolchain >/dev/null
 	@$(PY) -m sandbox.nomad.check_jobs jobs/
 
@@ -54,6 +55,7 @@ check: bootstrap ## formatting, lint, types, and the job files as Nomad reads th
 fix: bootstrap ## format the code and mend what the linter can mend
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
+	@$(PY) -m settings.docs
 	@bin=$$($(PY) -m sandbox.toolchain) && "$$bin/nomad" fmt jobs/
 
 .PHONY: clean-cache
