@@ -1,7 +1,8 @@
-"""Stateful MySQL on Nomad: the driver's permissions, volumes by zone, the CSI plugin, the registrations, the server."""
+"""Stateful workloads on Nomad: the driver's permissions, volumes, CSI plugins, registrations, the MySQL server."""
 
 import pulumi
 
+import outputs
 import preflight
 import settings as config
 import wiring
@@ -14,34 +15,25 @@ from components.zonal_volumes import ZonalVolumes
 settings = config.load()
 surroundings = preflight.check(settings)
 
-policy = DriverPolicy("ebs-driver", wiring.driver_policy(settings, surroundings))
+policies = [DriverPolicy("ebs-driver", args) for args in wiring.driver_policies(settings, surroundings)]
 volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings))
-plugin = CsiPlugin("ebs-plugin", wiring.csi_plugin(settings), pulumi.ResourceOptions(depends_on=[policy]))
-registered = {
-    volume.name: CsiVolume(f"volume-{volume.name}", wiring.csi_volume(settings, volume, plugin, volumes))
-    for volume in settings.volumes
+plugins = {
+    plugin.id: CsiPlugin(
+        f"plugin-{plugin.id}", wiring.csi_plugin(settings, plugin), pulumi.ResourceOptions(depends_on=policies)
+    )
+    for plugin in settings.plugins
 }
-mysql = MysqlServer("mysql", wiring.mysql_server(settings, surroundings, registered[settings.mysql.volume]))
+registered = {
+    args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args)
+    for volume in settings.volumes
+    for args in wiring.csi_volumes(settings, volume, plugins, volumes)
+}
 
-pulumi.export(
-    "volumes",
-    {
-        volume.name: {"id": volumes.volume_ids[volume.name], "zone": volume.zone, "sizeGib": volume.size_gib}
-        for volume in settings.volumes
-    },
-)
-pulumi.export("plugin", {"id": plugin.plugin_id, "topologyKey": plugin.topology_key, "health": plugin.health})
-pulumi.export("registeredVolumes", [volume.volume_id for volume in registered.values()])
-pulumi.export(
-    "mysql",
-    {
-        "job": settings.mysql.job_id,
-        "namespace": settings.placement.namespace,
-        "zone": settings.volume(settings.mysql.volume).zone,
-        "host": mysql.host,
-        "port": mysql.port,
-        "user": "root",
-        "volume": registered[settings.mysql.volume].volume_id,
-    },
-)
-pulumi.export("mysqlPassword", mysql.password)
+pulumi.export("volumes", outputs.volumes(settings, registered))
+pulumi.export("plugins", outputs.plugins(plugins))
+if settings.mysql is not None:
+    mysql = MysqlServer(
+        "mysql", wiring.mysql_server(settings, surroundings, settings.mysql, registered[settings.mysql.volume])
+    )
+    pulumi.export("mysql", outputs.mysql(settings, settings.mysql, mysql))
+    pulumi.export("mysqlPassword", mysql.password)

@@ -59,45 +59,46 @@ def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> lis
     return [
         Problem(
             f"volumes.{volume.name}.zone",
-            volume.zone,
+            zone,
             f"the region {region} has no such zone",
             f"use one of {', '.join(known)}",
         )
         for volume in settings.volumes
-        if volume.zone not in known
+        for zone in dict.fromkeys(member.zone for member in volume.members)
+        if zone and zone not in known
     ]
 
 
 def _zones_without_client(settings: Settings, cluster: Cluster) -> list[Problem]:
     problems = []
     for volume in settings.volumes:
-        nodes = [node for node in cluster.nodes if node.zone == volume.zone]
-        if not nodes:
-            where = ", ".join(sorted({node.zone for node in cluster.nodes if node.zone})) or "none"
-            problems.append(
-                Problem(
-                    f"volumes.{volume.name}.zone",
-                    volume.zone,
-                    f"no Nomad client is in this zone (clients are in: {where})",
-                    "start a client there, or put the volume where a client is",
+        for zone in dict.fromkeys(member.zone for member in volume.members if member.zone):
+            if all(node.zone != zone for node in cluster.nodes):
+                where = ", ".join(sorted({node.zone for node in cluster.nodes if node.zone})) or "none"
+                problems.append(
+                    Problem(
+                        f"volumes.{volume.name}.zone",
+                        zone,
+                        f"no Nomad client is in this zone (clients are in: {where})",
+                        "start a client there, or put the volume where a client is",
+                    )
                 )
-            )
-        elif volume.zone not in cluster.zones:
-            pulumi.warn(f"volumes.{volume.name}.zone is {volume.zone}: no Nomad client of this zone is ready just now.")
+            elif zone not in cluster.zones:
+                pulumi.warn(f"volumes.{volume.name}.zone is {zone}: no Nomad client of this zone is ready just now.")
     return problems
 
 
 def _zones_without_privileged_docker(settings: Settings, cluster: Cluster) -> list[Problem]:
-    if settings.ebs.task_driver != "docker":
-        return []
     return [
         Problem(
-            "ebs.taskDriver",
+            f"plugins.{plugin.id}.taskDriver",
             "docker",
             f"no Nomad client in {zone} allows privileged containers, which a node plugin must be",
             'set allow_privileged = true in the client\'s plugin "docker" block and restart the client',
         )
-        for zone in settings.zones
+        for plugin in settings.plugins
+        if plugin.task_driver == "docker"
+        for zone in settings.zones_of(plugin)
         if any(node.zone == zone for node in cluster.nodes)
         and not any(node.docker_privileged for node in cluster.nodes if node.zone == zone)
     ]

@@ -6,8 +6,38 @@ import pulumi
 import pulumi_nomad as nomad
 
 import jobs
-from components.placement import JobPlacement
+from components.placement import JobConstraint, JobPlacement
 from provider.sdk import PluginHealth
+
+
+class HostFolder(TypedDict):
+    """A folder of the client that a container sees."""
+
+    source: str
+    """The client's folder."""
+    target: str
+    """Where the container sees it."""
+
+
+class PluginRole(TypedDict):
+    """How the controller, node or monolith of a driver runs."""
+
+    role: str
+    """controller, node or monolith."""
+    job_id: str
+    """Id of its job."""
+    args: list[str]
+    """Command line."""
+    env: dict[str, str]
+    """Environment."""
+    privileged: bool
+    """Whether its container is privileged (docker)."""
+    network_mode: str
+    """Network mode of its container; empty is Docker's default."""
+    ipc_mode: str
+    """IPC mode of its container; empty is Docker's default."""
+    mounts: list[HostFolder]
+    """Folders of the client that its container sees."""
 
 
 class CsiPluginArgs(TypedDict):
@@ -17,20 +47,22 @@ class CsiPluginArgs(TypedDict):
     """Id under which Nomad knows the plugin."""
     placement: JobPlacement
     """Where the jobs may run."""
+    constraints: list[JobConstraint]
+    """Further constraints of the jobs."""
     task_driver: str
     """docker or raw_exec."""
     image: str
     """Image with its tag (docker)."""
     command: str
     """Program (raw_exec)."""
-    controller_args: list[str]
-    """Command line of the controller plugin."""
-    node_args: list[str]
-    """Command line of the node plugin."""
-    env: dict[str, str]
-    """Environment of both."""
+    roles: list[PluginRole]
+    """A controller and a node, a node alone, or a monolith."""
     controller_count: int
-    """Controllers, each on a client of its own."""
+    """Controllers, each on a client of its own; 0 when the driver has none."""
+    config_path: str
+    """Where the driver reads its configuration file; empty when it reads none."""
+    config: pulumi.Input[str] | None
+    """Text of the driver's configuration file, which may hold credentials (secret)."""
     mount_dir: str
     """Where the plugin's socket is inside its task."""
     stage_publish_base_dir: str
@@ -42,7 +74,7 @@ class CsiPluginArgs(TypedDict):
     memory_mib: int
     """Memory of each task, in MiB."""
     zones: list[str]
-    """Zones that need a healthy node plugin."""
+    """Zones that need a healthy node plugin; empty: one anywhere."""
     zone_keys: list[str]
     """Topology keys that carry a zone, the preferred one first."""
     timeout_s: int
@@ -50,19 +82,18 @@ class CsiPluginArgs(TypedDict):
 
 
 class CsiPlugin(pulumi.ComponentResource):
-    """A driver's controller job (service) and node job (system), complete once the plugin is healthy in every zone."""
+    """A driver's jobs, complete once the plugin is healthy in every zone that needs it."""
 
     plugin_id: pulumi.Output[str]
     """Id of the plugin, known once it is healthy."""
     topology_key: pulumi.Output[str]
-    """The topology key that the node plugins really report."""
+    """The topology key that the node plugins really report; empty when they report none."""
     health: pulumi.Output[dict[str, Any]]
     """Provider, version, and healthy controllers and nodes, the latter by zone."""
 
     def __init__(self, name: str, args: CsiPluginArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiPlugin", name, None, opts)
-        controller = self._job(name, "controller", args, {"count": jobs.hcl_value(args["controller_count"])})
-        node = self._job(name, "node", args, {})
+        started = {role["role"]: self._job(name, role, args) for role in args["roles"]}
         health = PluginHealth(
             f"{name}-health",
             plugin_id=args["plugin_id"],
@@ -70,7 +101,7 @@ class CsiPlugin(pulumi.ComponentResource):
             zones=args["zones"],
             zone_keys=args["zone_keys"],
             timeout_s=args["timeout_s"],
-            triggers={"controller": controller.modify_index, "node": node.modify_index},
+            triggers={role: job.modify_index for role, job in started.items()},
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.plugin_id = health.plugin_id
@@ -84,31 +115,57 @@ class CsiPlugin(pulumi.ComponentResource):
         )
         self.register_outputs({"plugin_id": self.plugin_id, "topology_key": self.topology_key, "health": self.health})
 
-    def _job(self, name: str, role: str, args: CsiPluginArgs, more_vars: dict[str, str]) -> nomad.Job:
-        job = {"id": f"plugin-{args['plugin_id']}-{role}", **args["placement"]}
-        plugin = {
-            "id": args["plugin_id"],
-            "type": role,
-            "mount_dir": args["mount_dir"],
-            "stage_publish_base_dir": args["stage_publish_base_dir"],
-            "health_timeout": args["health_timeout"],
+    def _job(self, name: str, role: PluginRole, args: CsiPluginArgs) -> nomad.Job:
+        is_controller = role["role"] == "controller"
+        variables: dict[str, Any] = {
+            "job": {"id": role["job_id"], **args["placement"], "constraints": args["constraints"]},
+            "plugin": {
+                "id": args["plugin_id"],
+                "type": role["role"],
+                "mount_dir": args["mount_dir"],
+                "stage_publish_base_dir": args["stage_publish_base_dir"],
+                "health_timeout": args["health_timeout"],
+            },
+            "task": _task(role, args),
         }
-        task = {
-            "driver": args["task_driver"],
-            "image": args["image"],
-            "command": args["command"],
-            "args": args["controller_args"] if role == "controller" else args["node_args"],
-            "env": args["env"],
-            "cpu_mhz": args["cpu_mhz"],
-            "memory_mib": args["memory_mib"],
-        }
-        variables = {key: jobs.hcl_value(value) for key, value in {"job": job, "plugin": plugin, "task": task}.items()}
+        if is_controller:
+            variables["count"] = args["controller_count"]
         return nomad.Job(
-            f"{name}-{role}",
-            jobspec=jobs.spec(f"csi-{role}"),
-            hcl2=nomad.JobHcl2Args(vars={**variables, **more_vars}),
+            f"{name}-{role['role']}",
+            jobspec=jobs.spec("csi-controller" if is_controller else "csi-node"),
+            hcl2=nomad.JobHcl2Args(vars={key: jobs.hcl_value(value) for key, value in variables.items()}),
             purge_on_destroy=True,
             # A job that somebody stopped by hand comes back with the next refresh and up.
             rerun_if_dead=True,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=self._config(name, role, args)),
+        )
+
+    def _config(self, name: str, role: PluginRole, args: CsiPluginArgs) -> list[pulumi.Resource]:
+        """The driver's configuration, where only this role's job can read it."""
+        if not args["config_path"] or args["config"] is None:
+            return []
+        variable = nomad.Variable(
+            f"{name}-{role['role']}-config",
+            namespace=args["placement"]["namespace"],
+            path=f"nomad/jobs/{role['job_id']}",
+            items={"driver_config": args["config"]},
             opts=pulumi.ResourceOptions(parent=self),
         )
+        return [variable]
+
+
+def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:
+    return {
+        "driver": args["task_driver"],
+        "image": args["image"],
+        "command": args["command"],
+        "args": role["args"],
+        "env": role["env"],
+        "privileged": role["privileged"],
+        "network_mode": role["network_mode"],
+        "ipc_mode": role["ipc_mode"],
+        "mounts": role["mounts"],
+        "config_file": args["config_path"],
+        "cpu_mhz": args["cpu_mhz"],
+        "memory_mib": args["memory_mib"],
+    }

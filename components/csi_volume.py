@@ -16,7 +16,11 @@ class CsiVolumeArgs(TypedDict):
     plugin_id: pulumi.Input[str]
     """Id of the plugin that mounts it."""
     external_id: pulumi.Input[str]
-    """Id of the volume at the storage provider."""
+    """Id of the volume at the storage provider; empty when the driver makes it."""
+    create_gib: NotRequired[int | None]
+    """Size in GiB of a volume that the driver makes; none registers an existing one."""
+    snapshot_id: NotRequired[str | None]
+    """Snapshot from which the driver makes the volume."""
     access_mode: str
     """Access mode, such as single-node-writer."""
     attachment_mode: str
@@ -33,10 +37,14 @@ class CsiVolumeArgs(TypedDict):
     """Volume context handed to the driver on each mount."""
     parameters: NotRequired[dict[str, str]]
     """Parameters handed to the driver."""
+    secrets: NotRequired[pulumi.Input[dict[str, str]] | None]
+    """Secrets handed to the driver (secret)."""
+    protect: NotRequired[bool]
+    """Refuse to delete or replace a volume that the driver made; true by default."""
 
 
 class CsiVolume(pulumi.ComponentResource):
-    """Registers an existing volume with Nomad, reachable only from clients of its zone."""
+    """Registers an existing volume with Nomad, or has the driver make one, reachable from where its topology says."""
 
     volume_id: pulumi.Output[str]
     """Id of the volume in Nomad, known once it is registered."""
@@ -47,30 +55,74 @@ class CsiVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiVolume", name, None, opts)
-        registration = nomad.CsiVolumeRegistration(
-            f"{name}-registration",
-            volume_id=args["volume_id"],
-            # Named, so that a replacement deregisters the old one first: both have the same id.
-            name=args["volume_id"],
-            namespace=args["namespace"],
-            plugin_id=args["plugin_id"],
-            external_id=args["external_id"],
-            capabilities=[
-                nomad.CsiVolumeRegistrationCapabilityArgs(
-                    access_mode=args["access_mode"], attachment_mode=args["attachment_mode"]
-                )
-            ],
-            topology_request=_topology_request(args),
-            mount_options=_mount_options(args),
-            context=args.get("context") or None,
-            parameters=args.get("parameters") or None,
-            deregister_on_destroy=True,
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
-        )
-        self.volume_id = registration.volume_id
-        self.external_id = registration.external_id
-        self.registration_id = registration.id
+        volume = _created(name, args, self) if args.get("create_gib") else _registered(name, args, self)
+        self.volume_id = volume.volume_id
+        self.external_id = volume.external_id
+        self.registration_id = volume.id
         self.register_outputs({"volume_id": self.volume_id, "external_id": self.external_id})
+
+
+def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.CsiVolumeRegistration:
+    return nomad.CsiVolumeRegistration(
+        f"{name}-registration",
+        volume_id=args["volume_id"],
+        # Named, so that a replacement deregisters the old one first: both have the same id.
+        name=args["volume_id"],
+        namespace=args["namespace"],
+        plugin_id=args["plugin_id"],
+        external_id=args["external_id"],
+        capabilities=[
+            nomad.CsiVolumeRegistrationCapabilityArgs(
+                access_mode=args["access_mode"], attachment_mode=args["attachment_mode"]
+            )
+        ],
+        topology_request=_topology_request(args),
+        mount_options=_mount_options(args),
+        context=args.get("context") or None,
+        parameters=args.get("parameters") or None,
+        secrets=args.get("secrets"),
+        deregister_on_destroy=True,
+        opts=pulumi.ResourceOptions(parent=parent, delete_before_replace=True),
+    )
+
+
+def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.CsiVolume:
+    key, zone = args.get("topology_key"), args.get("zone")
+    request = None
+    if key and zone:
+        segments = pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+        topology = nomad.CsiVolumeTopologyRequestRequiredTopologyArgs(segments=segments)
+        request = nomad.CsiVolumeTopologyRequestArgs(
+            required=nomad.CsiVolumeTopologyRequestRequiredArgs(topologies=[topology])
+        )
+    return nomad.CsiVolume(
+        f"{name}-volume",
+        volume_id=args["volume_id"],
+        # The driver knows the volume by its name: two of one name would be one.
+        name=f"{args['namespace']}-{args['volume_id']}",
+        namespace=args["namespace"],
+        plugin_id=args["plugin_id"],
+        capacity_min=f"{args['create_gib']}GiB",
+        capabilities=[
+            nomad.CsiVolumeCapabilityArgs(access_mode=args["access_mode"], attachment_mode=args["attachment_mode"])
+        ],
+        topology_request=request,
+        mount_options=None
+        if args["attachment_mode"] != "file-system"
+        else nomad.CsiVolumeMountOptionsArgs(
+            fs_type=args.get("fs_type") or None, mount_flags=args.get("mount_flags") or None
+        ),
+        parameters=args.get("parameters") or None,
+        secrets=args.get("secrets"),
+        snapshot_id=args.get("snapshot_id"),
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            delete_before_replace=True,
+            protect=args.get("protect", True),
+            # The snapshot counts at creation only.
+            ignore_changes=["snapshotId"],
+        ),
+    )
 
 
 def _topology_request(
@@ -90,5 +142,5 @@ def _mount_options(args: CsiVolumeArgs) -> nomad.CsiVolumeRegistrationMountOptio
     if args["attachment_mode"] != "file-system":
         return None
     return nomad.CsiVolumeRegistrationMountOptionsArgs(
-        fs_type=args.get("fs_type"), mount_flags=args.get("mount_flags") or None
+        fs_type=args.get("fs_type") or None, mount_flags=args.get("mount_flags") or None
     )

@@ -66,6 +66,8 @@ class MysqlServerArgs(TypedDict):
     """Id of the volume's registration: when it is replaced, the server is stopped before and started after."""
     external_id: pulumi.Input[str]
     """EBS volume id, to know when the volume is detached."""
+    backend: str
+    """What holds the data: ebs, or none where only Nomad knows when it is released."""
     region: str
     """AWS region of the volume."""
     mount_path: str
@@ -113,7 +115,7 @@ class MysqlServer(pulumi.ComponentResource):
             f"{name}-volume-release",
             volume_id=args["volume_id"],
             namespace=args["placement"]["namespace"],
-            backend="ebs",
+            backend=args["backend"],
             external_id=args["external_id"],
             region=args["region"],
             consumer_job_id=args["job_id"],

@@ -12,3 +12,14 @@ class JobPlacement(TypedDict):
     """Datacenters whose clients may run it."""
     node_pool: str
     """Node pool whose clients may run it."""
+
+
+class JobConstraint(TypedDict):
+    """A constraint on the clients a job may run on."""
+
+    attribute: str
+    """What is compared, such as ${node.class}."""
+    operator: str
+    """How, such as = or regexp."""
+    value: str
+    """With what."""

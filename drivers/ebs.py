@@ -3,7 +3,7 @@
 Arguments: https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/options.md
 """
 
-from drivers.model import CsiDriver, DriverOptions, parse_version
+from drivers.model import CsiDriver, DriverOptions, PluginTask, parse_version
 
 RESERVED_ATTACHMENTS_SINCE = (1, 29, 0)
 METADATA_SOURCES_SINCE = (1, 45, 0)
@@ -15,7 +15,7 @@ MANAGED_TAG_VALUE = "true"
 
 
 def _common_args(options: DriverOptions) -> list[str]:
-    return ["--endpoint=${CSI_ENDPOINT}", "--logtostderr", f"--v={options.log_level}"]
+    return [f"--endpoint={options.endpoint}", "--logtostderr", f"--v={options.log_level}"]
 
 
 def controller_args(options: DriverOptions) -> list[str]:
@@ -42,13 +42,20 @@ def node_args(options: DriverOptions) -> list[str]:
 
 
 EBS = CsiDriver(
-    name="ebs.csi.aws.com",
+    name="ebs",
+    provider="ebs.csi.aws.com",
     image="public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver",
     default_version="v1.48.0",
-    has_controller=True,
+    command="aws-ebs-csi-driver",
+    roles={
+        # Controllers call an API only, so they need no privileges.
+        "controller": PluginTask(controller_args),
+        "node": PluginTask(node_args, privileged=True),
+    },
     topology_keys=("topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"),
     access_modes=frozenset({"single-node-writer", "single-node-reader-only"}),
     attachment_modes=frozenset({"file-system", "block-device"}),
-    controller_args=controller_args,
-    node_args=node_args,
+    zonal=True,
+    controllers=2,
+    backend="ebs",
 )

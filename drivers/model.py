@@ -1,40 +1,88 @@
 """The shape in which a CSI driver is described."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 Version = tuple[int, int, int]
+Role = Literal["controller", "node", "monolith"]
+
+NOMAD_ENDPOINT = "${CSI_ENDPOINT}"
+"""What Nomad tells a plugin to listen on."""
 
 
 @dataclass(frozen=True)
 class DriverOptions:
     """What a stack chooses about a driver; ``None`` means "leave it to the driver"."""
 
+    plugin_id: str
     version: str
-    log_level: int = 5
-    extra_tags: dict[str, str] = field(default_factory=dict)
+    endpoint: str = NOMAD_ENDPOINT
+    log_level: int = 2
+    extra_tags: Mapping[str, str] = field(default_factory=dict)
     volume_attach_limit: int | None = None
     reserved_volume_attachments: int | None = None
     extra_args: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
+class HostMount:
+    """A folder of the client that a plugin's container sees."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class PluginTask:
+    """How one role of a driver runs."""
+
+    args: Callable[[DriverOptions], list[str]]
+    privileged: bool = False
+    network_mode: str = ""
+    """Docker's network mode; empty is Docker's default."""
+    ipc_mode: str = ""
+    host_mounts: tuple[HostMount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class CsiDriver:
-    """A CSI driver: its image, its shape, and its command line by version."""
+    """A CSI driver: its image, its roles and their command lines by version, and what its volumes can do."""
 
     name: str
-    """The name the driver reports, e.g. ``ebs.csi.aws.com``."""
+    """How settings name it, e.g. ``ebs``."""
+    provider: str
+    """The name the driver reports, e.g. ``ebs.csi.aws.com``; empty when the plugin id is reported."""
     image: str
     """Image repository, without a tag."""
     default_version: str
-    has_controller: bool
+    command: str
+    """The program's usual name, for task drivers without images."""
+    roles: Mapping[Role, PluginTask]
     topology_keys: tuple[str, ...]
-    """Topology keys that carry a zone, the preferred one first; empty when volumes are not bound to a zone."""
+    """Topology keys that carry where a volume can be reached, the preferred one first; empty: from everywhere."""
     access_modes: frozenset[str]
     attachment_modes: frozenset[str]
-    controller_args: Callable[[DriverOptions], list[str]]
-    node_args: Callable[[DriverOptions], list[str]]
+    zonal: bool = False
+    """Whether a volume can be reached from clients of its zone only."""
+    controllers: int = 0
+    """Controllers by default."""
+    mount_dir: str = "/csi"
+    config_file: bool = False
+    """Whether the driver reads a configuration file, which may hold credentials."""
+    backend: Literal["ebs", "none"] = "none"
+    """What holds the data, where a release can be watched from outside Nomad too."""
+
+    @property
+    def node_role(self) -> Role:
+        """The role that mounts volumes."""
+        return "monolith" if "monolith" in self.roles else "node"
+
+
+CONFIG_FILE = "${NOMAD_SECRETS_DIR}/driver-config-file.yaml"
+"""Where a driver's configuration file is put: a folder that is kept in memory."""
 
 
 def parse_version(version: str) -> Version:

@@ -3,12 +3,17 @@
 # Run it by hand with: nomad job run -var-file=VARS jobs/csi-controller.nomad.hcl
 
 variable "job" {
-  description = "Job id and where the job may run."
+  description = "Job id and where the job may run; constraints as in a constraint block."
   type = object({
     id          = string
     namespace   = string
     datacenters = list(string)
     node_pool   = string
+    constraints = list(object({
+      attribute = string
+      operator  = string
+      value     = string
+    }))
   })
 }
 
@@ -24,15 +29,23 @@ variable "plugin" {
 }
 
 variable "task" {
-  description = "How the driver runs: docker uses image, raw_exec uses command."
+  description = "How the driver runs: docker uses image, privileged, modes and mounts, raw_exec uses command. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
   type = object({
-    driver     = string
-    image      = string
-    command    = string
-    args       = list(string)
-    env        = map(string)
-    cpu_mhz    = number
-    memory_mib = number
+    driver       = string
+    image        = string
+    command      = string
+    args         = list(string)
+    env          = map(string)
+    privileged   = bool
+    network_mode = string
+    ipc_mode     = string
+    mounts = list(object({
+      source = string
+      target = string
+    }))
+    config_file = string
+    cpu_mhz     = number
+    memory_mib  = number
   })
 }
 
@@ -49,6 +62,15 @@ job "csi-controller" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  dynamic "constraint" {
+    for_each = var.job.constraints
+    content {
+      attribute = constraint.value.attribute
+      operator  = constraint.value.operator
+      value     = constraint.value.value
+    }
+  }
+
   group "controller" {
     count = var.count
 
@@ -62,7 +84,7 @@ job "csi-controller" {
       attribute = "${node.unique.id}"
     }
 
-    # A plugin must come back: without it volumes can be neither attached nor released.
+    # A plugin must come back: without it volumes can be neither mounted nor released.
     restart {
       attempts = 10
       interval = "5m"
@@ -73,12 +95,22 @@ job "csi-controller" {
     task "plugin" {
       driver = var.task.driver
 
-      # Controllers call an API only, so they need no privileges.
       dynamic "config" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
-          image = var.task.image
-          args  = var.task.args
+          image        = var.task.image
+          args         = var.task.args
+          privileged   = var.task.privileged
+          network_mode = var.task.network_mode
+          ipc_mode     = var.task.ipc_mode
+          mount = [for mount in var.task.mounts : {
+            type     = "bind"
+            source   = mount.source
+            target   = mount.target
+            readonly = false
+            # Mounts made in there must reach the client, and the other way round.
+            bind_options = { propagation = "rshared" }
+          }]
         }
       }
 
@@ -91,6 +123,15 @@ job "csi-controller" {
       }
 
       env = var.task.env
+
+      dynamic "template" {
+        for_each = var.task.config_file == "" ? [] : [1]
+        content {
+          destination = var.task.config_file
+          perms       = "0400"
+          data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .driver_config }}{{ end }}"
+        }
+      }
 
       csi_plugin {
         id                     = var.plugin.id

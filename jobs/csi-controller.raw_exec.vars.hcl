@@ -1,4 +1,4 @@
-job = { id = "plugin-aws-ebs0-controller", namespace = "default", datacenters = ["*"], node_pool = "default" }
+job = { id = "plugin-aws-ebs0-controller", namespace = "default", datacenters = ["*"], node_pool = "default", constraints = [] }
 
 plugin = {
   id                     = "aws-ebs0"
@@ -9,13 +9,18 @@ plugin = {
 }
 
 task = {
-  driver     = "raw_exec"
-  image      = ""
-  command    = "aws-ebs-csi-driver"
-  args       = ["controller", "--endpoint=$${CSI_ENDPOINT}", "--logtostderr", "--v=2"]
-  env        = {}
-  cpu_mhz    = 100
-  memory_mib = 256
+  driver       = "raw_exec"
+  image        = ""
+  command      = "aws-ebs-csi-driver"
+  args         = ["controller", "--endpoint=$${CSI_ENDPOINT}", "--logtostderr", "--v=2"]
+  env          = {}
+  privileged   = false
+  network_mode = ""
+  ipc_mode     = ""
+  mounts       = []
+  config_file  = ""
+  cpu_mhz      = 100
+  memory_mib   = 256
 }
 
 count = 2

@@ -1,14 +1,19 @@
-# Node plugin of a CSI driver: mounts volumes on the client it runs on.
+# Node or monolith plugin of a CSI driver: mounts volumes on the client it runs on.
 # Follows https://developer.hashicorp.com/nomad/docs/job-specification/csi_plugin.
 # Run it by hand with: nomad job run -var-file=VARS jobs/csi-node.nomad.hcl
 
 variable "job" {
-  description = "Job id and where the job may run."
+  description = "Job id and where the job may run; constraints as in a constraint block."
   type = object({
     id          = string
     namespace   = string
     datacenters = list(string)
     node_pool   = string
+    constraints = list(object({
+      attribute = string
+      operator  = string
+      value     = string
+    }))
   })
 }
 
@@ -24,15 +29,23 @@ variable "plugin" {
 }
 
 variable "task" {
-  description = "How the driver runs: docker uses image, raw_exec uses command."
+  description = "How the driver runs: docker uses image, privileged, modes and mounts, raw_exec uses command. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
   type = object({
-    driver     = string
-    image      = string
-    command    = string
-    args       = list(string)
-    env        = map(string)
-    cpu_mhz    = number
-    memory_mib = number
+    driver       = string
+    image        = string
+    command      = string
+    args         = list(string)
+    env          = map(string)
+    privileged   = bool
+    network_mode = string
+    ipc_mode     = string
+    mounts = list(object({
+      source = string
+      target = string
+    }))
+    config_file = string
+    cpu_mhz     = number
+    memory_mib  = number
   })
 }
 
@@ -46,16 +59,26 @@ job "csi-node" {
   # A copy on every client; system jobs are drained last, after the tasks that use their volumes.
   type = "system"
 
-  group "node" {
+  dynamic "constraint" {
+    for_each = var.job.constraints
+    content {
+      attribute = constraint.value.attribute
+      operator  = constraint.value.operator
+      value     = constraint.value.value
+    }
+  }
+
+  group "nodes" {
     # Without it the task would be placed and then fail on clients that do not allow privileged containers.
     dynamic "constraint" {
-      for_each = var.task.driver == "docker" ? [1] : []
+      for_each = var.task.driver == "docker" && var.task.privileged ? [1] : []
       content {
         attribute = "${attr.driver.docker.privileged.enabled}"
         value     = "true"
       }
     }
 
+    # A plugin must come back: without it volumes can be neither mounted nor released.
     restart {
       attempts = 10
       interval = "5m"
@@ -66,13 +89,22 @@ job "csi-node" {
     task "plugin" {
       driver = var.task.driver
 
-      # Mounts must reach the client's own mount namespace, which only privileged containers may do.
       dynamic "config" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
-          image      = var.task.image
-          args       = var.task.args
-          privileged = true
+          image        = var.task.image
+          args         = var.task.args
+          privileged   = var.task.privileged
+          network_mode = var.task.network_mode
+          ipc_mode     = var.task.ipc_mode
+          mount = [for mount in var.task.mounts : {
+            type     = "bind"
+            source   = mount.source
+            target   = mount.target
+            readonly = false
+            # Mounts made in there must reach the client, and the other way round.
+            bind_options = { propagation = "rshared" }
+          }]
         }
       }
 
@@ -85,6 +117,15 @@ job "csi-node" {
       }
 
       env = var.task.env
+
+      dynamic "template" {
+        for_each = var.task.config_file == "" ? [] : [1]
+        content {
+          destination = var.task.config_file
+          perms       = "0400"
+          data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .driver_config }}{{ end }}"
+        }
+      }
 
       csi_plugin {
         id                     = var.plugin.id

@@ -26,7 +26,7 @@ class Claim:
 
     def __str__(self) -> str:
         where = f" of job {self.job_id} on {self.node_name or self.node_id[:8]}" if self.job_id else ""
-        return f"allocation {self.alloc_id[:8]}{where} ({self.status or 'unknown to Nomad'})"
+        return f"allocation {self.alloc_id[:8]}{where} ({self.status or 'stopping, its job is purged'})"
 
 
 def claims(volume: Mapping[str, Any] | None) -> list[Claim]:

@@ -19,7 +19,8 @@ def render(settings: SandboxSettings, outputs: dict[str, Any], *, changed: bool,
     """The summary as text, out of the stack's outputs (empty when only the sandbox was started)."""
     parts = [] if changed else ["Nothing changed: everything was up already."]
     if outputs:
-        parts += [_volumes(outputs), _plugin(outputs), _mysql(outputs)]
+        plugins = (outputs.get("plugins") or {}).values()
+        parts += [_volumes(outputs), *map(_plugin, plugins), _mysql(outputs)]
     parts.append(_next(settings, deployed=bool(outputs)))
     parts.append(f"Took {elapsed_s:.0f} s.")
     return "\n\n".join(part for part in parts if part)
@@ -33,8 +34,7 @@ def _volumes(outputs: dict[str, Any]) -> str:
     return table("Volumes", ("name", "zone", "EBS volume", "size"), rows)
 
 
-def _plugin(outputs: dict[str, Any]) -> str:
-    plugin = outputs.get("plugin") or {}
+def _plugin(plugin: dict[str, Any]) -> str:
     health = plugin.get("health") or {}
     if not plugin:
         return ""

@@ -3,7 +3,6 @@
 Every problem is reported at once, before any resource is created, as key, value, rule and remedy.
 """
 
-from collections import Counter
 from typing import Any, get_args
 
 import pulumi
@@ -11,14 +10,15 @@ from pulumi.runtime import config as pulumi_config
 from pydantic import Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from settings.ebs import Ebs
-from settings.errors import Problem, Refusal, SettingsError, problems_of
+from settings import rules
+from settings.errors import Problem, SettingsError, problems_of
 from settings.mysql import Mysql
 from settings.placement import Placement
+from settings.plugin import Plugin
 from settings.types import Section
 from settings.volume import Volume
 
-__all__ = ["Ebs", "Mysql", "Placement", "Problem", "Settings", "SettingsError", "Volume", "load"]
+__all__ = ["Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
 
 PROJECT = "nomad-stateful"
 
@@ -32,43 +32,41 @@ class Settings(Section):
         json_schema_extra={"rule": "must be the name of an IAM role"},
     )
     placement: Placement = Field(default=Placement(), description="Where the jobs run.")
-    ebs: Ebs = Field(default=Ebs(), description="The EBS CSI driver.")
-    volumes: list[Volume] = Field(min_length=1, description="The EBS volumes, each in one availability zone.")
-    mysql: Mysql = Field(description="The MySQL server and the volume it stores its data on.")
+    plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
+    volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
+    mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
 
     @model_validator(mode="after")
     def _check(self) -> "Settings":
-        names = [volume.name for volume in self.volumes]
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise Refusal(
-                    f"volumes.{name}.name",
-                    name,
-                    f"{count} volumes have this name",
-                    "give each volume a name of its own",
-                )
-        if self.mysql.volume not in names:
-            raise Refusal(
-                "mysql.volume", self.mysql.volume, "there is no such volume", f"use one of {', '.join(names)}"
-            )
-        volume = self.volume(self.mysql.volume)
-        if (volume.access_mode, volume.attachment_mode) != ("single-node-writer", "file-system"):
-            raise Refusal(
-                "mysql.volume",
-                volume.name,
-                f"MySQL writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
-                f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
-            )
+        rules.check_names("plugins", "id", [plugin.id for plugin in self.plugins])
+        rules.check_names("volumes", "name", [volume.name for volume in self.volumes])
+        for plugin in self.plugins:
+            rules.check_jobs(plugin, self.plugins)
+        for volume in self.volumes:
+            rules.check_volume(volume, self.plugins)
+        if self.mysql is not None:
+            rules.check_mysql(self.mysql, self.volumes)
         return self
 
     def volume(self, name: str) -> Volume:
         """The volume of that name."""
         return next(volume for volume in self.volumes if volume.name == name)
 
+    def plugin_of(self, volume: Volume) -> Plugin:
+        """The plugin that mounts a volume."""
+        return rules.plugin_of(volume, self.plugins)
+
     @property
     def zones(self) -> list[str]:
         """Zones that hold a volume, sorted."""
-        return sorted({volume.zone for volume in self.volumes})
+        return sorted({member.zone for volume in self.volumes for member in volume.members if member.zone})
+
+    def zones_of(self, plugin: Plugin) -> list[str]:
+        """Zones in which a plugin has to be healthy, sorted."""
+        if not plugin.known.zonal:
+            return sorted(plugin.zones)
+        volumes = [volume for volume in self.volumes if self.plugin_of(volume).id == plugin.id]
+        return sorted({member.zone for volume in volumes for member in volume.members if member.zone})
 
 
 def load() -> Settings:

@@ -100,7 +100,7 @@ def _path(location: tuple[int | str, ...], config: Any) -> list[str]:
     for part in location:
         if isinstance(part, int):
             entry = config[part] if isinstance(config, list) and part < len(config) else None
-            named = entry.get("name") if isinstance(entry, dict) else None
+            named = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else None
             path.append(named if isinstance(named, str) and named else str(part))
             config = entry
         else:

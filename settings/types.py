@@ -17,13 +17,15 @@ Identifier = Annotated[
         },
     ),
 ]
-Zone = Annotated[
-    str,
-    Field(
-        pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$|^[a-z]{2}(-[a-z]+)+-\d-[a-z]+-\d[a-z]$",
-        json_schema_extra={"rule": "must be the full name of an availability zone, such as us-west-2a"},
-    ),
-]
+
+
+def _zone(name: str) -> str:
+    if re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d([a-z]|-[a-z]+-\d[a-z])", name):
+        return name
+    raise Refusal("", name, "must be the full name of an availability zone, such as us-west-2a", "write it out")
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
 Duration = Annotated[
     str,
     Field(
@@ -42,11 +44,16 @@ def _on_one_line(text: str) -> str:
 PlainText = Annotated[str, AfterValidator(_on_one_line)]
 
 
-def _pinned(image: str) -> str:
+def is_pinned(image: str) -> bool:
+    """Whether an image is pinned to a digest, or to a tag other than latest."""
     if re.fullmatch(r"[\w./:-]+@sha256:[0-9a-f]{64}", image):
-        return image
+        return True
     name, _, tag = image.rpartition(":")
-    if re.fullmatch(r"[\w./:-]+", name) and re.fullmatch(r"\w[\w.-]*", tag) and tag != "latest":
+    return bool(re.fullmatch(r"[\w./:-]+", name) and re.fullmatch(r"\w[\w.-]*", tag) and tag != "latest")
+
+
+def _pinned(image: str) -> str:
+    if is_pinned(image):
         return image
     raise Refusal(
         "",

@@ -1,5 +1,6 @@
 """Settings of an EBS volume."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -8,17 +9,48 @@ from drivers.ebs_limits import VOLUME_TYPES, VolumeType
 from settings.errors import Refusal
 from settings.types import Identifier, PlainText, Section, Zone
 
+AccessMode = Literal[
+    "single-node-writer",
+    "single-node-reader-only",
+    "multi-node-reader-only",
+    "multi-node-single-writer",
+    "multi-node-multi-writer",
+]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One volume of what a setting describes: the volume itself, or one of a set."""
+
+    volume_id: str
+    zone: str
+    external_id: str
+
 
 class Volume(Section):
-    """An EBS volume and how Nomad may mount it."""
+    """A volume, or a set of equal ones, and how Nomad may mount it."""
 
-    name: Identifier = Field(description="Name of the volume; also its id in Nomad.")
-    zone: Zone = Field(
-        description="Availability zone the volume lives in. It cannot move: snapshot and restore instead."
+    name: Identifier = Field(
+        description="Name of the volume; also its id in Nomad. The volumes of a set are `name[0]`, `name[1]`, ..."
     )
-    size_gib: int = Field(
+    plugin: Identifier | None = Field(None, description="Id of the plugin that mounts it; the first one if left out.")
+    provision: Literal["pulumi", "plugin", "existing"] = Field(
+        "pulumi",
+        description="Who makes it: `pulumi` (EBS), `plugin` (the driver, through Nomad), or nobody: it is `existing`.",
+    )
+    external_id: PlainText | None = Field(None, description="Id at the storage provider, of an existing volume.")
+    zone: Zone | None = Field(
+        None,
+        description="Availability zone the volume lives in (zonal drivers). It cannot move: restore a snapshot.",
+    )
+    zones: list[Zone] = Field(default=[], description="Zones over which the volumes of a set are spread, in turn.")
+    count: int | None = Field(
+        None, ge=1, le=100, description="Makes a set of that many volumes, for a `perAlloc` consumer."
+    )
+    size_gib: int | None = Field(
+        None,
         ge=1,
-        description="Size in GiB. It can grow, never shrink.",
+        description="Size in GiB, of a volume that is made. It can grow, never shrink.",
         json_schema_extra={"rule": "must be a whole number of GiB, at least 1"},
     )
     type: Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"] = Field("gp3", description="EBS volume type.")
@@ -39,36 +71,82 @@ class Volume(Section):
     )
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
     tags: dict[PlainText, PlainText] = Field(default={}, description="Further tags of the volume.")
-    access_mode: Literal["single-node-writer", "single-node-reader-only"] = Field(
-        "single-node-writer", description="Access mode the volume is registered with."
-    )
+    access_mode: AccessMode = Field("single-node-writer", description="Access mode the volume is registered with.")
     attachment_mode: Literal["file-system", "block-device"] = Field(
         "file-system", description="How the volume is handed to a task."
     )
-    fs_type: Literal["ext4", "xfs", "ext3"] = Field("ext4", description="File system a blank volume is formatted with.")
+    fs_type: Literal["ext4", "xfs", "ext3", "nfs", ""] = Field(
+        "ext4", description="File system a blank volume is formatted with; empty leaves it to the driver."
+    )
     mount_flags: list[PlainText] = Field(default=[], description="Mount flags, such as noatime.")
     context: dict[PlainText, PlainText] = Field(
         default={}, description="Volume context handed to the driver on each mount."
     )
     parameters: dict[PlainText, PlainText] = Field(default={}, description="Parameters handed to the driver.")
 
+    secrets: dict[PlainText, str] = Field(
+        default={}, description="Secrets handed to the driver. Set them with `pulumi config set --secret --path`."
+    )
+
+    @property
+    def members(self) -> list[Member]:
+        """The volumes this describes, in order."""
+        external_id = self.external_id or ""
+        if self.count is None:
+            return [Member(self.name, self.zone or "", external_id)]
+        zones = self.zones or [self.zone or ""]
+        return [Member(f"{self.name}[{i}]", zones[i % len(zones)], external_id) for i in range(self.count)]
+
     @model_validator(mode="after")
     def _check(self) -> "Volume":
-        kind = VOLUME_TYPES[self.type]
-        if self.size_gib not in kind.size_gib:
-            raise Refusal(
-                "sizeGib",
-                self.size_gib,
-                f"a {self.type} volume has {kind.size_gib} GiB",
-                "choose a size in that range or another type",
-            )
-        _check_iops(self, kind)
-        _check_throughput(self, kind)
+        _check_provision(self)
+        _check_set(self)
+        if self.provision == "pulumi":
+            kind = VOLUME_TYPES[self.type]
+            if self.size_gib is not None and self.size_gib not in kind.size_gib:
+                raise Refusal(
+                    "sizeGib",
+                    self.size_gib,
+                    f"a {self.type} volume has {kind.size_gib} GiB",
+                    "choose a size in that range or another type",
+                )
+            _check_iops(self, kind)
+            _check_throughput(self, kind)
         if self.kms_key_arn and not self.encrypted:
             raise Refusal(
-                "kmsKeyArn", self.kms_key_arn, "needs an encrypted volume", "set encrypted: true, or remove the key"
+                "kmsKeyArn",
+                self.kms_key_arn,
+                "needs an encrypted volume",
+                "set encrypted: true, or remove the key",
             )
         return self
+
+
+def _check_provision(volume: Volume) -> None:
+    if volume.provision == "existing":
+        if not volume.external_id:
+            raise Refusal("externalId", None, "an existing volume has an id at its storage provider", "set it")
+        if volume.size_gib is not None:
+            raise Refusal("sizeGib", volume.size_gib, "an existing volume has its size", "remove it")
+        return
+    if volume.external_id:
+        raise Refusal(
+            "externalId",
+            volume.external_id,
+            f"provision is {volume.provision}, so it gets an id of its own",
+            "remove it, or set provision to existing",
+        )
+    if volume.size_gib is None:
+        raise Refusal("sizeGib", None, "it is required", "set it")
+
+
+def _check_set(volume: Volume) -> None:
+    if volume.zone and volume.zones:
+        raise Refusal("zones", ", ".join(volume.zones), "zone is set as well", "keep one of the two")
+    if volume.zones and volume.count is None:
+        raise Refusal("zones", ", ".join(volume.zones), "a single volume lives in one zone", "use zone, or set count")
+    if volume.count is not None and volume.provision == "existing":
+        raise Refusal("count", volume.count, "existing volumes are listed one by one", "remove count")
 
 
 def _types_with(setting: str) -> str:
@@ -94,12 +172,13 @@ def _check_iops(volume: Volume, kind: VolumeType) -> None:
             "iops", volume.iops, f"a {volume.type} volume has {kind.iops} IOPS", "choose a number in that range"
         )
     baseline = volume.type == "gp3" and volume.iops == kind.iops.low
-    if not baseline and volume.iops > kind.iops_per_gib * volume.size_gib:
+    size_gib = volume.size_gib or 0
+    if not baseline and volume.iops > kind.iops_per_gib * size_gib:
         raise Refusal(
             "iops",
             volume.iops,
             f"a {volume.type} volume has at most {kind.iops_per_gib} IOPS for each GiB",
-            f"use at most {kind.iops_per_gib * volume.size_gib}, or a larger volume",
+            f"use at most {kind.iops_per_gib * size_gib}, or a larger volume",
         )
 
 

@@ -61,9 +61,12 @@ def test_a_preview_after_a_refresh_is_empty_too(stack: Running) -> None:
 def test_the_outputs_name_volumes_health_and_address(stack: Running) -> None:
     known = stack.outputs()
     assert known["volumes"]["mysql"]["id"].startswith("vol-")
-    assert known["plugin"]["topologyKey"] == "topology.ebs.csi.aws.com/zone"
-    assert known["plugin"]["health"]["zones_healthy"] == {"us-west-2a": 2, "us-west-2b": 1}
-    assert sorted(known["registeredVolumes"]) == ["archive", "mysql"]
+    assert known["plugins"]["aws-ebs0"]["topologyKey"] == "topology.ebs.csi.aws.com/zone"
+    assert known["plugins"]["aws-ebs0"]["health"]["zones_healthy"] == {"us-west-2a": 2, "us-west-2b": 1}
+    assert {name: volume["nomadId"] for name, volume in known["volumes"].items()} == {
+        "archive": "archive",
+        "mysql": "mysql",
+    }
     at = stack.mysql_endpoint()
     assert (known["mysql"]["host"], known["mysql"]["port"]) == (at.host, at.port)
 
@@ -97,7 +100,7 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
         "volumes.mysql.iops is 3000: a gp2 volume has no provisioned IOPS",
     ),
     "two volumes of one name": ({"volumes.1.name": "mysql"}, "volumes.mysql.name is mysql: 2 volumes have this name"),
-    "a plugin id with spaces": ({"ebs.pluginId": "aws ebs0"}, "ebs.pluginId is aws ebs0: must start with"),
+    "a plugin id with spaces": ({"plugins.0.id": "aws ebs0"}, "plugins.aws ebs0.id is aws ebs0: must start with"),
     "a role that does not exist": ({"clientRole": "nobody"}, "clientRole is nobody: the role cannot be read"),
 }
 

@@ -119,7 +119,7 @@ def test_at_the_deadline_it_names_the_holder_and_the_next_command(
 
 def test_a_claim_whose_allocation_nomad_has_forgotten_still_counts(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("volume/csi/mysql", FREE | {"WriteAllocs": {ALLOC: None}})
-    with pytest.raises(Failed, match="allocation 8f3c2a1b \\(unknown to Nomad\\) claims it"):
+    with pytest.raises(Failed, match="allocation 8f3c2a1b \\(stopping, its job is purged\\) claims it"):
         plugin.delete(TYPE, "r1", STATE | {"timeoutS": 1})
 
 

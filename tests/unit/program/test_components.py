@@ -18,6 +18,7 @@ from components.zonal_volumes import ZonalVolumes
 
 SETTINGS: dict[str, Any] = {
     "clientRole": "nomad-client",
+    "plugins": [{"id": "aws-ebs0"}],
     "volumes": [
         {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10},
         {"name": "archive", "zone": "us-west-2b", "sizeGib": 4, "tags": {"team": "data"}, "protect": False},
@@ -58,14 +59,21 @@ class Recorder(mocks.Mocks):
 
 def build() -> MysqlServer:
     known = settings.parse(SETTINGS)
-    policy = DriverPolicy("ebs-driver", wiring.driver_policy(known, SURROUNDINGS))
+    policies = [DriverPolicy("ebs-driver", args) for args in wiring.driver_policies(known, SURROUNDINGS)]
     volumes = ZonalVolumes("ebs", wiring.zonal_volumes(known))
-    plugin = CsiPlugin("ebs-plugin", wiring.csi_plugin(known), pulumi.ResourceOptions(depends_on=[policy]))
-    registered = {
-        volume.name: CsiVolume(f"volume-{volume.name}", wiring.csi_volume(known, volume, plugin, volumes))
-        for volume in known.volumes
+    plugins = {
+        plugin.id: CsiPlugin(
+            "ebs-plugin", wiring.csi_plugin(known, plugin), pulumi.ResourceOptions(depends_on=policies)
+        )
+        for plugin in known.plugins
     }
-    return MysqlServer("mysql", wiring.mysql_server(known, SURROUNDINGS, registered["mysql"]))
+    registered = {
+        args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args)
+        for volume in known.volumes
+        for args in wiring.csi_volumes(known, volume, plugins, volumes)
+    }
+    assert known.mysql is not None
+    return MysqlServer("mysql", wiring.mysql_server(known, SURROUNDINGS, known.mysql, registered["mysql"]))
 
 
 @pytest.fixture(scope="module")

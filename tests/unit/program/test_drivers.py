@@ -18,23 +18,28 @@ def policy(**changes: object) -> dict[str, dict[str, object]]:
 
 
 def test_the_node_plugin_is_told_to_use_imds_only_where_its_version_knows_the_flag() -> None:
-    assert "--metadata-sources=imds" in node_args(DriverOptions(version="v1.48.0"))
-    assert "--metadata-sources=imds" not in node_args(DriverOptions(version="v0.10.1"))
+    assert "--metadata-sources=imds" in node_args(DriverOptions(plugin_id="p", version="v1.48.0"))
+    assert "--metadata-sources=imds" not in node_args(DriverOptions(plugin_id="p", version="v0.10.1"))
 
 
 def test_reserved_attachments_are_left_out_for_versions_that_do_not_know_them() -> None:
-    new, old = (node_args(DriverOptions(version=v, reserved_volume_attachments=2)) for v in ("v1.48.0", "v1.20.0"))
+    new, old = (
+        node_args(DriverOptions(plugin_id="p", version=v, reserved_volume_attachments=2))
+        for v in ("v1.48.0", "v1.20.0")
+    )
     assert "--reserved-volume-attachments=2" in new
     assert not [arg for arg in old if arg.startswith("--reserved")]
 
 
 def test_the_attach_limit_wins_over_reserved_attachments() -> None:
-    args = node_args(DriverOptions(version="v1.48.0", volume_attach_limit=9, reserved_volume_attachments=2))
+    args = node_args(
+        DriverOptions(plugin_id="p", version="v1.48.0", volume_attach_limit=9, reserved_volume_attachments=2)
+    )
     assert [arg for arg in args if "attach" in arg] == ["--volume-attach-limit=9"]
 
 
 def test_the_controller_is_given_extra_tags_in_a_stable_order() -> None:
-    args = controller_args(DriverOptions(version=EBS.default_version, extra_tags={"b": "2", "a": "1"}))
+    args = controller_args(DriverOptions(plugin_id="p", version=EBS.default_version, extra_tags={"b": "2", "a": "1"}))
     assert args[0] == "controller"
     assert "--extra-tags=a=1,b=2" in args
 

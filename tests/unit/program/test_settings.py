@@ -11,7 +11,12 @@ GOOD_VOLUME: dict[str, Any] = {"name": "mysql", "zone": "us-west-2a", "sizeGib":
 
 
 def config(**changes: Any) -> dict[str, Any]:
-    good: dict[str, Any] = {"clientRole": "nomad-client", "volumes": [GOOD_VOLUME], "mysql": {"volume": "mysql"}}
+    good: dict[str, Any] = {
+        "clientRole": "nomad-client",
+        "plugins": [{"id": "aws-ebs0"}],
+        "volumes": [GOOD_VOLUME],
+        "mysql": {"volume": "mysql"},
+    }
     return good | changes
 
 
@@ -29,6 +34,7 @@ def test_the_least_configuration_is_enough_and_is_safe_by_default() -> None:
     known = settings.parse(config())
     data = known.volume("mysql")
     assert (data.type, data.encrypted, data.protect) == ("gp3", True, True)
+    assert known.mysql is not None
     assert known.mysql.mount_path == "/srv"
     assert known.zones == ["us-west-2a"]
 
@@ -66,7 +72,7 @@ def test_a_size_that_is_no_whole_number_of_gib_is_refused(size: object) -> None:
         ({"name": "my volume"}, "my volume.name", "must start with a letter or digit"),
         ({"zone": "us-west-2"}, "zone", "must be the full name of an availability zone"),
         ({"mountFlags": ["noatime\nx"]}, "mountFlags.0", "must have no line breaks"),
-        ({"accessMode": "multi-node-multi-writer"}, "accessMode", "must be one of"),
+        ({"accessMode": "multi-node-multi-writer"}, "accessMode", "the ebs driver cannot do this"),
     ],
 )
 def test_a_volume_that_ebs_cannot_do_is_refused_with_its_remedy(changes: dict[str, Any], key: str, remedy: str) -> None:
@@ -98,25 +104,74 @@ def test_an_unpinned_image_is_refused(image: str) -> None:
 
 def test_an_image_may_be_pinned_by_digest_or_come_from_a_registry_with_a_port() -> None:
     for image in (f"registry:5000/mysql@sha256:{'a' * 64}", "registry:5000/mysql:8.4"):
-        assert settings.parse(config(mysql={"volume": "mysql", "image": image})).mysql.image == image
+        known = settings.parse(config(mysql={"volume": "mysql", "image": image})).mysql
+        assert known is not None
+        assert known.image == image
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"pluginId": "aws ebs0"}, "ebs.pluginId is aws ebs0"),
+        ({"id": "aws ebs0"}, "plugins.aws ebs0.id is aws ebs0"),
         ({"stagePublishBaseDir": "/csi/stage"}, "must be an absolute path outside mountDir"),
         ({"stagePublishBaseDir": "stage"}, "must be an absolute path outside mountDir"),
         ({"volumeAttachLimit": 10, "reservedVolumeAttachments": 2}, "not both"),
         ({"healthTimeout": "30"}, "must be a duration with its unit"),
         ({"version": "latest"}, "must be a released version"),
-        ({"controllerCount": 0}, "must be at least 1"),
+        ({"controllers": 0}, "must be at least 1"),
     ],
 )
 def test_a_plugin_that_nomad_or_the_driver_cannot_run_is_refused(changes: dict[str, Any], expected: str) -> None:
-    assert expected in refusals(ebs=changes)
+    assert expected in refusals(plugins=[{"id": "aws-ebs0"} | changes])
 
 
 @pytest.mark.parametrize("path", ["/srv", "srv/mysql", "/srv/../etc/x", "/srv/my sql"])
 def test_a_data_directory_that_is_no_folder_inside_the_mount_is_refused(path: str) -> None:
     assert "mysql.dataDir" in refusals(mysql={"volume": "mysql", "dataDir": path})
+
+
+EFS = {"id": "efs0", "driver": "efs"}
+NFS = {"id": "nfs", "driver": "democratic-csi", "config": "driver: nfs-client"}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "changes", "expected"),
+    [
+        ([{"id": "a"}, {"id": "a"}], {}, "plugins.a.id is a: 2 plugins have this id"),
+        ([EFS], {"provision": "existing"}, "volumes.mysql.externalId is not set"),
+        ([EFS], {}, "volumes.mysql.provision is pulumi: Pulumi makes EBS volumes only"),
+        ([EFS], {"provision": "plugin"}, "the efs driver has no controller"),
+        ([EFS | {"controllers": 2}], {}, "plugins.efs0.controllers is 2: the efs driver has no controller jobs"),
+        ([EFS | {"volumeAttachLimit": 2}], {}, "the efs driver has no such option"),
+        ([{"id": "nfs", "driver": "democratic-csi"}], {}, "needs its configuration file"),
+        ([{"id": "e", "config": "x"}], {}, "the ebs driver reads no configuration file"),
+        ([{"id": "e", "zones": ["us-west-2b"]}], {}, "plugin e runs in us-west-2b only"),
+        ([{"id": "e"}], {"plugin": "other"}, "volumes.mysql.plugin is other: there is no such plugin. Use one of e"),
+        ([{"id": "e"}], {"zone": None}, "a volume of the ebs driver lives in one zone"),
+        ([{"id": "e"}], {"zones": ["us-west-2a"]}, "zone is set as well"),
+        ([{"id": "e"}], {"count": 2}, "this is a set, and MySQL has a single volume"),
+        ([{"id": "e"}], {"sizeGib": None}, "volumes.mysql.sizeGib is not set"),
+        ([{"id": "e"}], {"externalId": "vol-1"}, "it gets an id of its own"),
+        ([{"id": "e"}, EFS | {"jobIds": {"node": "plugin-e-node"}}], {}, "plugin efs0 has this job"),
+    ],
+)
+def test_what_a_driver_cannot_do_is_refused(
+    plugins: list[dict[str, Any]], changes: dict[str, Any], expected: str
+) -> None:
+    assert expected in refusals(plugins=plugins, volumes=volume(**changes))
+
+
+def test_a_set_is_spread_over_its_zones_in_turn() -> None:
+    spread = GOOD_VOLUME | {"name": "data", "zone": None, "zones": ["us-west-2a", "us-west-2b"], "count": 3}
+    known = settings.parse(config(volumes=[GOOD_VOLUME, spread]))
+    members = [(member.volume_id, member.zone) for member in known.volume("data").members]
+    assert members == [("data[0]", "us-west-2a"), ("data[1]", "us-west-2b"), ("data[2]", "us-west-2a")]
+    assert known.zones_of(known.plugins[0]) == ["us-west-2a", "us-west-2b"]
+
+
+def test_a_plugin_without_zones_of_its_own_needs_one_healthy_node_anywhere() -> None:
+    share = {"name": "share", "plugin": "efs0", "provision": "existing", "externalId": "fs-1", "fsType": ""}
+    share |= {"accessMode": "multi-node-multi-writer"}
+    known = settings.parse(config(plugins=[{"id": "aws-ebs0"}, EFS], volumes=[GOOD_VOLUME, share]))
+    assert known.zones_of(known.plugins[1]) == []
+    assert known.plugins[1].pinned_image.endswith("aws-efs-csi-driver:v3.5.0")

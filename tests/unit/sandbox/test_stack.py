@@ -12,7 +12,9 @@ from sandbox.stack_file import put_salt, read_salt
 SETTINGS = parse_settings({}, Path("/nowhere"))
 OUTPUTS: dict[str, Any] = {
     "volumes": {"mysql": {"id": "vol-1", "zone": "us-west-2a", "sizeGib": 1}},
-    "plugin": {"id": "aws-ebs0", "health": {"controllers_healthy": 2, "zones_healthy": {"us-west-2a": 2}}},
+    "plugins": {
+        "aws-ebs0": {"id": "aws-ebs0", "health": {"controllers_healthy": 2, "zones_healthy": {"us-west-2a": 2}}}
+    },
     "mysql": {"host": "10.173.86.10", "port": 3306, "user": "root"},
     "mysqlPassword": "[secret]",
 }

@@ -1,0 +1,59 @@
+"""democratic-csi with NFS: directories or ZFS datasets of a file server, mounted by any number of clients.
+
+https://github.com/democratic-csi/democratic-csi/blob/master/docs/nomad.md
+"""
+
+from collections.abc import Callable
+
+from drivers.model import CONFIG_FILE, CsiDriver, DriverOptions, PluginTask
+
+CSI_VERSION = "1.5.0"
+
+
+def _args(mode: str) -> Callable[[DriverOptions], list[str]]:
+    def args(options: DriverOptions) -> list[str]:
+        return [
+            f"--csi-version={CSI_VERSION}",
+            # Nomad compares it with the plugin's id.
+            f"--csi-name={options.plugin_id}",
+            f"--driver-config-file={CONFIG_FILE}",
+            "--log-level=info",
+            f"--csi-mode={mode}",
+            f"--server-socket={options.endpoint}",
+            *options.extra_args,
+        ]
+
+    return args
+
+
+DEMOCRATIC_CSI = CsiDriver(
+    name="democratic-csi",
+    provider="",
+    image="democraticcsi/democratic-csi",
+    default_version="v1.9.5",
+    command="democratic-csi",
+    roles={
+        # The controller of the NFS drivers mounts the share to create folders in it.
+        "controller": PluginTask(_args("controller"), privileged=True),
+        "node": PluginTask(
+            _args("node"),
+            privileged=True,
+            network_mode="host",
+            ipc_mode="host",
+            env={"CSI_NODE_ID": "${attr.unique.hostname}"},
+        ),
+    },
+    topology_keys=(),
+    access_modes=frozenset(
+        {
+            "single-node-writer",
+            "single-node-reader-only",
+            "multi-node-reader-only",
+            "multi-node-single-writer",
+            "multi-node-multi-writer",
+        }
+    ),
+    attachment_modes=frozenset({"file-system"}),
+    controllers=2,
+    config_file=True,
+)

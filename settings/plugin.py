@@ -1,0 +1,161 @@
+"""Settings of a CSI plugin."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from drivers.catalogue import DRIVERS
+from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
+from settings.errors import Refusal
+from settings.types import Duration, Identifier, PlainText, Section, Zone, is_pinned
+
+EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags")
+
+
+class JobIds(Section):
+    """Ids of a plugin's jobs."""
+
+    controller: Identifier | None = Field(
+        None, description="Id of the controller's job; `plugin-ID-controller` if left out."
+    )
+    node: Identifier | None = Field(
+        None, description="Id of the node's or monolith's job; `plugin-ID-node` if left out."
+    )
+
+
+class Plugin(Section):
+    """A CSI driver and how it runs."""
+
+    id: Identifier = Field(description="Id under which Nomad knows the plugin.")
+    driver: Literal["ebs", "efs", "democratic-csi", "hostpath"] = Field("ebs", description="The CSI driver.")
+    version: str | None = Field(
+        None,
+        pattern=r"^v\d+\.\d+\.\d+$",
+        description="Pinned version of the driver; decides which arguments it is given. Each driver has a default.",
+        json_schema_extra={"rule": "must be a released version, such as v1.48.0"},
+    )
+    image: PlainText | None = Field(
+        None, description="Image repository, to which the version is added, or a pinned image (docker only)."
+    )
+    task_driver: Literal["docker", "raw_exec"] = Field(
+        "docker", description="How Nomad runs the driver: docker or raw_exec."
+    )
+    command: PlainText | None = Field(
+        None, description="Program to run when `taskDriver` is raw_exec: a name on the clients' PATH or a path."
+    )
+    controllers: int | None = Field(
+        None,
+        ge=1,
+        le=9,
+        description="Controllers, spread over the clients; only for a driver that has them (2 if left out).",
+    )
+    zones: list[Zone] = Field(
+        default=[],
+        description="Zones whose clients run the plugin; all if left out. For one plugin id in each zone.",
+    )
+    job_ids: JobIds = Field(default_factory=JobIds, description="Ids of the plugin's jobs.")
+    log_level: int = Field(2, ge=0, le=10, description="Verbosity of the driver's log (`--v`).")
+    endpoint: PlainText = Field(NOMAD_ENDPOINT, description="Where the driver listens; Nomad's own choice if left out.")
+    mount_dir: str = Field("/csi", pattern=r"^/[\w./-]+$", description="Where the plugin's socket is inside its task.")
+    stage_publish_base_dir: PlainText = Field(
+        "",
+        description="Where the plugin stages and publishes volumes; empty leaves it to Nomad. Not inside `mountDir`.",
+    )
+    health_timeout: Duration = Field("30s", description="How long Nomad waits before it restarts an unhealthy plugin.")
+    config: str | None = Field(
+        None,
+        description="Text of the configuration file (democratic-csi). Set it with `pulumi config set --secret --path`.",
+    )
+    volume_attach_limit: int | None = Field(
+        None, ge=1, le=128, description="Volumes a client may have attached (`--volume-attach-limit`; ebs only)."
+    )
+    reserved_volume_attachments: int | None = Field(
+        None,
+        ge=0,
+        le=128,
+        description="Attachments kept free for the system (`--reserved-volume-attachments`; ebs only).",
+    )
+    extra_tags: dict[PlainText, PlainText] = Field(
+        default={}, description="Tags the driver puts on what it creates (ebs only)."
+    )
+    extra_args: list[PlainText] = Field(default=[], description="Further arguments for every role of the driver.")
+    env: dict[PlainText, PlainText] = Field(default={}, description="Environment of every role of the driver.")
+    cpu_mhz: int = Field(100, ge=20, description="CPU of each plugin task, in MHz.")
+    memory_mib: int = Field(256, ge=32, description="Memory of each plugin task, in MiB.")
+    timeout_s: int = Field(300, ge=10, description="How long `up` waits for the plugin to be healthy, in seconds.")
+
+    @property
+    def known(self) -> CsiDriver:
+        """What is known about the driver."""
+        return DRIVERS[self.driver]
+
+    @property
+    def pinned_version(self) -> str:
+        """The version that runs."""
+        return self.version or self.known.default_version
+
+    @property
+    def pinned_image(self) -> str:
+        """The image with its tag."""
+        image = self.image or self.known.image
+        return image if is_pinned(image) else f"{image}:{self.pinned_version}"
+
+    @property
+    def controller_count(self) -> int:
+        """Controllers that have to be healthy."""
+        return self.known.controllers if self.controllers is None else self.controllers
+
+    @model_validator(mode="after")
+    def _check(self) -> "Plugin":
+        parse_version(self.pinned_version)
+        _check_image(self)
+        _check_base_dir(self)
+        _check_what_the_driver_has(self)
+        if self.volume_attach_limit is not None and self.reserved_volume_attachments is not None:
+            raise Refusal(
+                "reservedVolumeAttachments",
+                self.reserved_volume_attachments,
+                "the driver takes this or volumeAttachLimit, not both",
+                "remove one of the two",
+            )
+        return self
+
+
+def _check_image(plugin: Plugin) -> None:
+    image = plugin.image or ""
+    if image.endswith(":latest") or (":" in image.rpartition("/")[2] and not is_pinned(image)):
+        raise Refusal(
+            "image", image, "must be a repository, or pinned to a tag other than latest, or to a digest", "pin it"
+        )
+
+
+def _check_base_dir(plugin: Plugin) -> None:
+    base, mount = plugin.stage_publish_base_dir, plugin.mount_dir.rstrip("/")
+    if base and (not base.startswith("/") or f"{base.rstrip('/')}/".startswith(f"{mount}/")):
+        raise Refusal(
+            "stagePublishBaseDir",
+            base,
+            "must be an absolute path outside mountDir",
+            "leave it out, or name another folder such as /local/csi",
+        )
+
+
+def _check_what_the_driver_has(plugin: Plugin) -> None:
+    driver = plugin.known
+    if plugin.controllers is not None and "controller" not in driver.roles:
+        raise Refusal(
+            "controllers", plugin.controllers, f"the {driver.name} driver has no controller jobs", "remove it"
+        )
+    if plugin.config is not None and not driver.config_file:
+        raise Refusal("config", "a text", f"the {driver.name} driver reads no configuration file", "remove it")
+    if plugin.config is None and driver.config_file:
+        raise Refusal(
+            "config",
+            None,
+            f"the {driver.name} driver needs its configuration file",
+            "set it with pulumi config set --secret --path",
+        )
+    for name in EBS_ONLY:
+        if driver.name != "ebs" and getattr(plugin, name):
+            key = Plugin.model_fields[name].alias or name
+            raise Refusal(key, getattr(plugin, name), f"the {driver.name} driver has no such option", "remove it")

@@ -1,0 +1,110 @@
+"""Rules that span several sections of the settings."""
+
+from collections import Counter
+
+from settings.errors import Refusal
+from settings.mysql import Mysql
+from settings.plugin import Plugin
+from settings.volume import Volume
+
+
+def check_names(section: str, key: str, names: list[str]) -> None:
+    """Names within a section are unique."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise Refusal(
+                f"{section}.{name}.{key}", name, f"{count} {section} have this {key}", f"give each a {key} of its own"
+            )
+
+
+def plugin_of(volume: Volume, plugins: list[Plugin]) -> Plugin:
+    """The plugin that mounts a volume; the first one unless it names another."""
+    wanted = volume.plugin or plugins[0].id
+    for plugin in plugins:
+        if plugin.id == wanted:
+            return plugin
+    known = ", ".join(plugin.id for plugin in plugins)
+    raise Refusal(f"volumes.{volume.name}.plugin", wanted, "there is no such plugin", f"use one of {known}")
+
+
+def job_ids(plugin: Plugin) -> dict[str, str]:
+    """Ids of a plugin's jobs, by role."""
+    own = {"controller": plugin.job_ids.controller, "node": plugin.job_ids.node, "monolith": plugin.job_ids.node}
+    return {role: own[role] or f"plugin-{plugin.id}-{role}" for role in plugin.known.roles}
+
+
+def check_jobs(plugin: Plugin, plugins: list[Plugin]) -> None:
+    """No two plugins share a job."""
+    for other in plugins:
+        shared = set(job_ids(plugin).values()) & set(job_ids(other).values())
+        if other is not plugin and shared:
+            raise Refusal(
+                f"plugins.{plugin.id}.jobIds",
+                ", ".join(sorted(shared)),
+                f"plugin {other.id} has this job",
+                "rename one",
+            )
+    if len(set(job_ids(plugin).values())) < len(job_ids(plugin)):
+        raise Refusal(
+            f"plugins.{plugin.id}.jobIds", plugin.job_ids.node, "controller and node are two jobs", "rename one"
+        )
+
+
+def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
+    """A volume asks for nothing that its driver cannot do."""
+    plugin = plugin_of(volume, plugins)
+    driver, key = plugin.known, f"volumes.{volume.name}"
+    if volume.access_mode not in driver.access_modes:
+        modes = ", ".join(sorted(driver.access_modes))
+        raise Refusal(
+            f"{key}.accessMode", volume.access_mode, f"the {driver.name} driver cannot do this", f"use one of {modes}"
+        )
+    if volume.attachment_mode not in driver.attachment_modes:
+        modes = ", ".join(sorted(driver.attachment_modes))
+        raise Refusal(
+            f"{key}.attachmentMode", volume.attachment_mode, f"the {driver.name} driver cannot do this", f"use {modes}"
+        )
+    if volume.provision == "pulumi" and driver.name != "ebs":
+        raise Refusal(
+            f"{key}.provision", "pulumi", "Pulumi makes EBS volumes only", "set provision to plugin or existing"
+        )
+    if volume.provision == "plugin" and not driver.controllers:
+        raise Refusal(
+            f"{key}.provision", "plugin", f"the {driver.name} driver has no controller", "set provision to existing"
+        )
+    _check_zone(volume, plugin, key)
+
+
+def _check_zone(volume: Volume, plugin: Plugin, key: str) -> None:
+    zones = [member.zone for member in volume.members]
+    if plugin.known.zonal and not all(zones):
+        raise Refusal(f"{key}.zone", None, f"a volume of the {plugin.driver} driver lives in one zone", "set it")
+    if not plugin.known.zonal and any(zones):
+        raise Refusal(
+            f"{key}.zone", zones[0], f"volumes of the {plugin.driver} driver are not bound to a zone", "remove it"
+        )
+    outside = [zone for zone in zones if plugin.zones and zone and zone not in plugin.zones]
+    if outside:
+        raise Refusal(
+            f"{key}.zone",
+            outside[0],
+            f"plugin {plugin.id} runs in {', '.join(plugin.zones)} only",
+            "use one of these zones, or another plugin",
+        )
+
+
+def check_mysql(mysql: Mysql, volumes: list[Volume]) -> None:
+    """MySQL has a volume that it can write files to."""
+    names = [volume.name for volume in volumes if volume.count is None]
+    volume = next((volume for volume in volumes if volume.name == mysql.volume), None)
+    if volume is None or volume.count is not None:
+        rule = "there is no such volume" if volume is None else "this is a set, and MySQL has a single volume"
+        raise Refusal("mysql.volume", mysql.volume, rule, f"use one of {', '.join(names)}")
+    writable = volume.access_mode in ("single-node-writer", "multi-node-single-writer", "multi-node-multi-writer")
+    if not writable or volume.attachment_mode != "file-system":
+        raise Refusal(
+            "mysql.volume",
+            volume.name,
+            f"MySQL writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
+            f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
+        )
