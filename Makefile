@@ -28,6 +28,14 @@ verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to a
 preview: bootstrap ## show what the program would change in the sandbox
 	@$(SANDBOX_SHELL) && pulumi preview --stack dev
 
+.PHONY: preview-report
+preview-report: bootstrap ## what a reviewer reads: this change against BASE in a sandbox of its own, or against STACK
+	@set -- --labels "$${LABELS:-}"; \
+	test -z "$${OUTPUT:-}" || set -- "$$@" --output "$$OUTPUT"; \
+	test ! -e policy/PulumiPolicy.yaml || set -- "$$@" --policy-pack policy; \
+	if test -n "$${STACK:-}"; then $(PY) -m preview_report --stack "$$STACK" "$$@"; \
+	else $(PY) -m sandbox.preview_change --base "$${BASE:-}" "$$@"; fi
+
 .PHONY: mysql
 mysql: bootstrap ## open the database's client on the sandbox's MySQL
 	@$(SANDBOX_SHELL) && $(PY) -m operate mysql
@@ -36,9 +44,13 @@ mysql: bootstrap ## open the database's client on the sandbox's MySQL
 down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both without a destroy)
 	@$(PY) -m sandbox down $(if $(FORCE),--force)
 
+.PHONY: examples
+examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one)
+	@$(PY) -m sandbox.examples $(NAME)
+
 .PHONY: test
 test: bootstrap ## run all tests; those that need root or the toolchain are named when they are left out
-	@$(PY) -m sandbox.packages || true
+	@$(PY) -m sandbox.packages --tests || true
 	@$(PY) -m sandbox.toolchain >/dev/null || true
 	@$(PY) -m pytest $(ARGS)
 
@@ -48,14 +60,21 @@ check: bootstrap ## formatting, lint, types, and the job files as Nomad reads th
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
 	@$(PY) -m settings.docs --check
+	@$(PY) -m policy.docs --check
 	@$(PY) -m sandbox.toolchain >/dev/null
 	@$(PY) -m sandbox.nomad.check_jobs jobs/
+	@"$$($(PY) -m sandbox.toolchain actionlint)" -shellcheck= -pyflakes=
+
+.PHONY: wheel
+wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
+	@$(PY) -m package.wheel
 
 .PHONY: fix
 fix: bootstrap ## format the code and mend what the linter can mend
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
 	@$(PY) -m settings.docs
+	@$(PY) -m policy.docs
 	@bin=$$($(PY) -m sandbox.toolchain) && "$$bin/nomad" fmt jobs/
 
 .PHONY: clean-cache

@@ -6,17 +6,22 @@ import outputs
 import preflight
 import settings as config
 import wiring
+import wiring_consumers
+from components.container import Container
 from components.csi_plugin import CsiPlugin
 from components.csi_volume import CsiVolume
 from components.driver_policy import DriverPolicy
 from components.mysql import MysqlServer
+from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
 settings = config.load()
 surroundings = preflight.check(settings)
 
-policies = [DriverPolicy("ebs-driver", args) for args in wiring.driver_policies(settings, surroundings)]
-volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings))
+policies = [
+    DriverPolicy(f"{driver}-driver", args) for driver, args in wiring.driver_policies(settings, surroundings).items()
+]
+volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings, surroundings))
 plugins = {
     plugin.id: CsiPlugin(
         f"plugin-{plugin.id}", wiring.csi_plugin(settings, plugin), pulumi.ResourceOptions(depends_on=policies)
@@ -37,3 +42,16 @@ if settings.mysql is not None:
     )
     pulumi.export("mysql", outputs.mysql(settings, settings.mysql, mysql))
     pulumi.export("mysqlPassword", mysql.password)
+    if settings.mysql.users:
+        pulumi.export("mysqlUserPasswords", outputs.user_passwords(settings.mysql, mysql))
+    for args in wiring.mysql_backups(settings, surroundings, settings.mysql, mysql, registered):
+        backup = MysqlBackup("mysql-backup", args)
+        pulumi.export("mysqlBackup", {"job": backup.job_id, "restoreJob": backup.restore_job_id})
+containers = {
+    consumer.name: Container(
+        f"consumer-{consumer.name}", wiring_consumers.container(settings, surroundings, consumer, registered)
+    )
+    for consumer in settings.consumers
+}
+if containers:
+    pulumi.export("consumers", outputs.consumers(containers))

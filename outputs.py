@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from components.container import Container
 from components.csi_plugin import CsiPlugin
 from components.csi_volume import CsiVolume
 from components.mysql import MysqlServer
@@ -41,4 +42,15 @@ def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, A
         "host": server.host,
         "port": server.port,
         "user": "root",
+        "tls": wanted.tls,
     }
+
+
+def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
+    """By name: the drawn passwords of the configured users (secret)."""
+    return {user.name: server.account_passwords[user.name] for user in wanted.users}
+
+
+def consumers(made: dict[str, Container]) -> dict[str, Any]:
+    """By name: the job, and its newest allocation."""
+    return {name: {"job": one.job_id, "allocation": one.allocation_id} for name, one in made.items()}

@@ -1,23 +1,31 @@
 """From settings to the inputs of each component."""
 
+from typing import Any
+
 import pulumi
 
 from components.csi_plugin import CsiPlugin, CsiPluginArgs, PluginRole
 from components.csi_volume import CsiVolume, CsiVolumeArgs
 from components.driver_policy import DriverPolicyArgs
-from components.mysql import MysqlServerArgs
+from components.mysql import MysqlAccount, MysqlCertificate, MysqlServer, MysqlServerArgs
+from components.mysql_backup import MysqlBackupArgs
 from components.placement import JobConstraint, JobPlacement
 from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
+from drivers import ebs_policy, efs_policy
 from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from drivers.ebs_policy import register_only_policy
 from drivers.model import CONFIG_FILE, DriverOptions, Role
 from preflight import Surroundings
 from settings import Mysql, Plugin, Settings, Volume
+from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids
 from settings.volume import Member
+from wiring_consumers import registered_volume
 
 # Nomad's fingerprint of an EC2 instance.
 ZONE_ATTRIBUTE = "${attr.platform.aws.placement.availability-zone}"
+
+# The least with which every database can be read for a dump.
+BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES"
 
 
 def _placement(settings: Settings) -> JobPlacement:
@@ -29,30 +37,49 @@ def _placement(settings: Settings) -> JobPlacement:
     }
 
 
-def driver_policies(settings: Settings, surroundings: Surroundings) -> list[DriverPolicyArgs]:
-    """The EBS driver's permissions, for volumes of this account and region that carry the driver's tag."""
-    if all(plugin.driver != "ebs" for plugin in settings.plugins):
-        return []
-    keys = [volume.kms_key_arn for volume in settings.volumes if volume.kms_key_arn]
-    policy = register_only_policy(
-        partition=surroundings.partition,
-        region=surroundings.region,
-        account_id=surroundings.account_id,
-        kms_key_arns=keys,
-    )
-    return [
-        {
+def driver_policies(settings: Settings, surroundings: Surroundings) -> dict[str, DriverPolicyArgs]:
+    """The drivers' permissions by driver, no more than the volumes need, for resources of this account and region."""
+    scope = {
+        "partition": surroundings.partition,
+        "region": surroundings.region,
+        "account_id": surroundings.account_id,
+    }
+    found = {"ebs": _ebs_policy(settings, scope), "efs": _efs_policy(settings, scope)}
+    return {
+        driver: {
             "role": settings.client_role,
-            "description": "Lets the EBS CSI driver on the Nomad clients attach the volumes that are tagged for it",
+            "description": f"What the {driver.upper()} CSI driver on the Nomad clients needs",
             "policy": policy,
         }
-    ]
+        for driver, policy in found.items()
+        if policy is not None
+    }
 
 
-def zonal_volumes(settings: Settings) -> ZonalVolumesArgs:
+def _volumes_of(settings: Settings, driver: str) -> list[Volume]:
+    return [volume for volume in settings.volumes if settings.plugin_of(volume).driver == driver]
+
+
+def _ebs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:
+    plugins = [plugin for plugin in settings.plugins if plugin.driver == "ebs"]
+    if not plugins:
+        return None
+    volumes = _volumes_of(settings, "ebs")
+    modes = ebs_policy.modes_for(volumes, snapshots=any(plugin.snapshots for plugin in plugins))
+    keys = [volume.kms_key_arn or volume.parameters.get("kmsKeyId", "") for volume in volumes]
+    return ebs_policy.policy(modes, kms_key_arns=[key for key in keys if key.startswith("arn:")], **scope)
+
+
+def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:
+    dynamic = any(volume.provision == "plugin" for volume in _volumes_of(settings, "efs"))
+    return efs_policy.policy({efs_policy.Mode.DYNAMIC} if dynamic else set(), **scope)
+
+
+def zonal_volumes(settings: Settings, surroundings: Surroundings) -> ZonalVolumesArgs:
     """The EBS volumes that Pulumi makes, tagged so that the driver may attach them."""
     return {
         "driver_tags": {MANAGED_TAG: MANAGED_TAG_VALUE},
+        "region": surroundings.region,
         "volumes": [
             _zonal_volume(volume, member)
             for volume in settings.volumes
@@ -74,7 +101,8 @@ def _zonal_volume(volume: Volume, member: Member) -> ZonalVolume:
         "kms_key_arn": volume.kms_key_arn,
         "snapshot_id": volume.snapshot_id,
         "protect": volume.protect,
-        "tags": volume.tags,
+        "final_snapshot": volume.final_snapshot,
+        "tags": {**volume.tags},
     }
 
 
@@ -85,7 +113,7 @@ def csi_plugin(settings: Settings, plugin: Plugin) -> CsiPluginArgs:
     return {
         "plugin_id": plugin.id,
         "placement": _placement(settings),
-        "constraints": _in_zones(plugin.zones),
+        "constraints": [*_in_zones(plugin.zones), *_constraints(plugin)],
         "task_driver": plugin.task_driver,
         "image": plugin.pinned_image if plugin.task_driver == "docker" else "",
         "command": plugin.command or driver.command,
@@ -106,6 +134,8 @@ def csi_plugin(settings: Settings, plugin: Plugin) -> CsiPluginArgs:
 
 def _role(plugin: Plugin, role: Role) -> PluginRole:
     task = plugin.known.roles[role]
+    controller = role == "controller"
+    mounts = task.host_mounts if controller or plugin.host_mounts is None else plugin.host_mounts
     options = DriverOptions(
         plugin_id=plugin.id,
         version=plugin.pinned_version,
@@ -122,10 +152,17 @@ def _role(plugin: Plugin, role: Role) -> PluginRole:
         "args": task.args(options),
         "env": {**task.env, **plugin.env},
         "privileged": task.privileged,
-        "network_mode": task.network_mode,
-        "ipc_mode": task.ipc_mode,
-        "mounts": [{"source": mount.source, "target": mount.target} for mount in task.host_mounts],
+        "network_mode": task.network_mode if controller or plugin.network_mode is None else plugin.network_mode,
+        "ipc_mode": task.ipc_mode if controller or plugin.ipc_mode is None else plugin.ipc_mode,
+        "mounts": [{"source": mount.source, "target": mount.target} for mount in mounts],
     }
+
+
+def _constraints(plugin: Plugin) -> list[JobConstraint]:
+    return [
+        {"attribute": constraint.attribute, "operator": constraint.operator, "value": constraint.value}
+        for constraint in plugin.constraints
+    ]
 
 
 def _in_zones(zones: list[str]) -> list[JobConstraint]:
@@ -145,7 +182,7 @@ def csi_volumes(
             "namespace": settings.placement.namespace,
             "plugin_id": plugin.plugin_id,
             "external_id": volumes.volume_ids.get(member.volume_id, member.external_id),
-            "create_gib": volume.size_gib if volume.provision == "plugin" else None,
+            "capacity": volume.made_by_driver,
             "snapshot_id": volume.snapshot_id if volume.provision == "plugin" else None,
             "access_mode": volume.access_mode,
             "attachment_mode": volume.attachment_mode,
@@ -157,6 +194,8 @@ def csi_volumes(
             "parameters": volume.parameters,
             "secrets": pulumi.Output.secret(volume.secrets) if volume.secrets else None,
             "protect": volume.protect,
+            "size_gib": volumes.sizes_gib.get(member.volume_id),
+            "growth": volume.growth,
         }
         for member in volume.members
     ]
@@ -164,15 +203,11 @@ def csi_volumes(
 
 def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, volume: CsiVolume) -> MysqlServerArgs:
     """The MySQL server on its registered volume."""
-    backend = settings.plugin_of(settings.volume(mysql.volume)).known.backend
     return {
         "job_id": mysql.job_id,
         "placement": _placement(settings),
-        "volume_id": volume.volume_id,
-        "registration_id": volume.registration_id,
-        "external_id": volume.external_id,
-        "backend": backend,
-        "region": surroundings.region,
+        "volume": registered_volume(settings, surroundings, mysql.volume, volume),
+        "access_mode": settings.volume(mysql.volume).access_mode,
         "mount_path": mysql.mount_path,
         "data_dir": mysql.data_dir,
         "port": mysql.port,
@@ -196,6 +231,61 @@ def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, v
             "interval": mysql.restart_interval,
             "delay": mysql.restart_delay,
         },
+        "config": mysql.options,
+        "init_scripts": mysql.init_scripts,
+        "tls": {"mode": mysql.tls, "certificate": _certificate(mysql)},
+        "databases": mysql.databases,
+        "accounts": _accounts(mysql),
         "release_timeout_s": mysql.release_timeout_s,
         "timeout_s": mysql.timeout_s,
     }
+
+
+def _certificate(mysql: Mysql) -> MysqlCertificate | None:
+    given = mysql.tls_certificate
+    if given is None:
+        return None
+    return {"certificate": given.certificate, "key": pulumi.Output.secret(given.key), "ca": given.ca}
+
+
+def _accounts(mysql: Mysql) -> list[MysqlAccount]:
+    accounts: list[MysqlAccount] = [
+        {"name": user.name, "privileges": user.privileges, "database": user.database} for user in mysql.users
+    ]
+    if mysql.backup is not None:
+        accounts.append({"name": BACKUP_ACCOUNT, "privileges": BACKUP_PRIVILEGES, "database": ""})
+    return accounts
+
+
+def mysql_backups(
+    settings: Settings,
+    surroundings: Surroundings,
+    mysql: Mysql,
+    server: MysqlServer,
+    registered: dict[str, CsiVolume],
+) -> list[MysqlBackupArgs]:
+    """The dumps of the server on a volume of their own, where they are wanted."""
+    backup = mysql.backup
+    if backup is None:
+        return []
+    args: MysqlBackupArgs = {
+        "job_id": backup.job_id,
+        "placement": _placement(settings),
+        "volume": registered_volume(settings, surroundings, backup.volume, registered[backup.volume]),
+        "access_mode": settings.volume(backup.volume).access_mode,
+        "mount_path": "/dumps",
+        "server": {"service": mysql.job_id, "provider": mysql.service_provider, "tls": mysql.tls},
+        "account": BACKUP_ACCOUNT,
+        "account_password": server.account_passwords[BACKUP_ACCOUNT],
+        "root_password": server.password,
+        "schedule": {"cron": backup.schedule, "keep": backup.keep},
+        "task": {
+            "driver": mysql.task_driver,
+            "image": mysql.image,
+            "user": mysql.user,
+            "cpu_mhz": backup.cpu_mhz,
+            "memory_mib": backup.memory_mib,
+        },
+        "release_timeout_s": backup.release_timeout_s,
+    }
+    return [args]

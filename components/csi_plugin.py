@@ -1,6 +1,6 @@
 """A CSI driver on Nomad: its controller and node plugin, healthy where they are needed."""
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_nomad as nomad
@@ -61,7 +61,7 @@ class CsiPluginArgs(TypedDict):
     """Controllers, each on a client of its own; 0 when the driver has none."""
     config_path: str
     """Where the driver reads its configuration file; empty when it reads none."""
-    config: pulumi.Input[str] | None
+    config: NotRequired[pulumi.Input[str] | None]
     """Text of the driver's configuration file, which may hold credentials (secret)."""
     mount_dir: str
     """Where the plugin's socket is inside its task."""
@@ -142,13 +142,14 @@ class CsiPlugin(pulumi.ComponentResource):
 
     def _config(self, name: str, role: PluginRole, args: CsiPluginArgs) -> list[pulumi.Resource]:
         """The driver's configuration, where only this role's job can read it."""
-        if not args["config_path"] or args["config"] is None:
+        config = args.get("config")
+        if not args["config_path"] or config is None:
             return []
         variable = nomad.Variable(
             f"{name}-{role['role']}-config",
             namespace=args["placement"]["namespace"],
             path=f"nomad/jobs/{role['job_id']}",
-            items={"driver_config": args["config"]},
+            items={"driver_config": config},
             opts=pulumi.ResourceOptions(parent=self),
         )
         return [variable]

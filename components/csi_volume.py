@@ -5,6 +5,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
+from provider.sdk import VolumeGrowth
+
 
 class CsiVolumeArgs(TypedDict):
     """Inputs of CsiVolume."""
@@ -17,9 +19,9 @@ class CsiVolumeArgs(TypedDict):
     """Id of the plugin that mounts it."""
     external_id: pulumi.Input[str]
     """Id of the volume at the storage provider; empty when the driver makes it."""
-    create_gib: NotRequired[int | None]
-    """Size in GiB of a volume that the driver makes; none registers an existing one."""
-    snapshot_id: NotRequired[str | None]
+    capacity: NotRequired[str | None]
+    """Size with its unit, such as 2GiB, of a volume that the driver makes; none registers an existing one."""
+    snapshot_id: NotRequired[pulumi.Input[str] | None]
     """Snapshot from which the driver makes the volume."""
     access_mode: str
     """Access mode, such as single-node-writer."""
@@ -33,14 +35,18 @@ class CsiVolumeArgs(TypedDict):
     """File system a blank volume is formatted with."""
     mount_flags: NotRequired[list[str]]
     """Mount flags."""
-    context: NotRequired[dict[str, str]]
+    context: NotRequired[pulumi.Input[dict[str, str]]]
     """Volume context handed to the driver on each mount."""
-    parameters: NotRequired[dict[str, str]]
+    parameters: NotRequired[pulumi.Input[dict[str, str]]]
     """Parameters handed to the driver."""
     secrets: NotRequired[pulumi.Input[dict[str, str]] | None]
     """Secrets handed to the driver (secret)."""
     protect: NotRequired[bool]
     """Refuse to delete or replace a volume that the driver made; true by default."""
+    size_gib: NotRequired[pulumi.Input[int] | None]
+    """Size in GiB of existing storage that may grow: when it does, its file system grows too."""
+    growth: NotRequired[str]
+    """How a mounted file system grows: online, restart, or online-or-restart (the default)."""
 
 
 class CsiVolume(pulumi.ComponentResource):
@@ -52,13 +58,16 @@ class CsiVolume(pulumi.ComponentResource):
     """Id of the volume at the storage provider."""
     registration_id: pulumi.Output[str]
     """Id of the registration."""
+    restart_id: pulumi.Output[str]
+    """Changes when the consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiVolume", name, None, opts)
-        volume = _created(name, args, self) if args.get("create_gib") else _registered(name, args, self)
+        volume = _created(name, args, self) if args.get("capacity") else _registered(name, args, self)
         self.volume_id = volume.volume_id
         self.external_id = volume.external_id
         self.registration_id = volume.id
+        self.restart_id = _growth(name, args, volume, self)
         self.register_outputs({"volume_id": self.volume_id, "external_id": self.external_id})
 
 
@@ -102,7 +111,7 @@ def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.C
         name=f"{args['namespace']}-{args['volume_id']}",
         namespace=args["namespace"],
         plugin_id=args["plugin_id"],
-        capacity_min=f"{args['create_gib']}GiB",
+        capacity_min=args.get("capacity"),
         capabilities=[
             nomad.CsiVolumeCapabilityArgs(access_mode=args["access_mode"], attachment_mode=args["attachment_mode"])
         ],
@@ -123,6 +132,26 @@ def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.C
             ignore_changes=["snapshotId"],
         ),
     )
+
+
+def _growth(
+    name: str, args: CsiVolumeArgs, volume: nomad.CsiVolume | nomad.CsiVolumeRegistration, parent: pulumi.Resource
+) -> pulumi.Output[str]:
+    size_gib = args.get("size_gib")
+    if size_gib is None or args["attachment_mode"] != "file-system":
+        return pulumi.Output.from_input("")
+    growth = VolumeGrowth(
+        f"{name}-growth",
+        volume_id=volume.volume_id,
+        namespace=args["namespace"],
+        registration_id=volume.id,
+        size_gib=size_gib,
+        mount_flags=args.get("mount_flags") or [],
+        secrets=args.get("secrets"),
+        mode=args.get("growth", "online-or-restart"),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+    return growth.restart_id
 
 
 def _topology_request(

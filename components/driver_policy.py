@@ -1,6 +1,5 @@
 """The IAM permissions of a CSI driver."""
 
-import json
 from typing import Any, TypedDict
 
 import pulumi
@@ -10,9 +9,9 @@ import pulumi_aws as aws
 class DriverPolicyArgs(TypedDict):
     """Inputs of DriverPolicy."""
 
-    role: str
+    role: pulumi.Input[str]
     """Name of the IAM role whose instances run the driver."""
-    policy: dict[str, Any]
+    policy: pulumi.Input[dict[str, Any]]
     """The IAM policy document."""
     description: str
     """What the policy is for."""
@@ -30,7 +29,7 @@ class DriverPolicy(pulumi.ComponentResource):
         policy = aws.iam.Policy(
             f"{name}-policy",
             description=args["description"],
-            policy=json.dumps(args["policy"], sort_keys=True),
+            policy=pulumi.Output.json_dumps(args["policy"], sort_keys=True),
             opts=child,
         )
         attachment = aws.iam.RolePolicyAttachment(

@@ -1,13 +1,15 @@
 """MySQL on a CSI volume."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
-import pulumi_nomad as nomad
 
-import jobs
+from components.consumer import Consumer, RegisteredVolume
 from components.placement import JobPlacement
-from provider.sdk import GeneratedSecret, JobHealth, VolumeRelease, get_service_output
+from provider.sdk import GeneratedSecret, VolumeRelease, get_service_output
+
+# The account `mysql` of the official images, which the server drops to: it alone may read its key.
+SERVER_UID = 999
 
 
 class MysqlTask(TypedDict):
@@ -53,6 +55,37 @@ class MysqlRestart(TypedDict):
     """Pause before a restart."""
 
 
+class MysqlCertificate(TypedDict):
+    """A certificate that is not the server's own making, in PEM."""
+
+    certificate: pulumi.Input[str]
+    """The server's certificate, followed by those that lead to the authority's."""
+    key: pulumi.Input[str]
+    """Its private key (secret)."""
+    ca: NotRequired[pulumi.Input[str] | None]
+    """The authority's certificate."""
+
+
+class MysqlTls(TypedDict):
+    """Whether and how connections are encrypted."""
+
+    mode: str
+    """off, preferred (for clients that want it) or required."""
+    certificate: NotRequired[MysqlCertificate | None]
+    """Certificate; without it the server makes one of its own."""
+
+
+class MysqlAccount(TypedDict):
+    """An account with a drawn password."""
+
+    name: str
+    """Name; it may log in from anywhere."""
+    privileges: str
+    """Privileges as in a GRANT, such as SELECT, INSERT."""
+    database: str
+    """Database they are for; empty is all of them."""
+
+
 class MysqlServerArgs(TypedDict):
     """Inputs of MysqlServer."""
 
@@ -60,16 +93,10 @@ class MysqlServerArgs(TypedDict):
     """Id of the job and name of its service."""
     placement: JobPlacement
     """Where the job may run."""
-    volume_id: pulumi.Input[str]
-    """Id of the registered volume."""
-    registration_id: pulumi.Input[str]
-    """Id of the volume's registration: when it is replaced, the server is stopped before and started after."""
-    external_id: pulumi.Input[str]
-    """EBS volume id, to know when the volume is detached."""
-    backend: str
-    """What holds the data: ebs, or none where only Nomad knows when it is released."""
-    region: str
-    """AWS region of the volume."""
+    volume: RegisteredVolume
+    """The volume that holds the data."""
+    access_mode: str
+    """Access mode of the volume, such as single-node-writer."""
     mount_path: str
     """Where the volume is mounted in the task."""
     data_dir: str
@@ -82,6 +109,16 @@ class MysqlServerArgs(TypedDict):
     """Where the service is registered."""
     restart: MysqlRestart
     """Restarts on the same client."""
+    config: dict[str, str]
+    """Server options by name, read from a file."""
+    init_scripts: dict[str, str]
+    """SQL by file name, run in the order of the names when the data directory is made."""
+    tls: MysqlTls
+    """Whether and how connections are encrypted."""
+    databases: list[str]
+    """Databases that are made when they are missing."""
+    accounts: list[MysqlAccount]
+    """Accounts that are made, each time the server starts."""
     release_timeout_s: int
     """How long a destroy waits for the volume to be released, in seconds."""
     timeout_s: int
@@ -99,40 +136,20 @@ class MysqlServer(pulumi.ComponentResource):
     """Allocation that runs the server."""
     password: pulumi.Output[str]
     """Password of root (secret)."""
+    account_passwords: pulumi.Output[dict[str, str]]
+    """Passwords of the accounts, by name (secret)."""
 
     def __init__(self, name: str, args: MysqlServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:MysqlServer", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        password = GeneratedSecret(f"{name}-password", length=32, opts=child)
-        variable = nomad.Variable(
-            f"{name}-variable",
-            namespace=args["placement"]["namespace"],
-            path=f"nomad/jobs/{args['job_id']}",
-            items={"root_password": password.result},
-            opts=child,
-        )
-        release = VolumeRelease(
-            f"{name}-volume-release",
-            volume_id=args["volume_id"],
-            namespace=args["placement"]["namespace"],
-            backend=args["backend"],
-            external_id=args["external_id"],
-            region=args["region"],
-            consumer_job_id=args["job_id"],
-            registration_id=args["registration_id"],
-            timeout_s=args["release_timeout_s"],
-            opts=child,
-        )
-        job = self._job(name, args, release, variable)
-        health = JobHealth(
-            f"{name}-health",
-            job_id=args["job_id"],
-            namespace=args["placement"]["namespace"],
-            group="mysql",
-            triggers={"job": job.modify_index},
-            timeout_s=args["timeout_s"],
-            opts=child,
-        )
+        own = Consumer(name, args["job_id"], args["placement"], self)
+        password = GeneratedSecret(f"{name}-password", length=32, opts=pulumi.ResourceOptions(parent=self))
+        drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
+        passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
+        self.account_passwords = pulumi.Output.secret(passwords)
+        variable = own.variable(_secrets(args, password.result, drawn))
+        release = own.gate("volume-release", args["volume"], args["release_timeout_s"])
+        job = own.job("mysql", _variables(args, release), depends_on=[variable])
+        health = own.health(job, "mysql", args["timeout_s"])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.
             job_id=pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0])),
@@ -147,35 +164,52 @@ class MysqlServer(pulumi.ComponentResource):
         self.password = password.result
         self.register_outputs({"host": self.host, "port": self.port, "password": self.password})
 
-    def _job(self, name: str, args: MysqlServerArgs, release: VolumeRelease, variable: nomad.Variable) -> nomad.Job:
-        volume = pulumi.Output.all(id=release.volume_id, release=release.release_id).apply(
-            lambda known: jobs.hcl_value(
-                {
-                    **known,
-                    "access_mode": "single-node-writer",
-                    "attachment_mode": "file-system",
-                    "mount_path": args["mount_path"],
-                }
-            )
-        )
-        server_args = [
-            f"--datadir={args['data_dir']}",
-            # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
-            "--skip-name-resolve",
-            *args["task"]["args"],
-        ]
-        plain = {
-            "job": {"id": args["job_id"], **args["placement"]},
-            "task": {**args["task"], "args": server_args},
-            "port": args["port"],
-            "service": args["service"],
-            "restart": args["restart"],
-        }
-        return nomad.Job(
-            f"{name}-job",
-            jobspec=jobs.spec("mysql"),
-            hcl2=nomad.JobHcl2Args(vars={"volume": volume, **{k: jobs.hcl_value(v) for k, v in plain.items()}}),
-            purge_on_destroy=True,
-            rerun_if_dead=True,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[variable]),
-        )
+    def _drawn(self, name: str, account: str) -> pulumi.Output[str]:
+        options = pulumi.ResourceOptions(parent=self)
+        return GeneratedSecret(f"{name}-password-{account}", length=32, opts=options).result
+
+
+def _secrets(
+    args: MysqlServerArgs, root: pulumi.Output[str], drawn: dict[str, pulumi.Output[str]]
+) -> dict[str, pulumi.Input[str]]:
+    accounts = {f"password_{account}": password for account, password in drawn.items()}
+    certificate = args["tls"]["certificate"]
+    if certificate is None:
+        return {"root_password": root, **accounts}
+    given = {"tls_certificate": certificate["certificate"], "tls_key": certificate["key"]}
+    authority = {} if certificate["ca"] is None else {"tls_ca": certificate["ca"]}
+    return {"root_password": root, **accounts, **given, **authority}
+
+
+def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, object]:
+    server_args = [
+        f"--datadir={args['data_dir']}",
+        # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
+        "--skip-name-resolve",
+        *args["task"]["args"],
+    ]
+    certificate = args["tls"].get("certificate")
+    return {
+        "job": {"id": args["job_id"], **args["placement"]},
+        "volume": {
+            "id": release.volume_id,
+            "release": Consumer.generation(release, args["volume"]),
+            "access_mode": args["access_mode"],
+            "attachment_mode": "file-system",
+            "mount_path": args["mount_path"],
+        },
+        "task": {**args["task"], "args": server_args},
+        "port": args["port"],
+        "service": args["service"],
+        "restart": args["restart"],
+        "config": args["config"],
+        "init_scripts": args["init_scripts"],
+        "tls": {
+            "mode": args["tls"]["mode"],
+            "certificate": certificate is not None,
+            "ca": certificate is not None and certificate.get("ca") is not None,
+            "uid": SERVER_UID,
+        },
+        "databases": args["databases"],
+        "accounts": args["accounts"],
+    }

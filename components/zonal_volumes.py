@@ -5,6 +5,10 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from provider.sdk import VolumeGuard, VolumeProtection
+
+GUARD_TAG = "nomad-stateful-guard"
+
 
 class ZonalVolume(TypedDict):
     """One EBS volume."""
@@ -23,13 +27,15 @@ class ZonalVolume(TypedDict):
     """Provisioned throughput in MiB/s."""
     encrypted: NotRequired[bool]
     """Encrypt the volume at rest; true by default."""
-    kms_key_arn: NotRequired[str | None]
+    kms_key_arn: NotRequired[pulumi.Input[str] | None]
     """KMS key; without it the account's default EBS key is used."""
-    snapshot_id: NotRequired[str | None]
+    snapshot_id: NotRequired[pulumi.Input[str] | None]
     """Snapshot the volume is restored from when it is created."""
     protect: NotRequired[bool]
     """Refuse to delete or replace the volume; true by default."""
-    tags: NotRequired[dict[str, str]]
+    final_snapshot: NotRequired[bool | None]
+    """Take a snapshot before deletion; by default of a volume that is, or once was, protected."""
+    tags: NotRequired[dict[str, pulumi.Input[str]]]
     """Further tags."""
 
 
@@ -38,24 +44,40 @@ class ZonalVolumesArgs(TypedDict):
 
     volumes: list[ZonalVolume]
     """The volumes."""
-    driver_tags: dict[str, str]
+    driver_tags: dict[str, pulumi.Input[str]]
     """Tags by which the driver's IAM policy knows the volumes it may attach."""
+    region: NotRequired[str]
+    """AWS region of the volumes; by default the AWS configuration's."""
 
 
 class ZonalVolumes(pulumi.ComponentResource):
     """EBS volumes, each in one availability zone."""
 
     volume_ids: dict[str, pulumi.Output[str]]
-    """EBS volume ids by volume name."""
+    """EBS volume ids by volume name; what uses them goes before the volumes' protection does."""
+    sizes_gib: dict[str, pulumi.Output[int]]
+    """Sizes in GiB by volume name; of a volume that grows, known to others once it has grown."""
 
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:ZonalVolumes", name, None, opts)
-        self.volume_ids = {
-            volume["name"]: self._volume(name, volume, args["driver_tags"]).id for volume in args["volumes"]
-        }
-        self.register_outputs({"volume_ids": self.volume_ids})
+        self.volume_ids, self.sizes_gib = {}, {}
+        for volume in args["volumes"]:
+            guard = self._guard(name, volume, args.get("region", ""))
+            made = self._volume(name, volume, args["driver_tags"], guard)
+            self.volume_ids[volume["name"]] = self._protection(volume, made, guard).volume_id
+            self.sizes_gib[volume["name"]] = made.size
+        self.register_outputs({"volume_ids": self.volume_ids, "sizes_gib": self.sizes_gib})
 
-    def _volume(self, name: str, volume: ZonalVolume, driver_tags: dict[str, str]) -> aws.ebs.Volume:
+    def _volume(
+        self, name: str, volume: ZonalVolume, driver_tags: dict[str, pulumi.Input[str]], guard: VolumeGuard
+    ) -> aws.ebs.Volume:
+        # From the guard, so that what it refuses is not attempted.
+        tags: dict[str, pulumi.Input[str]] = {
+            **volume.get("tags", {}),
+            "Name": volume["name"],
+            **driver_tags,
+            GUARD_TAG: guard.guard_id,
+        }
         return aws.ebs.Volume(
             f"{name}-{volume['name']}-{volume['zone']}",
             availability_zone=volume["zone"],
@@ -66,7 +88,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             encrypted=volume.get("encrypted", True),
             kms_key_id=volume.get("kms_key_arn"),
             snapshot_id=volume.get("snapshot_id"),
-            tags={**volume.get("tags", {}), "Name": volume["name"], **driver_tags},
+            tags=tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=volume.get("protect", True),
@@ -74,3 +96,34 @@ class ZonalVolumes(pulumi.ComponentResource):
                 ignore_changes=["snapshotId"],
             ),
         )
+
+    def _protection(self, volume: ZonalVolume, made: aws.ebs.Volume, guard: VolumeGuard) -> VolumeProtection:
+        """Named by the setting that lets go of the volume: it is what Pulumi names when it refuses to destroy it."""
+        return VolumeProtection(
+            f"volumes.{volume['name']}.protect",
+            volume_name=volume["name"],
+            volume_id=made.id,
+            final_snapshot=guard.final_snapshot,
+            region=guard.region,
+            opts=pulumi.ResourceOptions(parent=self, protect=volume.get("protect", True)),
+        )
+
+    def _guard(self, name: str, volume: ZonalVolume, region: str) -> VolumeGuard:
+        """Without the zone in its name, so that it remembers the zone that the volume had."""
+        return VolumeGuard(
+            f"{name}-{volume['name']}-guard",
+            volume_name=volume["name"],
+            zone=volume["zone"],
+            size_gib=volume["size_gib"],
+            snapshot_id=_or_empty(volume.get("snapshot_id")),
+            encrypted=volume.get("encrypted", True),
+            kms_key_id=_or_empty(volume.get("kms_key_arn")),
+            protect=volume.get("protect", True),
+            final_snapshot=volume.get("final_snapshot"),
+            region=region,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+
+def _or_empty(value: pulumi.Input[str] | None) -> pulumi.Input[str]:
+    return "" if value is None else value

@@ -1,9 +1,21 @@
-"""Every driver, by the name settings give it."""
+"""Every driver, by the name settings give it: each module of this package that has a ``DRIVER``."""
 
-from drivers.democratic_csi import DEMOCRATIC_CSI
-from drivers.ebs import EBS
-from drivers.efs import EFS
-from drivers.hostpath import HOSTPATH
+import importlib
+import pkgutil
+
+import drivers
 from drivers.model import CsiDriver
 
-DRIVERS: dict[str, CsiDriver] = {driver.name: driver for driver in (EBS, EFS, DEMOCRATIC_CSI, HOSTPATH)}
+
+def _found() -> dict[str, CsiDriver]:
+    modules = [importlib.import_module(f"{drivers.__name__}.{found.name}") for found in _modules()]
+    known = [module.DRIVER for module in modules if hasattr(module, "DRIVER")]
+    return {driver.name: driver for driver in known}
+
+
+def _modules() -> list[pkgutil.ModuleInfo]:
+    # This module is being imported itself.
+    return [found for found in pkgutil.iter_modules(drivers.__path__) if found.name != "catalogue"]
+
+
+DRIVERS: dict[str, CsiDriver] = _found()

@@ -26,7 +26,7 @@ def _args(mode: str) -> Callable[[DriverOptions], list[str]]:
     return args
 
 
-DEMOCRATIC_CSI = CsiDriver(
+DRIVER = CsiDriver(
     name="democratic-csi",
     provider="",
     image="democraticcsi/democratic-csi",

@@ -41,7 +41,7 @@ def node_args(options: DriverOptions) -> list[str]:
     return [*args, *options.extra_args]
 
 
-EBS = CsiDriver(
+DRIVER = CsiDriver(
     name="ebs",
     provider="ebs.csi.aws.com",
     image="public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver",

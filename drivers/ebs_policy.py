@@ -1,67 +1,174 @@
-"""The IAM statements that aws-ebs-csi-driver needs to attach volumes that exist already."""
+"""The IAM policy of aws-ebs-csi-driver, by what it is used for.
 
-from typing import Any
+Narrowed from AWS's own policy for the driver (AmazonEBSCSIDriverPolicyV2): one account and region, and no statement for
+what a stack does not use. Actions, resource types and condition keys:
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
+"""
+
+from collections.abc import Collection, Iterable
+from enum import Enum
+from typing import Any, Protocol
 
 from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 
 Statement = dict[str, Any]
 
-DESCRIBE_ACTIONS = (
-    "ec2:DescribeAvailabilityZones",
-    "ec2:DescribeInstances",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeTags",
-    "ec2:DescribeVolumes",
-)
-ATTACH_ACTIONS = ("ec2:AttachVolume", "ec2:DetachVolume")
+
+class Mode(Enum):
+    """What the driver is used for; attaching volumes that are there already is always part of it."""
+
+    REGISTER = "register"
+    DYNAMIC = "dynamic"
+    """The driver makes and deletes volumes."""
+    EXPAND = "expand"
+    """The driver enlarges volumes and changes their type."""
+    SNAPSHOT = "snapshot"
+    """The driver takes and deletes snapshots, and with DYNAMIC restores volumes from them."""
 
 
-def _describe() -> Statement:
+class UsedVolume(Protocol):
+    """What a volume's settings say about the permissions it needs."""
+
+    @property
+    def provision(self) -> str:
+        """``plugin`` when the driver makes it."""
+
+    @property
+    def snapshot_id(self) -> str | None:
+        """Snapshot it is restored from."""
+
+
+DESCRIBE_ACTIONS: dict[Mode, tuple[str, ...]] = {
+    Mode.REGISTER: (
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeInstances",
+        # Attachment limits, since v1.59.
+        "ec2:DescribeInstanceTypes",
+        # Old versions of the driver.
+        "ec2:DescribeTags",
+        "ec2:DescribeVolumes",
+        # A volume that others have enlarged is asked about too, before its file system grows.
+        "ec2:DescribeVolumesModifications",
+    ),
+    # Whether a volume made from a snapshot is ready, since v1.46.
+    Mode.DYNAMIC: ("ec2:DescribeVolumeStatus",),
+    Mode.SNAPSHOT: ("ec2:DescribeSnapshots",),
+}
+
+ON_MANAGED = {"StringEquals": {f"ec2:ResourceTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}}
+MADE_MANAGED = {"StringEquals": {f"aws:RequestTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}}
+
+
+def modes_for(volumes: Iterable[UsedVolume], *, snapshots: bool = False) -> frozenset[Mode]:
+    """The modes that a plugin's volumes need; ``snapshots``: also snapshots on demand, through Nomad.
+
+    A volume that Pulumi makes is made, enlarged and deleted with the credentials Pulumi runs with: the driver only
+    attaches it.
+    """
+    made = [volume for volume in volumes if volume.provision == "plugin"]
+    modes = {Mode.REGISTER}
+    if made:
+        modes |= {Mode.DYNAMIC, Mode.EXPAND}
+    if snapshots or any(volume.snapshot_id for volume in made):
+        modes.add(Mode.SNAPSHOT)
+    return frozenset(modes)
+
+
+def policy(
+    modes: Collection[Mode], *, partition: str, region: str, account_id: str, kms_key_arns: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The policy document for these modes, on resources of this account and region that carry the driver's tag.
+
+    With the ARNs of KMS keys, EC2 may use those keys, and no others, for volumes that the driver handles.
+    """
+    used = {*modes, Mode.REGISTER}
+    volumes = f"arn:{partition}:ec2:{region}:{account_id}:volume/*"
+    instances = f"arn:{partition}:ec2:{region}:{account_id}:instance/*"
+    # The ARN of a snapshot names no account.
+    snapshots = f"arn:{partition}:ec2:{region}::snapshot/*"
+    statements = [_describe(used), *_attach(volumes, instances)]
+    if Mode.DYNAMIC in used:
+        statements += _make_volumes(volumes)
+    if Mode.EXPAND in used:
+        statements.append(_allow("ModifyManagedVolumes", ["ec2:ModifyVolume"], volumes, ON_MANAGED))
+    if Mode.SNAPSHOT in used:
+        statements += _make_snapshots(volumes, snapshots)
+    if {Mode.DYNAMIC, Mode.SNAPSHOT} <= used:
+        statements.append(_allow("RestoreManagedSnapshots", ["ec2:CreateVolume"], snapshots, ON_MANAGED))
+    keys = sorted(set(kms_key_arns))
+    if keys:
+        statements += _use_keys(used, keys, _ec2_service(partition, region))
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _allow(
+    sid: str, actions: list[str], resource: str | list[str], condition: dict[str, Any] | None = None
+) -> Statement:
+    statement: Statement = {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource}
+    return statement if condition is None else {**statement, "Condition": condition}
+
+
+def _describe(modes: set[Mode]) -> Statement:
+    actions = sorted(action for mode in modes for action in DESCRIBE_ACTIONS.get(mode, ()))
     # EC2's Describe actions know no resource-level permissions.
-    return {"Sid": "Describe", "Effect": "Allow", "Action": list(DESCRIBE_ACTIONS), "Resource": "*"}
+    return _allow("Describe", actions, "*")
 
 
-def _attach_managed_volumes(arn_prefix: str) -> Statement:
-    return {
-        "Sid": "AttachManagedVolumes",
-        "Effect": "Allow",
-        "Action": list(ATTACH_ACTIONS),
-        "Resource": f"{arn_prefix}:volume/*",
-        "Condition": {"StringEquals": {f"ec2:ResourceTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}},
-    }
-
-
-def _attach_to_instances(arn_prefix: str) -> Statement:
-    return {
-        "Sid": "AttachToInstances",
-        "Effect": "Allow",
-        "Action": list(ATTACH_ACTIONS),
-        "Resource": f"{arn_prefix}:instance/*",
-    }
-
-
-def _use_keys(kms_key_arns: list[str]) -> list[Statement]:
+def _attach(volumes: str, instances: str) -> list[Statement]:
+    actions = ["ec2:AttachVolume", "ec2:DetachVolume"]
     return [
-        {
-            "Sid": "UseVolumeKeys",
-            "Effect": "Allow",
-            "Action": ["kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext"],
-            "Resource": kms_key_arns,
-        },
-        {
-            "Sid": "GrantVolumeKeysToEc2",
-            "Effect": "Allow",
-            "Action": "kms:CreateGrant",
-            "Resource": kms_key_arns,
-            "Condition": {"Bool": {"kms:GrantIsForAWSResource": "true"}},
-        },
+        _allow("AttachManagedVolumes", actions, volumes, ON_MANAGED),
+        # Clients carry no tag that can be relied on; the volume's tag decides.
+        _allow("AttachToInstances", actions, instances),
     ]
 
 
-def register_only_policy(*, partition: str, region: str, account_id: str, kms_key_arns: list[str]) -> dict[str, Any]:
-    """A policy under which the driver attaches and detaches volumes that carry the managed tag, and no others."""
-    arn_prefix = f"arn:{partition}:ec2:{region}:{account_id}"
-    statements = [_describe(), _attach_managed_volumes(arn_prefix), _attach_to_instances(arn_prefix)]
-    if kms_key_arns:
-        statements += _use_keys(sorted(set(kms_key_arns)))
-    return {"Version": "2012-10-17", "Statement": statements}
+def _make_volumes(volumes: str) -> list[Statement]:
+    return [
+        _allow("CreateManagedVolumes", ["ec2:CreateVolume"], volumes, MADE_MANAGED),
+        _tag_on_creation("TagNewVolumes", volumes, "CreateVolume"),
+        _allow("DeleteManagedVolumes", ["ec2:DeleteVolume"], volumes, ON_MANAGED),
+    ]
+
+
+def _make_snapshots(volumes: str, snapshots: str) -> list[Statement]:
+    # EC2 asks twice about CreateSnapshot: may this volume be read, and may that snapshot be made.
+    return [
+        _allow("SnapshotManagedVolumes", ["ec2:CreateSnapshot"], volumes, ON_MANAGED),
+        _allow("CreateManagedSnapshots", ["ec2:CreateSnapshot"], snapshots, MADE_MANAGED),
+        _tag_on_creation("TagNewSnapshots", snapshots, "CreateSnapshot"),
+        _allow("DeleteManagedSnapshots", ["ec2:DeleteSnapshot"], snapshots, ON_MANAGED),
+    ]
+
+
+def _tag_on_creation(sid: str, resource: str, create_action: str) -> Statement:
+    # Without the condition the driver could tag any volume as its own: no other condition would be worth anything.
+    return _allow(sid, ["ec2:CreateTags"], resource, {"StringEquals": {"ec2:CreateAction": create_action}})
+
+
+def _use_keys(modes: set[Mode], keys: list[str], service: str | list[str]) -> list[Statement]:
+    """EC2 calls KMS with the driver's permissions: for a grant on attaching, for a data key on creating.
+
+    https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html
+    """
+    actions = {"kms:Decrypt"}
+    if Mode.DYNAMIC in modes:
+        actions |= {"kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext"}
+    if {Mode.DYNAMIC, Mode.SNAPSHOT} <= modes:
+        # A volume may be restored under another key than its snapshot's.
+        actions |= {"kms:ReEncryptFrom", "kms:ReEncryptTo"}
+    through_ec2 = {"StringEquals": {"kms:ViaService": service}}
+    return [
+        _allow("UseVolumeKeys", sorted(actions), keys, through_ec2),
+        _allow(
+            "GrantVolumeKeysToEc2",
+            ["kms:CreateGrant"],
+            keys,
+            {"Bool": {"kms:GrantIsForAWSResource": "true"}, **through_ec2},
+        ),
+    ]
+
+
+def _ec2_service(partition: str, region: str) -> str | list[str]:
+    name = f"ec2.{region}.amazonaws.com"
+    return [name, f"{name}.cn"] if partition == "aws-cn" else name

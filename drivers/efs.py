@@ -16,7 +16,7 @@ def node_args(options: DriverOptions) -> list[str]:
     return [f"--endpoint={options.endpoint}", "--logtostderr", f"--v={options.log_level}", *options.extra_args]
 
 
-EFS = CsiDriver(
+DRIVER = CsiDriver(
     name="efs",
     provider="efs.csi.aws.com",
     image="public.ecr.aws/efs-csi-driver/amazon/aws-efs-csi-driver",

@@ -21,7 +21,7 @@ def monolith_args(options: DriverOptions) -> list[str]:
     ]
 
 
-HOSTPATH = CsiDriver(
+DRIVER = CsiDriver(
     name="hostpath",
     provider="",
     image="registry.k8s.io/sig-storage/hostpathplugin",
@@ -36,6 +36,6 @@ HOSTPATH = CsiDriver(
     },
     topology_keys=("topology.hostpath.csi/node",),
     access_modes=frozenset({"single-node-writer", "single-node-reader-only"}),
-    attachment_modes=frozenset({"file-system", "block-device"}),
+    attachment_modes=frozenset({"file-system"}),
     controllers=1,
 )

@@ -80,6 +80,15 @@ job "csi-controller" {
       value    = "true"
     }
 
+    # Most controllers only call an API; one that mounts shares to make folders in them needs privileges too.
+    dynamic "constraint" {
+      for_each = var.task.driver == "docker" && var.task.privileged ? [1] : []
+      content {
+        attribute = "${attr.driver.docker.privileged.enabled}"
+        value     = "true"
+      }
+    }
+
     spread {
       attribute = "${node.unique.id}"
     }

@@ -61,6 +61,75 @@ variable "restart" {
   })
 }
 
+variable "config" {
+  description = "Server options by name, read from a file. Values are Nomad templates."
+  type        = map(string)
+}
+
+variable "init_scripts" {
+  description = "SQL by file name (NAME.sql), run in the order of the names when the data directory is made. They are Nomad templates."
+  type        = map(string)
+}
+
+variable "tls" {
+  description = "off, preferred or required. Without certificate the server makes one of its own; otherwise it is given the items tls_certificate, tls_key and, with ca, tls_ca of the variable nomad/jobs/ID, readable by uid alone."
+  type = object({
+    mode        = string
+    certificate = bool
+    ca          = bool
+    uid         = number
+  })
+}
+
+variable "databases" {
+  description = "Databases that are made when they are missing."
+  type        = list(string)
+}
+
+variable "accounts" {
+  description = "Accounts that are made, or given their password and privileges, each time the server starts; an empty database means all. Their passwords are the items password_NAME of the variable nomad/jobs/ID."
+  type = list(object({
+    name       = string
+    privileges = string
+    database   = string
+  }))
+}
+
+locals {
+  config_file = "$${NOMAD_TASK_DIR}/my.cnf"
+  tls_files = merge(
+    var.tls.certificate ? { tls_certificate = "server-cert.pem", tls_key = "server-key.pem" } : {},
+    var.tls.certificate && var.tls.ca ? { tls_ca = "ca.pem" } : {},
+  )
+  # The server takes --defaults-extra-file only before all other options.
+  server_args = concat(
+    length(var.config) == 0 ? [] : ["--defaults-extra-file=${local.config_file}"],
+    var.task.args,
+    var.tls.mode == "off" ? ["--tls-version="] : [],
+    var.tls.mode == "required" ? ["--require-secure-transport=ON"] : [],
+    contains(keys(local.tls_files), "tls_key") ? [
+      "--ssl-cert=$${NOMAD_SECRETS_DIR}/server-cert.pem",
+      "--ssl-key=$${NOMAD_SECRETS_DIR}/server-key.pem",
+    ] : [],
+    contains(keys(local.tls_files), "tls_ca") ? ["--ssl-ca=$${NOMAD_SECRETS_DIR}/ca.pem"] : [],
+  )
+  init_folder = "docker-entrypoint-initdb.d"
+  accounts_sql = concat(
+    [for name in var.databases : "CREATE DATABASE IF NOT EXISTS `${name}`;"],
+    flatten([for account in var.accounts : [
+      "CREATE USER IF NOT EXISTS '${account.name}'@'%' IDENTIFIED BY '{{ .password_${account.name} }}';",
+      "ALTER USER '${account.name}'@'%' IDENTIFIED BY '{{ .password_${account.name} }}';",
+      # In a grant an underscore stands for any letter.
+      "GRANT ${account.privileges} ON ${account.database == "" ? "*" : "`${replace(account.database, "_", "\\_")}`"}.* TO '${account.name}'@'%';",
+    ]]),
+  )
+  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
+  tls_option = {
+    mariadb = var.tls.mode == "off" ? "--skip-ssl" : "--ssl"
+    mysql   = var.tls.mode == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
+  }
+}
+
 job "mysql" {
   id          = var.job.id
   name        = var.job.id
@@ -118,8 +187,14 @@ job "mysql" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
           image = var.task.image
-          args  = concat(var.task.args, ["--port=${NOMAD_PORT_db}"])
+          args  = concat(local.server_args, ["--port=${NOMAD_PORT_db}"])
           ports = ["db"]
+          mount = [for folder in length(var.init_scripts) == 0 ? [] : [local.init_folder] : {
+            type     = "bind"
+            source   = "local/${folder}"
+            target   = "/${folder}"
+            readonly = true
+          }]
         }
       }
 
@@ -127,7 +202,7 @@ job "mysql" {
         for_each = var.task.driver == "docker" ? [] : [1]
         content {
           command = var.task.command
-          args    = concat(var.task.args, ["--port=${NOMAD_PORT_db}"])
+          args    = concat(local.server_args, ["--port=${NOMAD_PORT_db}"])
         }
       }
 
@@ -142,6 +217,39 @@ job "mysql" {
         perms       = "0400"
         change_mode = "noop"
         data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}"
+      }
+
+      dynamic "template" {
+        for_each = length(var.config) == 0 ? [] : [1]
+        content {
+          destination = "local/my.cnf"
+          perms       = "0644"
+          change_mode = "noop"
+          data        = join("\n", concat(["[mysqld]"], [for name, value in var.config : "${name} = ${value}"], [""]))
+        }
+      }
+
+      # An exec task's root is its own, so the folder can be made where the image has it; a container gets it mounted.
+      dynamic "template" {
+        for_each = var.init_scripts
+        content {
+          destination = "${var.task.driver == "docker" ? "local/" : ""}${local.init_folder}/${template.key}"
+          perms       = "0644"
+          change_mode = "noop"
+          data        = template.value
+        }
+      }
+
+      dynamic "template" {
+        for_each = local.tls_files
+        content {
+          destination = "${NOMAD_SECRETS_DIR}/${template.value}"
+          perms       = "0400"
+          uid         = var.tls.uid
+          gid         = var.tls.uid
+          change_mode = "restart"
+          data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .${template.key} }}{{ end }}\n"
+        }
       }
 
       volume_mount {
@@ -164,6 +272,82 @@ job "mysql" {
           type     = "tcp"
           interval = var.service.check_interval
           timeout  = var.service.check_timeout
+        }
+      }
+    }
+
+    dynamic "task" {
+      for_each = length(local.accounts_sql) == 0 ? [] : [1]
+      labels   = ["accounts"]
+      content {
+        driver = var.task.driver
+        user   = var.task.user
+
+        # After the server: the deployment is healthy once the accounts are there.
+        lifecycle {
+          hook    = "poststart"
+          sidecar = false
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [1] : []
+          content {
+            image = var.task.image
+            args  = ["sh", "${NOMAD_TASK_DIR}/accounts.sh"]
+          }
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [] : [1]
+          content {
+            command = "/bin/sh"
+            args    = ["${NOMAD_TASK_DIR}/accounts.sh"]
+          }
+        }
+
+        template {
+          destination = "local/accounts.sh"
+          perms       = "0755"
+          change_mode = "noop"
+          data        = <<-SCRIPT
+            set -eu
+            client=$(command -v mysql || command -v mariadb)
+            case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+            options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
+            tries=0
+            until said=$("$client" "$options" "$tls" --execute 'SELECT 1' 2>&1); do
+              tries=$((tries + 1))
+              [ "$tries" -lt 180 ] || { echo "the server does not let root in: $said" >&2; exit 1; }
+              sleep 1
+            done
+            "$client" "$options" "$tls" <"$NOMAD_SECRETS_DIR/accounts.sql"
+            echo "databases and accounts are as configured"
+          SCRIPT
+        }
+
+        template {
+          destination = "${NOMAD_SECRETS_DIR}/client.cnf"
+          perms       = "0400"
+          change_mode = "noop"
+          data = join("\n", concat([
+            "[client]",
+            "user = root",
+            "host = {{ env \"NOMAD_HOST_IP_db\" }}",
+            "port = {{ env \"NOMAD_HOST_PORT_db\" }}",
+            "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}",
+          ], [""]))
+        }
+
+        template {
+          destination = "${NOMAD_SECRETS_DIR}/accounts.sql"
+          perms       = "0400"
+          change_mode = "noop"
+          data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}${join("\n", local.accounts_sql)}{{ end }}\n"
+        }
+
+        resources {
+          cpu    = 50
+          memory = 64
         }
       }
     }

@@ -22,3 +22,9 @@ task = {
 port    = 3306
 service = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
 restart = { attempts = 10, interval = "5m", delay = "25s" }
+
+config       = {}
+init_scripts = {}
+tls          = { mode = "preferred", certificate = false, ca = false, uid = 999 }
+databases    = []
+accounts     = []

@@ -1,5 +1,6 @@
 """The MySQL protocol, as far as an operator's commands need it."""
 
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,12 +26,21 @@ class Row:
     client: str
 
 
+def _encrypted() -> ssl.SSLContext:
+    """Encryption without a check of who answers: a server's own certificate is signed by nobody."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 class Database:
     """Verification rows on one MySQL server."""
 
-    def __init__(self, user: str, password: str) -> None:
+    def __init__(self, user: str, password: str, *, tls: bool = False) -> None:
         self._user = user
         self._password = password
+        self._tls = _encrypted() if tls else None
 
     def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:
         """Returns once the server takes a login; raises the last error at the deadline (time.monotonic)."""
@@ -75,9 +85,23 @@ class Database:
             connection.commit()
 
     @contextmanager
+    def read_only(self, at: Endpoint) -> Iterator[None]:
+        """Inside it every table is flushed and no write is under way."""
+        with self._session(at) as (_, cursor):
+            cursor.execute("FLUSH TABLES WITH READ LOCK")
+            # Ending the session lets go of the lock, also where this process dies.
+            yield
+
+    @contextmanager
     def _session(self, at: Endpoint) -> Iterator[tuple["Connection[Cursor]", Cursor]]:
         connection = pymysql.connect(
-            host=at.host, port=at.port, user=self._user, password=self._password, connect_timeout=5, read_timeout=30
+            host=at.host,
+            port=at.port,
+            user=self._user,
+            password=self._password,
+            ssl=self._tls,
+            connect_timeout=5,
+            read_timeout=30,
         )
         try:
             with connection.cursor() as cursor:

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PROJECT_DIR = Path(__file__).resolve().parent.parent
+
+def project_dir() -> Path:
+    """The Pulumi project one stands in, else the one this file belongs to."""
+    here = Path.cwd()
+    return here if (here / "Pulumi.yaml").is_file() else Path(__file__).resolve().parent.parent
 
 
 class StackError(Exception):
@@ -23,13 +27,14 @@ class MysqlOutputs:
     volume: str
     user: str
     password: str
+    tls: str
 
 
 def outputs() -> dict[str, Any]:
     """The stack's outputs with secrets in clear. Raises StackError."""
     done = subprocess.run(
         ["pulumi", "stack", "output", "--json", "--show-secrets", "--non-interactive"],
-        cwd=PROJECT_DIR,
+        cwd=project_dir(),
         capture_output=True,
         text=True,
         check=False,
@@ -37,6 +42,18 @@ def outputs() -> dict[str, Any]:
     if done.returncode != 0:
         raise StackError(f"pulumi stack output failed: {done.stderr.strip()}")
     return dict(json.loads(done.stdout))
+
+
+def setting(key: str) -> str:
+    """One value of the stack's configuration, "" where it has none."""
+    done = subprocess.run(
+        ["pulumi", "config", "get", key, "--non-interactive"],
+        cwd=project_dir(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def mysql_outputs() -> MysqlOutputs:
@@ -52,11 +69,12 @@ def mysql_outputs() -> MysqlOutputs:
         volume=mysql["volume"],
         user=mysql["user"],
         password=known["mysqlPassword"],
+        tls=mysql.get("tls", "preferred"),
     )
 
 
 def bring_up() -> None:
     """`pulumi up` after a refresh, so that what is gone is made again; its output is shown. Raises StackError."""
     command = ["pulumi", "up", "--yes", "--refresh", "--non-interactive", "--suppress-outputs", "--diff=false"]
-    if subprocess.run(command, cwd=PROJECT_DIR, check=False).returncode != 0:
+    if subprocess.run(command, cwd=project_dir(), check=False).returncode != 0:
         raise StackError("pulumi up failed: see its output above")

@@ -3,5 +3,11 @@
 from provider.plugin import NomadCsiPlugin
 from provider.rpc.server import serve
 
-if __name__ == "__main__":
+
+def run() -> None:
+    """Serves until the engine is done."""
     serve(NomadCsiPlugin())
+
+
+if __name__ == "__main__":
+    run()

@@ -13,6 +13,9 @@ from provider.nomad_api import NomadApi, NomadError
 from provider.resources.generated_secret import GeneratedSecret
 from provider.resources.job_health import JobHealth
 from provider.resources.plugin_health import PluginHealth
+from provider.resources.volume_growth import VolumeGrowth
+from provider.resources.volume_guard import VolumeGuard
+from provider.resources.volume_protection import VolumeProtection
 from provider.resources.volume_release import VolumeRelease
 from provider.rpc.plugin import Checked, CheckFailure, Context, Plugin, Props, decode_config
 from provider.rpc.values import contains_unknown
@@ -39,14 +42,23 @@ class NomadCsiPlugin(Plugin):
     version = VERSION
     secret_config = frozenset({"secretId"})
     unrecognized_note = (
-        "The nomad-csi plugin has PluginHealth, VolumeRelease, JobHealth, GeneratedSecret, getCluster and getService."
+        "The nomad-csi plugin has PluginHealth, VolumeGuard, VolumeProtection, VolumeGrowth, VolumeRelease, JobHealth, "
+        "GeneratedSecret, getCluster and getService."
     )
 
     def __init__(self) -> None:
         self._config: Props = {}
         self._connected: NomadApi | None = None
         self._lock = threading.Lock()
-        self.resources = [PluginHealth(self._api), VolumeRelease(self._api), JobHealth(self._api), GeneratedSecret()]
+        self.resources = [
+            PluginHealth(self._api),
+            VolumeGuard(),
+            VolumeProtection(),
+            VolumeGrowth(self._api),
+            VolumeRelease(self._api),
+            JobHealth(self._api),
+            GeneratedSecret(),
+        ]
         self.functions = [GetCluster(self._api), GetService(self._api)]
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:

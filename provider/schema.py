@@ -53,6 +53,7 @@ _JOB_HEALTH_INPUTS = {
     "jobId": _text("Id of the job.", replaceOnChanges=True),
     "group": _text("The job's group that must run.", replaceOnChanges=True),
     "namespace": _text("The job's Nomad namespace.", default="default", replaceOnChanges=True),
+    "allocations": _integer("Allocations that have to be healthy.", default=1),
     "triggers": _map("string", "Any values; when one changes, the job's health is waited for again."),
     "timeoutS": _integer("Seconds to wait before failing.", default=300),
 }
@@ -76,6 +77,42 @@ _VOLUME_RELEASE_INPUTS = {
     "timeoutS": _integer("Seconds to wait on deletion before failing.", default=300),
 }
 _VOLUME_RELEASE_OUTPUTS = {"releaseId": _text("Random, new with each creation: lets a consumer follow a replacement.")}
+_VOLUME_GUARD_INPUTS = {
+    "volumeName": _text("Name of the volume in the stack's settings."),
+    "zone": _text("Availability zone the volume lives in; refused when it changes."),
+    "sizeGib": _integer("Size in GiB; refused when it becomes smaller."),
+    "snapshotId": _text("Snapshot the volume is restored from; refused when set for a volume that exists.", default=""),
+    "encrypted": _typed("boolean", "Whether it is encrypted at rest; refused when it changes.", default=True),
+    "kmsKeyId": _text("KMS key; empty: the account's default. Refused when it changes.", default=""),
+    "protect": _typed("boolean", "Whether the volume is protected against deletion.", default=True),
+    "finalSnapshot": _typed(
+        "boolean", "Whether a snapshot is taken before deletion; by default when the volume is, or was, protected."
+    ),
+    "region": _text("AWS region of the volume; empty: the AWS configuration's.", default=""),
+    "guardId": _text("Value of the tag nomad-stateful-guard that the volume is to carry; made up when not given."),
+}
+_VOLUME_PROTECTION_INPUTS = {
+    "volumeName": _text("Name of the volume in the stack's settings."),
+    "volumeId": _text("Id of the EBS volume.", replaceOnChanges=True),
+    "finalSnapshot": _typed("boolean", "Whether deletion takes a snapshot of the volume.", default=True),
+    "region": _text("AWS region of the volume; empty: the AWS configuration's.", default=""),
+    "timeoutS": _integer("Seconds that the snapshot may take.", default=3600),
+}
+_VOLUME_GROWTH_INPUTS = {
+    "volumeId": _text("Id of the volume in Nomad.", replaceOnChanges=True),
+    "sizeGib": _integer("Size the volume has, in GiB; when it changes, the file system grows."),
+    "namespace": _text("Nomad namespace of the volume.", default="default", replaceOnChanges=True),
+    "registrationId": _text("Any value of the registration, which has to exist first.", default=""),
+    "mountFlags": _list("The registration's mount flags, which Nomad does not show."),
+    "secrets": _map("string", "The registration's secrets, which Nomad does not show.", secret=True),
+    "mode": _text(
+        '"online" grows the file system while it is mounted and fails where that is refused, "restart" has the '
+        'consumer restarted, "online-or-restart" restarts it only where growing online is refused.',
+        default="online-or-restart",
+    ),
+    "timeoutS": _integer("Seconds that growing online may take.", default=180),
+}
+_VOLUME_GROWTH_OUTPUTS = {"restartId": _text("Changes when the consumer has to restart, which follows this value.")}
 _GENERATED_SECRET_INPUTS = {
     "length": _integer("Number of characters, 8 to 256.", default=32, replaceOnChanges=True),
     "keepers": _map("string", "Any values; when one changes, a new secret is generated.", replaceOnChanges=True),
@@ -149,6 +186,24 @@ def package_schema(version: str) -> dict[str, Any]:
                 _JOB_HEALTH_INPUTS,
                 _JOB_HEALTH_OUTPUTS,
                 ["group", "jobId"],
+            ),
+            "nomad-csi:index:VolumeGuard": _resource(
+                "Refuses at preview what would cost a volume its data: another zone, a smaller size, another key.",
+                _VOLUME_GUARD_INPUTS,
+                {},
+                ["sizeGib", "volumeName", "zone"],
+            ),
+            "nomad-csi:index:VolumeProtection": _resource(
+                "Has to be deleted before a volume can be, and takes the volume's final snapshot when it is.",
+                _VOLUME_PROTECTION_INPUTS,
+                {},
+                ["volumeId", "volumeName"],
+            ),
+            "nomad-csi:index:VolumeGrowth": _resource(
+                "Grows a volume's file system after the volume, while it is mounted or by a restart of its consumer.",
+                _VOLUME_GROWTH_INPUTS,
+                _VOLUME_GROWTH_OUTPUTS,
+                ["sizeGib", "volumeId"],
             ),
             "nomad-csi:index:VolumeRelease": _resource(
                 "Between a volume's consumer and its registration; its deletion waits until the volume is let go.",

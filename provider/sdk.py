@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pulumi
 
+from provider.sdk_base import NomadCsiResource
+from provider.sdk_volumes import VolumeGrowth, VolumeGuard, VolumeProtection
 
-class _NomadCsiResource(pulumi.CustomResource):
-    """Names properties in Python's way to the program and in Pulumi's to the provider; other keys stay as they are."""
-
-    _wire_names: ClassVar[dict[str, str]] = {}
-    _python_names: ClassVar[dict[str, str]] = {}
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls._wire_names = {name: _camel_case(name) for name in inspect.get_annotations(cls)}
-        cls._python_names = {wire: name for name, wire in cls._wire_names.items()}
-
-    def translate_input_property(self, prop: str) -> str:
-        """The provider's name of a property."""
-        return self._wire_names.get(prop, prop)
-
-    def translate_output_property(self, prop: str) -> str:
-        """The program's name of a property."""
-        return self._python_names.get(prop, prop)
+__all__ = [
+    "Cluster",
+    "ClusterNode",
+    "GeneratedSecret",
+    "JobHealth",
+    "PluginHealth",
+    "Service",
+    "VolumeGrowth",
+    "VolumeGuard",
+    "VolumeProtection",
+    "VolumeRelease",
+    "get_cluster",
+    "get_service_output",
+]
 
 
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-class PluginHealth(_NomadCsiResource):
+class PluginHealth(NomadCsiResource):
     """Exists once a CSI plugin is healthy: its controllers, and a node plugin in every zone that needs one."""
 
     plugin_id: pulumi.Output[str] = pulumi.property("pluginId")
@@ -99,7 +91,7 @@ class PluginHealth(_NomadCsiResource):
         super().__init__("nomad-csi:index:PluginHealth", resource_name, props, opts)
 
 
-class VolumeRelease(_NomadCsiResource):
+class VolumeRelease(NomadCsiResource):
     """Stands between a volume's consumer and its registration; its deletion waits until the volume is let go."""
 
     volume_id: pulumi.Output[str] = pulumi.property("volumeId")
@@ -154,7 +146,7 @@ class VolumeRelease(_NomadCsiResource):
         super().__init__("nomad-csi:index:VolumeRelease", resource_name, props, opts)
 
 
-class GeneratedSecret(_NomadCsiResource):
+class GeneratedSecret(NomadCsiResource):
     """A random password of letters and digits, kept in the stack's encrypted state only."""
 
     length: pulumi.Output[int]
@@ -179,7 +171,7 @@ class GeneratedSecret(_NomadCsiResource):
         super().__init__("nomad-csi:index:GeneratedSecret", resource_name, props, options)
 
 
-class JobHealth(_NomadCsiResource):
+class JobHealth(NomadCsiResource):
     """Exists once the newest version of a job runs and passes its checks."""
 
     job_id: pulumi.Output[str] = pulumi.property("jobId")
@@ -188,6 +180,8 @@ class JobHealth(_NomadCsiResource):
     """Nomad namespace of the job."""
     group: pulumi.Output[str]
     """Task group that is waited for."""
+    allocations: pulumi.Output[int]
+    """Allocations that have to be healthy."""
     timeout_s: pulumi.Output[int] = pulumi.property("timeoutS")
     """Seconds waited at most."""
     triggers: pulumi.Output[Mapping[str, str]]
@@ -204,14 +198,16 @@ class JobHealth(_NomadCsiResource):
         job_id: pulumi.Input[str],
         group: pulumi.Input[str],
         namespace: pulumi.Input[str] = "default",
+        allocations: pulumi.Input[int] = 1,
         timeout_s: pulumi.Input[int] = 300,
         triggers: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Waits at most `timeout_s` seconds for a healthy allocation of `group`. A change of `triggers` waits again."""
+        """Waits at most `timeout_s` seconds until `allocations` of `group` are healthy, anew when `triggers` change."""
         props = {
             "job_id": job_id,
             "group": group,
+            "allocations": allocations,
             "namespace": namespace,
             "timeout_s": timeout_s,
             "triggers": triggers or {},

@@ -9,6 +9,7 @@ from provider.rpc.plugin import CheckFailure, Props
 from provider.rpc.values import Unknown, contains_unknown
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_VOLUME_NAME = re.compile(_NAME.pattern + r"(\[[0-9]{1,4}\])?")
 
 
 def unknown_keys(props: Props, known: frozenset[str]) -> list[CheckFailure]:
@@ -27,6 +28,15 @@ def name(props: Props, key: str, example: str) -> list[CheckFailure]:
         return []
     rule = "it must be 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit"
     return [CheckFailure(key, f"{key} is {_shown(value)}: {rule}. Use for example {example}")]
+
+
+def volume_name(props: Props, key: str) -> list[CheckFailure]:
+    """A required volume's id; one of a set ends in its number in brackets."""
+    value = props.get(key)
+    if isinstance(value, Unknown) or (isinstance(value, str) and _VOLUME_NAME.fullmatch(value)):
+        return []
+    rule = "it must be 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+    return [CheckFailure(key, f"{key} is {_shown(value)}: {rule}. Use for example mysql, or data[0] in a set")]
 
 
 def whole_number(props: Props, key: str, low: int, high: int, remedy: str) -> list[CheckFailure]:

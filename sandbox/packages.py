@@ -32,11 +32,18 @@ class Requirement:
 SANDBOX: Final = (
     Requirement(("mariadbd", "mysqld"), ("mariadb-server-core",), "the database that runs on the volumes"),
     Requirement(("mariadb", "mysql"), ("mariadb-client-core",), "the database's client"),
+    Requirement(("mariadb-dump", "mysqldump"), ("mariadb-client",), "the database's backups"),
+    Requirement(("openssl",), ("openssl",), "the database's own certificate"),
     Requirement(("mkfs.xfs",), ("xfsprogs",), "volumes with xfs"),
     Requirement(("mkfs.ext4",), ("e2fsprogs",), "volumes with ext4"),
     Requirement(("ip",), ("iproute2",), "the instances' network"),
     Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
     Requirement(("losetup",), ("mount",), "the instances' disks"),
+)
+
+TESTS: Final = (
+    Requirement(("node",), ("nodejs",), "judging IAM policies in the tests"),
+    Requirement(("npm",), ("npm",), "judging IAM policies in the tests"),
 )
 
 C_COMPILER: Final = Requirement(("gcc",), ("gcc", "libc6-dev"), "building Nomad from source")
@@ -93,9 +100,9 @@ def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """`python -m sandbox.packages`: exit code 0 when every program is there."""
+    """`python -m sandbox.packages [--tests]`: exit code 0 when every program is there."""
     try:
-        ensure_packages()
+        ensure_packages((*SANDBOX, *TESTS) if sys.argv[1:] == ["--tests"] else SANDBOX)
     except PackageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

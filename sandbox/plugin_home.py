@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -84,11 +85,13 @@ def installed(settings: SandboxSettings) -> str:
     return "official" if all(program.is_symlink() for program in programs) else "embedded"
 
 
-def write_command(path: Path, module: str) -> None:
+def write_command(path: Path, module: str, env: Mapping[str, str] | None = None) -> None:
     """Writes an executable that runs one of the project's modules, wherever it is called from."""
+    variables = {"PYTHONPATH": str(PROJECT), **(env or {})}
+    settings = " ".join(shlex.quote(f"{name}={value}") for name, value in variables.items())
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     path.write_text(
-        f'#!/bin/sh\nexec env PYTHONPATH={shlex.quote(str(PROJECT))} {shlex.quote(sys.executable)} -m {module} "$@"\n',
+        f'#!/bin/sh\nexec env {settings} {shlex.quote(sys.executable)} -m {module} "$@"\n',
         encoding="utf-8",
     )
     path.chmod(0o755)

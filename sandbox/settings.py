@@ -107,6 +107,16 @@ class SandboxSettings:
         return self.home / "ec2" / "instances"
 
     @property
+    def efs_dir(self) -> Path:
+        """One folder per EFS file system, named by its id."""
+        return self.home / "ec2" / "efs"
+
+    @property
+    def nas_dir(self) -> Path:
+        """The file server for ZFS and NFS, and the key that may log in to it."""
+        return self.home / "nas"
+
+    @property
     def nomad_dir(self) -> Path:
         """Configuration, tokens and data of the Nomad server."""
         return self.home / "nomad"

@@ -26,9 +26,9 @@ from sandbox.toolchain import Toolchain
 _INTERRUPT_TIMEOUT_S: Final = 90.0
 
 
-def config_file(stack: str) -> Path:
+def config_file(stack: str, project: Path = PROJECT) -> Path:
     """A stack's configuration in the clone."""
-    return PROJECT / f"Pulumi.{stack}.yaml"
+    return project / f"Pulumi.{stack}.yaml"
 
 
 class StackError(SandboxError):
@@ -58,8 +58,9 @@ class Recovery:
 class Stack:
     """One stack of the program in the sandbox's own state."""
 
-    def __init__(self, settings: SandboxSettings, toolchain: Toolchain, name: str) -> None:
+    def __init__(self, settings: SandboxSettings, toolchain: Toolchain, name: str, project: Path = PROJECT) -> None:
         self.name = name
+        self._project = project
         self._settings = settings
         self._pulumi = toolchain.pulumi
         self._bin_dir = toolchain.bin_dir
@@ -77,7 +78,7 @@ class Stack:
     @property
     def config_file(self) -> Path:
         """The stack's configuration, a committed file."""
-        return config_file(self.name)
+        return config_file(self.name, self._project)
 
     @property
     def _salt_file(self) -> Path:
@@ -92,7 +93,7 @@ class Stack:
             write_private(passphrase_file(self._settings), f"{secrets.token_urlsafe(32)}\n")
         with tempfile.TemporaryDirectory(dir=self._settings.home) as folder:
             copy = Path(folder) / self.config_file.name
-            for path in (PROJECT / "Pulumi.yaml", self.config_file):
+            for path in (self._project / "Pulumi.yaml", self.config_file):
                 shutil.copy(path, folder)
             put_salt(copy, "")
             if self.exists():
@@ -196,10 +197,10 @@ class Stack:
     def _environment(self) -> dict[str, str]:
         return process_environment(self._settings, self._bin_dir)
 
-    def _call(self, *words: str, stdin: str = "", folder: Path = PROJECT) -> str:
+    def _call(self, *words: str, stdin: str = "", folder: Path | None = None) -> str:
         done = subprocess.run(
             [str(self._pulumi), *words, "--non-interactive"],
-            cwd=folder,
+            cwd=folder or self._project,
             env=self._environment(),
             input=stdin,
             capture_output=True,
@@ -212,7 +213,7 @@ class Stack:
 
     def _show(self, *words: str) -> int:
         command = [str(self._pulumi), *words, "--non-interactive", "--color", "auto", "--stack", self.name]
-        process = subprocess.Popen(command, cwd=PROJECT, env=self._environment(), stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=self._project, env=self._environment(), stdin=subprocess.DEVNULL)
         record = processes.identify(process.pid)
         if record is not None:
             processes.write_record(self._pid_file, record)

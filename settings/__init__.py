@@ -10,7 +10,8 @@ from pulumi.runtime import config as pulumi_config
 from pydantic import Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from settings import rules
+from settings import consumer_rules, rules
+from settings.consumer import Consumer
 from settings.errors import Problem, SettingsError, problems_of
 from settings.mysql import Mysql
 from settings.placement import Placement
@@ -18,7 +19,7 @@ from settings.plugin import Plugin
 from settings.types import Section
 from settings.volume import Volume
 
-__all__ = ["Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
+__all__ = ["Consumer", "Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
 
 PROJECT = "nomad-stateful"
 
@@ -36,6 +37,8 @@ class Settings(Section):
     volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
     mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
 
+    consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
+
     @model_validator(mode="after")
     def _check(self) -> "Settings":
         rules.check_names("plugins", "id", [plugin.id for plugin in self.plugins])
@@ -46,6 +49,11 @@ class Settings(Section):
             rules.check_volume(volume, self.plugins)
         if self.mysql is not None:
             rules.check_mysql(self.mysql, self.volumes)
+            consumer_rules.check_backup(self.mysql, self.volumes)
+        for consumer in self.consumers:
+            consumer_rules.check_consumer(consumer, self.volumes)
+        consumer_rules.check_job_ids(self.mysql, self.consumers)
+        consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
         return self
 
     def volume(self, name: str) -> Volume:
@@ -94,15 +102,15 @@ def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
     return config.get(key) if declared is None or declared.annotation is str else config.get_object(key)
 
 
-def _own_rules(model: type[Section]) -> dict[str, str]:
-    """The wording of each field's own rule, by key."""
+def _own_rules(model: type[Section], prefix: str = "") -> dict[str, str]:
+    """The wording of each field's own rule, by the path of its key."""
     rules: dict[str, str] = {}
     for field in model.model_fields.values():
         extra = field.json_schema_extra
         if isinstance(extra, dict) and "rule" in extra:
-            rules[str(field.alias)] = str(extra["rule"])
+            rules[f"{prefix}{field.alias}"] = str(extra["rule"])
         for section in sections_of(field):
-            rules.update(_own_rules(section))
+            rules.update(_own_rules(section, f"{prefix}{field.alias}."))
     return rules
 
 

@@ -67,7 +67,7 @@ RULES: dict[str, tuple[str, str]] = {
 
 
 def problems_of(error: ValidationError, config: dict[str, Any], rules: dict[str, str]) -> list[Problem]:
-    """The problems behind a validation error; ``rules`` has the wording of a field's own rule by its last key."""
+    """The problems behind a validation error; ``rules`` has the wording of a field's own rule by its path."""
     return [_problem(details, config, rules) for details in error.errors(include_url=False)]
 
 
@@ -77,21 +77,30 @@ def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str
     kind = details["type"]
     if kind == "refusal":
         key = ".".join([*path, context["key"]] if context["key"] else path)
-        return Problem(key, shown(context["value"]), context["rule"], context["remedy"])
+        return Problem(key, _value(key, context["value"]), context["rule"], context["remedy"])
     key = ".".join(path)
     if kind == "extra_forbidden":
         return Problem(
             key,
-            shown(details["input"]),
+            _value(key, details["input"]),
             "there is no such setting",
             "remove it, or correct its spelling (docs/config.md lists them all)",
         )
     rule, remedy = RULES.get(kind, (details["msg"], "correct it"))
-    own_rule = rules.get(str(details["loc"][-1]))
+    own_rule = rules.get(".".join(part for part in details["loc"] if isinstance(part, str)))
     if own_rule and kind in ("string_pattern_mismatch", "int_type", "greater_than_equal"):
         rule, remedy = own_rule, "correct it"
     value = None if kind == "missing" else details["input"]
-    return Problem(key, shown(value), rule.format_map(context), remedy.format_map(context))
+    return Problem(key, _value(key, value), rule.format_map(context), remedy.format_map(context))
+
+
+def _value(key: str, value: Any) -> str:
+    """A value for a message, unless its key says that it may be a secret, or hold one."""
+    if isinstance(value, dict | list):
+        return "a map" if isinstance(value, dict) else "a list"
+    parts = key.split(".")
+    hidden = "secrets" in parts or parts[-1] == "key" or (parts[0], parts[-1]) == ("plugins", "config")
+    return "a value that is not shown" if hidden and value is not None else shown(value)
 
 
 def _path(location: tuple[int | str, ...], config: Any) -> list[str]:

@@ -1,11 +1,87 @@
 """Settings of the MySQL server."""
 
-from typing import Literal
+import re
+from collections import Counter
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from settings.errors import Refusal
 from settings.types import Duration, Identifier, PinnedImage, PlainText, Section
+
+DATABASE_NAME_RULE = "must start with a letter; then letters, digits and _; 63 characters at most"
+DatabaseName = Annotated[
+    str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$", json_schema_extra={"rule": DATABASE_NAME_RULE})
+]
+BACKUP_ACCOUNT = "backup"
+
+# Server options that the program sets itself, and the setting that decides them.
+OWN_OPTIONS = {
+    "datadir": "mysql.dataDir",
+    "port": "mysql.port",
+    "require_secure_transport": "mysql.tls",
+    "tls_version": "mysql.tls",
+    "ssl": "mysql.tls",
+    "skip_ssl": "mysql.tls",
+    "ssl_ca": "mysql.tlsCertificate.ca",
+    "ssl_cert": "mysql.tlsCertificate.certificate",
+    "ssl_key": "mysql.tlsCertificate.key",
+}
+
+
+class TlsCertificate(Section):
+    """A certificate that is not the server's own making, in PEM."""
+
+    certificate: str = Field(
+        pattern=r"^\s*-----BEGIN CERTIFICATE-----",
+        description="The server's certificate, followed by those that lead to the authority's.",
+        json_schema_extra={"rule": "must be a certificate in PEM (-----BEGIN CERTIFICATE-----)"},
+    )
+    key: str = Field(description="Its private key. Set it with `pulumi config set --secret --path`.")
+    ca: str | None = Field(
+        None,
+        pattern=r"^\s*-----BEGIN CERTIFICATE-----",
+        description="The authority's certificate.",
+        json_schema_extra={"rule": "must be a certificate in PEM (-----BEGIN CERTIFICATE-----)"},
+    )
+
+
+class DatabaseUser(Section):
+    """An account with a drawn password."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]{0,31}$",
+        description="Name of the account, which may log in from anywhere.",
+        json_schema_extra={"rule": "must start with a letter; then letters, digits and _, all small; 32 at most"},
+    )
+    database: DatabaseName = Field(description="Database it may use.")
+    privileges: str = Field(
+        "ALL PRIVILEGES",
+        pattern=r"^[A-Z_]+( [A-Z_]+)*(, [A-Z_]+( [A-Z_]+)*)*$",
+        description="What it may do there, as in a GRANT.",
+        json_schema_extra={"rule": "must be privileges as in a GRANT, such as SELECT, INSERT"},
+    )
+
+
+class MysqlBackup(Section):
+    """Periodic dumps to a second volume."""
+
+    volume: Identifier = Field(description="Name of the volume for the dumps.")
+    job_id: Identifier = Field(
+        "mysql-backup", description="Id of the job that dumps; the job that restores has `-restore` added."
+    )
+    schedule: str = Field(
+        "0 3 * * *",
+        pattern=r"^\S+( \S+){4}$|^@(hourly|daily|weekly|monthly|yearly)$",
+        description="When to dump, in cron's notation and UTC.",
+        json_schema_extra={"rule": "must be five fields as for cron, such as 0 3 * * *"},
+    )
+    keep: int = Field(7, ge=1, le=1000, description="Dumps that are kept; older ones are removed.")
+    cpu_mhz: int = Field(100, ge=20, description="CPU, in MHz.")
+    memory_mib: int = Field(256, ge=64, description="Memory, in MiB.")
+    release_timeout_s: int = Field(
+        300, ge=10, description="How long `destroy` waits for the volume to be released, in seconds."
+    )
 
 
 class Mysql(Section):
@@ -35,6 +111,28 @@ class Mysql(Section):
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field("60s", description="Time the server has to shut down cleanly.")
     server_args: list[PlainText] = Field(default=[], description="Further arguments for the server.")
+    config: dict[str, str | int | bool] = Field(
+        default={}, description="Server options by name, such as `max_connections: 500`, read from a file."
+    )
+    init_scripts: dict[str, str] = Field(
+        default={},
+        description="SQL by file name, run in the order of the names when the data directory is made. Nomad templates.",
+    )
+    tls: Literal["off", "preferred", "required"] = Field(
+        "preferred", description="Encrypted connections: off, for clients that want them (preferred), or required."
+    )
+    tls_certificate: TlsCertificate | None = Field(
+        None, description="Certificate; without it the server makes one of its own."
+    )
+    databases: list[DatabaseName] = Field(
+        default=[],
+        description="Databases that are made when they are missing.",
+        json_schema_extra={"rule": DATABASE_NAME_RULE},
+    )
+    users: list[DatabaseUser] = Field(
+        default=[], description="Accounts that are made, each time the server starts, with drawn passwords."
+    )
+    backup: MysqlBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
     cpu_mhz: int = Field(500, ge=20, description="CPU, in MHz.")
     memory_mib: int = Field(1024, ge=128, description="Memory, in MiB.")
     release_timeout_s: int = Field(
@@ -47,8 +145,60 @@ class Mysql(Section):
         """Where the volume is mounted in the task."""
         return "/" + self.data_dir.split("/")[1]
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The server's options as they stand in its file."""
+        return {name: _written(value) for name, value in self.config.items()}
+
+    @property
+    def backup_job_ids(self) -> list[str]:
+        """Ids of the jobs that dump and restore."""
+        return [] if self.backup is None else [self.backup.job_id, f"{self.backup.job_id}-restore"]
+
     @model_validator(mode="after")
     def _check(self) -> "Mysql":
         if ".." in self.data_dir.split("/"):
             raise Refusal("dataDir", self.data_dir, "must not contain ..", "write the path out")
+        _check_config(self)
+        _check_init_scripts(self)
+        _check_users(self)
+        if self.tls_certificate is not None and self.tls == "off":
+            raise Refusal("tls", "off", "there is a tlsCertificate", "remove one of the two")
         return self
+
+
+def _written(value: str | int | bool) -> str:
+    return ("ON" if value else "OFF") if isinstance(value, bool) else str(value)
+
+
+def _check_config(mysql: Mysql) -> None:
+    for name, value in mysql.config.items():
+        key = f"config.{name}"
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+            raise Refusal(key, value, "is no name of a server option", "write it as in the server's manual")
+        decided = OWN_OPTIONS.get(name.replace("-", "_"))
+        if decided is not None:
+            raise Refusal(key, value, f"{decided} decides this", f"remove it, and set {decided}")
+        if not _written(value).isprintable():
+            raise Refusal(key, value, "must have no line breaks or other control characters", "write it on one line")
+
+
+def _check_init_scripts(mysql: Mysql) -> None:
+    for name in mysql.init_scripts:
+        if not re.fullmatch(r"[A-Za-z0-9][\w.-]*\.sql", name):
+            raise Refusal(
+                "initScripts", name, "must be a file name that ends in .sql", "rename it, as in 10-schema.sql"
+            )
+
+
+def _check_users(mysql: Mysql) -> None:
+    for name, count in Counter(user.name for user in mysql.users).items():
+        if count > 1:
+            raise Refusal("users", name, f"{count} users have this name", "give each a name of its own")
+    for user in mysql.users:
+        if user.name in ("root", "mysql", BACKUP_ACCOUNT):
+            raise Refusal(f"users.{user.name}.name", user.name, "this account has another purpose", "rename it")
+        if user.database not in mysql.databases:
+            raise Refusal(
+                f"users.{user.name}.database", user.database, "it is not among databases", "add it there, or correct it"
+            )

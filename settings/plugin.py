@@ -1,15 +1,29 @@
 """Settings of a CSI plugin."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from drivers.catalogue import DRIVERS
 from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
 from settings.errors import Refusal
 from settings.types import Duration, Identifier, PlainText, Section, Zone, is_pinned
 
-EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags")
+EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots")
+
+
+def _driver(name: str) -> str:
+    if name in DRIVERS:
+        return name
+    raise Refusal(
+        "",
+        name,
+        "there is no such driver",
+        f"use one of {', '.join(sorted(DRIVERS))}, or add it (docs/add-a-driver.md)",
+    )
+
+
+DriverName = Annotated[str, AfterValidator(_driver)]
 
 
 class JobIds(Section):
@@ -23,11 +37,34 @@ class JobIds(Section):
     )
 
 
+class Constraint(Section):
+    """A constraint on the clients that run a plugin, as in a job's constraint block."""
+
+    attribute: PlainText = Field("", description="What is compared, such as `${node.class}`.")
+    operator: PlainText = Field("=", description="How, such as `=`, `regexp` or `distinct_hosts`.")
+    value: PlainText = Field(description="With what.")
+
+
+class HostMount(Section):
+    """A folder of the client that the plugin's container sees."""
+
+    source: str = Field(
+        pattern=r"^/[\w./-]*$",
+        description="The client's folder.",
+        json_schema_extra={"rule": "must be an absolute path"},
+    )
+    target: str = Field(
+        pattern=r"^/[\w./-]*$",
+        description="Where the container sees it.",
+        json_schema_extra={"rule": "must be an absolute path"},
+    )
+
+
 class Plugin(Section):
     """A CSI driver and how it runs."""
 
     id: Identifier = Field(description="Id under which Nomad knows the plugin.")
-    driver: Literal["ebs", "efs", "democratic-csi", "hostpath"] = Field("ebs", description="The CSI driver.")
+    driver: DriverName = Field("ebs", description=f"The CSI driver: {', '.join(sorted(DRIVERS))}.")
     version: str | None = Field(
         None,
         pattern=r"^v\d+\.\d+\.\d+$",
@@ -53,6 +90,16 @@ class Plugin(Section):
         default=[],
         description="Zones whose clients run the plugin; all if left out. For one plugin id in each zone.",
     )
+    constraints: list[Constraint] = Field(default=[], description="Further constraints of the plugin's jobs.")
+    network_mode: PlainText | None = Field(
+        None, description="Docker network mode of the node plugin; the driver's own if left out, empty for Docker's."
+    )
+    ipc_mode: PlainText | None = Field(
+        None, description="Docker IPC mode of the node plugin; the driver's own if left out, empty for Docker's."
+    )
+    host_mounts: list[HostMount] | None = Field(
+        None, description="Folders of the client that the node plugin sees; the driver's own if left out."
+    )
     job_ids: JobIds = Field(default_factory=JobIds, description="Ids of the plugin's jobs.")
     log_level: int = Field(2, ge=0, le=10, description="Verbosity of the driver's log (`--v`).")
     endpoint: PlainText = Field(NOMAD_ENDPOINT, description="Where the driver listens; Nomad's own choice if left out.")
@@ -74,6 +121,9 @@ class Plugin(Section):
         ge=0,
         le=128,
         description="Attachments kept free for the system (`--reserved-volume-attachments`; ebs only).",
+    )
+    snapshots: bool = Field(
+        False, description="Let the driver take and delete snapshots through Nomad: more permissions (ebs only)."
     )
     extra_tags: dict[PlainText, PlainText] = Field(
         default={}, description="Tags the driver puts on what it creates (ebs only)."

@@ -53,6 +53,12 @@ class Volume(Section):
         description="Size in GiB, of a volume that is made. It can grow, never shrink.",
         json_schema_extra={"rule": "must be a whole number of GiB, at least 1"},
     )
+    capacity: str | None = Field(
+        None,
+        pattern=r"^[1-9]\d*(MiB|GiB|TiB)$",
+        description="Size of a volume that the driver makes, where whole GiB are too coarse, such as 100MiB.",
+        json_schema_extra={"rule": "must be a number with its unit, such as 100MiB or 2GiB"},
+    )
     type: Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"] = Field("gp3", description="EBS volume type.")
     iops: int | None = Field(None, description="Provisioned IOPS (gp3, io1, io2).")
     throughput_mibps: int | None = Field(None, description="Provisioned throughput in MiB/s (gp3).")
@@ -70,6 +76,16 @@ class Volume(Section):
         json_schema_extra={"rule": "must be the id of an EBS snapshot, snap-…"},
     )
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
+    final_snapshot: bool | None = Field(
+        None,
+        description="Take a snapshot before the volume is deleted (EBS volumes that Pulumi makes). Left out, it is "
+        "taken of a volume that is, or once was, protected.",
+    )
+    growth: Literal["online-or-restart", "online", "restart"] = Field(
+        "online-or-restart",
+        description="How a mounted file system follows a larger sizeGib: `online` fails where the driver refuses that, "
+        "`restart` restarts what uses it, `online-or-restart` only where online is refused.",
+    )
     tags: dict[PlainText, PlainText] = Field(default={}, description="Further tags of the volume.")
     access_mode: AccessMode = Field("single-node-writer", description="Access mode the volume is registered with.")
     attachment_mode: Literal["file-system", "block-device"] = Field(
@@ -87,6 +103,11 @@ class Volume(Section):
     secrets: dict[PlainText, str] = Field(
         default={}, description="Secrets handed to the driver. Set them with `pulumi config set --secret --path`."
     )
+
+    @property
+    def made_by_driver(self) -> str | None:
+        """Size with its unit of a volume that the driver makes; None for others."""
+        return (self.capacity or f"{self.size_gib}GiB") if self.provision == "plugin" else None
 
     @property
     def members(self) -> list[Member]:
@@ -136,8 +157,11 @@ def _check_provision(volume: Volume) -> None:
             f"provision is {volume.provision}, so it gets an id of its own",
             "remove it, or set provision to existing",
         )
-    if volume.size_gib is None:
-        raise Refusal("sizeGib", None, "it is required", "set it")
+    if volume.capacity and volume.provision != "plugin":
+        raise Refusal("capacity", volume.capacity, "is for volumes that the driver makes", "use sizeGib")
+    if (volume.size_gib is None) == (volume.capacity is None):
+        rule = "it is required" if volume.size_gib is None else "capacity is set as well"
+        raise Refusal("sizeGib", volume.size_gib, rule, "set it" if volume.size_gib is None else "keep one of the two")
 
 
 def _check_set(volume: Volume) -> None:

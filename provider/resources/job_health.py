@@ -24,13 +24,13 @@ from provider.rpc.plugin import (
 )
 from provider.watching import Progress, watch
 
-_DEFAULTS: Props = {"namespace": "default", "triggers": {}, "timeoutS": 300}
+_DEFAULTS: Props = {"namespace": "default", "allocations": 1, "triggers": {}, "timeoutS": 300}
 _INPUTS = frozenset(_DEFAULTS) | {"jobId", "group"}
 _OUTPUTS = ("allocationId", "nodeName")
 
 
 class JobHealth(ResourceType):
-    """Waits in create, and again in update when `triggers` changed, for a healthy allocation of the job's group."""
+    """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group."""
 
     token = "nomad-csi:index:JobHealth"  # noqa: S105 - a type's name
     computed = frozenset(_OUTPUTS)
@@ -47,6 +47,7 @@ class JobHealth(ResourceType):
             *validation.name(inputs, "group", "mysql"),
             *validation.name(inputs, "namespace", "default"),
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.whole_number(inputs, "allocations", 1, 10000, "It is the count of the group; 1 is the default"),
             *validation.string_map(inputs, "triggers"),
         ]
         return Checked(inputs, failures)
@@ -88,16 +89,19 @@ class JobHealth(ResourceType):
         path = f"job/{quote(inputs['jobId'], safe='')}"
         version = self._version(api, path, inputs["namespace"])
         stubs: list[dict[str, Any]] = []
+        healthy: list[dict[str, Any]] = []
+        wanted = inputs.get("allocations", 1)
         query = {"namespace": inputs["namespace"]}
-        for found in watch(ctx, api, f"{path}/allocations", time.monotonic() + limit_s, **query):
-            stubs = [stub for stub in _of_group(found or [], inputs["group"]) if stub["JobVersion"] >= version]
+        for listed in watch(ctx, api, f"{path}/allocations", time.monotonic() + limit_s, **query):
+            stubs = [stub for stub in _of_group(listed or [], inputs["group"]) if stub["JobVersion"] >= version]
             healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
-            if healthy:
+            if len(healthy) >= wanted:
                 return _outputs(_newest(healthy))
-            progress.report(f"waiting for a healthy allocation of {inputs['jobId']}: {_situation(stubs)}")
+            progress.report(f"waiting for {_described(wanted)} of {inputs['jobId']}: {_situation(stubs)}")
         details = "".join(f"\n  {line}" for stub in stubs for line in running_job.troubles(stub))
+        found = "no healthy allocation" if wanted == 1 else f"{len(healthy)} healthy allocations of {wanted}"
         raise ProviderError(
-            f"job {inputs['jobId']} has no healthy allocation after {limit_s:.0f} s: {_situation(stubs)}.{details}"
+            f"job {inputs['jobId']} has {found} after {limit_s:.0f} s: {_situation(stubs)}.{details}"
             f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, put the cause "
             "right, and run the same command again; a slow start needs a larger timeoutS"
         )
@@ -109,6 +113,10 @@ class JobHealth(ResourceType):
             raise ProviderError(
                 f"there is no {path} in namespace {namespace}: run `pulumi up --refresh` to register it again"
             ) from error
+
+
+def _described(count: int) -> str:
+    return "a healthy allocation" if count == 1 else f"{count} healthy allocations"
 
 
 def _of_group(stubs: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ class VolumeRelease(ResourceType):
         inputs = _DEFAULTS | news
         failures = [
             *validation.unknown_keys(news, _INPUTS),
-            *validation.name(inputs, "volumeId", "mysql"),
+            *validation.volume_name(inputs, "volumeId"),
             *validation.name(inputs, "namespace", "default"),
             *validation.one_of(inputs, "backend", ("ebs", "none")),
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from provider.nomad_api import NomadApi
-from sandbox import cloud, environment, leftovers, packages, plugin_home, requirements, strays, summary, toolchain
+from sandbox import (
+    cloud,
+    drivers,
+    environment,
+    leftovers,
+    packages,
+    plugin_home,
+    requirements,
+    strays,
+    summary,
+    toolchain,
+)
 from sandbox.credentials import aws_credentials
 from sandbox.lock import exclusive
 from sandbox.mysql import rootfs
+from sandbox.nas.layout import Nas
 from sandbox.nomad import acl, client, nodes, server
 from sandbox.phases import Phases
 from sandbox.settings import SandboxSettings
@@ -76,7 +88,8 @@ def _tools(phases: Phases) -> Toolchain:
 
 
 def _cluster(settings: SandboxSettings, tools: Toolchain, phases: Phases, pool: ThreadPoolExecutor) -> None:
-    plugin_home.write_command(settings.bin_dir / "aws-ebs-csi-driver", "sandbox.ebs_csi_driver")
+    drivers.write(settings)
+    Nas(settings.nas_dir).prepare()
     root = pool.submit(rootfs.build, client.rootfs(settings))
     with phases.phase("cloud") as phase:
         started = cloud.start(settings)

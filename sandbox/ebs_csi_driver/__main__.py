@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from . import logs
-from .endpoint import EndpointError
-from .flags import FlagError, HelpAsked
+from sandbox.csi import logs
+from sandbox.csi.endpoint import EndpointError
+from sandbox.csi.flags import FlagError, HelpAsked
+
 from .options import Mode, Options, flag_set, parse_options, split_mode
 from .version import version_json
 
@@ -40,8 +41,9 @@ def main(arguments: list[str]) -> int:
     # Programs are started from threads; gRPC's own fork handlers would stall them.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    from sandbox.csi.server import ListenError  # noqa: PLC0415
+
     from .driver import Driver  # noqa: PLC0415 - gRPC reads the environment when it is loaded
-    from .server import ListenError  # noqa: PLC0415
 
     try:
         return Driver(options).run()

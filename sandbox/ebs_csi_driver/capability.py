@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .csi_proto import csi
+from sandbox.csi.csi_proto import csi
 
 _Mode: Any = csi.VolumeCapability.AccessMode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .errors import invalid
+from sandbox.csi.errors import invalid
 
 GIB: Final = 1024**3
 DEFAULT_GIB: Final = 100

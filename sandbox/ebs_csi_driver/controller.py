@@ -7,17 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from . import capacity, logs, tags, topology
+from sandbox.csi import logs
+from sandbox.csi.csi_proto import csi
+from sandbox.csi.errors import already_exists, invalid
+from sandbox.csi.inflight import InFlight
+
+from . import capacity, tags, topology
 from .capability import all_supported, is_block, is_supported, wants_multi_attach
 from .cloud.attachments import ATTACH_TIMEOUT_S, DETACH_TIMEOUT_S, Attachments
 from .cloud.errors import CloudError, Kind
 from .cloud.snapshots import Snapshots
 from .cloud.volume_types import iops_for
 from .cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
+from .cloud_status import from_cloud
 from .controller_snapshots import SnapshotCalls
-from .csi_proto import csi
-from .errors import CsiError, already_exists, invalid
-from .inflight import InFlight
 from .node import DEVICE_PATH_KEY
 from .parameters import VolumeParameters, read_modification, read_volume_parameters
 
@@ -38,7 +41,7 @@ def _cloud(doing: str) -> Iterator[None]:
     try:
         yield
     except CloudError as error:
-        raise CsiError.from_cloud(error, doing) from None
+        raise from_cloud(error, doing) from None
 
 
 def _within(call_timeout_s: float | None, ours_s: float) -> float:

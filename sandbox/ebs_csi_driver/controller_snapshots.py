@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sandbox.csi.csi_proto import csi
+from sandbox.csi.errors import aborted, already_exists, invalid
+from sandbox.csi.inflight import InFlight
+
 from . import capacity, tags
 from .cloud.errors import CloudError, Kind
 from .cloud.snapshots import Snapshot, Snapshots
-from .csi_proto import csi
-from .errors import CsiError, aborted, already_exists, invalid
-from .inflight import InFlight
+from .cloud_status import from_cloud
 from .parameters import read_snapshot_tags
 
 
@@ -40,7 +42,7 @@ class SnapshotCalls:
                     all_tags = tags.snapshot_tags(name, self._snapshot_cluster_id, extra)
                     snapshot = self._snapshots.create(volume_id, all_tags)
             except CloudError as error:
-                raise CsiError.from_cloud(error, f"Could not create snapshot {name!r}") from None
+                raise from_cloud(error, f"Could not create snapshot {name!r}") from None
         if snapshot.volume_id != volume_id:
             raise already_exists(f"Snapshot {name} already exists for different volume ({snapshot.volume_id})")
         return csi.CreateSnapshotResponse(snapshot=_message(snapshot))
@@ -55,7 +57,7 @@ class SnapshotCalls:
                 self._snapshots.delete(snapshot_id)
             except CloudError as error:
                 if error.kind is not Kind.NOT_FOUND:
-                    raise CsiError.from_cloud(error, f"Could not delete snapshot ID {snapshot_id!r}") from None
+                    raise from_cloud(error, f"Could not delete snapshot ID {snapshot_id!r}") from None
         return csi.DeleteSnapshotResponse()
 
     def list_snapshots(self, request: Any, _timeout_s: float | None) -> Any:
@@ -65,7 +67,7 @@ class SnapshotCalls:
         except CloudError as error:
             if error.kind is Kind.NOT_FOUND:
                 return csi.ListSnapshotsResponse()
-            raise CsiError.from_cloud(error, "Could not list snapshots") from None
+            raise from_cloud(error, "Could not list snapshots") from None
         page, next_token = paginate(found, request.starting_token, request.max_entries)
         entries = [csi.ListSnapshotsResponse.Entry(snapshot=_message(snapshot)) for snapshot in page]
         return csi.ListSnapshotsResponse(entries=entries, next_token=next_token)

@@ -10,12 +10,14 @@ from typing import Final
 
 import grpc
 
-from . import logs, metrics, server
+from sandbox.csi import logs, server
+from sandbox.csi.endpoint import parse_endpoint
+from sandbox.csi.metadata import MetadataClient, MetadataError, NodeIdentity
+
+from . import metrics
 from .cloud.client import REGION_VARIABLE
 from .devices import DeviceFinder
-from .endpoint import parse_endpoint
 from .identity import IdentityService
-from .metadata import MetadataClient, MetadataError, NodeIdentity
 from .node import NodeService, NodeSettings
 from .options import Options
 from .version import DRIVER_NAME, DRIVER_VERSION

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sandbox.csi.commands import CommandError, run
+
 from . import devices
-from .commands import CommandError, run
 
 DEFAULT_TYPE: Final = "ext4"
 EXT_TYPES: Final = frozenset({"ext2", "ext3", "ext4"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .csi_proto import csi
+from sandbox.csi.csi_proto import csi
+
 from .version import DRIVER_NAME, DRIVER_VERSION
 
 

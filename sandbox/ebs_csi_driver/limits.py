@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .metadata import NodeIdentity
+from sandbox.csi.metadata import NodeIdentity
 
 NITRO_ATTACHMENTS: Final = 28
 """Slots that volumes, network interfaces and instance stores of a Nitro instance share."""

@@ -11,15 +11,17 @@ from typing import Any
 
 import grpc
 
-from . import devices, filesystems, limits, logs, node_volumes, topology
+from sandbox.csi import logs
+from sandbox.csi.commands import CommandError
+from sandbox.csi.csi_proto import csi
+from sandbox.csi.errors import CsiError, already_exists, failed_precondition, internal, invalid, not_found
+from sandbox.csi.inflight import InFlight
+from sandbox.csi.metadata import MetadataError, NodeIdentity
+
+from . import devices, filesystems, limits, node_volumes, topology
 from .capability import is_block, is_supported, partition_of
-from .commands import CommandError
-from .csi_proto import csi
 from .devices import DeviceFinder, DeviceNotFoundError
-from .errors import CsiError, already_exists, failed_precondition, internal, invalid, not_found
 from .filesystems import FilesystemError
-from .inflight import InFlight
-from .metadata import MetadataError, NodeIdentity
 from .node_volumes import PublishConflictError
 
 DEVICE_PATH_KEY = "devicePath"

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from . import devices, filesystems, logs, mounter, mounts
+from sandbox.csi import logs, mounter, mounts
+
+from . import devices, filesystems
 from .filesystems import OnlineGrowthRefusedError
 
 # A mount whose device is gone answers stat with one of these.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from . import flags
-from .flags import FlagError, FlagSet
+from sandbox.csi import flags
+from sandbox.csi.flags import FlagError, FlagSet
+
 from .tags import TagError, check_extra_tags
 
 PROGRAM: Final = "aws-ebs-csi-driver"

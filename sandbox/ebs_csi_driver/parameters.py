@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from . import logs
+from sandbox.csi import logs
+from sandbox.csi.errors import invalid
+
 from .cloud.volume_types import DEFAULT_TYPE, TYPES
-from .errors import invalid
 from .tags import TagError, check_extra_tags, parse_tag_specifications
 
 TAG_PREFIX: Final = "tagSpecification"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Thread
 
-from . import logs
+from sandbox.csi import logs
+from sandbox.csi.metadata import MetadataError
+
 from .cloud.attachments import Attachments
 from .cloud.client import ClientSettings, Ec2, endpoint_from
 from .cloud.snapshots import Snapshots
 from .cloud.volumes import Volumes
 from .controller import ControllerService, ControllerSettings
-from .metadata import MetadataError
 from .metrics import Metrics
 from .options import Options
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from sandbox.nas.layout import NAMES
+from sandbox.settings import PROJECT
 
 IMAGE_ID: Final = "ami-0d5ab0c5ab0c5ab0c"
 
@@ -47,19 +52,36 @@ def group(host_text: str) -> str:
     return _merge(host_text, {account.name for account in ours}, {str(account.gid) for account in ours}, lines)
 
 
-def hosts(address: str, dns_name: str) -> str:
-    """The instance's /etc/hosts."""
-    return f"127.0.0.1 localhost\n{address} {dns_name} {dns_name.partition('.')[0]}\n"
+def hosts(address: str, dns_name: str, gateway: str) -> str:
+    """The instance's /etc/hosts: itself, and the file server, which is beside the gateway."""
+    own = f"{address} {dns_name} {dns_name.partition('.')[0]}"
+    return f"127.0.0.1 localhost\n{own}\n{gateway} {' '.join(NAMES)}\n"
 
 
-def etc_files(address: str, dns_name: str) -> dict[str, str]:
+def etc_files(address: str, dns_name: str, gateway: str) -> dict[str, str]:
     """Files under /etc that the instance has of its own, by name."""
     return {
         "passwd": passwd(_host_file("/etc/passwd")),
         "group": group(_host_file("/etc/group")),
-        "hosts": hosts(address, dns_name),
+        "hosts": hosts(address, dns_name, gateway),
         "hostname": f"{dns_name}\n",
     }
+
+
+def programs(zone: str, efs: Path, nas: Path) -> dict[str, str]:
+    """Clients of network storage that the image carries, by name: their real ones may not be on this machine."""
+    nfs = _program("sandbox.nas.mount_nfs", str(nas))
+    return {
+        "mount.efs": _program("sandbox.ec2.mount_efs", str(efs), zone),
+        "mount.nfs": nfs,
+        "mount.nfs4": nfs,
+        "ssh": _program("sandbox.nas.ssh", str(nas)),
+    }
+
+
+def _program(module: str, *arguments: str) -> str:
+    words = ["exec", "env", f"PYTHONPATH={PROJECT}", sys.executable, "-m", module, *arguments]
+    return f'#!/bin/sh\n{shlex.join(words)} "$@"\n'
 
 
 def image(architecture: str) -> dict[str, Any]:

@@ -9,27 +9,39 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from sandbox.ec2.authorization import Question
+
 LOG: Final = logging.getLogger(__name__)
 
 _SECRET: Final = re.compile(r"secret|password|userdata|privatekey|sessiontoken|webidentitytoken", re.IGNORECASE)
-_CREDENTIAL: Final = re.compile(r"Credential=([^/,\s]+)/")
+_CREDENTIAL: Final = re.compile(r"Credential=(?P<key>[^/,\s]+)/[^/]*/[^/]*/(?P<service>[^/,\s]*)")
 _ERROR_CODE: Final = re.compile(rb"<Code>([^<]+)</Code>")
 _MAX_VALUE: Final = 400
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+AskIam = Callable[[str, dict[str, str]], list[Question] | None]
 
 
 class CallRecorder:
     """A WSGI application around another: writes one JSON line per call, and lets no traceback out."""
 
-    def __init__(self, app: WsgiApp, log_file: Path, caller_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        app: WsgiApp,
+        log_file: Path,
+        caller_of: Callable[[str], str],
+        ask_iam: AskIam = lambda *_: None,
+    ) -> None:
+        """`ask_iam` tells what EC2 would ask IAM about a call."""
         self._app = app
         self._caller_of = caller_of
+        self._ask_iam = ask_iam
         self._lock = threading.Lock()
         descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._log = os.fdopen(descriptor, "a", encoding="utf-8")
@@ -44,37 +56,43 @@ class CallRecorder:
 
         if environ.get("PATH_INFO", "").startswith("/moto-api/reset"):
             return _refuse(start_response, "403 Forbidden", "AccessDenied", "The sandbox's cloud cannot be reset")
+        call = self._describe(environ, params)
         try:
             body = b"".join(self._app(environ, remember))
         except Exception as error:
             LOG.exception("the call failed inside: %s", params.get("Action"))
             message = f"{type(error).__name__}: {error}"
-            self._record(environ, params, 500, "InternalError")
+            self._record(call, 500, "InternalError")
             return _refuse(start_response, "500 Internal Server Error", "InternalError", message)
         status = int(seen[0].split(" ")[0])
         code = _ERROR_CODE.search(body) if status >= 400 else None
-        self._record(environ, params, status, code.group(1).decode() if code else "")
+        self._record(call, status, code.group(1).decode() if code else "")
         return [body]
 
     def close(self) -> None:
         """Closes the record."""
         self._log.close()
 
-    def _record(self, environ: dict[str, Any], params: dict[str, str], status: int, error: str) -> None:
+    def _describe(self, environ: dict[str, Any], params: dict[str, str]) -> dict[str, Any]:
+        """The call's record, made before the call changes what it is about."""
         found = _CREDENTIAL.search(environ.get("HTTP_AUTHORIZATION", ""))
-        access_key_id = found.group(1) if found else ""
-        entry = {
+        access_key_id, service = (found["key"], found["service"]) if found else ("", "")
+        action = params.get("Action", "")
+        questions = self._ask_iam(action, params) if service == "ec2" else None
+        return {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "action": params.get("Action") or f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}",
+            "service": service,
+            "action": action or f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}",
             "access_key_id": access_key_id,
             "caller": self._caller_of(access_key_id) if access_key_id else "",
             "client": environ.get("REMOTE_ADDR", ""),
             "params": without_secrets(params),
-            "status": status,
-            "error": error,
+            "authorization": None if questions is None else [asdict(question) for question in questions],
         }
+
+    def _record(self, call: dict[str, Any], status: int, error: str) -> None:
         with self._lock:
-            self._log.write(json.dumps(entry) + "\n")
+            self._log.write(json.dumps({**call, "status": status, "error": error}) + "\n")
             self._log.flush()
 
 

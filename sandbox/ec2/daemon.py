@@ -61,8 +61,10 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
 
     from sandbox.ec2 import moto_facts, moto_hooks  # noqa: PLC0415
+    from sandbox.ec2.authorization import Account, Questions  # noqa: PLC0415
     from sandbox.ec2.calls import CallRecorder  # noqa: PLC0415
     from sandbox.ec2.ebs import ElasticBlockStore  # noqa: PLC0415
+    from sandbox.ec2.efs import ElasticFileSystem  # noqa: PLC0415
     from sandbox.ec2.hypervisor import Hypervisor  # noqa: PLC0415
     from sandbox.ec2.imds import ImdsServer, MetadataService  # noqa: PLC0415
     from sandbox.ec2.power import Power  # noqa: PLC0415
@@ -83,12 +85,14 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     store = VolumeStore(settings.volume_dir)
     hypervisor = Hypervisor(settings, store, serve_metadata)
     power = Power(settings, hypervisor)
-    moto_hooks.install(ElasticBlockStore(hypervisor, store), power)
+    moto_hooks.install(ElasticBlockStore(hypervisor, store), power, ElasticFileSystem(settings.efs_dir))
     _warm_up(ec2_backends[ACCOUNT_ID][settings.region])
+    resources = moto_facts.KnownResources(ec2_backends[ACCOUNT_ID][settings.region])
     app = CallRecorder(
         DomainDispatcherApplication(create_backend_app),
         settings.log_dir / CALL_LOG,
         lambda access_key_id: moto_facts.caller_of(access_key_id, ACCOUNT_ID),
+        Questions(Account("aws", settings.region, ACCOUNT_ID), resources).of,
     )
     return hypervisor, app
 
@@ -126,7 +130,7 @@ def _serve_api(settings: SandboxSettings, app: CallRecorder, stop: threading.Eve
 
 def _prepare_moto(settings: SandboxSettings) -> None:
     folder = settings.home / "ec2"
-    for path in (folder, settings.volume_dir, settings.instance_dir, settings.log_dir):
+    for path in (folder, settings.volume_dir, settings.instance_dir, settings.efs_dir, settings.log_dir):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     images = folder / "images.json"
     images.write_text(json.dumps([ami.image(platform.machine())]), encoding="utf-8")

@@ -37,6 +37,11 @@ for file in "$instance"/etc/*; do
 done
 mount --bind "$instance/disk" /mnt
 
+# Clients of network file systems lie over the machine's own programs: mount(8) looks for its helpers here only.
+sbin=$(readlink -f /sbin)
+mount -t overlay instance-sbin -o "lowerdir=$instance/sbin:$sbin" "$sbin" ||
+  echo "no overlay file systems on this machine: EFS and NFS cannot be mounted" >&2
+
 # CSI drivers mount in one place and expect the mount to be seen in all others.
 mount --make-rshared /
 

@@ -143,15 +143,15 @@ class Machine:
 
     def _write_files(self) -> None:
         etc, disk = self._folder / "etc", self._folder / "disk"
-        for folder in (etc, disk, disk / "tmp"):
+        for folder in (etc, self._folder / "sbin", disk, disk / "tmp"):
             folder.mkdir(parents=True, exist_ok=True)
         # Other users of the machine stay out at the home's own mode; inside, the disk is the root of a file system.
         disk.chmod(0o755)
         (disk / "tmp").chmod(0o1777)
-        for name, text in ami.etc_files(str(self.spec.address), self.spec.dns_name).items():
-            path = etc / name
-            path.write_text(text, encoding="utf-8")
-            path.chmod(0o644)
+        settings, address = self._settings, self.spec.address
+        _write(etc, ami.etc_files(str(address), self.spec.dns_name, str(settings.gateway)), 0o644)
+        zone = next(zone for zone in settings.zones if address in settings.zone_subnet(zone))
+        _write(self._folder / "sbin", ami.programs(zone, settings.efs_dir, settings.nas_dir), 0o755)
         script = self._folder / "boot.sh"
         script.touch(mode=0o700)
         script.write_text(self.spec.user_data, encoding="utf-8")
@@ -213,6 +213,13 @@ class Machine:
         # The folder is gone when the sandbox was wiped while the instance died.
         with contextlib.suppress(FileNotFoundError):
             inventory.save(self._settings, record)
+
+
+def _write(folder: Path, files: Mapping[str, str], mode: int) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(mode)
 
 
 def _answer(process: subprocess.Popen[bytes]) -> None:

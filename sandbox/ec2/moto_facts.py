@@ -127,6 +127,22 @@ class RoleCredentials:
             return held
 
 
+class KnownResources:
+    """What moto knows of resources, read without its filters: every call is asked about."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def tags(self, resource_id: str) -> dict[str, str]:
+        """Tags of a resource; none when there is no such resource."""
+        return dict(self._backend.tags.get(resource_id, {}))
+
+    def attached_to(self, volume_id: str) -> str:
+        """Id of the instance a volume is attached to, or ""."""
+        volume = self._backend.volumes.get(volume_id)
+        return str(volume.attachment.instance.id) if volume and volume.attachment else ""
+
+
 def caller_of(access_key_id: str, account_id: str) -> str:
     """Whom an access key belongs to: role/session for temporary credentials, "" for any other key."""
     session = sts_backends[account_id]["aws"].get_assumed_role_from_access_key(access_key_id)

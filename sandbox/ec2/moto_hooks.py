@@ -13,13 +13,15 @@ from moto.ec2.models.elastic_block_store import EBSBackend
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.responses.elastic_block_store import ElasticBlockStore as VolumeRequests
 from moto.ec2.responses.instances import InstanceResponse
+from moto.efs.models import EFSBackend
 
 from sandbox.ec2.ebs import CLIENT_TOKEN, FORCE, INTERNAL, ElasticBlockStore
+from sandbox.ec2.efs import ElasticFileSystem
 from sandbox.ec2.errors import ApiError, CloudError
 from sandbox.ec2.power import Power
 
 
-def install(ebs: ElasticBlockStore, power: Power) -> None:
+def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> None:
     """Puts our behaviour around moto's, for the whole process and for good."""
     for name in (
         "create_volume",
@@ -32,6 +34,15 @@ def install(ebs: ElasticBlockStore, power: Power) -> None:
         "detach_volume",
     ):
         _wrap(EBSBackend, name, getattr(ebs, name))
+    for name in (
+        "create_file_system",
+        "delete_file_system",
+        "create_mount_target",
+        "delete_mount_target",
+        "create_access_point",
+        "delete_access_point",
+    ):
+        _wrap(EFSBackend, name, getattr(efs, name))
     _wrap(InstanceBackend, "run_instances", power.run_instances)
     for name in ("start", "stop", "reboot", "terminate"):
         _wrap(Instance, name, getattr(power, name))

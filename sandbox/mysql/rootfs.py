@@ -1,4 +1,4 @@
-"""The small root file system that Nomad's exec tasks get in the sandbox: a shell, a few tools and the MySQL server."""
+"""The small root file system of Nomad's exec tasks in the sandbox: a shell, a few tools, MySQL's server and clients."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sandbox.settings import SandboxError
 
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint")
 _SERVERS: Final = ("mariadbd", "mysqld")
+_CLIENTS: Final = (("mariadb", "mysql"), ("mariadb-dump", "mysqldump"))
 _TOOLS: Final = (
     *("sh", "env", "find", "grep", "sed", "mountpoint"),
     *("cat", "chmod", "chown", "cp", "date", "dd", "df", "head", "id", "install", "ls", "mkdir", "mv", "printf", "rm"),
-    *("sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "uname", "wc"),
+    *("sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "uname", "wc", "gzip", "openssl"),
 )
 _SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DATA: Final = ("/usr/share/mysql", "/usr/share/mysql-8.0", "/usr/share/mysql-8.4", "/usr/lib/mysql/plugin")
@@ -54,6 +55,7 @@ def build(target: Path) -> None:
     if server is None:
         raise SandboxError("There is no mariadbd and no mysqld on this machine. Install mariadb-server-core.")
     programs[server] = Path("usr/sbin") / server.name
+    programs |= {client: Path("usr/bin") / client.name for client in map(_client_program, _CLIENTS)}
     for folder in ("bin", "etc", "tmp", "usr/local/bin", "usr/sbin", "usr/bin", "docker-entrypoint-initdb.d"):
         (fresh / folder).mkdir(parents=True, exist_ok=True)
     for source, inside in programs.items():
@@ -69,11 +71,19 @@ def build(target: Path) -> None:
     fresh.replace(target)
 
 
+def _client_program(names: tuple[str, ...]) -> Path:
+    found = next((path for name in names if (path := shutil.which(name, path=_SEARCH))), None)
+    if found is None:
+        raise SandboxError(f"There is no {' and no '.join(names)} on this machine. Install mariadb-client.")
+    return Path(found).resolve()
+
+
 def _located(name: str) -> Path:
     found = shutil.which(name, path=_SEARCH)
     if found is None:
         raise SandboxError(
-            f"The program {name} is not on this machine. Install coreutils, findutils, sed and util-linux."
+            f"The program {name} is not on this machine. "
+            "Install coreutils, findutils, gzip, openssl, sed and util-linux."
         )
     return Path(found).resolve()
 

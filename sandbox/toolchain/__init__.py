@@ -2,6 +2,6 @@
 
 from sandbox.toolchain.csi import csi_proto_dir
 from sandbox.toolchain.errors import ToolchainError
-from sandbox.toolchain.provide import Toolchain, ensure, ensure_csi_sanity, find
+from sandbox.toolchain.provide import Toolchain, ensure, ensure_actionlint, ensure_csi_sanity, find
 
-__all__ = ["Toolchain", "ToolchainError", "csi_proto_dir", "ensure", "ensure_csi_sanity", "find"]
+__all__ = ["Toolchain", "ToolchainError", "csi_proto_dir", "ensure", "ensure_actionlint", "ensure_csi_sanity", "find"]

@@ -1,4 +1,4 @@
-"""`python -m sandbox.toolchain`: provide everything and print where it is."""
+"""`python -m sandbox.toolchain [actionlint]`: provide everything, or the linter alone, and print where it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 import sys
 
 from sandbox.settings import SandboxError
-from sandbox.toolchain.provide import ensure
+from sandbox.toolchain.provide import ensure, ensure_actionlint
 
 
 def main() -> int:
@@ -14,14 +14,14 @@ def main() -> int:
     # Leaving by an exception ends the go command with us and removes what is half made.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        toolchain = ensure()
+        place = ensure_actionlint() if sys.argv[1:] == ["actionlint"] else ensure().bin_dir
     except SandboxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; run it again to go on", file=sys.stderr)
         return 130
-    print(toolchain.bin_dir)
+    print(place)
     return 0
 
 

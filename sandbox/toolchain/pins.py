@@ -110,5 +110,12 @@ CSI_SANITY: Final = Component(
     programs=(GoProgram("csi-sanity", "csi", "github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity", expected_s=30),),
 )
 
+ACTIONLINT: Final = Component(
+    name="actionlint",
+    version="1.7.12",
+    suitable=VersionRange(Version(1, 7), Version(2, 0)),
+    programs=(GoProgram("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", expected_s=15),),
+)
+
 CSI_SPEC_MODULE: Final = "github.com/container-storage-interface/spec"
 CSI_SPEC_PINS: Final = "csi"

@@ -16,7 +16,7 @@ from sandbox.toolchain.download import Release, download_release, official_relea
 from sandbox.toolchain.errors import ToolchainError, UnreachableError
 from sandbox.toolchain.golang import build_component, prefetching
 from sandbox.toolchain.onpath import find_on_path, foreign_path, locate_companion, version_of
-from sandbox.toolchain.pins import CSI_SANITY, NOMAD, PULUMI, Component
+from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, NOMAD, PULUMI, Component
 from sandbox.toolchain.versions import parse_version
 
 MODE_VARIABLE: Final = "NOMAD_STATEFUL_TOOLCHAIN"
@@ -68,11 +68,20 @@ def ensure() -> Toolchain:
 
 def ensure_csi_sanity() -> Path:
     """The CSI conformance suite's program, built if it is not there yet."""
-    folder = _folder(CSI_SANITY, Mode.BUILD)
+    return _ensure_built(CSI_SANITY)
+
+
+def ensure_actionlint() -> Path:
+    """The linter of GitHub's workflows, built if it is not there yet."""
+    return _ensure_built(ACTIONLINT)
+
+
+def _ensure_built(component: Component) -> Path:
+    folder = _folder(component, Mode.BUILD)
     if not folder.is_dir():
         with cache.locked(cache.toolchain_root()):
-            cache.publish(folder, partial(build_component, CSI_SANITY))
-    return folder / "bin" / CSI_SANITY.name
+            cache.publish(folder, partial(build_component, component))
+    return folder / "bin" / component.name
 
 
 def fetch(component: Component, release: Release) -> Path:

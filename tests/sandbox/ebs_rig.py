@@ -30,7 +30,7 @@ IMDS_PORT = 46112
 DRIVER = """
 import sys
 from pathlib import Path
-from sandbox.ebs_csi_driver import logs
+from sandbox.csi import logs
 from sandbox.ebs_csi_driver.devices import DeviceFinder
 from sandbox.ebs_csi_driver.driver import Driver
 from sandbox.ebs_csi_driver.options import parse_options, split_mode

@@ -113,8 +113,20 @@ class Running:
 
     @cached_property
     def ec2(self) -> Any:
+        return self._aws("ec2")
+
+    def attached_policies(self, role: str) -> list[dict[str, Any]]:
+        """The documents of the managed policies of a role, as IAM has them."""
+        iam = self._aws("iam")
+        arns = [one["PolicyArn"] for one in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]]
+        versions = {arn: iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"] for arn in arns}
+        found = [iam.get_policy_version(PolicyArn=arn, VersionId=version) for arn, version in versions.items()]
+        iam.close()
+        return [one["PolicyVersion"]["Document"] for one in found]
+
+    def _aws(self, service: Any) -> Any:
         return boto3.client(
-            "ec2",
+            service,
             endpoint_url=self.env["AWS_ENDPOINT_URL"],
             region_name=self.env["AWS_REGION"],
             aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"],

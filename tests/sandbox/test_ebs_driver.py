@@ -11,11 +11,12 @@ from typing import Any
 import grpc
 import pytest
 
-from sandbox.ebs_csi_driver import devices, filesystems, mounts, node_volumes
-from sandbox.ebs_csi_driver.commands import CommandError, run
+from sandbox.csi import mounts
+from sandbox.csi.commands import CommandError, run
+from sandbox.csi.metadata import NodeIdentity
+from sandbox.ebs_csi_driver import devices, filesystems, node_volumes
 from sandbox.ebs_csi_driver.devices import DeviceFinder
 from sandbox.ebs_csi_driver.filesystems import FilesystemError, OnlineGrowthRefusedError
-from sandbox.ebs_csi_driver.metadata import NodeIdentity
 from sandbox.ebs_csi_driver.node_volumes import PublishConflictError
 
 from .ebs_rig import LoopDevices
@@ -225,10 +226,8 @@ def test_usage_counts_bytes_and_inodes(stage: Callable[..., None], staging: str)
 
 
 def test_stage_publish_and_back_through_the_protocol(loops: LoopDevices, device: str, tmp_path: Path) -> None:
-    csi_proto = pytest.importorskip(
-        "sandbox.ebs_csi_driver.csi_proto", reason="python -m sandbox.toolchain is to run first"
-    )
-    from sandbox.ebs_csi_driver.errors import CsiError  # noqa: PLC0415
+    csi_proto = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m sandbox.toolchain is to run first")
+    from sandbox.csi.errors import CsiError  # noqa: PLC0415
     from sandbox.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
 
     csi: Any = csi_proto.csi

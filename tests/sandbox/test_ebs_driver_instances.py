@@ -66,7 +66,7 @@ class Driver:
 @pytest.fixture(scope="module")
 def csi() -> Any:
     reason = "the CSI protocol's classes are not generated yet: python -m sandbox.toolchain"
-    return pytest.importorskip("sandbox.ebs_csi_driver.csi_proto", reason=reason).csi
+    return pytest.importorskip("sandbox.csi.csi_proto", reason=reason).csi
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from provider.running_job import Endpoint
+from tests.iam import evaluator, record
 from tests.sandbox.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
@@ -184,6 +185,16 @@ def test_mysql_moves_to_the_zones_other_client_when_its_instance_dies(stack: Run
     assert {1, 2, 3} <= set(numbers(stack, moved))
     stack.ec2.start_instances(InstanceIds=[instance])
     eventually(lambda: node_plugins(stack) == 3 or None, 120, "the client and its node plugin ready again")
+
+
+@pytest.mark.skipif(bool(evaluator.missing()), reason=f"missing here: {evaluator.missing()}")
+def test_all_that_the_driver_called_is_allowed_by_the_policy_that_is_attached(stack: Running) -> None:
+    calls = record.calls(stack.project / ".sandbox/log/ec2-calls.jsonl", "nomad-client")
+    asked = record.requests(calls)
+    assert "ec2:AttachVolume" in {request.action for request in asked}
+    (policy,) = stack.attached_policies("nomad-client")
+    verdicts = evaluator.judge([policy], asked)[0]
+    assert [request for request, allowed in zip(asked, verdicts, strict=True) if not allowed] == []
 
 
 def test_destroy_works_on_a_running_stack_and_nothing_is_left(stack: Running) -> None:

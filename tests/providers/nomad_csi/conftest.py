@@ -1,5 +1,6 @@
 """The nomad-csi plugin, running against a fake Nomad."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,16 @@ from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.harness import PluginProcess, plugin_process
 
 EXECUTABLE = Path(__file__).resolve().parents[3] / "provider" / "pulumi-resource-nomad-csi"
+# An AWS that does not answer, and no look around for another one.
+NO_AWS = {
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    "AWS_ACCESS_KEY_ID": "none",
+    "AWS_SECRET_ACCESS_KEY": "none",
+    "AWS_REGION": "us-west-2",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
 
 
 @pytest.fixture
@@ -19,6 +30,6 @@ def nomad() -> Iterator[FakeNomad]:
 
 @pytest.fixture
 def plugin(nomad: FakeNomad) -> Iterator[PluginProcess]:
-    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": nomad.address, "NOMAD_TOKEN": "t0ken"}) as process:
+    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": nomad.address, "NOMAD_TOKEN": "t0ken"} | NO_AWS) as process:
         process.configure()
         yield process

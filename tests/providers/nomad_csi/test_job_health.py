@@ -54,6 +54,15 @@ def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, 
     assert "has no healthy allocation after 1 s" in str(failed.value)
 
 
+def test_it_waits_for_as_many_allocations_as_are_wanted(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/db", {"Version": 0})
+    nomad.put("job/db/allocations", [allocation("first", 0)])
+    with pytest.raises(Failed, match="has 1 healthy allocations of 2 after 1 s"):
+        plugin.create(TYPE, INPUTS | {"allocations": 2, "timeoutS": 1})
+    nomad.put("job/db/allocations", [allocation("first", 0), allocation("second", 0, CreateIndex=5)])
+    assert plugin.create(TYPE, INPUTS | {"allocations": 2})["allocationId"] == "second"
+
+
 def test_a_job_that_is_not_there_is_told_at_once_with_the_remedy(plugin: PluginProcess) -> None:
     with pytest.raises(Failed, match="pulumi up --refresh"):
         plugin.create(TYPE, INPUTS)

@@ -58,7 +58,7 @@ def attachments(ec2: Ec2, volumes: Volumes) -> Attachments:
 def csi() -> Any:
     """The protocol's messages."""
     try:
-        from sandbox.ebs_csi_driver import csi_proto  # noqa: PLC0415
+        from sandbox.csi import csi_proto  # noqa: PLC0415
     except ImportError as error:
         pytest.skip(f"the CSI protocol's classes are not generated yet: python -m sandbox.toolchain ({error})")
     return csi_proto.csi

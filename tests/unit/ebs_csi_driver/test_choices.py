@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox.csi.errors import CsiError
+from sandbox.csi.metadata import NodeIdentity
 from sandbox.ebs_csi_driver import capacity, tags
 from sandbox.ebs_csi_driver.cloud.volume_types import iops_for
 from sandbox.ebs_csi_driver.device_names import candidates, free_name
-from sandbox.ebs_csi_driver.errors import CsiError
 from sandbox.ebs_csi_driver.limits import attachable_volumes, max_volumes
-from sandbox.ebs_csi_driver.metadata import NodeIdentity
 from sandbox.ebs_csi_driver.parameters import read_modification, read_volume_parameters
 from sandbox.ebs_csi_driver.topology import node_segments, pick_zone
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sandbox.csi.endpoint import EndpointError, parse_endpoint
+from sandbox.csi.flags import FlagError
 from sandbox.ebs_csi_driver.__main__ import main
-from sandbox.ebs_csi_driver.endpoint import EndpointError, parse_endpoint
-from sandbox.ebs_csi_driver.flags import FlagError
 from sandbox.ebs_csi_driver.options import Mode, Options, parse_options, split_mode
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
+from sandbox.csi.errors import CsiError
 from sandbox.ebs_csi_driver.cloud.client import Ec2
-from sandbox.ebs_csi_driver.errors import CsiError
 
 if TYPE_CHECKING:
     from sandbox.ebs_csi_driver.controller import ControllerService

@@ -15,12 +15,12 @@ from urllib.request import urlopen
 import grpc
 import pytest
 
-from sandbox.ebs_csi_driver import logs
+from sandbox.csi import logs
+from sandbox.csi.endpoint import parse_endpoint
+from sandbox.csi.metadata import MetadataClient, MetadataError, NodeIdentity
+from sandbox.csi.mounts import parse_mountinfo
 from sandbox.ebs_csi_driver.devices import DeviceFinder, DeviceNotFoundError
-from sandbox.ebs_csi_driver.endpoint import parse_endpoint
-from sandbox.ebs_csi_driver.metadata import MetadataClient, MetadataError, NodeIdentity
 from sandbox.ebs_csi_driver.metrics import Metrics, serve
-from sandbox.ebs_csi_driver.mounts import parse_mountinfo
 
 IDENTITY = NodeIdentity("i-0abc", "m5.large", "us-west-2a", "us-west-2", network_interfaces=1, block_device_mappings=0)
 
@@ -28,9 +28,9 @@ IDENTITY = NodeIdentity("i-0abc", "m5.large", "us-west-2a", "us-west-2", network
 @pytest.fixture
 def channel(csi: Any, tmp_path: Path) -> Iterator[tuple[grpc.Channel, Metrics]]:
     """A channel to a node that has an identity and no devices."""
+    from sandbox.csi.server import start  # noqa: PLC0415
     from sandbox.ebs_csi_driver.identity import IdentityService  # noqa: PLC0415
     from sandbox.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
-    from sandbox.ebs_csi_driver.server import start  # noqa: PLC0415
 
     metrics = Metrics()
     node = NodeService(NodeSettings(), lambda: IDENTITY, DeviceFinder(tmp_path))
@@ -83,7 +83,7 @@ def test_metrics_are_served_over_http(csi: Any) -> None:
 
 
 def test_secrets_of_a_request_do_not_reach_the_log(csi: Any) -> None:
-    from sandbox.ebs_csi_driver.sanitize import for_log  # noqa: PLC0415
+    from sandbox.csi.sanitize import for_log  # noqa: PLC0415
 
     request = csi.NodeStageVolumeRequest(volume_id="vol-1", secrets={"password": "hunter2"})
     shown = for_log(request)
@@ -103,7 +103,7 @@ def test_verbosity_decides_which_lines_are_written(capsys: pytest.CaptureFixture
         logs.error("broken", err="why")
         assert capsys.readouterr().err.startswith("E")
     finally:
-        logging.getLogger("ebs_csi_driver").handlers.clear()
+        logging.getLogger("csi_driver").handlers.clear()
 
 
 @pytest.fixture

@@ -1,20 +1,12 @@
-"""The program's resources, recorded instead of made."""
+"""The program's resources on the configuration that most stacks start from."""
 
 import json
 from typing import Any
 
-import pulumi
 import pytest
 from pulumi.runtime import mocks
 
-import preflight
-import settings
-import wiring
-from components.csi_plugin import CsiPlugin
-from components.csi_volume import CsiVolume
-from components.driver_policy import DriverPolicy
-from components.mysql import MysqlServer
-from components.zonal_volumes import ZonalVolumes
+from tests.unit.program.recorder import PASSWORD, record
 
 SETTINGS: dict[str, Any] = {
     "clientRole": "nomad-client",
@@ -25,69 +17,11 @@ SETTINGS: dict[str, Any] = {
     ],
     "mysql": {"volume": "mysql"},
 }
-SURROUNDINGS = preflight.Surroundings(account_id="123456789012", partition="aws", region="us-west-2")
-PASSWORD = "drawn-by-the-provider"
-
-
-class Recorder(mocks.Mocks):
-    """Keeps every registration; answers with the inputs and the outputs that others depend on."""
-
-    def __init__(self) -> None:
-        self.resources: dict[str, mocks.MockResourceArgs] = {}
-
-    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        self.resources[args.name] = args
-        outputs_by_type: dict[str, dict[str, Any]] = {
-            "nomad:index/job:Job": {"modifyIndex": "7"},
-            "nomad-csi:index:PluginHealth": {
-                "topologyKey": "topology.ebs.csi.aws.com/zone",
-                "provider": "ebs.csi.aws.com",
-                "providerVersion": "v1.48.0",
-                "controllersHealthy": 2,
-                "nodesHealthy": 3,
-                "zonesHealthy": {"us-west-2a": 2},
-            },
-            "nomad-csi:index:VolumeRelease": {"releaseId": "release-1"},
-            "nomad-csi:index:GeneratedSecret": {"result": PASSWORD},
-            "nomad-csi:index:JobHealth": {"allocationId": "allocation-1", "nodeName": "client-1"},
-        }
-        return f"{args.name}-id", {**args.inputs, **outputs_by_type.get(args.typ, {})}
-
-    def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        return {"allocationId": "allocation-1", "nodeName": "client-1", "host": "10.0.0.5", "port": 3306}, []
-
-
-def build() -> MysqlServer:
-    known = settings.parse(SETTINGS)
-    policies = [DriverPolicy("ebs-driver", args) for args in wiring.driver_policies(known, SURROUNDINGS)]
-    volumes = ZonalVolumes("ebs", wiring.zonal_volumes(known))
-    plugins = {
-        plugin.id: CsiPlugin(
-            "ebs-plugin", wiring.csi_plugin(known, plugin), pulumi.ResourceOptions(depends_on=policies)
-        )
-        for plugin in known.plugins
-    }
-    registered = {
-        args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args)
-        for volume in known.volumes
-        for args in wiring.csi_volumes(known, volume, plugins, volumes)
-    }
-    assert known.mysql is not None
-    return MysqlServer("mysql", wiring.mysql_server(known, SURROUNDINGS, known.mysql, registered["mysql"]))
 
 
 @pytest.fixture(scope="module")
 def resources() -> dict[str, mocks.MockResourceArgs]:
-    recorder = Recorder()
-    mocks.set_mocks(recorder, project="nomad-stateful", stack="test")
-
-    # Registrations go on after the body returns; only then is everything recorded.
-    @pulumi.runtime.test  # type: ignore[untyped-decorator]
-    def run() -> pulumi.Output[int]:
-        return build().port
-
-    run()
-    return recorder.resources
+    return record(SETTINGS)
 
 
 def variables(job: mocks.MockResourceArgs) -> dict[str, Any]:
@@ -122,14 +56,14 @@ def test_both_plugin_jobs_have_the_same_plugin_id_and_the_role_as_type(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
     for role in ("controller", "node"):
-        plugin = variables(resources[f"ebs-plugin-{role}"])["plugin"]
+        plugin = variables(resources[f"plugin-aws-ebs0-{role}"])["plugin"]
         assert (plugin["id"], plugin["type"]) == ("aws-ebs0", role)
 
 
 def test_the_plugin_must_be_healthy_in_every_zone_that_holds_a_volume(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
-    health = resources["ebs-plugin-health"].inputs
+    health = resources["plugin-aws-ebs0-health"].inputs
     assert health["zones"] == ["us-west-2a", "us-west-2b"]
     assert health["controllers"] == 2
     assert health["triggers"] == {"controller": "7", "node": "7"}

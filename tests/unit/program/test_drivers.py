@@ -2,13 +2,14 @@
 
 import pytest
 
-from drivers.ebs import EBS, controller_args, node_args
-from drivers.ebs_policy import register_only_policy
+from drivers import ebs_policy
+from drivers.ebs import DRIVER, controller_args, node_args
 from drivers.model import DriverOptions, parse_version
 
 
 def policy(**changes: object) -> dict[str, dict[str, object]]:
-    document = register_only_policy(
+    document = ebs_policy.policy(
+        {ebs_policy.Mode.REGISTER},
         partition="aws",
         region="us-west-2",
         account_id="123456789012",
@@ -39,7 +40,9 @@ def test_the_attach_limit_wins_over_reserved_attachments() -> None:
 
 
 def test_the_controller_is_given_extra_tags_in_a_stable_order() -> None:
-    args = controller_args(DriverOptions(plugin_id="p", version=EBS.default_version, extra_tags={"b": "2", "a": "1"}))
+    args = controller_args(
+        DriverOptions(plugin_id="p", version=DRIVER.default_version, extra_tags={"b": "2", "a": "1"})
+    )
     assert args[0] == "controller"
     assert "--extra-tags=a=1,b=2" in args
 

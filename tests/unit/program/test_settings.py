@@ -175,3 +175,9 @@ def test_a_plugin_without_zones_of_its_own_needs_one_healthy_node_anywhere() -> 
     known = settings.parse(config(plugins=[{"id": "aws-ebs0"}, EFS], volumes=[GOOD_VOLUME, share]))
     assert known.zones_of(known.plugins[1]) == []
     assert known.plugins[1].pinned_image.endswith("aws-efs-csi-driver:v3.5.0")
+
+
+def test_a_secret_of_the_wrong_kind_is_refused_without_being_shown() -> None:
+    text = refusals(volumes=volume(secrets={"token": 12345}))
+    assert "volumes.mysql.secrets.token is a value that is not shown: must be a string" in text
+    assert "12345" not in refusals(volumes=volume(secrets=[12345]))

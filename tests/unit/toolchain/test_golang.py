@@ -10,7 +10,7 @@ from sandbox.packages import PackageError
 from sandbox.settings import PROJECT
 from sandbox.toolchain.errors import ToolchainError
 from sandbox.toolchain.golang import build_component, require_go, workspace_for
-from sandbox.toolchain.pins import CSI_SANITY, MINIMUM_GO, NOMAD, PINS, PULUMI, Component
+from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, MINIMUM_GO, NOMAD, PINS, PULUMI, Component
 from sandbox.toolchain.versions import parse_version
 from tests.unit.toolchain.conftest import MakeProgram
 
@@ -80,7 +80,7 @@ def test_nomad_is_not_built_without_a_c_compiler(
         build_component(NOMAD, made)
 
 
-@pytest.mark.parametrize("component", [PULUMI, NOMAD, CSI_SANITY], ids=lambda component: component.name)
+@pytest.mark.parametrize("component", [PULUMI, NOMAD, CSI_SANITY, ACTIONLINT], ids=lambda component: component.name)
 def test_the_pinned_modules_are_those_of_the_version_that_is_promised(component: Component) -> None:
     pins = (PINS / component.programs[0].pins / "go.mod").read_text().splitlines()
     module = component.programs[0].package.partition("/cmd/")[0]
@@ -88,7 +88,7 @@ def test_the_pinned_modules_are_those_of_the_version_that_is_promised(component:
     assert pinned == [f"v{component.version}"]
 
 
-@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "csi"])
+@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "csi", "actionlint"])
 def test_the_pins_need_no_newer_go_than_is_asked_for(name: str, tmp_path: Path) -> None:
     workspace = workspace_for(name, tmp_path)
     line = next(line for line in (workspace / "go.mod").read_text().splitlines() if line.startswith("go "))

@@ -1,0 +1,99 @@
+"""What every job on a CSI volume needs: a gate for each volume, the job itself, and its health."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import pulumi
+import pulumi_nomad as nomad
+
+import jobs
+from components.placement import JobPlacement
+from provider.sdk import JobHealth, VolumeRelease
+
+
+class RegisteredVolume(TypedDict):
+    """A registered volume, as its consumer needs to know it."""
+
+    volume_id: pulumi.Input[str]
+    """Id of the registered volume."""
+    registration_id: pulumi.Input[str]
+    """Id of its registration: when that is replaced, the consumer is stopped before and started after."""
+    restart_id: pulumi.Input[str]
+    """A value whose change restarts the consumer, such as after the volume grew; empty at first."""
+    external_id: pulumi.Input[str]
+    """Id at the storage provider, to know when the volume is detached."""
+    backend: str
+    """What holds the data: ebs, or none where only Nomad knows when it is released."""
+    region: str
+    """AWS region of an EBS volume."""
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A job on CSI volumes, as a part of the component that is its parent."""
+
+    name: str
+    """First part of its resources' names."""
+    job_id: str
+    """Id of the job."""
+    placement: JobPlacement
+    """Where it may run."""
+    parent: pulumi.Resource
+    """The component."""
+
+    def gate(self, suffix: str, volume: RegisteredVolume, timeout_s: int) -> VolumeRelease:
+        """Stands between the volume's registration and the job, and keeps it until the job has let go."""
+        return VolumeRelease(
+            f"{self.name}-{suffix}",
+            volume_id=volume["volume_id"],
+            namespace=self.placement["namespace"],
+            backend=volume["backend"],
+            external_id=volume["external_id"],
+            region=volume["region"],
+            consumer_job_id=self.job_id,
+            registration_id=volume["registration_id"],
+            timeout_s=timeout_s,
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )
+
+    @staticmethod
+    def generation(gate: VolumeRelease, volume: RegisteredVolume) -> pulumi.Output[str]:
+        """What the job carries in its meta, so that it is started anew when the volume asks for it."""
+        return pulumi.Output.all(gate.release_id, volume["restart_id"]).apply(lambda ids: " ".join(filter(None, ids)))
+
+    def variable(self, items: pulumi.Input[Mapping[str, pulumi.Input[str]]]) -> nomad.Variable:
+        """Secrets at the one path that the job may read by its own identity; other jobs may not."""
+        return nomad.Variable(
+            f"{self.name}-variable",
+            namespace=self.placement["namespace"],
+            path=f"nomad/jobs/{self.job_id}",
+            items=pulumi.Output.secret(items),
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )
+
+    def job(self, spec: str, variables: Mapping[str, Any], depends_on: Sequence[pulumi.Resource] = ()) -> nomad.Job:
+        """Submits a job file with its variables, which may be outputs."""
+        values = {key: pulumi.Output.from_input(value).apply(jobs.hcl_value) for key, value in variables.items()}
+        return nomad.Job(
+            f"{self.name}-job",
+            jobspec=jobs.spec(spec),
+            hcl2=nomad.JobHcl2Args(vars=values),
+            purge_on_destroy=True,
+            # A job that somebody stopped by hand comes back with the next refresh and up.
+            rerun_if_dead=True,
+            opts=pulumi.ResourceOptions(parent=self.parent, depends_on=list(depends_on)),
+        )
+
+    def health(self, job: nomad.Job, group: str, timeout_s: int, allocations: int = 1) -> JobHealth:
+        """Complete once that many allocations of the job's newest version run and pass their checks."""
+        return JobHealth(
+            f"{self.name}-health",
+            job_id=self.job_id,
+            namespace=self.placement["namespace"],
+            group=group,
+            allocations=allocations,
+            triggers={"job": job.modify_index},
+            timeout_s=timeout_s,
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )

@@ -1,0 +1,181 @@
+"""Any program on CSI volumes."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from components.consumer import Consumer, RegisteredVolume
+from components.placement import JobConstraint, JobPlacement
+
+
+class ContainerVolume(TypedDict):
+    """A volume, or a set with one volume for each instance, and where the program sees it."""
+
+    name: str
+    """Name within the job."""
+    source: str
+    """Id of the volume; of a set without its [i]."""
+    members: list[RegisteredVolume]
+    """The registered volume, or those of the set."""
+    access_mode: str
+    """Access mode, such as single-node-writer."""
+    attachment_mode: str
+    """file-system or block-device."""
+    read_only: bool
+    """Mount it read-only."""
+    per_alloc: bool
+    """Give instance i the volume SOURCE[i]."""
+    mount_path: str
+    """Where the program sees it."""
+
+
+class ContainerTask(TypedDict):
+    """How the program runs."""
+
+    driver: str
+    """docker or exec."""
+    image: str
+    """Image with its tag (docker)."""
+    command: str
+    """Program (exec); with docker empty for the image's own."""
+    args: list[str]
+    """Arguments."""
+    env: dict[str, str]
+    """Environment."""
+    user: str
+    """User the task starts as; empty leaves it to the task driver."""
+    kill_signal: str
+    """Signal that asks the program to end."""
+    kill_timeout: str
+    """Time the program has to end, such as 30s."""
+    cpu_mhz: int
+    """CPU in MHz."""
+    memory_mib: int
+    """Memory in MiB."""
+
+
+class ContainerPort(TypedDict):
+    """A port of the client."""
+
+    label: str
+    """Name of the port."""
+    static: int
+    """Port on the client; 0 lets Nomad choose one."""
+    to: int
+    """Port inside a container; 0 is the same."""
+
+
+class ContainerFile(TypedDict):
+    """A file of the task."""
+
+    path: str
+    """Path in the task's folder, starting with local/ or secrets/."""
+    text: str
+    """Its text, a Nomad template."""
+    perms: str
+    """Permissions, such as 0644."""
+    change_mode: str
+    """What happens when the template renders anew: restart or noop."""
+
+
+class ContainerService(TypedDict):
+    """The service of each instance."""
+
+    provider: str
+    """nomad or consul."""
+    port: str
+    """Label of its port."""
+    check: str
+    """tcp or http."""
+    check_path: str
+    """Path of an http check."""
+    check_interval: str
+    """Pause between two checks."""
+    check_timeout: str
+    """How long one check may take."""
+
+
+class ContainerRestart(TypedDict):
+    """Restarts on the same client."""
+
+    attempts: int
+    """Restarts within the interval."""
+    interval: str
+    """Window in which restarts are counted."""
+    delay: str
+    """Pause before a restart."""
+
+
+class ContainerArgs(TypedDict):
+    """Inputs of Container."""
+
+    job_id: str
+    """Id of the job and name of its service."""
+    placement: JobPlacement
+    """Where the job may run."""
+    constraints: list[JobConstraint]
+    """Further constraints of the job."""
+    count: int
+    """Instances."""
+    canaries: int
+    """Instances of a new version that run beside the old ones before it goes on."""
+    volumes: list[ContainerVolume]
+    """The volumes."""
+    task: ContainerTask
+    """How the program runs."""
+    ports: list[ContainerPort]
+    """Ports."""
+    files: list[ContainerFile]
+    """Files of the task."""
+    secrets: NotRequired[dict[str, pulumi.Input[str]] | None]
+    """Items of the variable nomad/jobs/JOB_ID, which the files may show (secret)."""
+    services: list[ContainerService]
+    """The service of each instance, at most one."""
+    restart: ContainerRestart
+    """Restarts on the same client."""
+    release_timeout_s: int
+    """How long a destroy waits for each volume to be released, in seconds."""
+    timeout_s: int
+    """How long to wait for the instances to be healthy, in seconds."""
+
+
+class Container(pulumi.ComponentResource):
+    """A job whose files outlive it, since they are on volumes."""
+
+    job_id: pulumi.Output[str]
+    """Id of the job, known once all its instances are healthy."""
+    allocation_id: pulumi.Output[str]
+    """Newest of the allocations that run it."""
+
+    def __init__(self, name: str, args: ContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:Container", name, None, opts)
+        own = Consumer(name, args["job_id"], args["placement"], self)
+        items = args.get("secrets")
+        secrets = [] if items is None else [own.variable(items)]
+        job = own.job("container", _variables(own, args), depends_on=secrets)
+        health = own.health(job, "container", args["timeout_s"], allocations=args["count"])
+        self.job_id = pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0]))
+        self.allocation_id = health.allocation_id
+        self.register_outputs({"job_id": self.job_id, "allocation_id": self.allocation_id})
+
+
+def _variables(own: Consumer, args: ContainerArgs) -> dict[str, object]:
+    return {
+        "job": {"id": args["job_id"], **args["placement"], "constraints": args["constraints"]},
+        "instances": {"count": args["count"], "canaries": args["canaries"]},
+        "volumes": pulumi.Output.all(*[_volume(own, volume, args) for volume in args["volumes"]]),
+        "task": args["task"],
+        "ports": args["ports"],
+        "files": args["files"],
+        "services": args["services"],
+        "restart": args["restart"],
+    }
+
+
+def _volume(own: Consumer, volume: ContainerVolume, args: ContainerArgs) -> dict[str, object]:
+    releases = []
+    for index, member in enumerate(volume["members"]):
+        suffix = f"release-{volume['name']}" + (f"-{index}" if volume["per_alloc"] else "")
+        releases.append(own.generation(own.gate(suffix, member, args["release_timeout_s"]), member))
+    plain = {key: value for key, value in volume.items() if key != "members"}
+    return {**plain, "releases": releases}

@@ -1,0 +1,118 @@
+"""Periodic dumps of a MySQL server to a second CSI volume, and the way back."""
+
+from typing import TypedDict
+
+import pulumi
+
+from components.consumer import Consumer, RegisteredVolume
+from components.placement import JobPlacement
+
+
+class BackupTask(TypedDict):
+    """How the database's client runs."""
+
+    driver: str
+    """docker or exec."""
+    image: str
+    """Image with the client and the dump program (docker)."""
+    user: str
+    """User the task starts as; empty leaves it to the task driver."""
+    cpu_mhz: int
+    """CPU in MHz."""
+    memory_mib: int
+    """Memory in MiB."""
+
+
+class BackedUpServer(TypedDict):
+    """The server that is dumped."""
+
+    service: str
+    """Name of its service."""
+    provider: str
+    """Where the service is registered: nomad or consul."""
+    tls: str
+    """off, preferred or required."""
+
+
+class BackupSchedule(TypedDict):
+    """When to dump and what to keep."""
+
+    cron: str
+    """Cron's notation, in UTC."""
+    keep: int
+    """Dumps that are kept."""
+
+
+class MysqlBackupArgs(TypedDict):
+    """Inputs of MysqlBackup."""
+
+    job_id: str
+    """Id of the job that dumps; the job that restores has -restore added."""
+    placement: JobPlacement
+    """Where the jobs may run."""
+    volume: RegisteredVolume
+    """The volume for the dumps."""
+    access_mode: str
+    """Access mode of the volume."""
+    mount_path: str
+    """Where the volume is mounted in the task."""
+    server: BackedUpServer
+    """The server."""
+    account: str
+    """Account that may read every database."""
+    account_password: pulumi.Input[str]
+    """Its password (secret)."""
+    root_password: pulumi.Input[str]
+    """Password of root, for a restore (secret)."""
+    schedule: BackupSchedule
+    """When to dump and what to keep."""
+    task: BackupTask
+    """How the client runs."""
+    release_timeout_s: int
+    """How long a destroy waits for the volume to be released, in seconds."""
+
+
+class MysqlBackup(pulumi.ComponentResource):
+    """A periodic job that dumps all databases, and a job that restores a dump when it is dispatched."""
+
+    job_id: pulumi.Output[str]
+    """Id of the job that dumps."""
+    restore_job_id: pulumi.Output[str]
+    """Id of the job that restores."""
+
+    def __init__(self, name: str, args: MysqlBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:MysqlBackup", name, None, opts)
+        dump = Consumer(name, args["job_id"], args["placement"], self)
+        # With a variable of its own: the job that dumps every night never sees root's password.
+        restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self)
+        gate = dump.gate("volume-release", args["volume"], args["release_timeout_s"])
+        volume = {
+            "id": gate.volume_id,
+            "release": dump.generation(gate, args["volume"]),
+            "access_mode": args["access_mode"],
+            "attachment_mode": "file-system",
+            "mount_path": args["mount_path"],
+        }
+        shared = {"volume": volume, "task": args["task"]}
+        dumped = dump.job(
+            "mysql-backup",
+            {
+                **shared,
+                "job": {"id": dump.job_id, **args["placement"]},
+                "server": {**args["server"], "account": args["account"]},
+                "schedule": args["schedule"],
+            },
+            depends_on=[dump.variable({"password": args["account_password"]})],
+        )
+        restored = restore.job(
+            "mysql-restore",
+            {
+                **shared,
+                "job": {"id": restore.job_id, **args["placement"]},
+                "server": {**args["server"], "account": "root"},
+            },
+            depends_on=[restore.variable({"password": args["root_password"]})],
+        )
+        self.job_id = dumped.name
+        self.restore_job_id = restored.name
+        self.register_outputs({"job_id": self.job_id, "restore_job_id": self.restore_job_id})

@@ -1,0 +1,196 @@
+# Dumps a MySQL server's databases to a CSI volume, periodically.
+# Run it by hand with: nomad job run -var-file=VARS jobs/mysql-backup.nomad.hcl, and at once, out of turn, with:
+# nomad job periodic force ID
+
+variable "job" {
+  description = "Job id and where the job may run. The id names the variable nomad/jobs/ID with the account's password too."
+  type = object({
+    id          = string
+    namespace   = string
+    datacenters = list(string)
+    node_pool   = string
+  })
+}
+
+variable "volume" {
+  description = "The registered volume for the dumps; release names the gate that guards it."
+  type = object({
+    id              = string
+    access_mode     = string
+    attachment_mode = string
+    mount_path      = string
+    release         = string
+  })
+}
+
+variable "task" {
+  description = "How the client runs: docker uses image; an empty user leaves it to the task driver."
+  type = object({
+    driver     = string
+    image      = string
+    user       = string
+    cpu_mhz    = number
+    memory_mib = number
+  })
+}
+
+variable "server" {
+  description = "The service of the server, where it is registered, and the account that reads every database; tls is off, preferred or required."
+  type = object({
+    service  = string
+    provider = string
+    account  = string
+    tls      = string
+  })
+}
+
+variable "schedule" {
+  description = "When to dump, in cron's notation and UTC, and how many dumps to keep."
+  type = object({
+    cron = string
+    keep = number
+  })
+}
+
+locals {
+  lookup = var.server.provider == "consul" ? "service" : "nomadService"
+  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
+  tls_option = {
+    mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
+    mysql   = var.server.tls == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
+  }
+}
+
+job "mysql-backup" {
+  id          = var.job.id
+  name        = var.job.id
+  type        = "batch"
+  namespace   = var.job.namespace
+  datacenters = var.job.datacenters
+  node_pool   = var.job.node_pool
+
+  periodic {
+    crons            = [var.schedule.cron]
+    time_zone        = "UTC"
+    prohibit_overlap = true
+  }
+
+  group "dump" {
+    count = 1
+
+    meta {
+      volume_release = var.volume.release
+    }
+
+    volume "dumps" {
+      type            = "csi"
+      source          = var.volume.id
+      read_only       = false
+      access_mode     = var.volume.access_mode
+      attachment_mode = var.volume.attachment_mode
+    }
+
+    restart {
+      attempts = 3
+      interval = "10m"
+      delay    = "15s"
+      mode     = "fail"
+    }
+
+    reschedule {
+      attempts  = 0
+      unlimited = false
+    }
+
+    task "dump" {
+      driver = var.task.driver
+      user   = var.task.user
+
+      dynamic "config" {
+        for_each = var.task.driver == "docker" ? [1] : []
+        content {
+          image = var.task.image
+          args  = ["sh", "${NOMAD_TASK_DIR}/dump.sh"]
+        }
+      }
+
+      dynamic "config" {
+        for_each = var.task.driver == "docker" ? [] : [1]
+        content {
+          command = "/bin/sh"
+          args    = ["${NOMAD_TASK_DIR}/dump.sh"]
+        }
+      }
+
+      env {
+        DUMPS = var.volume.mount_path
+        KEEP  = var.schedule.keep
+      }
+
+      template {
+        destination = "local/dump.sh"
+        perms       = "0755"
+        change_mode = "noop"
+        data        = <<-SCRIPT
+          set -eu
+          umask 077
+          options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
+          grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
+          client=$(command -v mysql || command -v mariadb)
+          case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+          dump=$(command -v mysqldump || command -v mariadb-dump)
+
+          # The server's own schemas stay out: accounts are made anew by the server's job, with their passwords.
+          databases=$("$client" "$options" "$tls" --batch --skip-column-names --execute "SELECT schema_name FROM
+            information_schema.schemata WHERE schema_name NOT IN
+            ('mysql', 'sys', 'information_schema', 'performance_schema')")
+          [ -n "$databases" ] || { echo "there is no database to dump yet"; exit 0; }
+
+          name=$(date -u +%Y%m%dT%H%M%SZ).sql.gz
+          partial=$DUMPS/.partial
+          newline='
+          '
+          IFS=$newline
+          # A dump is whole when its last line says so: the exit code is lost in the pipe.
+          "$dump" "$options" "$tls" --single-transaction --quick --routines --events --triggers --hex-blob --no-tablespaces \
+            --databases $databases | gzip >"$partial"
+          gzip -dc "$partial" | tail -n 1 | grep -q '^-- Dump completed' || { echo "the dump is not whole" >&2; exit 1; }
+          sync "$partial"
+          mv "$partial" "$DUMPS/$name"
+          sync "$DUMPS"
+          echo "$name holds" $databases
+
+          cd "$DUMPS"
+          ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort -r | tail -n +$((KEEP + 1)) | while read -r old; do
+            rm -- "$old"
+            echo "$old is removed: $KEEP dumps are kept"
+          done
+        SCRIPT
+      }
+
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/client.cnf"
+        perms       = "0400"
+        change_mode = "noop"
+        data = join("\n", concat([
+          "[client]",
+          "user = ${var.server.account}",
+          "{{ with ${local.lookup} \"${var.server.service}\" }}{{ with index . 0 }}host = {{ .Address }}",
+          "port = {{ .Port }}{{ end }}{{ end }}",
+          "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
+        ], [""]))
+      }
+
+      volume_mount {
+        volume      = "dumps"
+        destination = var.volume.mount_path
+        read_only   = false
+      }
+
+      resources {
+        cpu    = var.task.cpu_mhz
+        memory = var.task.memory_mib
+      }
+    }
+  }
+}

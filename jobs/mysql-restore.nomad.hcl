@@ -1,0 +1,172 @@
+# Feeds a dump that mysql-backup made to a MySQL server; nothing runs until it is dispatched.
+# Register it by hand with: nomad job run -var-file=VARS jobs/mysql-restore.nomad.hcl, and restore with:
+# nomad job dispatch -meta dump=NAME ID, where NAME is a file on the volume or latest
+
+variable "job" {
+  description = "Job id and where the job may run. The id names the variable nomad/jobs/ID with the account's password too."
+  type = object({
+    id          = string
+    namespace   = string
+    datacenters = list(string)
+    node_pool   = string
+  })
+}
+
+variable "volume" {
+  description = "The registered volume with the dumps; release names the gate that guards it."
+  type = object({
+    id              = string
+    access_mode     = string
+    attachment_mode = string
+    mount_path      = string
+    release         = string
+  })
+}
+
+variable "task" {
+  description = "How the client runs: docker uses image; an empty user leaves it to the task driver."
+  type = object({
+    driver     = string
+    image      = string
+    user       = string
+    cpu_mhz    = number
+    memory_mib = number
+  })
+}
+
+variable "server" {
+  description = "The service of the server, where it is registered, and the account that writes every database; tls is off, preferred or required."
+  type = object({
+    service  = string
+    provider = string
+    account  = string
+    tls      = string
+  })
+}
+
+locals {
+  lookup = var.server.provider == "consul" ? "service" : "nomadService"
+  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
+  tls_option = {
+    mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
+    mysql   = var.server.tls == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
+  }
+}
+
+job "mysql-restore" {
+  id          = var.job.id
+  name        = var.job.id
+  type        = "batch"
+  namespace   = var.job.namespace
+  datacenters = var.job.datacenters
+  node_pool   = var.job.node_pool
+
+  parameterized {
+    payload       = "forbidden"
+    meta_required = ["dump"]
+  }
+
+  group "restore" {
+    count = 1
+
+    meta {
+      volume_release = var.volume.release
+    }
+
+    volume "dumps" {
+      type            = "csi"
+      source          = var.volume.id
+      read_only       = false
+      access_mode     = var.volume.access_mode
+      attachment_mode = var.volume.attachment_mode
+    }
+
+    restart {
+      attempts = 0
+      mode     = "fail"
+    }
+
+    reschedule {
+      attempts  = 0
+      unlimited = false
+    }
+
+    task "restore" {
+      driver = var.task.driver
+      user   = var.task.user
+
+      dynamic "config" {
+        for_each = var.task.driver == "docker" ? [1] : []
+        content {
+          image = var.task.image
+          args  = ["sh", "${NOMAD_TASK_DIR}/restore.sh"]
+        }
+      }
+
+      dynamic "config" {
+        for_each = var.task.driver == "docker" ? [] : [1]
+        content {
+          command = "/bin/sh"
+          args    = ["${NOMAD_TASK_DIR}/restore.sh"]
+        }
+      }
+
+      env {
+        DUMPS = var.volume.mount_path
+      }
+
+      template {
+        destination = "local/restore.sh"
+        perms       = "0755"
+        change_mode = "noop"
+        data        = <<-SCRIPT
+          set -eu
+          options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
+          grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
+          client=$(command -v mysql || command -v mariadb)
+          case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+
+          cd "$DUMPS"
+          name=$NOMAD_META_dump
+          [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | tail -n 1)
+          case "$name" in
+          '' | .* | */*) known=no ;;
+          *) [ -f "$name" ] && known=yes || known=no ;;
+          esac
+          if [ $known = no ]; then
+            echo "there is no dump $NOMAD_META_dump; these are there:" $(ls -1) >&2
+            exit 1
+          fi
+          # All of it is read once before the first table is touched.
+          gzip -dc "$name" | tail -n 1 | grep -q '^-- Dump completed' || { echo "$name is not whole" >&2; exit 1; }
+          gzip -dc "$name" | "$client" "$options" "$tls"
+          echo "$name is restored"
+        SCRIPT
+      }
+
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/client.cnf"
+        perms       = "0400"
+        change_mode = "noop"
+        data = join("\n", concat([
+          "[client]",
+          "user = ${var.server.account}",
+          "{{ with ${local.lookup} \"${var.server.service}\" }}{{ with index . 0 }}host = {{ .Address }}",
+          "port = {{ .Port }}{{ end }}{{ end }}",
+          "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
+        ], [""]))
+      }
+
+      volume_mount {
+        volume      = "dumps"
+        destination = var.volume.mount_path
+        read_only   = false
+      }
+
+      resources {
+        cpu    = var.task.cpu_mhz
+        memory = var.task.memory_mib
+      }
+    }
+  }
+}

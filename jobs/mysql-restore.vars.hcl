@@ -1,0 +1,12 @@
+job = { id = "mysql-restore", namespace = "default", datacenters = ["*"], node_pool = "default" }
+
+volume = {
+  id              = "dumps"
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+  mount_path      = "/dumps"
+  release         = "by-hand"
+}
+
+task   = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
+server = { service = "mysql-server", provider = "nomad", account = "root", tls = "preferred" }

@@ -1,0 +1,30 @@
+job = { id = "mysql-server", namespace = "default", datacenters = ["*"], node_pool = "default" }
+
+volume = {
+  id              = "mysql"
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+  mount_path      = "/srv"
+  release         = "by-hand"
+}
+
+task = {
+  driver       = "docker"
+  image        = "mysql:8.4.6"
+  command      = ""
+  args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
+  user         = ""
+  kill_timeout = "60s"
+  cpu_mhz      = 500
+  memory_mib   = 1024
+}
+
+port    = 3306
+service = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
+restart = { attempts = 10, interval = "5m", delay = "25s" }
+
+config       = { max_connections = "200" }
+init_scripts = { "10-app.sql" = "CREATE DATABASE app;\n" }
+tls          = { mode = "required", certificate = true, ca = true, uid = 999 }
+databases    = ["app"]
+accounts     = [{ name = "app", privileges = "ALL PRIVILEGES", database = "app" }]

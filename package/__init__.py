@@ -1,0 +1,1 @@
+"""The components as a package for Pulumi programs in every language."""

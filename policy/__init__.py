@@ -1,0 +1,1 @@
+"""The policy pack: rules that guard data, checked by `pulumi preview|up --policy-pack policy`."""

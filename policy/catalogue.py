@@ -1,0 +1,17 @@
+"""All rules, in the order in which they are described."""
+
+from policy import encryption, iam, images, plugin_jobs, protection, readable_jobs, tags, writers, zones
+from policy.rule import Rule
+
+NAME = "nomad-stateful"
+RULES: list[Rule] = [
+    *encryption.RULES,
+    *protection.RULES,
+    *tags.RULES,
+    *iam.RULES,
+    *writers.RULES,
+    *zones.RULES,
+    *plugin_jobs.RULES,
+    *images.RULES,
+    *readable_jobs.RULES,
+]

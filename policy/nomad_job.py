@@ -1,0 +1,107 @@
+"""Reads job files with the nomad command line, which needs no server for it."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from policy.resource import NOMAD_JOB, Resource, has_unknown
+
+Job = dict[str, Any]
+"""A job as Nomad's HTTP API has it."""
+
+KEPT_ENV = ("PATH", "HOME", "TMPDIR")
+TIMEOUT_S = 60
+MASKED_FROM_CHARS = 6
+
+
+class UnreadableJobError(Exception):
+    """Why a job cannot be looked at."""
+
+
+def job_of(resource: Resource) -> Job | None:
+    """The job of a Job resource; None when it is not one or cannot be read, which a rule of its own reports."""
+    if resource.type != NOMAD_JOB:
+        return None
+    try:
+        return read(resource.props)
+    except UnreadableJobError:
+        return None
+
+
+def read(props: Mapping[str, Any]) -> Job:
+    """The job in the properties of a Job resource; raises UnreadableJobError."""
+    variables = (props.get("hcl2") or {}) if isinstance(props.get("hcl2"), Mapping) else props.get("hcl2")
+    variables = (variables.get("vars") or {}) if isinstance(variables, Mapping) else variables or {}
+    named = variables if isinstance(variables, Mapping) else {"": variables}
+    values = {"jobspec": props.get("jobspec"), **{f"hcl2.vars.{name}": value for name, value in named.items()}}
+    unknown = [name.rstrip(".") for name, value in values.items() if has_unknown(value)]
+    if unknown:
+        raise UnreadableJobError(f"{', '.join(unknown)} will be known during the update, which checks the job then")
+    known = tuple(sorted((str(name), str(value)) for name, value in named.items()))
+    try:
+        return _parsed(str(props.get("jobspec") or ""), bool(props.get("json")), known)
+    except OSError as error:
+        raise UnreadableJobError(f"nomad could not be run: {error.strerror}") from None
+
+
+def groups(job: Job) -> Iterator[dict[str, Any]]:
+    """The job's groups."""
+    yield from job.get("TaskGroups") or ()
+
+
+def tasks(job: Job) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each task with its group."""
+    for group in groups(job):
+        for task in group.get("Tasks") or ():
+            yield group, task
+
+
+def csi_claims(group: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The CSI volumes a group claims."""
+    return [claim for claim in (group.get("Volumes") or {}).values() if claim.get("Type") == "csi"]
+
+
+def size(job: Job, group: Mapping[str, Any]) -> int | None:
+    """How many instances of a group run; None when it is one on each client."""
+    if job.get("Type") in ("system", "sysbatch"):
+        return None
+    count = group.get("Count")
+    return 1 if count is None else int(count)
+
+
+# Several rules look at the same job.
+@lru_cache(maxsize=64)
+def _parsed(text: str, is_json: bool, variables: tuple[tuple[str, str], ...]) -> Job:
+    nomad = shutil.which("nomad")
+    if nomad is None:
+        raise UnreadableJobError("the nomad command is not on PATH: install Nomad, whose command line reads job files")
+    command = [nomad, "job", "run", "-output", *(["-json"] if is_json else []), "-"]
+    # Values of variables by environment: unlike arguments they are shown to nobody else.
+    env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
+    env |= {f"NOMAD_VAR_{name}": value for name, value in variables}
+    try:
+        done = subprocess.run(
+            command, input=text, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise UnreadableJobError(f"nomad did not read it within {TIMEOUT_S} s") from None
+    except ValueError:
+        raise UnreadableJobError("a variable holds a null character") from None
+    if done.returncode:
+        raise UnreadableJobError(_masked(done.stderr or done.stdout, variables))
+    found = json.loads(done.stdout).get("Job")
+    if not isinstance(found, dict):
+        raise UnreadableJobError("nomad sees no job in it")
+    return found
+
+
+def _masked(said: str, variables: tuple[tuple[str, str], ...]) -> str:
+    """What nomad said, without the values of variables, which may be secret."""
+    for name, value in variables:
+        if len(value) >= MASKED_FROM_CHARS:
+            said = said.replace(value, f"(value of {name})")
+    return " ".join(said.split())

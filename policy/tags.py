@@ -1,0 +1,62 @@
+"""Tags: the one the driver's permissions hang on, and those an organisation asks for."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from policy.resource import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM, UNKNOWN, Resource, shown
+from policy.rule import Config, ResourceRule, strings
+
+MANAGED_TYPES = frozenset({EBS_VOLUME, EBS_SNAPSHOT, EBS_SNAPSHOT_COPY})
+TAGGED_TYPES = [EBS_VOLUME, EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EFS_FILE_SYSTEM]
+
+
+def check_managed_tag(resource: Resource, config: Config) -> Iterable[str]:
+    """The driver may attach only what carries the tag, so a volume without it can never be mounted."""
+    tags = _tags(resource)
+    if resource.type not in MANAGED_TYPES or tags is None:
+        return
+    value = tags.get(config["key"])
+    if value not in (config["value"], UNKNOWN):
+        yield f'tags["{config["key"]}"] is {shown(value)}, not {config["value"]}'
+
+
+def check_mandatory_tags(resource: Resource, config: Config) -> Iterable[str]:
+    """The tags asked for are there and not empty."""
+    tags = _tags(resource)
+    if resource.type not in config["types"] or tags is None:
+        return
+    for key in config["tags"]:
+        if not tags.get(key):
+            yield f'tags["{key}"] is {shown(tags.get(key) or None)}'
+
+
+def _tags(resource: Resource) -> Mapping[str, Any] | None:
+    """The tags, with the provider's default ones; None while they are not known."""
+    found = [resource.props.get(name) or {} for name in ("tagsAll", "tags")]
+    if UNKNOWN in found:
+        return None
+    return {**found[0], **found[1]}
+
+
+RULES = [
+    ResourceRule(
+        name="managed-tag",
+        sentence="EBS volumes and snapshots carry the tag by which the driver's IAM policy knows what it may attach.",
+        remedy="add the tag, or make the volume through the component ZonalVolumes, which sets it.",
+        settings={
+            "key": {"type": "string", "description": "Key of the tag.", "default": "ebs.csi.aws.com/cluster"},
+            "value": {"type": "string", "description": "Its value.", "default": "true"},
+        },
+        check=check_managed_tag,
+    ),
+    ResourceRule(
+        name="mandatory-tags",
+        sentence="What holds data carries the tags the organisation asks for.",
+        remedy="set them in `volumes[].tags`, or for the whole stack in `aws:defaultTags`.",
+        settings={
+            "tags": strings("Keys of the tags.", []),
+            "types": strings("Resource types that must carry them.", TAGGED_TYPES),
+        },
+        check=check_mandatory_tags,
+    ),
+]

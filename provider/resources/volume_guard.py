@@ -1,0 +1,148 @@
+"""VolumeGuard: refuses, before anything is done, what would cost a volume its data."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+
+from provider import validation
+from provider.guarded_volumes import GuardedVolumes
+from provider.rpc.plugin import Checked, CheckFailure, Context, Props, ProviderError, ReadResult, ResourceType
+from provider.rpc.values import contains_unknown
+
+_DEFAULTS: Props = {
+    "snapshotId": "",
+    "encrypted": True,
+    "kmsKeyId": "",
+    "protect": True,
+    "finalSnapshot": None,
+    "region": "",
+    "guardId": "",
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeName", "zone", "sizeGib"}
+_LARGEST_GIB = 65536
+
+
+class VolumeGuard(ResourceType):
+    """Remembers a volume's zone, size and origin; the volume depends on it, so that a refusal stops the volume too."""
+
+    token = "nomad-csi:index:VolumeGuard"  # noqa: S105 - a type's name
+
+    def __init__(self, volumes: Callable[[str], GuardedVolumes] = GuardedVolumes) -> None:
+        self._volumes = volumes
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | {key: value for key, value in news.items() if value is not None}
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.volume_name(inputs, "volumeName"),
+            *validation.name(inputs, "zone", "us-west-2a"),
+            *validation.whole_number(inputs, "sizeGib", 1, _LARGEST_GIB, "It is in GiB"),
+        ]
+        if failures:
+            return Checked(inputs, failures)
+        refused = list(_refusals(olds, inputs)) if olds else []
+        if refused and self._was_made(ctx, olds):
+            return Checked(inputs, refused)
+        return Checked(_with_memory(olds, inputs, forget_origin=bool(refused)))
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return inputs["guardId"], inputs
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError("a VolumeGuard cannot be imported: it is nothing outside the stack. Create a new one")
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: what the guard knew goes with the stack's state."""
+
+    def _was_made(self, ctx: Context, olds: Props) -> bool:
+        """Whether there is a volume that could be lost: one whose creation failed may still be put right."""
+        try:
+            return self._volumes(olds.get("region", "")).exists(olds["guardId"])
+        except ProviderError as error:
+            ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
+            return True
+
+
+def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
+    """Inputs with what later checks need: the guard's own id, the snapshot restored from, the final snapshot."""
+    final = inputs["finalSnapshot"]
+    if final is None:
+        # A protected volume has to be unprotected before it can be destroyed: that must not lose it the snapshot.
+        final = inputs["protect"] is True or bool(olds.get("finalSnapshot"))
+    origin = inputs["snapshotId"]
+    if origin == "" and not forget_origin:
+        origin = olds.get("snapshotId", "")
+    guard_id = inputs["guardId"]
+    if guard_id == "":
+        guard_id = olds.get("guardId") or secrets.token_hex(8)
+    return inputs | {"guardId": guard_id, "snapshotId": origin, "finalSnapshot": final}
+
+
+def _refusals(olds: Props, news: Props) -> Iterator[CheckFailure]:
+    """What cannot be done to an existing volume, each as key, value, rule and remedy."""
+    name = news["volumeName"]
+    if _changed(olds, news, "zone"):
+        yield _refusal(
+            news,
+            "zone",
+            f"EBS volumes cannot move, and this one is in {olds['zone']}",
+            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, snapshot and restore: take a snapshot "
+            f"(`python -m operate snapshot {name}`) and give a new volume a new name with zone: {news['zone']} and "
+            "snapshotId: that snapshot's id",
+        )
+    if _changed(olds, news, "sizeGib") and news["sizeGib"] < olds["sizeGib"]:
+        yield _refusal(
+            news,
+            "sizeGib",
+            f"EBS volumes cannot shrink, and this one has {olds['sizeGib']} GiB",
+            f"Keep sizeGib: {olds['sizeGib']} or more. A snapshot cannot be restored to a smaller volume either: for a "
+            "smaller one give a new volume a new name and copy the data into it, for a database by a dump",
+        )
+    for key, rule in (
+        (
+            "encrypted",
+            f"whether an EBS volume is encrypted is settled when it is made, here {_yaml(olds, 'encrypted')}",
+        ),
+        ("kmsKeyId", f"an EBS volume keeps the key it was made with, here {olds.get('kmsKeyId') or 'the default one'}"),
+    ):
+        if _changed(olds, news, key):
+            yield _refusal(
+                news,
+                key,
+                rule,
+                f"Change it back, or snapshot and restore: take a snapshot (`python -m operate snapshot {name}`) and "
+                "give a new volume a new name with snapshotId: that snapshot's id, and this setting",
+            )
+    if news["snapshotId"] != "" and _changed(olds, news, "snapshotId"):
+        yield _refusal(
+            news,
+            "snapshotId",
+            "a volume takes a snapshot's contents when it is made, and this one exists",
+            "Change it back, and give a new volume a new name with this snapshotId",
+        )
+
+
+def _changed(olds: Props, news: Props, key: str) -> bool:
+    old, new = olds.get(key, _DEFAULTS.get(key)), news[key]
+    return old != new if not contains_unknown([old, new]) else False
+
+
+_SETTINGS = {"kmsKeyId": "kmsKeyArn"}
+
+
+def _refusal(news: Props, key: str, rule: str, remedy: str) -> CheckFailure:
+    path = f"volumes.{news['volumeName']}.{_SETTINGS.get(key, key)}"
+    return CheckFailure("", f"{path} is {_yaml(news, key)}: {rule}. {remedy}")
+
+
+def _yaml(props: Props, key: str) -> str:
+    value = props.get(key)
+    return str(value).lower() if isinstance(value, bool) else str(value or "not set")

@@ -1,0 +1,159 @@
+"""The provider's classes for a volume's life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+
+from provider.sdk_base import NomadCsiResource
+
+
+class VolumeGuard(NomadCsiResource):
+    """Refuses at preview what would cost a volume its data; the volume depends on it and carries its id as a tag."""
+
+    volume_name: pulumi.Output[str] = pulumi.property("volumeName")
+    """Name of the volume in the stack's settings."""
+    zone: pulumi.Output[str]
+    """Availability zone the volume lives in."""
+    size_gib: pulumi.Output[int] = pulumi.property("sizeGib")
+    """Size in GiB."""
+    snapshot_id: pulumi.Output[str] = pulumi.property("snapshotId")
+    """Snapshot the volume was restored from; "" if it was made blank."""
+    encrypted: pulumi.Output[bool]
+    """Whether it is encrypted at rest."""
+    kms_key_id: pulumi.Output[str] = pulumi.property("kmsKeyId")
+    """KMS key; "" is the account's default."""
+    protect: pulumi.Output[bool]
+    """Whether the volume is protected against deletion."""
+    final_snapshot: pulumi.Output[bool] = pulumi.property("finalSnapshot")
+    """Whether a snapshot is taken before deletion."""
+    region: pulumi.Output[str]
+    """AWS region of the volume; "" is the AWS configuration's."""
+    guard_id: pulumi.Output[str] = pulumi.property("guardId")
+    """Value of the tag nomad-stateful-guard that ties the volume to this guard."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        volume_name: pulumi.Input[str],
+        zone: pulumi.Input[str],
+        size_gib: pulumi.Input[int],
+        snapshot_id: pulumi.Input[str] = "",
+        encrypted: pulumi.Input[bool] = True,
+        kms_key_id: pulumi.Input[str] = "",
+        protect: pulumi.Input[bool] = True,
+        final_snapshot: pulumi.Input[bool] | None = None,
+        region: pulumi.Input[str] = "",
+        guard_id: pulumi.Input[str] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Remembers the arguments; a later change of zone, encryption or key, or a smaller size, is refused.
+
+        `final_snapshot` left out is true for a volume that is, or once was, protected.
+        """
+        props = {
+            "volume_name": volume_name,
+            "zone": zone,
+            "size_gib": size_gib,
+            "snapshot_id": snapshot_id,
+            "encrypted": encrypted,
+            "kms_key_id": kms_key_id,
+            "protect": protect,
+            "final_snapshot": final_snapshot,
+            "region": region,
+            "guard_id": guard_id,
+        }
+        super().__init__("nomad-csi:index:VolumeGuard", resource_name, props, opts)
+
+
+class VolumeProtection(NomadCsiResource):
+    """Has to be deleted before a volume can be, and takes the volume's final snapshot when it is."""
+
+    volume_name: pulumi.Output[str] = pulumi.property("volumeName")
+    """Name of the volume in the stack's settings."""
+    volume_id: pulumi.Output[str] = pulumi.property("volumeId")
+    """Id of the EBS volume; what uses the volume takes it from here, so that it goes first."""
+    final_snapshot: pulumi.Output[bool] = pulumi.property("finalSnapshot")
+    """Whether deletion takes a snapshot."""
+    region: pulumi.Output[str]
+    """AWS region of the volume; "" is the AWS configuration's."""
+    timeout_s: pulumi.Output[int] = pulumi.property("timeoutS")
+    """Seconds that the snapshot may take."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        volume_name: pulumi.Input[str],
+        volume_id: pulumi.Input[str],
+        final_snapshot: pulumi.Input[bool] = True,
+        region: pulumi.Input[str] = "",
+        timeout_s: pulumi.Input[int] = 3600,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """On deletion takes a snapshot of the volume and waits at most `timeout_s` seconds for it."""
+        props = {
+            "volume_name": volume_name,
+            "volume_id": volume_id,
+            "final_snapshot": final_snapshot,
+            "region": region,
+            "timeout_s": timeout_s,
+        }
+        super().__init__("nomad-csi:index:VolumeProtection", resource_name, props, opts)
+
+
+class VolumeGrowth(NomadCsiResource):
+    """Grows a volume's file system after the volume, while it is mounted or by a restart of its consumer."""
+
+    volume_id: pulumi.Output[str] = pulumi.property("volumeId")
+    """Id of the volume in Nomad."""
+    size_gib: pulumi.Output[int] = pulumi.property("sizeGib")
+    """Size the volume has, in GiB."""
+    namespace: pulumi.Output[str]
+    """Nomad namespace of the volume."""
+    registration_id: pulumi.Output[str] = pulumi.property("registrationId")
+    """Stands for the registration, which has to exist first."""
+    mount_flags: pulumi.Output[Sequence[str]] = pulumi.property("mountFlags")
+    """The registration's mount flags."""
+    secrets: pulumi.Output[Mapping[str, str]]
+    """The registration's secrets (secret)."""
+    mode: pulumi.Output[str]
+    """online, restart or online-or-restart."""
+    timeout_s: pulumi.Output[int] = pulumi.property("timeoutS")
+    """Seconds that growing online may take."""
+    restart_id: pulumi.Output[str] = pulumi.property("restartId")
+    """Changes when the consumer has to restart."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        volume_id: pulumi.Input[str],
+        size_gib: pulumi.Input[int],
+        namespace: pulumi.Input[str] = "default",
+        registration_id: pulumi.Input[str] = "",
+        mount_flags: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None,
+        secrets: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None = None,
+        mode: pulumi.Input[str] = "online-or-restart",
+        timeout_s: pulumi.Input[int] = 180,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Give `size_gib` from the volume itself, so that this comes after it, and `restart_id` to the consumer.
+
+        Modes: "online" fails where the driver refuses to grow a mounted file system, "restart" always has the consumer
+        restarted, "online-or-restart" only where growing online is refused.
+        """
+        props = {
+            "volume_id": volume_id,
+            "size_gib": size_gib,
+            "namespace": namespace,
+            "registration_id": registration_id,
+            "mount_flags": mount_flags or [],
+            "secrets": secrets or {},
+            "mode": mode,
+            "timeout_s": timeout_s,
+            "restart_id": None,
+        }
+        super().__init__("nomad-csi:index:VolumeGrowth", resource_name, props, opts)

@@ -1,0 +1,1 @@
+"""What the CSI drivers have in common: command line, socket, log, errors, mounts, and volumes that are folders."""

@@ -1,0 +1,39 @@
+"""csi.v1.Identity of a driver that is ready as soon as it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from .csi_proto import csi
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Says which plugin this is and what it has."""
+
+    name: str
+    version: str
+    services: Collection[str] = field(default_factory=tuple)
+    """Of CONTROLLER_SERVICE, VOLUME_ACCESSIBILITY_CONSTRAINTS."""
+    online_expansion: bool = False
+
+    def get_plugin_info(self, _request: Any, _timeout_s: float | None) -> Any:
+        """Name and version."""
+        return csi.GetPluginInfoResponse(name=self.name, vendor_version=self.version)
+
+    def get_plugin_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
+        """The services, and whether volumes in use grow."""
+        capability, service = csi.PluginCapability, csi.PluginCapability.Service
+        found = [capability(service=service(type=service.Type.Value(name))) for name in self.services]
+        if self.online_expansion:
+            kind = capability.VolumeExpansion
+            found.append(capability(volume_expansion=kind(type=kind.ONLINE)))
+        return csi.GetPluginCapabilitiesResponse(capabilities=found)
+
+    def probe(self, _request: Any, _timeout_s: float | None) -> Any:
+        """Ready."""
+        answer = csi.ProbeResponse()
+        answer.ready.value = True
+        return answer

@@ -1,0 +1,45 @@
+"""At most one operation at a time on one volume, snapshot or name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition
+
+from .errors import aborted
+
+
+class InFlight:
+    """The keys that calls are working on now."""
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+        self._lock = Condition()
+
+    @contextmanager
+    def hold(self, key: str) -> Iterator[None]:
+        """Own `key` for the duration of the block; ABORTED when another call owns it."""
+        with self._lock:
+            if key in self._keys:
+                raise aborted(f"An operation with the given volume {key!r} is already in progress")
+            self._keys.add(key)
+        try:
+            yield
+        finally:
+            self._free(key)
+
+    @contextmanager
+    def queue(self, key: str) -> Iterator[None]:
+        """Own `key` for the duration of the block, once nobody else does."""
+        with self._lock:
+            self._lock.wait_for(lambda: key not in self._keys)
+            self._keys.add(key)
+        try:
+            yield
+        finally:
+            self._free(key)
+
+    def _free(self, key: str) -> None:
+        with self._lock:
+            self._keys.discard(key)
+            self._lock.notify_all()

@@ -1,0 +1,1 @@
+"""A stand-in for democratic-csi with NFS: the same command line, driver configuration, volume context and names."""

@@ -1,0 +1,78 @@
+"""Command line: `python -m sandbox.examples [NAME ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+from provider.nomad_api import NomadApi
+from sandbox import toolchain
+from sandbox.cloud import is_alive
+from sandbox.examples.recipes import EXAMPLES, Example, resources_left
+from sandbox.examples.stacks import Workplace
+from sandbox.settings import PROJECT, SandboxError, SandboxSettings, load_settings
+
+
+def main() -> int:
+    """Runs the named examples, or all of them; 1 when one fails or leaves something."""
+    names = [example.name for example in EXAMPLES]
+    parser = argparse.ArgumentParser(prog="python -m sandbox.examples", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}; all if left out")
+    wanted = parser.parse_args().names or names
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        parser.error(f"there is no example {unknown[0]}: use one of {', '.join(names)}")
+    settings = load_settings()
+    was_up = settings.home.is_dir() and is_alive(settings)
+    _sandbox("up", "--no-stack")
+    try:
+        return _run_all([example for example in EXAMPLES if example.name in wanted], settings)
+    finally:
+        if not was_up:
+            _sandbox("down")
+
+
+def _run_all(examples: list[Example], settings: SandboxSettings) -> int:
+    tools = toolchain.ensure()
+    place = Workplace(settings, tools)
+    place.prepare()
+    lines, failed = [], 0
+    for example in examples:
+        started = time.monotonic()
+        print(f"\n==> {example.name}: {example.shows}", flush=True)
+        try:
+            results = _run(place, example)
+        except Exception as error:  # noqa: BLE001 - the others are still run
+            failed += 1
+            results = [f"FAILED: {error}"]
+        lines += [f"{example.name:<15} {time.monotonic() - started:4.0f} s  {result}" for result in results]
+    print("\n" + "\n".join(lines))
+    return 1 if failed else 0
+
+
+def _run(place: Workplace, example: Example) -> list[str]:
+    example.prepare(place, example.name)
+    stack = place.stack(example.name)
+    env = place.environment()
+    nomad = NomadApi(env["NOMAD_ADDR"], token=env["NOMAD_TOKEN"])
+    try:
+        stack.up(refresh=False)
+        place.run("pulumi", "preview", "--expect-no-changes", "--non-interactive", "--stack", example.name)
+        results = example.check(place, stack, nomad)
+    finally:
+        nomad.close()
+        stack.destroy()
+    left = resources_left(place)
+    if left:
+        raise SandboxError(f"left behind: {', '.join(left)}")
+    return results
+
+
+def _sandbox(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "sandbox", *words], cwd=PROJECT, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

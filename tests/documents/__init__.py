@@ -1,0 +1,1 @@
+"""What the documents of the four storage systems mention can be said in the configuration."""

@@ -1,0 +1,1 @@
+"""Judges the drivers' IAM policies as AWS would."""

@@ -1,0 +1,242 @@
+"""Each statement of the EBS driver's policy: what it lets the driver do, and what it does not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from drivers.ebs_policy import Mode, policy
+from tests.iam.evaluator import EvaluatorError, Request, judge
+
+ARN = "arn:aws:ec2:us-west-2:123456789012"
+VOLUME, INSTANCE = f"{ARN}:volume/vol-0a", f"{ARN}:instance/i-0a"
+SNAPSHOT = "arn:aws:ec2:us-west-2::snapshot/snap-0a"
+KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+OTHER_KEY = KEY.replace("1111", "9999")
+TAG = "ebs.csi.aws.com/cluster"
+ON = {f"ec2:ResourceTag/{TAG}": "true"}
+MADE = {f"aws:RequestTag/{TAG}": "true"}
+THROUGH_EC2 = {"kms:ViaService": "ec2.us-west-2.amazonaws.com"}
+TO_EC2 = {"kms:GrantIsForAWSResource": "true", **THROUGH_EC2}
+KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
+            "Action": "kms:*",
+            "Resource": "*",
+        }
+    ],
+}
+
+ALL = set(Mode)
+REGISTER = {Mode.REGISTER}
+
+
+def document(*modes: Mode, keys: tuple[str, ...] = (), **place: str) -> dict[str, Any]:
+    where = {"partition": "aws", "region": "us-west-2", "account_id": "123456789012", **place}
+    return policy(modes, **where, kms_key_arns=keys)
+
+
+def request(action: str, resource: str, context: Mapping[str, str] | None = None) -> Request:
+    return Request(action, resource, context or {}, resource_policy=KEY_POLICY if ":kms:" in resource else None)
+
+
+def by_statement(modes: set[Mode], sid: str) -> dict[str, Any]:
+    """The policy reduced to one statement."""
+    whole = document(*modes, keys=(KEY,))
+    found = [statement for statement in whole["Statement"] if statement["Sid"] == sid]
+    assert len(found) == 1, f"no statement {sid}"
+    return {**whole, "Statement": found}
+
+
+Case = tuple[str, str, Mapping[str, str]]
+
+STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
+    # Statement: the modes it belongs to, what it allows, what it does not.
+    "Describe": (
+        REGISTER,
+        [
+            ("ec2:DescribeAvailabilityZones", "*", {}),
+            ("ec2:DescribeInstances", "*", {}),
+            ("ec2:DescribeInstanceTypes", "*", {}),
+            ("ec2:DescribeVolumes", "*", {}),
+            ("ec2:DescribeVolumesModifications", "*", {}),
+        ],
+        [("ec2:DescribeSnapshots", "*", {}), ("ec2:DescribeVolumeStatus", "*", {}), ("ec2:DescribeImages", "*", {})],
+    ),
+    "AttachManagedVolumes": (
+        REGISTER,
+        [("ec2:AttachVolume", VOLUME, ON), ("ec2:DetachVolume", VOLUME, ON)],
+        [
+            ("ec2:AttachVolume", VOLUME, {}),
+            ("ec2:DetachVolume", VOLUME, {}),
+            ("ec2:AttachVolume", VOLUME, {f"ec2:ResourceTag/{TAG}": "false"}),
+            ("ec2:AttachVolume", INSTANCE, ON),
+            ("ec2:DeleteVolume", VOLUME, ON),
+            ("ec2:AttachVolume", VOLUME.replace("us-west-2", "us-west-1"), ON),
+            ("ec2:AttachVolume", VOLUME.replace("123456789012", "210987654321"), ON),
+        ],
+    ),
+    "AttachToInstances": (
+        REGISTER,
+        [("ec2:AttachVolume", INSTANCE, {}), ("ec2:DetachVolume", INSTANCE, {})],
+        [
+            ("ec2:AttachVolume", VOLUME, {}),
+            ("ec2:TerminateInstances", INSTANCE, {}),
+            ("ec2:AttachVolume", INSTANCE.replace("us-west-2", "us-west-1"), {}),
+        ],
+    ),
+    "CreateManagedVolumes": (
+        {Mode.DYNAMIC},
+        [("ec2:CreateVolume", VOLUME, MADE)],
+        [
+            ("ec2:CreateVolume", VOLUME, {}),
+            ("ec2:CreateVolume", VOLUME, {f"aws:RequestTag/{TAG}": "no"}),
+            ("ec2:CreateVolume", SNAPSHOT, MADE),
+        ],
+    ),
+    "TagNewVolumes": (
+        {Mode.DYNAMIC},
+        [("ec2:CreateTags", VOLUME, {"ec2:CreateAction": "CreateVolume", **MADE})],
+        [
+            ("ec2:CreateTags", VOLUME, MADE),
+            ("ec2:CreateTags", VOLUME, {"ec2:CreateAction": "RunInstances", **MADE}),
+            ("ec2:CreateTags", INSTANCE, {"ec2:CreateAction": "CreateVolume"}),
+            ("ec2:DeleteTags", VOLUME, ON),
+        ],
+    ),
+    "DeleteManagedVolumes": (
+        {Mode.DYNAMIC},
+        [("ec2:DeleteVolume", VOLUME, ON)],
+        [("ec2:DeleteVolume", VOLUME, {}), ("ec2:ModifyVolume", VOLUME, ON)],
+    ),
+    "ModifyManagedVolumes": (
+        {Mode.EXPAND},
+        [("ec2:ModifyVolume", VOLUME, ON)],
+        [("ec2:ModifyVolume", VOLUME, {}), ("ec2:DeleteVolume", VOLUME, ON)],
+    ),
+    "SnapshotManagedVolumes": (
+        {Mode.SNAPSHOT},
+        [("ec2:CreateSnapshot", VOLUME, ON)],
+        [("ec2:CreateSnapshot", VOLUME, {}), ("ec2:CreateSnapshot", SNAPSHOT, MADE)],
+    ),
+    "CreateManagedSnapshots": (
+        {Mode.SNAPSHOT},
+        [("ec2:CreateSnapshot", SNAPSHOT, MADE)],
+        [("ec2:CreateSnapshot", SNAPSHOT, {}), ("ec2:CreateSnapshot", VOLUME, ON)],
+    ),
+    "TagNewSnapshots": (
+        {Mode.SNAPSHOT},
+        [("ec2:CreateTags", SNAPSHOT, {"ec2:CreateAction": "CreateSnapshot", **MADE})],
+        [
+            ("ec2:CreateTags", SNAPSHOT, MADE),
+            ("ec2:CreateTags", VOLUME, {"ec2:CreateAction": "CreateSnapshot", **MADE}),
+        ],
+    ),
+    "DeleteManagedSnapshots": (
+        {Mode.SNAPSHOT},
+        [("ec2:DeleteSnapshot", SNAPSHOT, ON)],
+        [("ec2:DeleteSnapshot", SNAPSHOT, {})],
+    ),
+    "RestoreManagedSnapshots": (
+        {Mode.DYNAMIC, Mode.SNAPSHOT},
+        [("ec2:CreateVolume", SNAPSHOT, ON)],
+        [
+            ("ec2:CreateVolume", SNAPSHOT, {}),
+            ("ec2:CreateVolume", VOLUME, {}),
+            ("ec2:CreateVolume", SNAPSHOT.replace("us-west-2", "us-west-1"), ON),
+        ],
+    ),
+    "UseVolumeKeys": (
+        {Mode.DYNAMIC, Mode.SNAPSHOT},
+        [
+            ("kms:Decrypt", KEY, THROUGH_EC2),
+            ("kms:DescribeKey", KEY, THROUGH_EC2),
+            ("kms:GenerateDataKeyWithoutPlaintext", KEY, THROUGH_EC2),
+            ("kms:ReEncryptFrom", KEY, THROUGH_EC2),
+            ("kms:ReEncryptTo", KEY, THROUGH_EC2),
+        ],
+        [
+            ("kms:Decrypt", KEY, {}),
+            ("kms:Decrypt", KEY, {"kms:ViaService": "s3.us-west-2.amazonaws.com"}),
+            ("kms:Decrypt", OTHER_KEY, THROUGH_EC2),
+            ("kms:CreateGrant", KEY, TO_EC2),
+        ],
+    ),
+    "GrantVolumeKeysToEc2": (
+        REGISTER,
+        [("kms:CreateGrant", KEY, TO_EC2)],
+        [
+            ("kms:CreateGrant", KEY, THROUGH_EC2),
+            ("kms:CreateGrant", KEY, {"kms:GrantIsForAWSResource": "true"}),
+            ("kms:CreateGrant", OTHER_KEY, TO_EC2),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("sid", STATEMENTS)
+def test_a_statement_allows_what_the_driver_does_and_no_more(sid: str) -> None:
+    modes, allowed, refused = STATEMENTS[sid]
+    requests = [request(*case) for case in [*allowed, *refused]]
+    verdicts = judge([by_statement(modes, sid)], requests)[0]
+    told = {f"{one.action} {one.resource} {dict(one.context)}": it for one, it in zip(requests, verdicts, strict=True)}
+    assert list(told.values()) == [True] * len(allowed) + [False] * len(refused), told
+
+
+def test_every_statement_is_judged() -> None:
+    assert {statement["Sid"] for statement in document(*Mode, keys=(KEY,))["Statement"]} == set(STATEMENTS)
+
+
+@pytest.mark.parametrize(
+    ("modes", "sids"),
+    [
+        (set(), set()),
+        (REGISTER, set()),
+        ({Mode.DYNAMIC}, {"CreateManagedVolumes", "TagNewVolumes", "DeleteManagedVolumes"}),
+        ({Mode.EXPAND}, {"ModifyManagedVolumes"}),
+        (
+            {Mode.SNAPSHOT},
+            {"SnapshotManagedVolumes", "CreateManagedSnapshots", "TagNewSnapshots", "DeleteManagedSnapshots"},
+        ),
+    ],
+)
+def test_a_mode_adds_its_own_statements_to_those_for_attaching(modes: set[Mode], sids: set[str]) -> None:
+    attaching = {"Describe", "AttachManagedVolumes", "AttachToInstances"}
+    assert {statement["Sid"] for statement in document(*modes)["Statement"]} == attaching | sids
+
+
+def test_attaching_alone_lets_ec2_decrypt_but_make_no_data_key() -> None:
+    requests = [
+        request(f"kms:{action}", KEY, THROUGH_EC2)
+        for action in ("Decrypt", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo")
+    ]
+    assert judge([document(Mode.REGISTER, keys=(KEY,))], requests) == [[True, False, False]]
+
+
+def test_a_key_is_out_of_reach_where_no_key_is_named() -> None:
+    assert judge([document(*Mode)], [request("kms:Decrypt", KEY, THROUGH_EC2)]) == [[False]]
+
+
+@pytest.mark.parametrize(
+    ("partition", "region", "service"),
+    [
+        ("aws-us-gov", "us-gov-west-1", "ec2.us-gov-west-1.amazonaws.com"),
+        ("aws-cn", "cn-north-1", "ec2.cn-north-1.amazonaws.com.cn"),
+    ],
+)
+def test_other_partitions_have_their_own_names(partition: str, region: str, service: str) -> None:
+    written = document(*Mode, keys=(KEY,), partition=partition, region=region)
+    volume = f"arn:{partition}:ec2:{region}:123456789012:volume/vol-0a"
+    asked = [request("ec2:DeleteVolume", volume, ON), request("kms:Decrypt", KEY, {"kms:ViaService": service})]
+    assert judge([written], asked) == [[True, True]]
+
+
+def test_the_evaluator_refuses_arns_and_keys_that_aws_does_not_know() -> None:
+    with_account = SNAPSHOT.replace("::", ":123456789012:")
+    with pytest.raises(EvaluatorError, match=r"no\.resource\.types"):
+        judge([document(*Mode)], [request("ec2:DeleteSnapshot", with_account, ON)])
+    with pytest.raises(EvaluatorError, match="ec2:Nonsense"):
+        judge([document(*Mode)], [request("ec2:DeleteVolume", VOLUME, {"ec2:Nonsense": "1"})])

@@ -1,0 +1,1 @@
+"""The components, as programs elsewhere use them."""

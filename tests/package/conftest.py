@@ -1,0 +1,70 @@
+"""A sandbox without a stack, and what the examples need of the toolchain."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from package.wheel.__main__ import build, uv
+from sandbox.toolchain import golang, pins
+from tests.sandbox.running import Running
+
+SOURCES = Path(__file__).with_name("node_sdk")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    build(folder)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Up, and its environment entered with a state for other programs' stacks."""
+    running = Running.prepare(tmp_path_factory.mktemp("project"), "nsk", "10.173.94.0/24")
+    up = running.sandbox("up", "--no-stack")
+    assert up.returncode == 0, up.stdout + up.stderr
+    running.enter_env()
+    state = tmp_path_factory.mktemp("state")
+    running.env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
+    running.env.update(PULUMI_BACKEND_URL=f"file://{state}", PULUMI_CONFIG_PASSPHRASE="test")
+    yield running
+    running.close()
+    running.sandbox("down", "--force")
+
+
+@pytest.fixture(scope="session")
+def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that writes the Node.js SDK: the generator of the pinned Pulumi, without its language host."""
+    if shutil.which("go") is None:
+        pytest.skip("no Go on PATH to build the generator of the Node.js SDK with")
+    workspace = golang.workspace_for(pins.PULUMI.programs[0].pins, tmp_path_factory.mktemp("generator"))
+    shutil.copy(SOURCES / "main.go", workspace)
+    golang.run_go(["go", "build", "-mod=readonly", "-o", "generate", "."], workspace)
+    return workspace / "generate"
+
+
+def run(command: list[str | Path], folder: Path, env: dict[str, str] | None = None) -> str:
+    """Runs a command that must succeed; what it printed."""
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ} if env is None else env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def virtual_environment(folder: Path, wheel: Path) -> Path:
+    """A new one that holds the wheel and what it depends on, in the versions of the lock file."""
+    target = folder / ".venv"
+    run([uv(), "venv", "--quiet", "--seed", "--python", "3.11", target], folder)
+    lock = Path(__file__).parents[2] / "requirements.lock"
+    # Constraints have no hashes here: the wheel was just made.
+    constraints = folder / "constraints.txt"
+    lines = lock.read_text(encoding="utf-8").splitlines()
+    constraints.write_text("\n".join(line.split(" \\")[0] for line in lines if line and line[0].isalnum()) + "\n")
+    run([uv(), "pip", "install", "--quiet", "--python", target / "bin/python", "-c", constraints, wheel], folder)
+    return target

@@ -1,0 +1,124 @@
+"""What programs in other languages are told about the components."""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+from pulumi.runtime import mocks
+
+from package.host import COMPONENTS, PACKAGE, VERSION, ComponentHost
+from tests.unit.program.recorder import Recorder
+
+TOP = Path(__file__).parents[2]
+
+
+@cache
+def schema() -> dict[str, Any]:
+    text = ComponentHost().schema
+    assert text is not None
+    return dict(json.loads(text))
+
+
+def described() -> Iterator[tuple[str, str | None]]:
+    """Everything in the schema that a person reads, and its description."""
+    for token, resource in schema()["resources"].items():
+        yield token, resource.get("description")
+        for kind in ("inputProperties", "properties"):
+            yield from ((f"{token} {kind} {key}", value.get("description")) for key, value in resource[kind].items())
+    for token, declared in schema()["types"].items():
+        yield token, declared.get("description")
+        yield from ((f"{token} {key}", value.get("description")) for key, value in declared["properties"].items())
+
+
+def test_every_component_input_output_and_type_has_a_description() -> None:
+    assert [name for name, text in described() if not (text or "").strip()] == []
+
+
+def test_every_component_of_the_project_is_in_the_package() -> None:
+    classes = {
+        line.split("(")[0].removeprefix("class ")
+        for path in (TOP / "components").glob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("class ") and "(pulumi.ComponentResource)" in line
+    }
+    assert classes == {component.__name__ for component in COMPONENTS}
+    assert set(schema()["resources"]) == {f"{PACKAGE}:index:{name}" for name in classes}
+
+
+def test_the_package_and_the_wheel_have_one_version_and_one_name() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    plugin = yaml.safe_load((TOP / "package/PulumiPlugin.yaml").read_text(encoding="utf-8"))
+    assert (project["name"], project["version"]) == (PACKAGE, VERSION)
+    assert plugin["name"] == PACKAGE
+
+
+@pytest.mark.parametrize(
+    ("component", "key"),
+    [("CsiVolume", "externalId"), ("CsiVolume", "sizeGib"), ("CsiVolume", "pluginId"), ("DriverPolicy", "role")],
+)
+def test_what_another_resource_makes_may_be_given_as_an_output(component: str, key: str) -> None:
+    declared = schema()["resources"][f"{PACKAGE}:index:{component}"]["inputProperties"][key]
+    assert not declared.get("plain")
+
+
+def constructed(component: str, inputs: Callable[[], dict[str, Any]]) -> dict[str, mocks.MockResourceArgs]:
+    """The resources of a component that is made as the engine does it for a program in another language."""
+    recorder = Recorder()
+    mocks.set_mocks(recorder, project="another", stack="test")
+
+    @pulumi.runtime.test  # type: ignore[untyped-decorator]
+    def run() -> pulumi.Output[Any]:
+        made = ComponentHost().construct("mine", f"{PACKAGE}:index:{component}", inputs())
+        return pulumi.Output.all(**made.state)
+
+    run()
+    return recorder.resources
+
+
+def test_an_integer_may_come_as_an_output() -> None:
+    resources = constructed(
+        "CsiVolume",
+        lambda: {
+            "volumeId": "orders",
+            "namespace": "default",
+            "pluginId": pulumi.Output.from_input("ebs"),
+            "externalId": pulumi.Output.from_input("vol-1"),
+            "accessMode": "single-node-writer",
+            "attachmentMode": "file-system",
+            "sizeGib": pulumi.Output.from_input(10.0),
+        },
+    )
+    assert resources["mine-growth"].inputs["sizeGib"] == 10
+
+
+def test_an_integer_that_travelled_as_a_float_reaches_a_job_as_an_integer() -> None:
+    text = dict.fromkeys(("image", "configPath", "mountDir", "stagePublishBaseDir", "healthTimeout"), "")
+    role = {"role": "controller", "jobId": "c", "args": [], "env": {}, "mounts": [], "privileged": False}
+    resources = constructed(
+        "CsiPlugin",
+        lambda: {
+            **text,
+            "pluginId": "ebs",
+            "placement": {"namespace": "default", "datacenters": ["*"], "nodePool": "default"},
+            "constraints": [],
+            "taskDriver": "raw_exec",
+            "command": "driver",
+            "roles": [{**role, "networkMode": "", "ipcMode": ""}],
+            "controllerCount": 2.0,
+            "cpuMhz": 100.0,
+            "memoryMib": 128.0,
+            "zones": [],
+            "zoneKeys": [],
+            "timeoutS": 300.0,
+        },
+    )
+    values = resources["mine-controller"].inputs["hcl2"]["vars"]
+    assert values["count"] == "2"
+    assert json.loads(values["task"])["cpu_mhz"] == 100
+    assert '"cpu_mhz": 100,' in values["task"]

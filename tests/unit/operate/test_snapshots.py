@@ -1,0 +1,87 @@
+"""Snapshots by the operator's command, against moto."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from operate import snapshots, stack
+from provider.guarded_volumes import GUARD_TAG
+
+REGION = "us-west-2"
+
+
+@pytest.fixture
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    monkeypatch.setattr(stack, "setting", lambda _key: REGION)
+    with mock_aws():
+        yield boto3.client("ec2", region_name=REGION)
+
+
+@pytest.fixture
+def volume_id(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": "team", "Value": "db"}, {"Key": GUARD_TAG, "Value": "g1"}]
+    made = ec2.create_volume(
+        AvailabilityZone=f"{REGION}a", Size=2, TagSpecifications=[{"ResourceType": "volume", "Tags": tags}]
+    )
+    known = {"volumes": {"mysql": {"id": made["VolumeId"]}, "shared": {"id": "fs-0123"}}}
+    monkeypatch.setattr(stack, "outputs", lambda: known)
+    return str(made["VolumeId"])
+
+
+def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard(
+    ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot_id = snapshots.take("mysql", "before the upgrade", quiesce=False, timeout_s=5)
+    [taken] = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
+    assert (taken["VolumeId"], taken["Description"]) == (volume_id, "before the upgrade")
+    assert {tag["Key"]: tag["Value"] for tag in taken["Tags"]} == {"Name": "mysql", "team": "db"}
+    printed = capsys.readouterr()
+    assert printed.out.split()[0] == snapshot_id
+    assert "crash-consistent" in printed.err
+    assert f"snapshotId: {snapshot_id}" in printed.err
+
+
+def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, volume_id: str) -> None:
+    assert snapshots.table("mysql") == "no snapshots of mysql"
+    snapshot_id = snapshots.take("mysql", "", quiesce=False, timeout_s=5)
+    ec2.delete_volume(VolumeId=volume_id)
+    header, row = snapshots.table("mysql").splitlines()
+    assert header.split()[0] == "SNAPSHOT"
+    assert row.split()[:5] == [snapshot_id, "mysql", "2", "GiB", "completed"]
+    assert snapshots.table("") == snapshots.table("mysql")
+
+
+@pytest.mark.usefixtures("volume_id")
+@pytest.mark.parametrize(
+    ("volume", "reason"),
+    [
+        ("archive", "the stack has no volume archive: it has mysql, shared"),
+        ("shared", "volume shared is fs-0123, which is not an EBS volume"),
+    ],
+)
+def test_what_has_no_snapshots_is_refused(volume: str, reason: str) -> None:
+    with pytest.raises(snapshots.SnapshotError, match=reason):
+        snapshots.take(volume, "", quiesce=False, timeout_s=5)
+
+
+def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mysql = stack.MysqlOutputs("mysql-server", "default", f"{REGION}a", "other", "root", "secret", "optional")
+    monkeypatch.setattr(stack, "mysql_outputs", lambda: mysql)
+    with pytest.raises(snapshots.SnapshotError, match="MySQL is on volume other, not on mysql"):
+        snapshots.take("mysql", "", quiesce=True, timeout_s=5)
+    assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
+
+
+def test_what_ec2_refuses_is_told_without_a_traceback(ec2: Any, volume_id: str) -> None:
+    ec2.delete_volume(VolumeId=volume_id)
+    with pytest.raises(snapshots.SnapshotError, match=r"EC2: .*InvalidVolume\.NotFound"):
+        snapshots.take("mysql", "", quiesce=False, timeout_s=5)

@@ -1,0 +1,1 @@
+"""The policy pack's rules."""

@@ -1,0 +1,1 @@
+"""The report on previews that the real engine made."""

@@ -1,0 +1,51 @@
+"""How a volume is tied to its guard, and its size to its file system."""
+
+from typing import Any
+
+import pytest
+from pulumi.runtime import mocks
+
+from tests.unit.program.recorder import record
+from tests.unit.program.test_components import SETTINGS
+
+
+@pytest.fixture(scope="module")
+def resources() -> dict[str, mocks.MockResourceArgs]:
+    return record(SETTINGS)
+
+
+def test_a_volume_follows_its_guard_by_a_tag_and_the_final_snapshot(
+    resources: dict[str, mocks.MockResourceArgs],
+) -> None:
+    volume = resources["ebs-mysql-us-west-2a"].inputs
+    assert volume["tags"]["nomad-stateful-guard"] == "guard-1"
+    protection = resources["volumes.mysql.protect"].inputs
+    assert (protection["volumeId"], protection["finalSnapshot"]) == ("ebs-mysql-us-west-2a-id", True)
+
+
+def test_a_guard_knows_the_volume_by_its_setting_and_not_by_its_zone(
+    resources: dict[str, mocks.MockResourceArgs],
+) -> None:
+    guard = resources["ebs-mysql-guard"].inputs
+    known: dict[str, Any] = {key: guard[key] for key in ("volumeName", "zone", "sizeGib", "protect", "region")}
+    assert known == {
+        "volumeName": "mysql",
+        "zone": "us-west-2a",
+        "sizeGib": 10,
+        "protect": True,
+        "region": "us-west-2",
+    }
+    assert resources["ebs-archive-guard"].inputs["protect"] is False
+
+
+def test_a_file_system_follows_the_volumes_size(
+    resources: dict[str, mocks.MockResourceArgs],
+) -> None:
+    growth = resources["volume-mysql-growth"].inputs
+    assert (growth["sizeGib"], growth["mode"]) == (10, "online-or-restart")
+
+
+def test_a_block_device_has_no_file_system_to_grow() -> None:
+    archive = {**SETTINGS["volumes"][1], "attachmentMode": "block-device", "fsType": ""}
+    recorded = record({**SETTINGS, "volumes": [SETTINGS["volumes"][0], archive]})
+    assert "volume-archive-growth" not in recorded

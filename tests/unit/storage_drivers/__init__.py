@@ -1,0 +1,1 @@
+"""The drivers of shares and folders, and the network storage behind them."""
