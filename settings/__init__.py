@@ -94,7 +94,9 @@ def _stack_config() -> dict[str, Any]:
     config = pulumi.Config(PROJECT)
     prefix = f"{PROJECT}:"
     keys = [key.removeprefix(prefix) for key in pulumi_config.CONFIG.get() if key.startswith(prefix)]
-    return {key: _value(config, key, Settings) for key in keys}
+    values = {key: _value(config, key, Settings) for key in keys}
+    # The project file has to give an optional section a default, which can only be an empty one.
+    return {key: value for key, value in values.items() if value != {}}
 
 
 def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:

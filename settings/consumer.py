@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from settings.errors import Refusal
+from settings.placement import Constraint
 from settings.types import Duration, Identifier, PinnedImage, PlainText, Section
 
 LABEL = r"^[a-z][a-z0-9_]{0,30}$"
@@ -67,14 +68,6 @@ class Service(Section):
     check_path: PlainText = Field("/", description="Path of an http check.")
     check_interval: Duration = Field("5s", description="Pause between two checks.")
     check_timeout: Duration = Field("2s", description="How long one check may take.")
-
-
-class Constraint(Section):
-    """A constraint on the clients."""
-
-    attribute: PlainText = Field(description="What is compared, such as `${node.class}`.")
-    operator: PlainText = Field("=", description="How, such as `=` or `regexp`.")
-    value: PlainText = Field(description="With what.")
 
 
 class Consumer(Section):

@@ -15,3 +15,11 @@ class Placement(Section):
     node_pool: PlainText = Field(
         "default", description="Node pool of the plugin jobs and of MySQL; `all` is every pool."
     )
+
+
+class Constraint(Section):
+    """A constraint on the clients that run a job, as in its constraint block."""
+
+    attribute: PlainText = Field("", description="What is compared, such as `${node.class}`.")
+    operator: PlainText = Field("=", description="How, such as `=`, `regexp` or `distinct_hosts`.")
+    value: PlainText = Field(description="With what.")

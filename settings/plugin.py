@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from drivers.catalogue import DRIVERS
 from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
 from settings.errors import Refusal
+from settings.placement import Constraint
 from settings.types import Duration, Identifier, PlainText, Section, Zone, is_pinned
 
 EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots")
@@ -35,14 +36,6 @@ class JobIds(Section):
     node: Identifier | None = Field(
         None, description="Id of the node's or monolith's job; `plugin-ID-node` if left out."
     )
-
-
-class Constraint(Section):
-    """A constraint on the clients that run a plugin, as in a job's constraint block."""
-
-    attribute: PlainText = Field("", description="What is compared, such as `${node.class}`.")
-    operator: PlainText = Field("=", description="How, such as `=`, `regexp` or `distinct_hosts`.")
-    value: PlainText = Field(description="With what.")
 
 
 class HostMount(Section):

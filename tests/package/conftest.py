@@ -26,15 +26,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Up, and its environment entered with a state for other programs' stacks."""
     running = Running.prepare(tmp_path_factory.mktemp("project"), "nsk", "10.173.94.0/24")
-    up = running.sandbox("up", "--no-stack")
-    assert up.returncode == 0, up.stdout + up.stderr
-    running.enter_env()
-    state = tmp_path_factory.mktemp("state")
-    running.env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
-    running.env.update(PULUMI_BACKEND_URL=f"file://{state}", PULUMI_CONFIG_PASSPHRASE="test")
-    yield running
-    running.close()
-    running.sandbox("down", "--force")
+    with running.up("--no-stack"):
+        state = tmp_path_factory.mktemp("state")
+        running.env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
+        running.env.update(PULUMI_BACKEND_URL=f"file://{state}", PULUMI_CONFIG_PASSPHRASE="test")
+        yield running
 
 
 @pytest.fixture(scope="session")

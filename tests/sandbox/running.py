@@ -5,7 +5,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +67,18 @@ class Running:
         # The sandbox the developer may have must not shine through.
         hidden = ("AWS_", "NOMAD_", "PULUMI_")
         return cls(project, {key: value for key, value in os.environ.items() if not key.startswith(hidden)})
+
+    @contextmanager
+    def up(self, *words: str) -> Iterator["Running"]:
+        """While the sandbox is up and its environment entered; it goes down also when coming up failed."""
+        try:
+            done = self.sandbox("up", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            self.enter_env()
+            yield self
+        finally:
+            self.close()
+            self.sandbox("down", "--force")
 
     @property
     def python(self) -> str:

@@ -22,12 +22,8 @@ ROWS = ((1, "a"), (2, "b"))
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.98.0/24")
     configure(running)
-    up = running.sandbox("up")
-    assert up.returncode == 0, up.stdout + up.stderr
-    running.enter_env()
-    yield running
-    running.close()
-    running.sandbox("down", "--force")
+    with running.up():
+        yield running
 
 
 def configure(running: Running) -> None:

@@ -80,12 +80,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     # The one file system that may be grown here while it is mounted.
     config.volume("archive")["fsType"] = "xfs"
     config.save()
-    up = running.sandbox("up")
-    assert up.returncode == 0, up.stdout + up.stderr
-    running.enter_env()
-    yield running
-    running.close()
-    running.sandbox("down", "--force")
+    with running.up():
+        yield running
 
 
 def pulumi(stack: Running, *command: str, succeeds: bool = True) -> str:

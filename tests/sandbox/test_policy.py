@@ -19,12 +19,8 @@ PREVIEW = ("pulumi", "preview", "--stack", "dev", "--non-interactive", "--policy
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"), "nsy", "10.173.93.0/24")
-    up = running.sandbox("up")
-    assert up.returncode == 0, up.stdout + up.stderr
-    running.enter_env()
-    yield running
-    running.close()
-    running.sandbox("down", "--force")
+    with running.up():
+        yield running
 
 
 @pytest.fixture

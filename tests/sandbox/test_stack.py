@@ -27,12 +27,8 @@ TABLE = (
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.87.0/24")
-    up = running.sandbox("up")
-    assert up.returncode == 0, up.stdout + up.stderr
-    running.enter_env()
-    yield running
-    running.close()
-    running.sandbox("down", "--force")
+    with running.up():
+        yield running
 
 
 def write(stack: Running, at: Endpoint, number: int) -> None:
