@@ -26,7 +26,7 @@ TABLE = (
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.87.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.100.0/24")
     with running.up():
         yield running
 
