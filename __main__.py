@@ -2,6 +2,7 @@
 
 import pulumi
 
+import discovery
 import outputs
 import preflight
 import settings as config
@@ -15,7 +16,7 @@ from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
-settings = config.load()
+settings = config.load(discovery.complete)
 surroundings = preflight.check(settings)
 
 policies = [

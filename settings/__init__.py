@@ -3,6 +3,7 @@
 Every problem is reported at once, before any resource is created, as key, value, rule and remedy.
 """
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pulumi
@@ -16,7 +17,7 @@ from settings.errors import Problem, SettingsError, problems_of
 from settings.mysql import Mysql
 from settings.placement import Placement
 from settings.plugin import Plugin
-from settings.types import Section
+from settings.types import PlainText, Section
 from settings.volume import Volume
 
 __all__ = ["Consumer", "Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
@@ -31,6 +32,11 @@ class Settings(Section):
         pattern=r"^[\w+=,.@-]{1,64}$",
         description="IAM role of the Nomad clients' instance profile; the driver's policy is attached to it.",
         json_schema_extra={"rule": "must be the name of an IAM role"},
+    )
+    client_tags: dict[PlainText, PlainText] = Field(
+        default={},
+        description="Tags of the clients' instances (values may hold `*`). From them come `clientRole`, unless set, "
+        "and the zones of sets of volumes that name none.",
     )
     placement: Placement = Field(default=Placement(), description="Where the jobs run.")
     plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
@@ -77,9 +83,14 @@ class Settings(Section):
         return sorted({member.zone for volume in volumes for member in volume.members if member.zone})
 
 
-def load() -> Settings:
+Completion = Callable[[dict[str, Any], str | None], dict[str, Any]]
+"""Fills in what a configuration leaves to be found out in an AWS region."""
+
+
+def load(complete: Completion | None = None) -> Settings:
     """The stack's settings; raises SettingsError naming every refused key."""
-    return parse(_stack_config())
+    config = _stack_config()
+    return parse(complete(config, pulumi.Config("aws").get("region")) if complete else config)
 
 
 def parse(config: dict[str, Any]) -> Settings:
@@ -95,8 +106,8 @@ def _stack_config() -> dict[str, Any]:
     prefix = f"{PROJECT}:"
     keys = [key.removeprefix(prefix) for key in pulumi_config.CONFIG.get() if key.startswith(prefix)]
     values = {key: _value(config, key, Settings) for key in keys}
-    # The project file has to give an optional section a default, which can only be an empty one.
-    return {key: value for key, value in values.items() if value != {}}
+    # The project file has to give what is optional a default, which can only be an empty one.
+    return {key: value for key, value in values.items() if value not in ({}, "")}
 
 
 def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
