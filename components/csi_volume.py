@@ -91,7 +91,12 @@ def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> noma
         parameters=args.get("parameters") or None,
         secrets=args.get("secrets"),
         deregister_on_destroy=True,
-        opts=pulumi.ResourceOptions(parent=parent, delete_before_replace=True),
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            delete_before_replace=True,
+            # Nomad changes none of these in place, at least not under a consumer.
+            replace_on_changes=["capabilities", "context", "mountOptions", "parameters", "topologyRequest"],
+        ),
     )
 
 

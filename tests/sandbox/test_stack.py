@@ -193,6 +193,19 @@ def test_all_that_the_driver_called_is_allowed_by_the_policy_that_is_attached(st
     assert [request for request, allowed in zip(asked, verdicts, strict=True) if not allowed] == []
 
 
+def test_a_changed_registration_is_replaced_under_a_running_server_in_the_safe_order(
+    stack: Running, tmp_path: Path
+) -> None:
+    at = stack.mysql_endpoint()
+    write(stack, at, 4)
+    config = changed(stack, {"volumes.0.mountFlags": ["noatime"]}, tmp_path / "Pulumi.dev.yaml")
+    words = ("pulumi", "up", "--yes", "--skip-preview", "--non-interactive", "--config-file", str(config))
+    update = stack.run(*words)
+    assert update.returncode == 0, update.stdout + update.stderr
+    assert "stopping job mysql-server" in update.stdout
+    assert 4 in numbers(stack, stack.mysql_endpoint(not_allocation=at.allocation_id))
+
+
 def test_destroy_works_on_a_running_stack_and_nothing_is_left(stack: Running) -> None:
     down = stack.sandbox("down")
     assert down.returncode == 0, down.stdout + down.stderr
