@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from provider import running_job
 from provider.nomad_api import NomadApi, NomadNotFound
@@ -78,6 +79,16 @@ class Cluster:
                 120,
                 f"See `nomad alloc status {allocation_id[:8]}`.",
             )
+
+    def wait_until_released(self, volume_id: str) -> None:
+        """Returns once no allocation claims the volume: a client that finds it claimed asks again ever more rarely."""
+        path = f"volume/csi/{quote(volume_id, safe='')}"
+
+        def probe() -> bool | None:
+            volume = self.nomad.get(path, namespace=self.namespace)
+            return None if volume["WriteAllocs"] or volume["ReadAllocs"] else True
+
+        wait_for(f"volume {volume_id} is released", probe, 120, f"See `nomad volume status {volume_id}`.")
 
     def drain(self, node_id: str) -> None:
         """Moves everything but system jobs away from a client."""

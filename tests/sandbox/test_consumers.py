@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pymysql
 import pytest
@@ -223,12 +224,20 @@ def test_each_instance_has_a_volume_of_its_own(stack: Running) -> None:
         assert greetings(stack)[index][-1] == f"hello whispered {index} {stub['ID']}"
 
 
+def claimed(stack: Running) -> list[str]:
+    """Volumes that an allocation still claims."""
+    volumes = [stack.nomad.get(f"volume/csi/{quote(name, safe='')}") for name in ("mysql", "log[0]", "log[1]")]
+    return [volume["ID"] for volume in volumes if volume["WriteAllocs"]]
+
+
 def test_rows_and_files_outlive_a_purge_and_a_redeploy(stack: Running) -> None:
     before = greetings(stack)
     for job in ("logs", "mysql-server"):
         purge = stack.run("nomad", "job", "stop", "-purge", job)
         assert purge.returncode == 0, purge.stderr
-    up = stack.run("pulumi", "up", "--refresh", "--yes", "--skip-preview", "--non-interactive")
+    # A client that finds its volume claimed asks again after ever longer pauses, up to minutes.
+    eventually(lambda: not claimed(stack) or None, 120, "the volumes released")
+    up = stack.run("pulumi", "up", "--refresh", "--yes", "--skip-preview", "--non-interactive", timeout_s=600)
     assert up.returncode == 0, up.stdout + up.stderr
     after = greetings(stack)
     for index in (0, 1):
