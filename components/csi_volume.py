@@ -101,10 +101,8 @@ def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> noma
 
 
 def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.CsiVolume:
-    key, zone = args.get("topology_key"), args.get("zone")
-    request = None
-    if key and zone:
-        segments = pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+    segments, request = _segments(args), None
+    if segments is not None:
         topology = nomad.CsiVolumeTopologyRequestRequiredTopologyArgs(segments=segments)
         request = nomad.CsiVolumeTopologyRequestArgs(
             required=nomad.CsiVolumeTopologyRequestRequiredArgs(topologies=[topology])
@@ -159,13 +157,20 @@ def _growth(
     return growth.restart_id
 
 
-def _topology_request(
-    args: CsiVolumeArgs,
-) -> pulumi.Input[nomad.CsiVolumeRegistrationTopologyRequestArgs] | None:
+def _segments(args: CsiVolumeArgs) -> pulumi.Output[dict[str, str]] | None:
+    """Where the volume can be reached from; None: from everywhere."""
     zone, key = args.get("zone"), args.get("topology_key")
     if not zone or not key:
         return None
-    segments = pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+    return pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+
+
+def _topology_request(
+    args: CsiVolumeArgs,
+) -> pulumi.Input[nomad.CsiVolumeRegistrationTopologyRequestArgs] | None:
+    segments = _segments(args)
+    if segments is None:
+        return None
     topology = nomad.CsiVolumeRegistrationTopologyRequestRequiredTopologyArgs(segments=segments)
     return nomad.CsiVolumeRegistrationTopologyRequestArgs(
         required=nomad.CsiVolumeRegistrationTopologyRequestRequiredArgs(topologies=[topology])

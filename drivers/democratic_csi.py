@@ -5,7 +5,7 @@ https://github.com/democratic-csi/democratic-csi/blob/master/docs/nomad.md
 
 from collections.abc import Callable
 
-from drivers.model import CONFIG_FILE, CsiDriver, DriverOptions, PluginTask
+from drivers.model import CONFIG_FILE, SHARED_ACCESS_MODES, CsiDriver, DriverOptions, PluginTask
 
 CSI_VERSION = "1.5.0"
 
@@ -44,15 +44,7 @@ DRIVER = CsiDriver(
         ),
     },
     topology_keys=(),
-    access_modes=frozenset(
-        {
-            "single-node-writer",
-            "single-node-reader-only",
-            "multi-node-reader-only",
-            "multi-node-single-writer",
-            "multi-node-multi-writer",
-        }
-    ),
+    access_modes=SHARED_ACCESS_MODES,
     attachment_modes=frozenset({"file-system"}),
     controllers=2,
     config_file=True,

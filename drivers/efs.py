@@ -4,7 +4,7 @@ Existing file systems and access points need no controller.
 Arguments: https://github.com/kubernetes-sigs/aws-efs-csi-driver
 """
 
-from drivers.model import CsiDriver, DriverOptions, HostMount, PluginTask
+from drivers.model import SHARED_ACCESS_MODES, CsiDriver, DriverOptions, HostMount, PluginTask
 
 # The mounts' TLS tunnels keep their state here: without these folders on the client, mounts hang once the plugin
 # has been restarted. https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/183
@@ -31,14 +31,6 @@ DRIVER = CsiDriver(
         )
     },
     topology_keys=(),
-    access_modes=frozenset(
-        {
-            "single-node-writer",
-            "single-node-reader-only",
-            "multi-node-reader-only",
-            "multi-node-single-writer",
-            "multi-node-multi-writer",
-        }
-    ),
+    access_modes=SHARED_ACCESS_MODES,
     attachment_modes=frozenset({"file-system"}),
 )

@@ -11,6 +11,17 @@ Role = Literal["controller", "node", "monolith"]
 NOMAD_ENDPOINT = "${CSI_ENDPOINT}"
 """What Nomad tells a plugin to listen on."""
 
+SHARED_ACCESS_MODES = frozenset(
+    {
+        "single-node-writer",
+        "single-node-reader-only",
+        "multi-node-reader-only",
+        "multi-node-single-writer",
+        "multi-node-multi-writer",
+    }
+)
+"""Access modes of a volume that any number of clients may mount at once."""
+
 
 @dataclass(frozen=True)
 class DriverOptions:

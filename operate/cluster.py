@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from provider import running_job
+from provider import running_job, volume_claims
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.running_job import Endpoint
 
@@ -85,8 +85,7 @@ class Cluster:
         path = f"volume/csi/{quote(volume_id, safe='')}"
 
         def probe() -> bool | None:
-            volume = self.nomad.get(path, namespace=self.namespace)
-            return None if volume["WriteAllocs"] or volume["ReadAllocs"] else True
+            return None if volume_claims.claims(self.nomad.get(path, namespace=self.namespace)) else True
 
         wait_for(f"volume {volume_id} is released", probe, 120, f"See `nomad volume status {volume_id}`.")
 

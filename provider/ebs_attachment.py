@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from provider.ec2_client import ec2_client
 from provider.rpc.values import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
@@ -43,16 +44,7 @@ class EbsVolumes:
     """EC2's view of volumes, in one region ("" is the default of the AWS configuration)."""
 
     def __init__(self, region: str = "") -> None:
-        # boto3 takes a quarter of a second to import; only a deletion needs it.
-        import boto3  # noqa: PLC0415
-        from botocore.config import Config  # noqa: PLC0415
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-
-        config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
-        try:
-            self._client: Any = boto3.session.Session().client("ec2", region_name=region or None, config=config)
-        except BotoCoreError as error:
-            raise ProviderError(f"EC2 cannot be asked about volumes: {error}. Set region, or AWS_REGION") from error
+        self._client: Any = ec2_client(region)
 
     def state(self, volume_id: str) -> EbsState:
         """The volume's state now. Raises ProviderError where EC2 does not answer or refuses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from provider.ec2_client import ec2_client
 from provider.rpc.values import ProviderError
 
 GUARD_TAG = "nomad-stateful-guard"
@@ -15,16 +16,7 @@ class GuardedVolumes:
     """Volumes and snapshots by guard, in one region ("" is the default of the AWS configuration)."""
 
     def __init__(self, region: str = "") -> None:
-        # boto3 takes a quarter of a second to import; only a refusal and a deletion need it.
-        import boto3  # noqa: PLC0415
-        from botocore.config import Config  # noqa: PLC0415
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-
-        config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
-        try:
-            self._client: Any = boto3.session.Session().client("ec2", region_name=region or None, config=config)
-        except BotoCoreError as error:
-            raise ProviderError(f"EC2 cannot be asked about volumes: {error}. Set region, or AWS_REGION") from error
+        self._client: Any = ec2_client(region)
 
     def exists(self, guard_id: str) -> bool:
         """Whether the guard's volume was ever made and still is. Raises ProviderError."""
