@@ -123,8 +123,11 @@ _CONFIG = {
     "secretId": _text("Nomad ACL token; by default NOMAD_TOKEN.", secret=True),
     "region": _text("Nomad region; by default NOMAD_REGION."),
     "caFile": _text("File with the CA of Nomad's certificate; by default NOMAD_CACERT."),
+    "caPem": _text("The CA itself, in place of a file."),
     "certFile": _text("File with the client certificate; by default NOMAD_CLIENT_CERT."),
+    "certPem": _text("The client certificate itself, in place of a file."),
     "keyFile": _text("File with the client certificate's key; by default NOMAD_CLIENT_KEY."),
+    "keyPem": _text("The key itself, in place of a file.", secret=True),
     "skipVerify": _typed("boolean", "Do not verify Nomad's certificate; by default NOMAD_SKIP_VERIFY."),
 }
 _NODE = {
@@ -158,6 +161,80 @@ _SERVICE = {
 }
 
 
+def _resource(
+    description: str, inputs: dict[str, Property], outputs: dict[str, Property], required: list[str]
+) -> dict[str, Any]:
+    properties = inputs | outputs
+    return {
+        "description": description,
+        "inputProperties": inputs,
+        "requiredInputs": required,
+        "properties": {key: {k: v for k, v in value.items() if k != "default"} for key, value in properties.items()},
+        "required": sorted(properties),
+    }
+
+
+_RESOURCES = {
+    "nomad-csi:index:PluginHealth": _resource(
+        "Exists once a CSI plugin is healthy: its controllers, and a node plugin in every zone.",
+        _PLUGIN_HEALTH_INPUTS,
+        _PLUGIN_HEALTH_OUTPUTS,
+        ["pluginId"],
+    ),
+    "nomad-csi:index:JobHealth": _resource(
+        "Exists once the newest version of a job runs and passes its checks.",
+        _JOB_HEALTH_INPUTS,
+        _JOB_HEALTH_OUTPUTS,
+        ["group", "jobId"],
+    ),
+    "nomad-csi:index:VolumeGuard": _resource(
+        "Refuses at preview what would cost a volume its data: another zone, a smaller size, another key.",
+        _VOLUME_GUARD_INPUTS,
+        {},
+        ["sizeGib", "volumeName", "zone"],
+    ),
+    "nomad-csi:index:VolumeProtection": _resource(
+        "Has to be deleted before a volume can be, and takes the volume's final snapshot when it is.",
+        _VOLUME_PROTECTION_INPUTS,
+        {},
+        ["volumeId", "volumeName"],
+    ),
+    "nomad-csi:index:VolumeGrowth": _resource(
+        "Grows a volume's file system after the volume, while it is mounted or by a restart of its consumer.",
+        _VOLUME_GROWTH_INPUTS,
+        _VOLUME_GROWTH_OUTPUTS,
+        ["sizeGib", "volumeId"],
+    ),
+    "nomad-csi:index:VolumeRelease": _resource(
+        "Between a volume's consumer and its registration; its deletion waits until the volume is let go.",
+        _VOLUME_RELEASE_INPUTS,
+        _VOLUME_RELEASE_OUTPUTS,
+        ["volumeId"],
+    ),
+    "nomad-csi:index:GeneratedSecret": _resource(
+        "A random password, kept in the stack's encrypted state only.",
+        _GENERATED_SECRET_INPUTS,
+        _GENERATED_SECRET_OUTPUTS,
+        [],
+    ),
+}
+_FUNCTIONS = {
+    "nomad-csi:index:getCluster": {
+        "description": "What the Nomad cluster offers: its version, clients and zones.",
+        "outputs": {"type": "object", "properties": _CLUSTER, "required": sorted(_CLUSTER)},
+    },
+    "nomad-csi:index:getService": {
+        "description": "Where a job answers right now.",
+        "inputs": {
+            "type": "object",
+            "properties": _SERVICE_ARGS,
+            "required": ["group", "jobId", "portLabel"],
+        },
+        "outputs": {"type": "object", "properties": _SERVICE, "required": sorted(_SERVICE)},
+    },
+}
+
+
 def package_schema(version: str) -> dict[str, Any]:
     """The schema of the package nomad-csi."""
     return {
@@ -174,76 +251,6 @@ def package_schema(version: str) -> dict[str, Any]:
                 "required": sorted(_NODE),
             }
         },
-        "resources": {
-            "nomad-csi:index:PluginHealth": _resource(
-                "Exists once a CSI plugin is healthy: its controllers, and a node plugin in every zone.",
-                _PLUGIN_HEALTH_INPUTS,
-                _PLUGIN_HEALTH_OUTPUTS,
-                ["pluginId"],
-            ),
-            "nomad-csi:index:JobHealth": _resource(
-                "Exists once the newest version of a job runs and passes its checks.",
-                _JOB_HEALTH_INPUTS,
-                _JOB_HEALTH_OUTPUTS,
-                ["group", "jobId"],
-            ),
-            "nomad-csi:index:VolumeGuard": _resource(
-                "Refuses at preview what would cost a volume its data: another zone, a smaller size, another key.",
-                _VOLUME_GUARD_INPUTS,
-                {},
-                ["sizeGib", "volumeName", "zone"],
-            ),
-            "nomad-csi:index:VolumeProtection": _resource(
-                "Has to be deleted before a volume can be, and takes the volume's final snapshot when it is.",
-                _VOLUME_PROTECTION_INPUTS,
-                {},
-                ["volumeId", "volumeName"],
-            ),
-            "nomad-csi:index:VolumeGrowth": _resource(
-                "Grows a volume's file system after the volume, while it is mounted or by a restart of its consumer.",
-                _VOLUME_GROWTH_INPUTS,
-                _VOLUME_GROWTH_OUTPUTS,
-                ["sizeGib", "volumeId"],
-            ),
-            "nomad-csi:index:VolumeRelease": _resource(
-                "Between a volume's consumer and its registration; its deletion waits until the volume is let go.",
-                _VOLUME_RELEASE_INPUTS,
-                _VOLUME_RELEASE_OUTPUTS,
-                ["volumeId"],
-            ),
-            "nomad-csi:index:GeneratedSecret": _resource(
-                "A random password, kept in the stack's encrypted state only.",
-                _GENERATED_SECRET_INPUTS,
-                _GENERATED_SECRET_OUTPUTS,
-                [],
-            ),
-        },
-        "functions": {
-            "nomad-csi:index:getCluster": {
-                "description": "What the Nomad cluster offers: its version, clients and zones.",
-                "outputs": {"type": "object", "properties": _CLUSTER, "required": sorted(_CLUSTER)},
-            },
-            "nomad-csi:index:getService": {
-                "description": "Where a job answers right now.",
-                "inputs": {
-                    "type": "object",
-                    "properties": _SERVICE_ARGS,
-                    "required": ["group", "jobId", "portLabel"],
-                },
-                "outputs": {"type": "object", "properties": _SERVICE, "required": sorted(_SERVICE)},
-            },
-        },
-    }
-
-
-def _resource(
-    description: str, inputs: dict[str, Property], outputs: dict[str, Property], required: list[str]
-) -> dict[str, Any]:
-    properties = inputs | outputs
-    return {
-        "description": description,
-        "inputProperties": inputs,
-        "requiredInputs": required,
-        "properties": {key: {k: v for k, v in value.items() if k != "default"} for key, value in properties.items()},
-        "required": sorted(properties),
+        "resources": _RESOURCES,
+        "functions": _FUNCTIONS,
     }
