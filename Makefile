@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 PY := .venv/bin/python
 SANDBOX_SHELL := settings=$$($(PY) -m sandbox env) && eval "$$settings"
+WORKERS := 2
 CACHE := $${XDG_CACHE_HOME:-$$HOME/.cache}/nomad-stateful
 
 .PHONY: help
@@ -17,8 +18,8 @@ bootstrap: ## make .venv from requirements.lock (the other targets do this thems
 	@sandbox/bootstrap.sh
 
 .PHONY: up
-up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers
-	@$(PY) -m sandbox up
+up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1: Nomad with mutual TLS)
+	@$(PY) -m sandbox up $(if $(TLS),--tls)
 
 .PHONY: verify
 verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to another client
@@ -48,19 +49,39 @@ down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both wi
 examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one)
 	@$(PY) -m sandbox.examples $(NAME)
 
+.PHONY: bench
+bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick)
+	@$(PY) -m bench run $(ARGS)
+
 .PHONY: test
-test: bootstrap ## run all tests; those that need root or the toolchain are named when they are left out
+test: bootstrap ## run all tests (WORKERS=2); those that need root or the toolchain are named when they are left out
 	@$(PY) -m sandbox.packages --tests || true
 	@$(PY) -m sandbox.toolchain >/dev/null || true
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+.PHONY: faults
+faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=)
+	@set --; \
+	test -z "$(LONG)" || set -- "$$@" --long; \
+	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
+	test -z "$(SEED)" || set -- "$$@" --seed "$(SEED)"; \
+	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
+	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
+	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
+	$(PY) -m tests.faults "$$@"
+
+.PHONY: conformance
+conformance: bootstrap ## hold the provider plugins to their contract (AWS=, NOMAD=: path of another plugin)
+	@NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)
 
 .PHONY: check
-check: bootstrap ## formatting, lint, types, and the job files as Nomad reads them
+check: bootstrap ## formatting, lint, types, dependencies, and the job files as Nomad reads them
 	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
 	@$(PY) -m settings.docs --check
 	@$(PY) -m policy.docs --check
+	@$(PY) -m audit
 	@$(PY) -m sandbox.toolchain >/dev/null
 	@$(PY) -m sandbox.nomad.check_jobs jobs/
 	@"$$($(PY) -m sandbox.toolchain actionlint)" -shellcheck= -pyflakes=
