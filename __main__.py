@@ -19,18 +19,17 @@ from components.zonal_volumes import ZonalVolumes
 settings = config.load(discovery.complete)
 surroundings = preflight.check(settings)
 
+# First, since nothing takes longer than a plugin until it is healthy.
+plugins = {
+    plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(settings, plugin)) for plugin in settings.plugins
+}
 policies = [
     DriverPolicy(f"{driver}-driver", args) for driver, args in wiring.driver_policies(settings, surroundings).items()
 ]
 volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings, surroundings))
-plugins = {
-    plugin.id: CsiPlugin(
-        f"plugin-{plugin.id}", wiring.csi_plugin(settings, plugin), pulumi.ResourceOptions(depends_on=policies)
-    )
-    for plugin in settings.plugins
-}
+# The plugin starts without its permissions, but attaches no volume without them.
 registered = {
-    args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args)
+    args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args, pulumi.ResourceOptions(depends_on=policies))
     for volume in settings.volumes
     for args in wiring.csi_volumes(settings, volume, plugins, volumes)
 }

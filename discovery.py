@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from provider.ec2_client import client_config
 from settings import Problem, SettingsError
 
 
@@ -22,9 +23,10 @@ def clients(tags: dict[str, str], region: str | None) -> Clients:
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     try:
-        found = list(_instances(boto3.client("ec2", region_name=region), tags))
+        config = client_config()
+        found = list(_instances(boto3.client("ec2", region_name=region, config=config), tags))
         profiles = sorted({item["IamInstanceProfile"]["Arn"] for item in found if "IamInstanceProfile" in item})
-        roles = _roles(boto3.client("iam", region_name=region), profiles)
+        roles = _roles(boto3.client("iam", region_name=region, config=config), profiles)
     except (BotoCoreError, ClientError) as error:
         remedy = "allow ec2:DescribeInstances and iam:GetInstanceProfile, or set clientRole and zones instead"
         raise _refused(tags, f"the clients' instances cannot be read ({error})", remedy) from None

@@ -1,16 +1,22 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import pulumi
 import pulumi_aws as aws
+from pulumi.runtime.sync_await import _sync_await
 
-from provider.sdk import Cluster, get_cluster
-from settings import Problem, Settings, SettingsError
+from provider.sdk import Cluster, get_cluster_async
+from settings import Problem, Settings, SettingsError, cluster
 
 T = TypeVar("T")
+_NOMAD_REMEDY = (
+    "check what names the cluster: NOMAD_ADDR, NOMAD_TOKEN and, with TLS, NOMAD_CACERT, NOMAD_CLIENT_CERT and "
+    "NOMAD_CLIENT_KEY"
+)
 
 
 @dataclass(frozen=True)
@@ -24,22 +30,37 @@ class Surroundings:
 
 def check(settings: Settings) -> Surroundings:
     """Raises SettingsError where AWS or Nomad cannot be reached or does not have what the settings name."""
-    identity = _reached(
-        "AWS", aws.get_caller_identity, "check the region, the credentials and the endpoint of the aws provider"
-    )
-    zones = _reached(
-        "AWS", lambda: aws.get_availability_zones(state="available"), "allow ec2:DescribeAvailabilityZones"
-    )
-    cluster = _reached("Nomad", get_cluster, "check NOMAD_ADDR and NOMAD_TOKEN, and that a server answers there")
+    apart = cluster.mismatches()
+    if apart:
+        raise SettingsError(apart)
+    asked = asyncio.ensure_future(_cluster_meanwhile())
+    try:
+        identity = _reached(
+            "AWS", aws.get_caller_identity, "check the region, the credentials and the endpoint of the aws provider"
+        )
+        zones = _reached(
+            "AWS", lambda: aws.get_availability_zones(state="available"), "allow ec2:DescribeAvailabilityZones"
+        )
+        nomad = _reached("Nomad", lambda: _sync_await(asked), _NOMAD_REMEDY)
+    finally:
+        # The SDK wants every call to have ended before the program does, also when another failed.
+        _sync_await(asyncio.wait([asked]))
+        asked.exception()
     problems = [
         *_unknown_zones(settings, zones.names, zones.region),
-        *_zones_without_client(settings, cluster),
-        *_zones_without_privileged_docker(settings, cluster),
+        *_zones_without_client(settings, nomad),
+        *_zones_without_privileged_docker(settings, nomad),
         *_unknown_role(settings),
     ]
     if problems:
         raise SettingsError(problems)
     return Surroundings(account_id=identity.account_id, partition=identity.arn.split(":")[1], region=zones.region)
+
+
+async def _cluster_meanwhile() -> Cluster:
+    """Nomad's answer, asked for once AWS is being asked: that plugin takes longest to be ready, so it starts first."""
+    await asyncio.sleep(0.02)
+    return await get_cluster_async()
 
 
 def _reached(what: str, call: Callable[[], T], remedy: str) -> T:

@@ -19,7 +19,7 @@ from settings import Mysql, Plugin, Settings, Volume
 from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids
 from settings.volume import Member
-from wiring_consumers import registered_volume
+from wiring_consumers import own_time, registered_volume
 
 # Nomad's fingerprint of an EC2 instance.
 ZONE_ATTRIBUTE = "${attr.platform.aws.placement.availability-zone}"
@@ -180,13 +180,13 @@ def csi_volumes(
         {
             "volume_id": member.volume_id,
             "namespace": settings.placement.namespace,
-            "plugin_id": plugin.plugin_id,
+            "plugin_id": plugin.healthy_in(member.zone).plugin_id,
             "external_id": volumes.volume_ids.get(member.volume_id, member.external_id),
             "capacity": volume.made_by_driver,
             "snapshot_id": volume.snapshot_id if volume.provision == "plugin" else None,
             "access_mode": volume.access_mode,
             "attachment_mode": volume.attachment_mode,
-            "topology_key": plugin.topology_key,
+            "topology_key": plugin.healthy_in(member.zone).topology_key,
             "zone": member.zone,
             "fs_type": volume.fs_type,
             "mount_flags": volume.mount_flags,
@@ -217,6 +217,7 @@ def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, v
             "command": mysql.command,
             "user": mysql.user,
             "args": mysql.server_args,
+            "uid": mysql.server_uid,
             "kill_timeout": mysql.kill_timeout,
             "cpu_mhz": mysql.cpu_mhz,
             "memory_mib": mysql.memory_mib,
@@ -231,6 +232,7 @@ def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, v
             "interval": mysql.restart_interval,
             "delay": mysql.restart_delay,
         },
+        "stop_after_disconnect": own_time(mysql.stop_after_disconnect),
         "config": mysql.options,
         "init_scripts": mysql.init_scripts,
         "tls": {"mode": mysql.tls, "certificate": _certificate(mysql)},

@@ -66,9 +66,15 @@ def container(
             "interval": consumer.restart_interval,
             "delay": consumer.restart_delay,
         },
+        "stop_after_disconnect": own_time(settings.stop_after_disconnect(consumer)),
         "release_timeout_s": consumer.release_timeout_s,
         "timeout_s": consumer.timeout_s,
     }
+
+
+def own_time(setting: str) -> str | None:
+    """How long a client on its own lets a job run; None for as long as it likes."""
+    return None if setting == "never" else setting
 
 
 def _volume(

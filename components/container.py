@@ -133,6 +133,8 @@ class ContainerArgs(TypedDict):
     """The service of each instance, at most one."""
     restart: ContainerRestart
     """Restarts on the same client."""
+    stop_after_disconnect: NotRequired[str | None]
+    """How long a client that reaches no Nomad server lets it run, such as 2m; without it, for ever."""
     release_timeout_s: int
     """How long a destroy waits for each volume to be released, in seconds."""
     timeout_s: int
@@ -169,6 +171,7 @@ def _variables(own: Consumer, args: ContainerArgs) -> dict[str, object]:
         "files": args["files"],
         "services": args["services"],
         "restart": args["restart"],
+        "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
     }
 
 

@@ -82,7 +82,7 @@ class CsiPluginArgs(TypedDict):
 
 
 class CsiPlugin(pulumi.ComponentResource):
-    """A driver's jobs, complete once the plugin is healthy in every zone that needs it."""
+    """A driver's jobs, complete once the plugin is healthy in every zone; a single zone can be waited for before."""
 
     plugin_id: pulumi.Output[str]
     """Id of the plugin, known once it is healthy."""
@@ -94,16 +94,15 @@ class CsiPlugin(pulumi.ComponentResource):
     def __init__(self, name: str, args: CsiPluginArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiPlugin", name, None, opts)
         started = {role["role"]: self._job(name, role, args) for role in args["roles"]}
-        health = PluginHealth(
-            f"{name}-health",
-            plugin_id=args["plugin_id"],
-            controllers=args["controller_count"],
-            zones=args["zones"],
-            zone_keys=args["zone_keys"],
-            timeout_s=args["timeout_s"],
-            triggers={role: job.modify_index for role, job in started.items()},
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        health = self._health(f"{name}-health", args, started, args["zones"], args["controller_count"])
+        # A volume needs its own zone and one controller; it does not wait for the others.
+        one = min(1, args["controller_count"])
+        self._whole = health
+        self._by_zone = {
+            zone: self._health(f"{name}-health-{zone}", args, started, [zone], one)
+            for zone in args["zones"]
+            if [zone] != args["zones"] or one != args["controller_count"]
+        }
         self.plugin_id = health.plugin_id
         self.topology_key = health.topology_key
         self.health = pulumi.Output.all(
@@ -114,6 +113,24 @@ class CsiPlugin(pulumi.ComponentResource):
             zones_healthy=health.zones_healthy,
         )
         self.register_outputs({"plugin_id": self.plugin_id, "topology_key": self.topology_key, "health": self.health})
+
+    def healthy_in(self, zone: str) -> PluginHealth:
+        """What a volume of a zone waits for: the node plugin of that zone and a controller; else the whole plugin."""
+        return self._by_zone.get(zone, self._whole)
+
+    def _health(
+        self, name: str, args: CsiPluginArgs, started: dict[str, nomad.Job], zones: list[str], controllers: int
+    ) -> PluginHealth:
+        return PluginHealth(
+            name,
+            plugin_id=args["plugin_id"],
+            controllers=controllers,
+            zones=zones,
+            zone_keys=args["zone_keys"],
+            timeout_s=args["timeout_s"],
+            triggers={role: job.modify_index for role, job in started.items()},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
 
     def _job(self, name: str, role: PluginRole, args: CsiPluginArgs) -> nomad.Job:
         is_controller = role["role"] == "controller"

@@ -1,5 +1,6 @@
 """MySQL on a CSI volume."""
 
+import re
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -7,9 +8,6 @@ import pulumi
 from components.consumer import Consumer, RegisteredVolume
 from components.placement import JobPlacement
 from provider.sdk import GeneratedSecret, VolumeRelease, get_service_output
-
-# The account `mysql` of the official images, which the server drops to: it alone may read its key.
-SERVER_UID = 999
 
 
 class MysqlTask(TypedDict):
@@ -23,6 +21,8 @@ class MysqlTask(TypedDict):
     """Program that takes the image's environment and arguments (exec)."""
     user: str
     """User the task starts as; empty leaves it to the task driver."""
+    uid: int
+    """User id that the server drops to: it alone may read the server's secrets."""
     args: list[str]
     """Further arguments for the server."""
     kill_timeout: str
@@ -109,8 +109,10 @@ class MysqlServerArgs(TypedDict):
     """Where the service is registered."""
     restart: MysqlRestart
     """Restarts on the same client."""
+    stop_after_disconnect: NotRequired[str | None]
+    """How long a client that reaches no Nomad server lets the server run, such as 2m; without it, for ever."""
     config: dict[str, str]
-    """Server options by name, read from a file."""
+    """Server options by name, read from a file; values are Nomad templates."""
     init_scripts: dict[str, str]
     """SQL by file name, run in the order of the names when the data directory is made."""
     tls: MysqlTls
@@ -181,6 +183,18 @@ def _secrets(
     return {"root_password": root, **accounts, **given, **authority}
 
 
+def option_text(value: str) -> str:
+    """A value as it stands in an option file, where quotes, backslashes and # have a meaning; templates are left alone.
+
+    https://dev.mysql.com/doc/refman/8.4/en/option-files.html
+    """
+    if value == value.strip() and not re.search(r"""[\\#'"]""", value):
+        return value
+    parts = re.split(r"({{.*?}})", value)
+    parts[::2] = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts[::2]]
+    return f'"{"".join(parts)}"'
+
+
 def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, object]:
     server_args = [
         f"--datadir={args['data_dir']}",
@@ -202,13 +216,13 @@ def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, objec
         "port": args["port"],
         "service": args["service"],
         "restart": args["restart"],
-        "config": args["config"],
+        "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
+        "config": {name: option_text(value) for name, value in args["config"].items()},
         "init_scripts": args["init_scripts"],
         "tls": {
             "mode": args["tls"]["mode"],
             "certificate": certificate is not None,
             "ca": certificate is not None and certificate.get("ca") is not None,
-            "uid": SERVER_UID,
         },
         "databases": args["databases"],
         "accounts": args["accounts"],

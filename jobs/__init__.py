@@ -1,6 +1,7 @@
 """The Nomad job files, and how values reach their variables."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,22 @@ def spec(name: str) -> str:
 
 
 def hcl_value(value: Any) -> str:
-    """A value as Nomad takes it for a typed variable: JSON, in which HCL must not find templates of its own.
+    """A value as Nomad takes it for a typed variable: JSON that HCL reads as the same value.
 
-    A bare string is taken literally by Nomad, so it is not escaped.
+    HCL would find templates of its own in it, and does not know all of JSON's escapes. A bare string is taken literally
+    by Nomad, so it is not escaped.
     """
-    return value if isinstance(value, str) else json.dumps(_escaped(value), sort_keys=True)
+    return value if isinstance(value, str) else _FOREIGN.sub(_in_hcl, json.dumps(value, sort_keys=True))
 
 
-def _escaped(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("${", "$${").replace("%{", "%%{")
-    if isinstance(value, dict):
-        return {_escaped(key): _escaped(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_escaped(item) for item in value]
-    return value
+# Escapes of JSON, a pair of them for a character beyond 16 bits, and openings of HCL's templates.
+_FOREIGN = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\.|[$]+(?={)|%+(?={)")
+_UNKNOWN_TO_HCL = {r"\b": r"\u0008", r"\f": r"\u000c"}
+
+
+def _in_hcl(found: re.Match[str]) -> str:
+    text = found[0]
+    if text.startswith("\\"):
+        return str(json.loads(f'"{text}"')) if len(text) > 2 else _UNKNOWN_TO_HCL.get(text, text)
+    # `$${` stands for `${`, but HCL has no such form for a longer run.
+    return text * 2 if len(text) == 1 else f"{text[:-1]}\\u{ord(text[0]):04x}"

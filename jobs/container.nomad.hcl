@@ -94,6 +94,13 @@ variable "restart" {
   })
 }
 
+variable "disconnect" {
+  description = "How long a client that reaches no server lets it run, such as 2m; empty for as long as it likes."
+  type = object({
+    stop_on_client_after = string
+  })
+}
+
 job "container" {
   id          = var.job.id
   name        = var.job.id
@@ -126,6 +133,8 @@ job "container" {
 
     meta {
       volume_release = join(" ", flatten([for volume in var.volumes : volume.releases]))
+      # A client knows this time of an allocation as it was when it started: a change has to start another.
+      stop_on_client_after = var.disconnect.stop_on_client_after
     }
 
     dynamic "volume" {
@@ -160,6 +169,14 @@ job "container" {
       interval = var.restart.interval
       delay    = var.restart.delay
       mode     = "delay"
+    }
+
+    # A client that is cut off stops its allocations by itself and unmounts. Nomad waits that long before it starts others.
+    dynamic "disconnect" {
+      for_each = var.disconnect.stop_on_client_after == "" ? [] : [1]
+      content {
+        stop_on_client_after = var.disconnect.stop_on_client_after
+      }
     }
 
     task "container" {

@@ -33,7 +33,8 @@ task = {
   memory_mib   = 32
 }
 
-ports    = []
-files    = [{ path = "local/run.sh", text = "echo $GREETING >>/log/greetings\nexec sleep 1d\n", perms = "0755", change_mode = "restart" }]
-services = []
-restart  = { attempts = 10, interval = "5m", delay = "15s" }
+ports      = []
+files      = [{ path = "local/run.sh", text = "echo $GREETING >>/log/greetings\nexec sleep 1d\n", perms = "0755", change_mode = "restart" }]
+services   = []
+restart    = { attempts = 10, interval = "5m", delay = "15s" }
+disconnect = { stop_on_client_after = "2m" }

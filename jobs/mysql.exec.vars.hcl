@@ -14,17 +14,19 @@ task = {
   command      = "mysql-entrypoint"
   args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
   user         = "dbadmin"
+  uid          = 999
   kill_timeout = "60s"
   cpu_mhz      = 500
   memory_mib   = 1024
 }
 
-port    = 0
-service = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
-restart = { attempts = 10, interval = "5m", delay = "25s" }
+port       = 0
+service    = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
+restart    = { attempts = 10, interval = "5m", delay = "25s" }
+disconnect = { stop_on_client_after = "2m" }
 
 config       = {}
 init_scripts = {}
-tls          = { mode = "preferred", certificate = false, ca = false, uid = 999 }
+tls          = { mode = "preferred", certificate = false, ca = false }
 databases    = []
 accounts     = []

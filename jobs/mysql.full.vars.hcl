@@ -14,17 +14,19 @@ task = {
   command      = ""
   args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
   user         = ""
+  uid          = 999
   kill_timeout = "60s"
   cpu_mhz      = 500
   memory_mib   = 1024
 }
 
-port    = 3306
-service = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
-restart = { attempts = 10, interval = "5m", delay = "25s" }
+port       = 3306
+service    = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
+restart    = { attempts = 10, interval = "5m", delay = "25s" }
+disconnect = { stop_on_client_after = "2m" }
 
 config       = { max_connections = "200" }
 init_scripts = { "10-app.sql" = "CREATE DATABASE app;\n" }
-tls          = { mode = "required", certificate = true, ca = true, uid = 999 }
+tls          = { mode = "required", certificate = true, ca = true }
 databases    = ["app"]
 accounts     = [{ name = "app", privileges = "ALL PRIVILEGES", database = "app" }]

@@ -25,13 +25,14 @@ variable "volume" {
 }
 
 variable "task" {
-  description = "How the server runs: docker uses image, exec uses command; an empty user leaves it to the task driver."
+  description = "How the server runs: docker uses image, exec uses command; an empty user leaves it to the task driver. The server drops to uid, which alone may read its secrets."
   type = object({
     driver       = string
     image        = string
     command      = string
     args         = list(string)
     user         = string
+    uid          = number
     kill_timeout = string
     cpu_mhz      = number
     memory_mib   = number
@@ -61,6 +62,13 @@ variable "restart" {
   })
 }
 
+variable "disconnect" {
+  description = "How long a client that reaches no server lets it run, such as 2m; empty for as long as it likes."
+  type = object({
+    stop_on_client_after = string
+  })
+}
+
 variable "config" {
   description = "Server options by name, read from a file. Values are Nomad templates."
   type        = map(string)
@@ -72,12 +80,11 @@ variable "init_scripts" {
 }
 
 variable "tls" {
-  description = "off, preferred or required. Without certificate the server makes one of its own; otherwise it is given the items tls_certificate, tls_key and, with ca, tls_ca of the variable nomad/jobs/ID, readable by uid alone."
+  description = "off, preferred or required. Without certificate the server makes one of its own; otherwise it is given the items tls_certificate, tls_key and, with ca, tls_ca of the variable nomad/jobs/ID."
   type = object({
     mode        = string
     certificate = bool
     ca          = bool
-    uid         = number
   })
 }
 
@@ -105,6 +112,7 @@ locals {
   server_args = concat(
     length(var.config) == 0 ? [] : ["--defaults-extra-file=${local.config_file}"],
     var.task.args,
+    ["--init-file=$${NOMAD_SECRETS_DIR}/root-password.sql"],
     var.tls.mode == "off" ? ["--tls-version="] : [],
     var.tls.mode == "required" ? ["--require-secure-transport=ON"] : [],
     contains(keys(local.tls_files), "tls_key") ? [
@@ -153,6 +161,8 @@ job "mysql" {
 
     meta {
       volume_release = var.volume.release
+      # A client knows this time of an allocation as it was when it started: a change has to start another.
+      stop_on_client_after = var.disconnect.stop_on_client_after
     }
 
     volume "data" {
@@ -175,6 +185,14 @@ job "mysql" {
       interval = var.restart.interval
       delay    = var.restart.delay
       mode     = "delay"
+    }
+
+    # A client that is cut off stops its allocations by itself and unmounts. Nomad waits that long before it starts others.
+    dynamic "disconnect" {
+      for_each = var.disconnect.stop_on_client_after == "" ? [] : [1]
+      content {
+        stop_on_client_after = var.disconnect.stop_on_client_after
+      }
     }
 
     task "mysql" {
@@ -210,13 +228,23 @@ job "mysql" {
         MYSQL_ROOT_PASSWORD_FILE = "${NOMAD_SECRETS_DIR}/root-password"
       }
 
-      # The secrets folder is kept in memory. The password is read once, when the data directory is made, so a
-      # changed variable needs no restart.
+      # The secrets folder is kept in memory. The image reads the password once, when the data directory is made; a
+      # later one (a volume restored, or kept by a destroy that stopped) is set by init_file at the server's next start.
       template {
         destination = "${NOMAD_SECRETS_DIR}/root-password"
         perms       = "0400"
         change_mode = "noop"
         data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}"
+      }
+
+      # Not root@localhost, which the image's entrypoint logs in as without a password before there is a root@%.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/root-password.sql"
+        perms       = "0400"
+        uid         = var.task.uid
+        gid         = var.task.uid
+        change_mode = "noop"
+        data        = "ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}';\n"
       }
 
       dynamic "template" {
@@ -245,8 +273,8 @@ job "mysql" {
         content {
           destination = "${NOMAD_SECRETS_DIR}/${template.value}"
           perms       = "0400"
-          uid         = var.tls.uid
-          gid         = var.tls.uid
+          uid         = var.task.uid
+          gid         = var.task.uid
           change_mode = "restart"
           data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .${template.key} }}{{ end }}\n"
         }

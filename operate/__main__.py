@@ -1,11 +1,25 @@
-"""Command line: `python -m operate verify|mysql|snapshot|snapshots`."""
+"""Command line: `python -m operate verify|mysql|snapshot|snapshots|status|recover`."""
 
 import argparse
 import sys
 
-from operate import shell, snapshots, stack, verify
+from botocore.exceptions import BotoCoreError, ClientError
+
+from operate import recover, shell, snapshots, stack, status, verify
 from operate.cluster import WaitedTooLong
+from operate.holdings import NoSuchVolume
 from provider.rpc.values import ProviderError
+
+_EXPECTED = (
+    stack.StackError,
+    snapshots.SnapshotError,
+    recover.StillStuck,
+    NoSuchVolume,
+    WaitedTooLong,
+    ProviderError,
+    BotoCoreError,
+    ClientError,
+)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -21,6 +35,11 @@ def _parser() -> argparse.ArgumentParser:
     taken.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
     listed = commands.add_parser("snapshots", help="list the snapshots of the stack's volumes, or of one")
     listed.add_argument("volume", nargs="?", default="", help="the name of a volume, also of one that is deleted")
+    commands.add_parser("status", help="what holds each volume: claims, clients, instances, attachments")
+    freed = commands.add_parser("recover", help="what is wrong with the volumes, and the exact way out")
+    freed.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; all if left out")
+    freed.add_argument("--yes", action="store_true", help="do the steps marked safe; nothing is ever forced off")
+    freed.add_argument("--fence", action="store_true", help="stop an instance that may still write, where that is it")
     return parser
 
 
@@ -31,6 +50,10 @@ def _run(known: argparse.Namespace) -> None:
         snapshots.take(known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
     elif known.command == "snapshots":
         print(snapshots.table(known.volume))
+    elif known.command == "status":
+        print(status.show())
+    elif known.command == "recover":
+        recover.recover(known.volume, recover.Permission(safe=known.yes, fence=known.fence))
     else:
         proof = verify.verify()
         print(f"\n{verify.table(proof)}\n\nEvery one of the {len(proof.rows)} rows came back, each time.")
@@ -44,7 +67,7 @@ def main() -> int:
     except verify.RowsMissing as error:
         print(f"\nDATA IS MISSING\n{error}", file=sys.stderr)
         return 1
-    except (stack.StackError, snapshots.SnapshotError, WaitedTooLong, ProviderError, RuntimeError) as error:
+    except (*_EXPECTED, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from provider.ec2_client import ec2_client
+from provider.ec2_client import Ec2Unavailable, ec2_client, is_passing
 from provider.rpc.values import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
@@ -47,7 +47,7 @@ class EbsVolumes:
         self._client: Any = ec2_client(region)
 
     def state(self, volume_id: str) -> EbsState:
-        """The volume's state now. Raises ProviderError where EC2 does not answer or refuses."""
+        """The volume's state now. Raises ProviderError where EC2 refuses, Ec2Unavailable where it does not answer."""
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
         try:
@@ -55,11 +55,14 @@ class EbsVolumes:
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") == "InvalidVolume.NotFound":
                 return EbsState("not-found")
+            if is_passing(error):
+                raise Ec2Unavailable(f"EC2 does not say whether {volume_id} is detached: {error}") from error
             raise ProviderError(
                 f"EC2 does not say whether {volume_id} is detached: {error}. Allow ec2:DescribeVolumes"
             ) from error
         except BotoCoreError as error:
-            raise ProviderError(
+            failure = Ec2Unavailable if is_passing(error) else ProviderError
+            raise failure(
                 f"EC2 does not say whether {volume_id} is detached: {error}. Check the AWS credentials, the region "
                 "and the endpoint"
             ) from error
@@ -68,3 +71,18 @@ class EbsVolumes:
             for item in volume.get("Attachments") or []
         ]
         return EbsState(volume["State"], attachments)
+
+    def instance_states(self, instance_ids: Sequence[str]) -> dict[str, str]:
+        """The state of each instance now; `not-found` where EC2 has forgotten it. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        # A filter, unlike ids, is not refused when one of them is gone.
+        filters = [{"Name": "instance-id", "Values": list(instance_ids)}]
+        try:
+            reservations = self._client.describe_instances(Filters=filters)["Reservations"]
+        except (ClientError, BotoCoreError) as error:
+            raise ProviderError(
+                f"EC2 does not say whether {', '.join(instance_ids)} runs: {error}. Allow ec2:DescribeInstances"
+            ) from error
+        found = {item["InstanceId"]: item["State"]["Name"] for one in reservations for item in one["Instances"]}
+        return {instance_id: found.get(instance_id, "not-found") for instance_id in instance_ids}

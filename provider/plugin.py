@@ -9,7 +9,9 @@ from typing import Any
 
 from provider.functions.get_cluster import GetCluster
 from provider.functions.get_service import GetService
-from provider.nomad_api import NomadApi, NomadError
+from provider.nomad_api import NomadApi
+from provider.nomad_tls import CONFIG_FIELDS
+from provider.patience import PATIENCE_S, Patience
 from provider.resources.generated_secret import GeneratedSecret
 from provider.resources.job_health import JobHealth
 from provider.resources.plugin_health import PluginHealth
@@ -22,15 +24,12 @@ from provider.rpc.values import contains_unknown
 from provider.schema import package_schema
 
 VERSION = "0.1.0"
-# Configuration key -> argument of NomadApi.
+# Configuration key -> what NomadApi.from_env calls it.
 CONFIG_ARGUMENTS = {
     "address": "address",
     "secretId": "token",
     "region": "region",
-    "caFile": "ca_file",
-    "certFile": "client_cert",
-    "keyFile": "client_key",
-    "skipVerify": "skip_verify",
+    **CONFIG_FIELDS,
 }
 _STRINGS = frozenset(CONFIG_ARGUMENTS) - {"skipVerify"}
 
@@ -40,7 +39,7 @@ class NomadCsiPlugin(Plugin):
 
     name = "nomad-csi"
     version = VERSION
-    secret_config = frozenset({"secretId"})
+    secret_config = frozenset({"secretId", "keyPem"})
     unrecognized_note = (
         "The nomad-csi plugin has PluginHealth, VolumeGuard, VolumeProtection, VolumeGrowth, VolumeRelease, JobHealth, "
         "GeneratedSecret, getCluster and getService."
@@ -93,8 +92,5 @@ class NomadCsiPlugin(Plugin):
                 overrides = {
                     CONFIG_ARGUMENTS[key]: value for key, value in self._config.items() if key in CONFIG_ARGUMENTS
                 }
-                try:
-                    self._connected = NomadApi.from_env(overrides)
-                except NomadError as error:
-                    raise NomadError(f"{error} (or set address on the nomad-csi provider)") from error
+                self._connected = NomadApi.from_env(overrides, patience=Patience(PATIENCE_S, self.cancelled))
             return self._connected

@@ -23,6 +23,7 @@ __all__ = [
     "VolumeProtection",
     "VolumeRelease",
     "get_cluster",
+    "get_cluster_async",
     "get_service_output",
 ]
 
@@ -268,9 +269,17 @@ class Cluster:
     zones: tuple[str, ...]
 
 
-def get_cluster(opts: pulumi.InvokeOptions | None = None) -> Cluster:
+async def get_cluster_async() -> Cluster:
     """Asks Nomad, while the program runs, for its version, clients and zones."""
-    result = pulumi.runtime.invoke("nomad-csi:index:getCluster", {}, opts or pulumi.InvokeOptions()).value
+    return _cluster(await pulumi.runtime.invoke_async("nomad-csi:index:getCluster", {}))
+
+
+def get_cluster() -> Cluster:
+    """The same, waited for."""
+    return _cluster(pulumi.runtime.invoke("nomad-csi:index:getCluster", {}).value)
+
+
+def _cluster(result: Mapping[str, Any]) -> Cluster:
     nodes = tuple(
         ClusterNode(
             id=node["id"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from provider.rpc.plugin import CheckFailure, Props
+from provider.rpc.plugin import CheckFailure, InvokeFailure, Props
 from provider.rpc.values import Unknown, contains_unknown
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -19,6 +19,12 @@ def unknown_keys(props: Props, known: frozenset[str]) -> list[CheckFailure]:
         for key in props
         if key not in known and not key.startswith("__")
     ]
+
+
+def known_arguments(args: Props, known: frozenset[str]) -> None:
+    """Raises InvokeFailure for a function's argument that it does not have."""
+    for failure in unknown_keys(args, known):
+        raise InvokeFailure(failure.property, failure.reason)
 
 
 def name(props: Props, key: str, example: str) -> list[CheckFailure]:

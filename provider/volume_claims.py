@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from provider.nomad_api import NomadApi, NomadError, NomadNotFound
-
-# The client can be gone for good: nobody will unmount the volume there.
-_LOST = frozenset({"lost", "unknown"})
 
 
 @dataclass(frozen=True)
@@ -49,27 +44,3 @@ def _claim(alloc_id: str, stub: Mapping[str, Any]) -> Claim:
         desired=stub.get("DesiredStatus", ""),
         status=stub.get("ClientStatus", ""),
     )
-
-
-def next_step(api: NomadApi, namespace: str, volume_id: str, held: Sequence[Claim]) -> str:
-    """The command that gets on with it: the user's to run, for each may cost something."""
-    first = held[0]
-    scope = f"-namespace {first.namespace or namespace}"
-    if first.status in _LOST:
-        return (
-            f"`nomad node status {first.node_id[:8]}`: if that client comes back it releases the volume; if it is gone "
-            f"for good, `nomad volume detach -namespace {namespace} {volume_id} {first.node_id}`"
-        )
-    if first.job_id and not _is_stopped(api, first):
-        return f"`nomad job stop {scope} {first.job_id}`"
-    return f"`nomad alloc status {scope} {first.alloc_id[:8]}` shows what it is still doing"
-
-
-def _is_stopped(api: NomadApi, claim: Claim) -> bool:
-    try:
-        job = api.get(f"job/{claim.job_id}", namespace=claim.namespace)
-    except NomadNotFound:
-        return True
-    except NomadError:
-        return False
-    return bool(job.get("Stop")) or claim.desired == "stop"

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from provider.nomad_api import NomadApi, NomadApiError, NomadError, NomadUnreachable
+from provider.nomad_api import NomadApi, NomadError, is_passing
+from provider.patience import Pauses
 from provider.rpc.plugin import Context
 
 QUERY_WAIT_S = 5.0
-RETRY_PAUSE_S = 1.0
 # Between two answers: a busy cluster must not be asked in a tight loop.
 MIN_INTERVAL_S = 0.05
 
@@ -50,11 +50,13 @@ def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any
     """What is at a path (None: nothing), now, at every change, and at least every few seconds, up to the deadline.
 
     `deadline` is on time.monotonic()'s clock; after it the iteration ends. A server that goes away for a while is
-    waited for; one that could not be asked even once is an error at once.
+    waited for; one that could not be asked even once is an error once the client's patience is over.
     """
     index = 0
     answered = False
     failed = False
+    pauses = Pauses()
+    gives_up_at = time.monotonic() + api.patience.limit_s
     while True:
         left = deadline - time.monotonic()
         query = functools.partial(
@@ -63,20 +65,17 @@ def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any
         try:
             body, index = ctx.call(query)
         except NomadError as error:
-            if not answered or left <= 0 or not _passing(error):
+            given_up = left <= 0 or (not answered and time.monotonic() >= gives_up_at)
+            if given_up or not is_passing(error):
                 raise
             if not failed:
                 ctx.log("warning", f"{error}; asking again until the deadline")
             failed = True
-            ctx.wait(min(RETRY_PAUSE_S, left))
+            ctx.wait(min(pauses.next(), left))
             continue
         answered, failed = True, False
+        pauses.reset()
         yield body
         if time.monotonic() >= deadline:
             return
         ctx.wait(MIN_INTERVAL_S)
-
-
-def _passing(error: NomadError) -> bool:
-    """Whether an error may go away by itself: a server restarting or an election."""
-    return isinstance(error, NomadUnreachable) or (isinstance(error, NomadApiError) and error.status >= 500)

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from provider.rpc.values import ProviderError
 from sandbox.plugin_home import CHOICES
@@ -31,6 +32,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; run it again to go on", file=sys.stderr)
         return 130
+    except Exception as error:
+        if not _is_of_aws(error):
+            raise
+        print(f"error: the cloud did not do what it was asked: {error}\nRun it again to go on.", file=sys.stderr)
+        return 1
+
+
+def _is_of_aws(error: Exception) -> bool:
+    """Whether it is one of botocore's, which is slow to import: whoever raised it has done so."""
+    botocore = sys.modules.get("botocore.exceptions")
+    return botocore is not None and isinstance(error, (botocore.ClientError, botocore.BotoCoreError))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,10 +51,15 @@ def _parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start the sandbox and deploy the stack; a second time changes nothing")
     up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins for aws and nomad to use")
     up.add_argument("--stack", default="dev", help="the stack to deploy (default: dev)")
+    up.add_argument(
+        "--tls", action="store_true", help="have Nomad speak TLS and ask for certificates, as tls = true does"
+    )
     up.add_argument("--no-stack", action="store_true", help="start the sandbox only")
     down = commands.add_parser("down", help="destroy the stack and remove the sandbox")
     down.add_argument("--stack", default="dev", help="the stack to destroy (default: dev)")
-    down.add_argument("--force", action="store_true", help="drop the sandbox without destroying the stack first")
+    how = down.add_mutually_exclusive_group()
+    how.add_argument("--force", action="store_true", help="drop the sandbox without destroying the stack first")
+    how.add_argument("--keep-sandbox", action="store_true", help="destroy the stack alone; the sandbox runs on")
     commands.add_parser("status", help="show what there is")
     commands.add_parser("env", help="print what a shell evaluates to work with the sandbox")
     return parser
@@ -54,11 +71,14 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
         case "up":
             from sandbox.commands import up  # noqa: PLC0415
 
+            settings = replace(settings, tls=settings.tls or arguments.tls)
             return up.run(settings, up.Options(arguments.plugins, "" if arguments.no_stack else arguments.stack))
         case "down":
             from sandbox.commands import down  # noqa: PLC0415
 
-            return down.run(settings, stack=arguments.stack, force=arguments.force or os.environ.get("FORCE") == "1")
+            keep = arguments.keep_sandbox
+            force = arguments.force or (not keep and os.environ.get("FORCE") == "1")
+            return down.run(settings, down.Options(arguments.stack, force=force, keep_sandbox=keep))
         case "status":
             from sandbox.commands import status  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.credentials import aws_credentials
-from sandbox.nomad import acl
+from sandbox.nomad import acl, tls
 from sandbox.private_files import write_private
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxSettings
 
@@ -33,8 +33,10 @@ UNSET: Final = (
     "PULUMI_ACCESS_TOKEN",
     "PULUMI_CONFIG_PASSPHRASE",
     "PULUMI_STACK",
+    # Compiling everything again at each start would take longer than a preview does.
+    "PYTHONDONTWRITEBYTECODE",
 )
-"""Variables of the caller's shell that would lead out of the sandbox, or break it."""
+"""Variables of the caller's shell that would lead out of the sandbox, break it, or make it slow."""
 
 _PROXY_EXCEPTIONS: Final = ("NO_PROXY", "no_proxy")
 
@@ -65,6 +67,7 @@ def exports(settings: SandboxSettings) -> dict[str, str]:
         "NOMAD_ADDR": settings.nomad_url,
         "NOMAD_TOKEN": tokens.program,
         "NOMAD_OPERATOR_TOKEN": tokens.operator,
+        **tls.variables(settings),
         "AWS_ENDPOINT_URL": settings.ec2_url,
         "AWS_ACCESS_KEY_ID": aws.access_key_id,
         "AWS_SECRET_ACCESS_KEY": aws.secret_access_key,

@@ -52,5 +52,6 @@ def client(settings: SandboxSettings, service: str) -> Any:
     """A boto3 client of the sandbox's account; nothing of the caller's own AWS configuration gets in."""
     keys = aws_credentials(settings)
     session = boto3.Session(keys.access_key_id, keys.secret_access_key, region_name=settings.region)
-    config = Config(proxies={}, retries={"max_attempts": 2}, connect_timeout=5, read_timeout=60)
+    retries: Any = {"mode": "standard", "total_max_attempts": 6}
+    config = Config(proxies={}, retries=retries, connect_timeout=5, read_timeout=60)
     return session.client(service, endpoint_url=settings.ec2_url, config=config)  # type: ignore[call-overload]

@@ -88,13 +88,21 @@ def start(
     log_file: Path,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    umask: int = -1,
 ) -> ProcessRecord:
     """Starts a daemon in a session of its own, its output appended to a private log, and records it."""
     log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "ab") as log:
         process = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=cwd, start_new_session=True
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=env,
+            cwd=cwd,
+            umask=umask,
+            start_new_session=True,
         )
     # The child outlives us on purpose: without this, its Popen object warns when it is collected.
     process.returncode = 0

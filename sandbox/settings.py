@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Final
@@ -55,6 +55,7 @@ class SandboxSettings:
     nomad_http_port: int
     nomad_rpc_port: int
     nomad_serf_port: int
+    tls: bool
 
     @property
     def bridge(self) -> str:
@@ -74,7 +75,7 @@ class SandboxSettings:
     @property
     def nomad_url(self) -> str:
         """Address of the Nomad server's HTTP API."""
-        return f"http://{self.gateway}:{self.nomad_http_port}"
+        return f"{'https' if self.tls else 'http'}://{self.gateway}:{self.nomad_http_port}"
 
     @property
     def run_dir(self) -> Path:
@@ -121,6 +122,11 @@ class SandboxSettings:
         """Configuration, tokens and data of the Nomad server."""
         return self.home / "nomad"
 
+    @property
+    def nomad_tls_dir(self) -> Path:
+        """Certificates and keys of the cluster; there with TLS alone."""
+        return self.nomad_dir / "tls"
+
     def zone_subnet(self, zone: str) -> IPv4Network:
         """The part of the subnet that belongs to a zone."""
         parts = 1 << (len(self.zones) - 1).bit_length()
@@ -151,12 +157,14 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise SandboxError(f"{path} is not TOML: {error}. Mend that line.") from error
-    return parse_settings(table, home)
+    settings = parse_settings(table, home)
+    # A sandbox that was started with TLS has it until it goes down.
+    return replace(settings, tls=settings.tls or settings.nomad_tls_dir.is_dir())
 
 
 _DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "nomad_serf": 4648}
 _DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
-_KEYS: Final = ("name", "subnet", "region", "zones", "ports", "instances")
+_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "ports", "instances")
 
 
 def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
@@ -183,6 +191,7 @@ def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
         nomad_http_port=ports["nomad_http"],
         nomad_rpc_port=ports["nomad_rpc"],
         nomad_serf_port=ports["nomad_serf"],
+        tls=_tls(table.get("tls", False)),
     )
     _check_room(settings)
     return settings
@@ -230,6 +239,12 @@ def _zones(value: object, region: str) -> tuple[str, ...]:
     if len(set(value)) != len(value):
         raise SettingsError("zones", value, "a zone is named twice", "Name each zone once.")
     return tuple(value)
+
+
+def _tls(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise SettingsError("tls", value, "it is neither true nor false", "Write tls = true, without quotes.")
+    return value
 
 
 def _ports(value: object) -> dict[str, int]:

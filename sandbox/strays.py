@@ -1,16 +1,34 @@
-"""What a Pulumi that was killed in the middle of a create left in the account: made there, but in no state."""
+"""What a create that was cut off, or never got its answer, left in the account: made there, but in no state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from provider.guarded_volumes import GUARD_TAG
 from sandbox.inventory import client
 from sandbox.settings import SandboxSettings
+from sandbox.stack import Stack
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_iam import IAMClient
+
+
+_GUARD: Final = "nomad-csi:index:VolumeGuard"
+_VOLUME: Final = "aws:ebs/volume:Volume"
+
+
+def clear_interrupted(settings: SandboxSettings, stack: Stack) -> list[str]:
+    """Ends what an interrupted or failed run left, in the state and in the account; sentences about it.
+
+    Raises:
+        StackError: a pulumi that is alive is changing the stack.
+    """
+    recovery = stack.recover()
+    resources = stack.resources()
+    removed = remove(settings, recovery.cut_off, resources) if recovery.cut_off else []
+    return [*recovery.said, *removed, *remove_unanswered(settings, resources)]
 
 
 def remove(
@@ -19,13 +37,32 @@ def remove(
     """Deletes volumes and policies that are what a cut-off create asked for and that no resource knows."""
     known = {str(item.get("id", "")) for item in resources}
     creates = [item["resource"] for item in cut_off if item["type"] == "creating"]
-    volumes = [item.get("inputs") or {} for item in creates if item["type"] == "aws:ebs/volume:Volume"]
+    volumes = [item.get("inputs") or {} for item in creates if item["type"] == _VOLUME]
     policies = {(item.get("inputs") or {}).get("name") for item in creates if item["type"] == "aws:iam/policy:Policy"}
     said: list[str] = []
     if volumes:
         said += _volumes(client(settings, "ec2"), volumes, known)
     if policies:
         said += _policies(client(settings, "iam"), policies, known)
+    return said
+
+
+def remove_unanswered(settings: SandboxSettings, resources: Sequence[dict[str, Any]]) -> list[str]:
+    """Deletes volumes that a failed create made after all: their tag names a guard whose volume is in no state."""
+    guards = {(item.get("outputs") or {}).get("guardId") for item in resources if item["type"] == _GUARD}
+    made = [item.get("outputs") or {} for item in resources if item["type"] == _VOLUME]
+    alone = guards - {(volume.get("tags") or {}).get(GUARD_TAG) for volume in made} - {None}
+    if not alone:
+        return []
+    ec2 = client(settings, "ec2")
+    tagged: Any = [
+        {"Name": f"tag:{GUARD_TAG}", "Values": sorted(alone)},
+        {"Name": "status", "Values": ["available"]},
+    ]
+    said = []
+    for volume in ec2.describe_volumes(Filters=tagged)["Volumes"]:
+        ec2.delete_volume(VolumeId=volume["VolumeId"])
+        said.append(f"deleted {volume['VolumeId']}, made by a create that got no answer")
     return said
 
 

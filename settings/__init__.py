@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from settings import consumer_rules, rules
 from settings.consumer import Consumer
-from settings.errors import Problem, SettingsError, problems_of
+from settings.errors import HALF_CHARACTER, Problem, SettingsError, half_characters, problems_of, shown
 from settings.mysql import Mysql
 from settings.placement import Placement
 from settings.plugin import Plugin
@@ -66,6 +66,12 @@ class Settings(Section):
         """The volume of that name."""
         return next(volume for volume in self.volumes if volume.name == name)
 
+    def stop_after_disconnect(self, consumer: Consumer) -> str:
+        """How long a client that is cut off lets a consumer run: a single writer holds its volume until it ends."""
+        modes = {self.volume(mount.volume).access_mode for mount in consumer.mounts if not mount.read_only}
+        single = any(mode.startswith("single-node") for mode in modes)
+        return consumer.stop_after_disconnect or ("2m" if single else "never")
+
     def plugin_of(self, volume: Volume) -> Plugin:
         """The plugin that mounts a volume."""
         return rules.plugin_of(volume, self.plugins)
@@ -95,6 +101,9 @@ def load(complete: Completion | None = None) -> Settings:
 
 def parse(config: dict[str, Any]) -> Settings:
     """Settings from plain values by their keys in the configuration; raises SettingsError."""
+    broken = [Problem(key, shown(text), *HALF_CHARACTER) for key, text in half_characters(config)]
+    if broken:
+        raise SettingsError(broken)
     try:
         return Settings.model_validate(config)
     except ValidationError as error:

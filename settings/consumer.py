@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from settings.errors import Refusal
 from settings.placement import Constraint
-from settings.types import Duration, Identifier, PinnedImage, PlainText, Section
+from settings.types import DisconnectTime, Duration, EnvName, Identifier, PinnedImage, PlainText, Section
 
 LABEL = r"^[a-z][a-z0-9_]{0,30}$"
 
@@ -73,6 +73,8 @@ class Service(Section):
 class Consumer(Section):
     """A program on volumes."""
 
+    secret_fields = frozenset({"secrets"})
+
     name: Identifier = Field(description="Name of the program; also the id of its job and the name of its service.")
     count: int = Field(1, ge=1, le=1000, description="Instances.")
     canaries: int = Field(
@@ -83,7 +85,7 @@ class Consumer(Section):
     image: PinnedImage | None = Field(None, description="Image with a pinned tag or digest (docker only).")
     command: PlainText = Field("", description="Program; with docker the image's own if left out.")
     args: list[PlainText] = Field(default=[], description="Arguments.")
-    env: dict[PlainText, str] = Field(default={}, description="Environment.")
+    env: dict[EnvName, str] = Field(default={}, description="Environment.")
     user: PlainText = Field("", description="User the task starts as; empty leaves it to the task driver.")
     ports: list[Port] = Field(default=[], description="Ports.")
     service: Service | None = Field(None, description="The service of each instance, with its check.")
@@ -99,6 +101,13 @@ class Consumer(Section):
         "SIGTERM", description="Signal that asks the program to end."
     )
     kill_timeout: Duration = Field("30s", description="Time the program has to end.")
+    stop_after_disconnect: DisconnectTime | None = Field(
+        None,
+        description="How long a client that reaches no Nomad server lets it run; then it stops it and unmounts. When a "
+        "client is lost, Nomad waits that long and `killTimeout` before it starts another. 2m if left out, never where "
+        "many may write to every volume.",
+        json_schema_extra={"rule": "must be a time such as 30s or 2m, or never"},
+    )
     restart_attempts: int = Field(10, ge=0, description="Restarts on the same client within `restartInterval`.")
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("15s", description="Pause before a restart.")
@@ -131,6 +140,9 @@ def _check_paths(consumer: Consumer) -> None:
     for index, mount in enumerate(consumer.mounts):
         if ".." in mount.path.split("/"):
             raise Refusal(f"mounts.{index}.path", mount.path, "must not contain ..", "write the path out")
+    for index, file in enumerate(consumer.files):
+        if ".." in file.destination.split("/"):
+            raise Refusal(f"files.{index}.destination", file.destination, "must not contain ..", "write the path out")
     for path, count in Counter(mount.path for mount in consumer.mounts).items():
         if count > 1:
             raise Refusal("mounts", path, f"{count} volumes are mounted there", "give each a path of its own")

@@ -1,6 +1,6 @@
 """How a refused setting is reported: key, value, rule, remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.key} is {self.value}: {self.rule}. {self.remedy[:1].upper()}{self.remedy[1:]}."
+        text = f"{self.key} is {self.value}: {self.rule}. {self.remedy[:1].upper()}{self.remedy[1:]}."
+        return _visible(text)
 
 
 class SettingsError(pulumi.RunError):
@@ -37,12 +38,17 @@ def Refusal(key: str, value: Any, rule: str, remedy: str) -> PydanticCustomError
     return PydanticCustomError("refusal", "{rule}", {"key": key, "value": value, "rule": rule, "remedy": remedy})
 
 
+def _visible(text: str) -> str:
+    """A text without control characters, which a terminal would obey."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def shown(value: Any) -> str:
     """A value as it stands in the configuration, shortened; control characters made visible."""
     if value is None:
         return "not set"
     text = value if isinstance(value, str) else repr(value)
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    text = _visible(text)
     if not text:
         return "empty"
     return text if len(text) <= 80 else text[:77] + "..."
@@ -64,6 +70,21 @@ RULES: dict[str, tuple[str, str]] = {
     "string_pattern_mismatch": ("must match {pattern}", "correct it"),
     "too_short": ("must have at least {min_length} entry", "add one"),
 }
+
+
+HALF_CHARACTER = ("must be valid Unicode", "remove the half character")
+"""Rule and remedy for half of a surrogate pair, which JSON can express and nothing else takes."""
+
+
+def half_characters(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The keys and texts that are no Unicode, of everything below a path."""
+    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        yield path or shown(value), "a value that is not shown" if "secret" in path else value
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        below = f"{path}.{shown(str(key))}".removeprefix(".")
+        yield from ((below, name) for _, name in half_characters(key if isinstance(key, str) else ""))
+        yield from half_characters(item, below)
 
 
 def problems_of(error: ValidationError, config: dict[str, Any], rules: dict[str, str]) -> list[Problem]:
@@ -110,9 +131,9 @@ def _path(location: tuple[int | str, ...], config: Any) -> list[str]:
         if isinstance(part, int):
             entry = config[part] if isinstance(config, list) and part < len(config) else None
             named = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else None
-            path.append(named if isinstance(named, str) and named else str(part))
+            path.append(shown(named) if isinstance(named, str) and named else str(part))
             config = entry
         else:
-            path.append(part)
+            path.append(shown(part))
             config = config.get(part) if isinstance(config, dict) else None
     return path

@@ -7,13 +7,16 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from settings.errors import Refusal
-from settings.types import Duration, Identifier, PinnedImage, PlainText, Section
+from settings.types import DisconnectTime, Duration, Identifier, PinnedImage, PlainText, Section
 
 DATABASE_NAME_RULE = "must start with a letter; then letters, digits and _; 63 characters at most"
 DatabaseName = Annotated[
     str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$", json_schema_extra={"rule": DATABASE_NAME_RULE})
 ]
 BACKUP_ACCOUNT = "backup"
+
+# Words of a GRANT that end its list of privileges.
+BEYOND_PRIVILEGES = frozenset({"ON", "TO", "WITH", "IDENTIFIED", "REQUIRE"})
 
 # Server options that the program sets itself, and the setting that decides them.
 OWN_OPTIONS = {
@@ -26,11 +29,14 @@ OWN_OPTIONS = {
     "ssl_ca": "mysql.tlsCertificate.ca",
     "ssl_cert": "mysql.tlsCertificate.certificate",
     "ssl_key": "mysql.tlsCertificate.key",
+    "init_file": "mysql.initScripts",
 }
 
 
 class TlsCertificate(Section):
     """A certificate that is not the server's own making, in PEM."""
+
+    secret_fields = frozenset({"key"})
 
     certificate: str = Field(
         pattern=r"^\s*-----BEGIN CERTIFICATE-----",
@@ -72,7 +78,7 @@ class MysqlBackup(Section):
     )
     schedule: str = Field(
         "0 3 * * *",
-        pattern=r"^\S+( \S+){4}$|^@(hourly|daily|weekly|monthly|yearly)$",
+        pattern=r"^[A-Za-z0-9*,/?#-]+( [A-Za-z0-9*,/?#-]+){4}$|^@(hourly|daily|weekly|monthly|yearly)$",
         description="When to dump, in cron's notation and UTC.",
         json_schema_extra={"rule": "must be five fields as for cron, such as 0 3 * * *"},
     )
@@ -97,6 +103,11 @@ class Mysql(Section):
         description="Program to run when `taskDriver` is exec; takes the image's environment and arguments.",
     )
     user: PlainText = Field("", description="User the task starts as; empty leaves it to the task driver.")
+    server_uid: int = Field(
+        999,
+        ge=0,
+        description="User id that the server drops to, 999 in the official images; it alone may read its secrets.",
+    )
     data_dir: str = Field(
         "/srv/mysql",
         pattern=r"^/[\w.-]+(/[\w.-]+)+$",
@@ -110,6 +121,12 @@ class Mysql(Section):
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field("60s", description="Time the server has to shut down cleanly.")
+    stop_after_disconnect: DisconnectTime = Field(
+        "2m",
+        description="How long a client that reaches no Nomad server lets MySQL run; then it stops it and unmounts. "
+        "When a client is lost, Nomad waits that long and `killTimeout` before it starts another. never: until fenced.",
+        json_schema_extra={"rule": "must be a time such as 30s or 2m, or never"},
+    )
     server_args: list[PlainText] = Field(default=[], description="Further arguments for the server.")
     config: dict[str, str | int | bool] = Field(
         default={}, description="Server options by name, such as `max_connections: 500`, read from a file."
@@ -198,6 +215,13 @@ def _check_users(mysql: Mysql) -> None:
     for user in mysql.users:
         if user.name in ("root", "mysql", BACKUP_ACCOUNT):
             raise Refusal(f"users.{user.name}.name", user.name, "this account has another purpose", "rename it")
+        if BEYOND_PRIVILEGES & set(user.privileges.replace(",", " ").split()):
+            raise Refusal(
+                f"users.{user.name}.privileges",
+                user.privileges,
+                "is more of a GRANT than its privileges",
+                "name privileges alone, such as SELECT, INSERT",
+            )
         if user.database not in mysql.databases:
             raise Refusal(
                 f"users.{user.name}.database", user.database, "it is not among databases", "add it there, or correct it"

@@ -8,7 +8,7 @@ from drivers.catalogue import DRIVERS
 from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
 from settings.errors import Refusal
 from settings.placement import Constraint
-from settings.types import Duration, Identifier, PlainText, Section, Zone, is_pinned
+from settings.types import Duration, EnvName, Identifier, PlainText, Section, Zone, is_pinned
 
 EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots")
 
@@ -55,6 +55,8 @@ class HostMount(Section):
 
 class Plugin(Section):
     """A CSI driver and how it runs."""
+
+    secret_fields = frozenset({"config"})
 
     id: Identifier = Field(description="Id under which Nomad knows the plugin.")
     driver: DriverName = Field("ebs", description=f"The CSI driver: {', '.join(sorted(DRIVERS))}.")
@@ -122,7 +124,7 @@ class Plugin(Section):
         default={}, description="Tags the driver puts on what it creates (ebs only)."
     )
     extra_args: list[PlainText] = Field(default=[], description="Further arguments for every role of the driver.")
-    env: dict[PlainText, PlainText] = Field(default={}, description="Environment of every role of the driver.")
+    env: dict[EnvName, PlainText] = Field(default={}, description="Environment of every role of the driver.")
     cpu_mhz: int = Field(100, ge=20, description="CPU of each plugin task, in MHz.")
     memory_mib: int = Field(256, ge=32, description="Memory of each plugin task, in MiB.")
     timeout_s: int = Field(300, ge=10, description="How long `up` waits for the plugin to be healthy, in seconds.")
@@ -198,6 +200,14 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
             f"the {driver.name} driver needs its configuration file",
             "set it with pulumi config set --secret --path",
         )
+    for key, value in plugin.extra_tags.items():
+        if "," in key + value or "=" in key or not key:
+            raise Refusal(
+                f"extraTags.{key}",
+                value,
+                "the driver takes a tag for several at a comma, and its key to end at the first =",
+                "write it without",
+            )
     for name in EBS_ONLY:
         if driver.name != "ebs" and getattr(plugin, name):
             key = Plugin.model_fields[name].alias or name

@@ -1,9 +1,11 @@
 """The kinds of value that settings are made of."""
 
 import re
-from typing import Annotated
+import unicodedata
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from settings.errors import Refusal
@@ -34,6 +36,15 @@ Duration = Annotated[
     ),
 ]
 
+# Nomad takes 0s for a client's own time, but then stops such allocations together with others of that client.
+DisconnectTime = Annotated[
+    str,
+    Field(
+        pattern=r"^(never|[1-9][0-9]*[smh])$",
+        json_schema_extra={"rule": "must be a time such as 30s or 2m, or never"},
+    ),
+]
+
 
 def _on_one_line(text: str) -> str:
     if text.isprintable():
@@ -42,6 +53,17 @@ def _on_one_line(text: str) -> str:
 
 
 PlainText = Annotated[str, AfterValidator(_on_one_line)]
+
+
+def _variable(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name):
+        return name
+    raise Refusal(
+        "", name, "must be letters, digits, _ and ., and not start with a digit: Nomad renames others", "rename it"
+    )
+
+
+EnvName = Annotated[str, AfterValidator(_variable)]
 
 
 def is_pinned(image: str) -> bool:
@@ -70,3 +92,41 @@ class Section(BaseModel):
     """A group of settings: unknown keys are refused, values are not converted, nothing changes after loading."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel)
+    secret_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose values never stand in a job file."""
+
+    @field_validator("*")
+    @classmethod
+    def _check_texts(cls, value: Any, info: ValidationInfo) -> Any:
+        for key, text in _texts(value):
+            _check_text(key, text, composed=info.field_name not in cls.secret_fields)
+        return value
+
+
+LONGEST_TEXT_BYTES = 64 * 1024
+
+
+def _texts(value: Any) -> Iterator[tuple[str, str]]:
+    """The texts of a value with their keys, those of sections left out."""
+    if isinstance(value, str):
+        yield "", value
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        if isinstance(key, str) and not isinstance(item, BaseModel):
+            _check_text("", key, composed=True)
+        if isinstance(item, str):
+            yield str(key), item
+
+
+def _check_text(key: str, text: str, *, composed: bool) -> None:
+    if "\0" in text:
+        raise Refusal(key, text, "must have no null character: no process can be handed one", "remove it")
+    if len(text.encode()) > LONGEST_TEXT_BYTES:
+        raise Refusal(
+            key,
+            text,
+            f"must have at most {LONGEST_TEXT_BYTES // 1024} KiB: it becomes a part of a job file",
+            "put it into the image, or on a volume",
+        )
+    if composed and not unicodedata.is_normalized("NFC", text):
+        raise Refusal(key, text, "must be Unicode's composed form (NFC): Nomad composes it", "write it composed")

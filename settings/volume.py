@@ -30,6 +30,8 @@ class Member:
 class Volume(Section):
     """A volume, or a set of equal ones, and how Nomad may mount it."""
 
+    secret_fields = frozenset({"secrets"})
+
     name: Identifier = Field(
         description="Name of the volume; also its id in Nomad. The volumes of a set are `name[0]`, `name[1]`, ..."
     )

@@ -2,8 +2,17 @@
 
 import os
 import subprocess
+from typing import Any
 
+import hypothesis
 import pytest
+
+from tests import closing_lines
+
+# The same examples in every run; HYPOTHESIS_PROFILE=long draws many more, and others each time.
+hypothesis.settings.register_profile("bounded", derandomize=True, deadline=None, max_examples=100)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "bounded"))
 
 NEEDS = {
     "sandbox": "root, and a kernel that lets it make namespaces, mounts and loop devices",
@@ -35,15 +44,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In CI nothing may be left out."""
+    """In CI nothing may be left out; a worker hands over what the run is to end with."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["closing"] = closing_lines.handed_over()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = len(reporter.stats.get("skipped", [])) if reporter else 0
     if skipped and os.environ.get("CI") and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker has ended."""
+    closing_lines.take_over(getattr(node, "workeroutput", {}).get("closing") or {"lines": [], "counts": {}})
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names what was left out, and what CI thinks of it."""
+    """Shows what other suites said, names what was left out, and what CI thinks of it."""
+    for line in closing_lines.closing_lines():
+        terminalreporter.write_line(line)
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped and os.environ.get("CI"):
         terminalreporter.write_line(f"{len(skipped)} tests were left out (see above); CI does not accept that.")

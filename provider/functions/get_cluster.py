@@ -29,6 +29,7 @@ class GetCluster(Function):
         for key in args:
             raise InvokeFailure(key, f"{key} is not an argument: getCluster takes none")
         api = self._api()
+        api.reach()
         stubs = api.get("nodes")
         with ThreadPoolExecutor(_PARALLEL) as pool:
             attributes = list(pool.map(lambda stub: _attributes(api, stub), stubs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from provider import running_job
+from provider import running_job, validation
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import Context, Function, InvokeFailure, Props
 
@@ -20,6 +20,7 @@ class GetService(Function):
         self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+        validation.known_arguments(args, frozenset({*_ARGS, "namespace"}))
         for name in _ARGS:
             if not isinstance(args.get(name), str) or not args[name]:
                 raise InvokeFailure(name, f"{name} is required: name the job, its group and its port")

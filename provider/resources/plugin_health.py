@@ -23,6 +23,7 @@ from provider.rpc.plugin import (
     ResourceType,
     input_diff,
 )
+from provider.rpc.values import contains_unknown
 from provider.watching import Progress, watch
 
 _DEFAULTS: Props = {"controllers": 1, "zones": [], "zoneKeys": [], "timeoutS": 300, "triggers": {}}
@@ -62,6 +63,18 @@ class PluginHealth(ResourceType):
         if not detailed and any(not (state.get("zonesHealthy") or {}).get(zone) for zone in news["zones"]):
             detailed["zonesHealthy"] = Kind.UPDATE
         return Diff(detailed)
+
+    def preview_create(self, ctx: Context, inputs: Props) -> Props:
+        """What is healthy already is known: a gate that is new to a stack changes nothing that hangs on it."""
+        planned = super().preview_create(ctx, inputs)
+        if contains_unknown(inputs | {"triggers": {}}):
+            return planned
+        try:
+            api = self._api()
+            health = csi_health.assess(api.get(_path(inputs["pluginId"])), inputs["zoneKeys"], ZoneLookup(api))
+        except ProviderError:
+            return planned
+        return planned if health.missing(inputs["controllers"], inputs["zones"]) else inputs | _outputs(health)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["pluginId"], inputs | _outputs(self._wait(ctx, inputs))

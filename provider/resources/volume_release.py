@@ -8,12 +8,13 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 from urllib.parse import quote
 
-from provider import validation, volume_claims
+from provider import validation, volume_claims, volume_holders, volume_way_out
 from provider.ebs_attachment import EbsState, EbsVolumes
-from provider.nomad_api import NomadApi, NomadNotFound
+from provider.ec2_client import Ec2Unavailable
+from provider.nomad_api import NomadApi, NomadError, NomadNotFound
+from provider.patience import PATIENCE_S, Pauses
 from provider.rpc.plugin import (
     Checked,
     CheckFailure,
@@ -27,6 +28,7 @@ from provider.rpc.plugin import (
 )
 from provider.rpc.values import Unknown
 from provider.volume_claims import Claim
+from provider.volume_holders import Holders
 from provider.watching import Progress, watch
 
 EC2_POLL_S = 1.0
@@ -93,31 +95,41 @@ class VolumeRelease(ResourceType):
             _stop_consumer(ctx, api, wanted["namespace"], wanted["consumerJobId"])
         held = _await_no_claims(ctx, api, wanted, deadline, progress)
         if held:
-            step = volume_claims.next_step(api, wanted["namespace"], wanted["volumeId"], held)
-            raise ProviderError(_deadline_message(wanted, limit_s, held, self._attached(wanted), step))
+            raise ProviderError(self._at_the_deadline(wanted, limit_s))
         if wanted["backend"] == "ebs":
             self._await_detached(ctx, wanted, deadline, progress, limit_s)
 
-    def _attached(self, wanted: Props) -> str:
-        """Where the volume is attached, for an error that is about something else: never one itself."""
-        if wanted["backend"] != "ebs":
-            return ""
+    def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
+        """Who holds the volume still, and what ends that."""
+        ebs = self._ebs(wanted["region"]) if wanted["backend"] == "ebs" else None
+        namespace, volume_id = wanted["namespace"], wanted["volumeId"]
         try:
-            return str(self._ebs(wanted["region"]).state(wanted["externalId"]))
-        except ProviderError as error:
-            return f"in a state that EC2 does not tell ({error})"
+            holders = volume_holders.look(self._api(), namespace, volume_id, wanted["externalId"], ebs)
+        except NomadError as error:
+            return f"{_headline(wanted, limit_s)}. Who holds it cannot be read: {error}"
+        return _deadline_message(wanted, limit_s, holders)
 
     def _await_detached(self, ctx: Context, wanted: Props, deadline: float, progress: Progress, limit_s: float) -> None:
         volumes = self._ebs(wanted["region"])
         external_id = wanted["externalId"]
+        gives_up_at = min(deadline, time.monotonic() + PATIENCE_S)
+        pauses = Pauses(EC2_POLL_S)
         while True:
-            found: EbsState = ctx.call(lambda: volumes.state(external_id))
+            try:
+                found: EbsState = ctx.call(lambda: volumes.state(external_id))
+            except Ec2Unavailable as error:
+                if time.monotonic() >= gives_up_at:
+                    raise
+                progress.report(f"{error}; asking again")
+                ctx.wait(pauses.next())
+                continue
+            # Where it answered once, a later silence is waited for.
+            gives_up_at = deadline
+            pauses.reset()
             if found.is_free:
                 return
             if time.monotonic() >= deadline:
-                plugin_id = _plugin_of(self._api(), wanted)
-                step = f"`nomad plugin status {plugin_id}`: a healthy controller detaches the volume".replace("  ", " ")
-                raise ProviderError(_deadline_message(wanted, limit_s, [], str(found), step))
+                raise ProviderError(self._at_the_deadline(wanted, limit_s))
             progress.report(f"waiting until EC2 has {external_id} detached: it is {found}")
             ctx.wait(EC2_POLL_S)
 
@@ -165,21 +177,17 @@ def _await_no_claims(
     return held
 
 
-def _plugin_of(api: NomadApi, wanted: Props) -> str:
-    try:
-        volume: dict[str, Any] = api.get(_volume_path(wanted), namespace=wanted["namespace"])
-    except ProviderError:
-        return ""
-    return str(volume.get("PluginID") or "")
+def _headline(wanted: Props, limit_s: float) -> str:
+    where = f"volume {wanted['volumeId']} (namespace {wanted['namespace']})"
+    return f"{where} is still in use after {limit_s:.0f} s; nothing was forced"
 
 
-def _deadline_message(wanted: Props, limit_s: float, held: Sequence[Claim], attached: str, step: str) -> str:
+def _deadline_message(wanted: Props, limit_s: float, holders: Holders) -> str:
     volume_id, namespace = wanted["volumeId"], wanted["namespace"]
-    lines = [f"volume {volume_id} (namespace {namespace}) is still in use after {limit_s:.0f} s; nothing was forced"]
-    lines += [f"  {claim} claims it" for claim in held]
-    if attached:
-        lines.append(f"  {wanted['externalId']} is {attached}")
-    lines.append(f"Next: {step}")
+    lines = [_headline(wanted, limit_s)]
+    lines += [f"  {line}" for line in holders.lines()]
+    steps = [step for way in volume_way_out.ways_out(holders, wanted_free=True) for step in way.steps]
+    lines += [f"Next: {step}" for step in dict.fromkeys(steps)]
     lines.append(
         f"Then run the same command again, once `nomad volume status -namespace {namespace} {volume_id}` shows no "
         "allocations; a consumer that stops slowly needs a larger timeoutS"

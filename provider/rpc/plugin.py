@@ -123,8 +123,11 @@ class Context:
         if self.cancelled.wait(max(0.0, seconds)):
             raise ProviderError("cancelled")
 
-    def call(self, function: Callable[[], T]) -> T:
-        """The function's result; raises ProviderError as soon as the operation is cancelled, leaving it running."""
+    def call(self, function: Callable[[], T], grace_s: float = 0) -> T:
+        """The function's result; raises ProviderError when the operation is cancelled, leaving the function running.
+
+        What was begun has `grace_s` seconds to end after the cancel.
+        """
         results: list[T] = []
         errors: list[BaseException] = []
         done = threading.Event()
@@ -140,7 +143,8 @@ class Context:
         self.wait(0)
         threading.Thread(target=run, daemon=True).start()
         while not done.wait(CANCEL_POLL_S):
-            self.wait(0)
+            if self.cancelled.is_set() and not done.wait(grace_s):
+                self.wait(0)
         if errors:
             raise errors[0]
         return results[0]
@@ -213,6 +217,8 @@ class Plugin:
     functions: Sequence[Function] = ()
     secret_config: frozenset[str] = frozenset()
     """Configuration keys always kept as secret."""
+    cancelled: threading.Event = threading.Event()
+    """Set once the engine cancels, or the plugin ends; the server's."""
     unrecognized_note: str = "This embedded plugin does not implement it; the official plugin does."
     """Said after the refusal of a type or function the plugin does not have."""
 

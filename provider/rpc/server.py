@@ -31,6 +31,8 @@ MAX_THREADS = 256
 PARENT_POLL_S = 1.0
 STOP_GRACE_S = 5.0
 LOG_TIMEOUT_S = 5.0
+# After a cancel, what is being made, changed or deleted may still end: its outcome is worth having.
+CANCEL_GRACE_S = 5.0
 _MAX_MESSAGE_BYTES = 400 * 1024 * 1024
 _GRPC_OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
@@ -130,7 +132,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, plugin: Plugin, engine: EngineLog) -> None:
         self.plugin = plugin
         self.engine = engine
-        self.cancelled = threading.Event()
+        self.cancelled = plugin.cancelled = threading.Event()
         self._resources = {resource.token: resource for resource in plugin.resources}
         self._functions = {function.token: function for function in plugin.functions}
 
@@ -211,7 +213,8 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         olds, _ = unmarshal(request.olds)
         news, secrets = unmarshal(request.news)
         news = {key: value for key, value in news.items() if value is not None}
-        checked = resource.check(self._context(request, random_seed=request.randomSeed), olds, news)
+        ctx = self._context(request, random_seed=request.randomSeed)
+        checked = ctx.call(lambda: resource.check(ctx, olds, news))
         return _check_response(checked, secrets | resource.secret_outputs)
 
     @_clean_errors
@@ -221,7 +224,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         old_inputs, _ = unmarshal(request.old_inputs)
         news, _ = unmarshal(request.news)
         ctx = self._context(request, ignore_changes=list(request.ignoreChanges))
-        return _diff_response(resource.diff(ctx, request.id, state, old_inputs, news))
+        return _diff_response(ctx.call(lambda: resource.diff(ctx, request.id, state, old_inputs, news)))
 
     @_clean_errors
     def Create(self, request: Any, context: Any) -> Any:
@@ -233,7 +236,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             planned = resource.preview_create(ctx, inputs)
             return provider_pb2.CreateResponse(properties=marshal(planned, secrets))
         try:
-            id, outputs = resource.create(ctx, inputs)
+            id, outputs = ctx.call(lambda: resource.create(ctx, inputs), CANCEL_GRACE_S)
         except InitFailed as failed:
             raise _init_failed(failed, secrets) from failed
         return provider_pb2.CreateResponse(id=id, properties=marshal(outputs, secrets))
@@ -250,7 +253,8 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             planned = resource.preview_update(ctx, request.id, state, news)
             return provider_pb2.UpdateResponse(properties=marshal(planned, secrets))
         try:
-            outputs = resource.update(ctx, request.id, state, old_inputs, news)
+            update = functools.partial(resource.update, ctx, request.id, state, old_inputs, news)
+            outputs = ctx.call(update, CANCEL_GRACE_S)
         except InitFailed as failed:
             raise _init_failed(failed, secrets) from failed
         return provider_pb2.UpdateResponse(properties=marshal(outputs, secrets))
@@ -263,7 +267,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         secrets = _secret_keys(resource, input_secrets, state_secrets, inputs)
         ctx = self._context(request, timeout_s=request.timeout or None)
         try:
-            found = resource.read(ctx, request.id, inputs, state)
+            found = ctx.call(lambda: resource.read(ctx, request.id, inputs, state))
         except InitFailed as failed:
             raise _init_failed(failed, secrets) from failed
         if found is None:
@@ -276,7 +280,8 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Delete(self, request: Any, context: Any) -> Any:
         resource = self._resource(request, "Delete")
         state, _ = unmarshal(request.properties)
-        resource.delete(self._context(request, timeout_s=request.timeout or None), request.id, state)
+        ctx = self._context(request, timeout_s=request.timeout or None)
+        ctx.call(lambda: resource.delete(ctx, request.id, state), CANCEL_GRACE_S)
         return Empty()
 
     @_clean_errors
@@ -286,7 +291,8 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             raise self._unrecognized("data function", "Invoke", request.tok)
         args, _ = unmarshal(request.args)
         try:
-            result = function.invoke(Context(cancelled=self.cancelled, sink=self.engine.log), args)
+            ctx = Context(cancelled=self.cancelled, sink=self.engine.log)
+            result = ctx.call(lambda: function.invoke(ctx, args))
         except InvokeFailure as failure:
             refused = provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
             return provider_pb2.InvokeResponse(failures=[refused])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from provider.nomad_api import NomadApi, NomadError
-from sandbox import cloud, leftovers, toolchain
+from provider.nomad_api import NomadError
+from sandbox import cloud, leftovers, strays, toolchain
 from sandbox.lock import exclusive
-from sandbox.nomad import acl, server
+from sandbox.nomad import acl, server, tls
 from sandbox.phases import Phases
 from sandbox.processes import is_alive
 from sandbox.settings import SandboxError, SandboxSettings
@@ -15,7 +16,16 @@ from sandbox.stack import Stack, config_file
 from sandbox.stack_file import put_salt
 
 
-def run(settings: SandboxSettings, *, stack: str, force: bool) -> int:
+@dataclass(frozen=True)
+class Options:
+    """What `down` is asked for: the stack; to drop it without a destroy; to leave the sandbox running."""
+
+    stack: str
+    force: bool = False
+    keep_sandbox: bool = False
+
+
+def run(settings: SandboxSettings, options: Options) -> int:
     """Takes everything down and says what it found; 0 also when there was nothing.
 
     Raises:
@@ -23,21 +33,24 @@ def run(settings: SandboxSettings, *, stack: str, force: bool) -> int:
     """
     phases = Phases("down")
     if not settings.home.is_dir():
-        _forget_salt(stack)
+        _forget_salt(options.stack)
         phases.say("nothing is running")
         return 0
     with exclusive(settings.home):
-        if force:
+        if options.force:
             phases.say("--force: the stack is not destroyed, it goes with the sandbox")
         elif cloud.is_alive(settings):
-            _destroy(settings, stack, phases)
+            _destroy(settings, options.stack, phases)
             _look(settings, phases)
+            if options.keep_sandbox:
+                phases.say("the sandbox runs on")
+                return 0
         elif leftovers.was_started(settings):
             phases.say("the sandbox has died, and its volumes with it: there is nothing to destroy, only to clear")
         with phases.phase("sandbox") as phase:
             said = leftovers.clear(settings, keep_logs=False)
             phase.did("; ".join(said) or "nothing was running")
-        _forget_salt(stack)
+        _forget_salt(options.stack)
     phases.say("everything is gone")
     return 0
 
@@ -67,7 +80,7 @@ def _destroy(settings: SandboxSettings, name: str, phases: Phases) -> None:
         server.start(settings, tools.nomad)
     with phases.phase("stack") as phase:
         stack.ensure()
-        for sentence in stack.recover().said:
+        for sentence in strays.clear_interrupted(settings, stack):
             phases.say(f"  {sentence}")
         stack.destroy()
         phase.did(f"{name} is destroyed")
@@ -78,7 +91,7 @@ def _look(settings: SandboxSettings, phases: Phases) -> None:
     with phases.phase("check") as phase:
         left = [*_in_cloud(settings), *_in_nomad(settings)]
         if left:
-            phase.did(f"these go with the sandbox, no stack knows them: {', '.join(left)}")
+            phase.did(f"no stack knows these, they go with the sandbox: {', '.join(left)}")
         else:
             phase.kept("no volume, snapshot, policy, job, registration or variable is left")
 
@@ -90,7 +103,7 @@ def _in_cloud(settings: SandboxSettings) -> list[str]:
 
 
 def _in_nomad(settings: SandboxSettings) -> list[str]:
-    api = NomadApi(settings.nomad_url, acl.read_tokens(settings).management)
+    api = tls.connect(settings, acl.read_tokens(settings).management)
     left: list[str] = []
     try:
         jobs: list[dict[str, Any]] = api.get("jobs", namespace="*")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provider.nomad_api import NomadApi, NomadError
 from sandbox import cloud
-from sandbox.nomad import acl, nodes
+from sandbox.nomad import acl, nodes, tls
 from sandbox.settings import SandboxSettings
 from sandbox.tables import table
 
@@ -23,7 +23,7 @@ def run(settings: SandboxSettings) -> int:
 
     ec2: EC2Client = client(settings, "ec2")
     print(table("instances", ("name", "id", "zone", "state", "address"), _instances(ec2)))
-    api = NomadApi(settings.nomad_url, acl.read_tokens(settings).management)
+    api = tls.connect(settings, acl.read_tokens(settings).management)
     try:
         known = nodes.clients(api)
         rows = [(item.name, item.node_id[:8], item.zone, _state(item), ", ".join(item.drivers)) for item in known]

@@ -6,7 +6,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from provider.nomad_api import NomadApi
 from sandbox import (
     cloud,
     drivers,
@@ -23,7 +22,7 @@ from sandbox.credentials import aws_credentials
 from sandbox.lock import exclusive
 from sandbox.mysql import rootfs
 from sandbox.nas.layout import Nas
-from sandbox.nomad import acl, client, nodes, server
+from sandbox.nomad import acl, client, nodes, server, tls
 from sandbox.phases import Phases
 from sandbox.settings import SandboxSettings
 from sandbox.stack import Stack
@@ -100,7 +99,7 @@ def _cluster(settings: SandboxSettings, tools: Toolchain, phases: Phases, pool: 
     _all(root, nomad)
     _instances(settings, tools, phases)
     with phases.phase("clients") as phase:
-        api = NomadApi(settings.nomad_url, acl.read_tokens(settings).management)
+        api = tls.connect(settings, acl.read_tokens(settings).management)
         ready = nodes.await_ready(api, settings, _CLIENTS_TIMEOUT_S)
         api.close()
         phase.kept(", ".join(f"{item.name} in {item.zone}" for item in ready))
@@ -123,9 +122,16 @@ def _instances(settings: SandboxSettings, tools: Toolchain, phases: Phases) -> N
 
 def _nomad(settings: SandboxSettings, tools: Toolchain, phases: Phases) -> None:
     with phases.phase("nomad") as phase:
+        certified = tls.ensure(settings, tools.nomad)
         started = server.start(settings, tools.nomad)
         _, made = acl.ensure(settings)
-        (phase.did if started or made else phase.kept)(f"server at {settings.nomad_url}, access control on")
+        (phase.did if started or made or certified else phase.kept)(
+            f"server at {settings.nomad_url}, {_access(settings)}"
+        )
+
+
+def _access(settings: SandboxSettings) -> str:
+    return f"access control on{', mutual TLS' if settings.tls else ''}"
 
 
 def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phases: Phases) -> Stack | None:
@@ -140,14 +146,11 @@ def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phase
 
 
 def _deploy(settings: SandboxSettings, stack: Stack, phases: Phases) -> None:
-    recovery = stack.recover()
-    resources = stack.resources()
-    removed = strays.remove(settings, recovery.cut_off, resources) if recovery.cut_off else []
-    for sentence in [*recovery.said, *removed]:
+    for sentence in strays.clear_interrupted(settings, stack):
         phases.say(f"  {sentence}")
     with phases.phase("stack") as phase:
         # What was changed or lost behind Pulumi's back is part of what this command puts right.
-        update = stack.up(refresh=bool(resources))
+        update = stack.up(refresh=bool(stack.resources()))
         done = ", ".join(f"{number} {name}" for name, number in sorted(update.operations.items()))
         (phase.did if update.changed else phase.kept)(f"{stack.name}: {done or 'nothing to do'}")
 

@@ -27,6 +27,12 @@ _MAX_VALUE: Final = 400
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 AskIam = Callable[[str, dict[str, str]], list[Question] | None]
 
+# What a request's environment tells the applications inside this one, and they it.
+ACTION: Final = "sandbox.action"
+SERVICE: Final = "sandbox.service"
+STRUCK: Final = "sandbox.fault"
+"""Name of the fault that struck the call."""
+
 
 class CallRecorder:
     """A WSGI application around another: writes one JSON line per call, and lets no traceback out."""
@@ -57,6 +63,7 @@ class CallRecorder:
         if environ.get("PATH_INFO", "").startswith("/moto-api/reset"):
             return _refuse(start_response, "403 Forbidden", "AccessDenied", "The sandbox's cloud cannot be reset")
         call = self._describe(environ, params)
+        environ[ACTION], environ[SERVICE] = params.get("Action", ""), call["service"]
         try:
             body = b"".join(self._app(environ, remember))
         except Exception as error:
@@ -66,6 +73,8 @@ class CallRecorder:
             return _refuse(start_response, "500 Internal Server Error", "InternalError", message)
         status = int(seen[0].split(" ")[0])
         code = _ERROR_CODE.search(body) if status >= 400 else None
+        if STRUCK in environ:
+            call["fault"] = environ[STRUCK]
         self._record(call, status, code.group(1).decode() if code else "")
         return [body]
 

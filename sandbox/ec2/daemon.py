@@ -24,6 +24,8 @@ LOG: Final = logging.getLogger(__name__)
 
 ACCOUNT_ID: Final = "123456789012"
 CALL_LOG: Final = "ec2-calls.jsonl"
+LIMIT_MODIFICATIONS: Final = "NOMAD_STATEFUL_EC2_LIMIT_MODIFICATIONS"
+"""Set, a volume can be modified four times a day only, as on EC2."""
 
 # Instances have their own ones of these folders.
 _HIDDEN_IN_INSTANCES: Final = ("/mnt", "/run", "/dev", "/proc")
@@ -60,14 +62,16 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     from moto.ec2.models import ec2_backends  # noqa: PLC0415
     from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
 
-    from sandbox.ec2 import moto_facts, moto_hooks  # noqa: PLC0415
+    from sandbox.ec2 import faults, moto_facts, moto_hooks  # noqa: PLC0415
     from sandbox.ec2.authorization import Account, Questions  # noqa: PLC0415
     from sandbox.ec2.calls import CallRecorder  # noqa: PLC0415
     from sandbox.ec2.ebs import ElasticBlockStore  # noqa: PLC0415
     from sandbox.ec2.efs import ElasticFileSystem  # noqa: PLC0415
+    from sandbox.ec2.fault_answers import FaultyApi  # noqa: PLC0415
     from sandbox.ec2.hypervisor import Hypervisor  # noqa: PLC0415
     from sandbox.ec2.imds import ImdsServer, MetadataService  # noqa: PLC0415
     from sandbox.ec2.power import Power  # noqa: PLC0415
+    from sandbox.ec2.volume_faults import VolumeFaults  # noqa: PLC0415
     from sandbox.ec2.volumes import VolumeStore  # noqa: PLC0415
 
     credentials = moto_facts.RoleCredentials()
@@ -85,11 +89,14 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     store = VolumeStore(settings.volume_dir)
     hypervisor = Hypervisor(settings, store, serve_metadata)
     power = Power(settings, hypervisor)
-    moto_hooks.install(ElasticBlockStore(hypervisor, store), power, ElasticFileSystem(settings.efs_dir))
+    ebs = ElasticBlockStore(hypervisor, store, limit_modifications=bool(os.environ.get(LIMIT_MODIFICATIONS)))
+    moto_hooks.install(ebs, power, ElasticFileSystem(settings.efs_dir))
+    in_force = faults.Faults(faults.fault_file(settings))
+    moto_hooks.install_faults(VolumeFaults(in_force))
     _warm_up(ec2_backends[ACCOUNT_ID][settings.region])
     resources = moto_facts.KnownResources(ec2_backends[ACCOUNT_ID][settings.region])
     app = CallRecorder(
-        DomainDispatcherApplication(create_backend_app),
+        FaultyApi(DomainDispatcherApplication(create_backend_app), in_force),
         settings.log_dir / CALL_LOG,
         lambda access_key_id: moto_facts.caller_of(access_key_id, ACCOUNT_ID),
         Questions(Account("aws", settings.region, ACCOUNT_ID), resources).of,

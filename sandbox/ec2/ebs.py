@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final
 
-from sandbox.ec2 import limits, naming
+from sandbox.ec2 import account_limits, limits, naming
 from sandbox.ec2.errors import ApiError
 from sandbox.ec2.hypervisor import Hypervisor
 from sandbox.ec2.moto_facts import data_volumes
@@ -37,11 +37,13 @@ Original = Callable[..., Any]
 class ElasticBlockStore:
     """Stands around moto's own methods, which are handed in as `original`."""
 
-    def __init__(self, hypervisor: Hypervisor, store: VolumeStore) -> None:
+    def __init__(self, hypervisor: Hypervisor, store: VolumeStore, *, limit_modifications: bool = False) -> None:
         self._hypervisor = hypervisor
         self._store = store
         self._lock = threading.RLock()
         self._by_token: dict[str, tuple[tuple[Any, ...], str]] = {}
+        self._limit_modifications = limit_modifications
+        self._modified: dict[str, list[float]] = {}
 
     def create_volume(self, original: Original, backend: Any, size: Any, zone_name: str, **kwargs: Any) -> Any:
         """CreateVolume: the size and performance are checked, the token is honoured, the bytes are made."""
@@ -80,6 +82,11 @@ class ElasticBlockStore:
                 return original(backend, volume_id)
             new_type, new_size = volume_type or volume.volume_type, int(size or volume.size)
             limits.check_growth(volume.size, new_size)
+            others = [one for one in backend.volumes.values() if one is not volume]
+            account_limits.check_quota(others, new_type, new_size)
+            modified = self._modified.setdefault(volume_id, [])
+            if self._limit_modifications:
+                account_limits.check_modifications(modified, time.monotonic())
             if new_type == volume.volume_type and new_type != "gp2":
                 iops, throughput = iops or volume.iops, throughput or volume.throughput
             performance = limits.check_volume(new_type, new_size, iops, throughput)
@@ -88,6 +95,7 @@ class ElasticBlockStore:
                 backend, volume_id, new_size, new_type, performance.iops, performance.throughput_mibs, multi_attach
             )
             volume.iops, volume.throughput = performance.iops, performance.throughput_mibs
+            modified.append(time.monotonic())
         LOG.info("%s modified: %d GiB %s", volume_id, new_size, new_type)
         return volume
 
@@ -181,6 +189,7 @@ class ElasticBlockStore:
             )
         volume_type = kwargs.get("volume_type") or "gp2"
         performance = limits.check_volume(volume_type, size_gib, kwargs.get("iops"), kwargs.get("throughput"))
+        account_limits.check_quota(backend.volumes.values(), volume_type, size_gib)
         if volume_type != "gp2":
             kwargs |= {"iops": performance.iops, "throughput": performance.throughput_mibs}
         volume = original(backend, size=size_gib, zone_name=zone_name, **kwargs)

@@ -66,10 +66,11 @@ def check_volume(volume_type: str, size_gib: int, iops: int | None, throughput_m
             f"Volume of {size_gib}GiB is {'too small' if size_gib < limits.size_gib[0] else 'too large'} for volume "
             f"type {volume_type}; {_between(limits.size_gib, 'GiB')}"
         )
+    checked_iops = _check_iops(volume_type, limits, size_gib, iops)
+    checked_throughput = _check_throughput(volume_type, limits, checked_iops, throughput_mibs)
     if volume_type == "gp2":
         return Performance(min(max(3 * size_gib, 100), 16000), None)
-    checked_iops = _check_iops(volume_type, limits, size_gib, iops)
-    return Performance(checked_iops, _check_throughput(volume_type, limits, checked_iops, throughput_mibs))
+    return Performance(checked_iops, checked_throughput)
 
 
 def check_growth(size_gib: int, target_gib: int) -> None:

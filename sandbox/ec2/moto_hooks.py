@@ -11,14 +11,18 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.amis import Ami
 from moto.ec2.models.elastic_block_store import EBSBackend
 from moto.ec2.models.instances import Instance, InstanceBackend
+from moto.ec2.models.tags import TagBackend
 from moto.ec2.responses.elastic_block_store import ElasticBlockStore as VolumeRequests
 from moto.ec2.responses.instances import InstanceResponse
 from moto.efs.models import EFSBackend
+from moto.iam.models import IAMBackend
 
+from sandbox.ec2 import account_limits
 from sandbox.ec2.ebs import CLIENT_TOKEN, FORCE, INTERNAL, ElasticBlockStore
 from sandbox.ec2.efs import ElasticFileSystem
 from sandbox.ec2.errors import ApiError, CloudError
 from sandbox.ec2.power import Power
+from sandbox.ec2.volume_faults import VolumeFaults
 
 
 def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> None:
@@ -43,6 +47,10 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
         "delete_access_point",
     ):
         _wrap(EFSBackend, name, getattr(efs, name))
+    _wrap(VolumeRequests, "create_volume", account_limits.create_volume)
+    _wrap(TagBackend, "create_tags", account_limits.create_tags)
+    _wrap(IAMBackend, "attach_role_policy", account_limits.attach_role_policy)
+    _wrap(IAMBackend, "delete_policy", account_limits.delete_policy)
     _wrap(InstanceBackend, "run_instances", power.run_instances)
     for name in ("start", "stop", "reboot", "terminate"):
         _wrap(Instance, name, getattr(power, name))
@@ -51,6 +59,12 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
     _remember(VolumeRequests, "detach_volume", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
     _remember(InstanceResponse, "stop_instances", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
     _remember(VolumeRequests, "create_volume", CLIENT_TOKEN, lambda request: request._get_param("ClientToken") or "")  # noqa: SLF001
+
+
+def install_faults(volumes: VolumeFaults) -> None:
+    """Puts faults that can be switched on around what `install` made of moto."""
+    for name in ("create_volume", "describe_volumes", "detach_volume"):
+        _wrap(EBSBackend, name, getattr(volumes, name))
 
 
 def _wrap(owner: type, name: str, behaviour: Callable[..., Any]) -> None:

@@ -71,7 +71,8 @@ def seed(settings: SandboxSettings, user_data: UserData, access_key_id: str, sec
 def _client(service: str, settings: SandboxSettings, access_key_id: str, secret_access_key: str) -> Any:
     # Nothing of the operator's own AWS configuration may leak in, a proxy least of all.
     session = boto3.Session(access_key_id, secret_access_key, region_name=settings.region)
-    config = Config(proxies={}, retries={"max_attempts": 2}, connect_timeout=5, read_timeout=60)
+    retries: Any = {"mode": "standard", "total_max_attempts": 6}
+    config = Config(proxies={}, retries=retries, connect_timeout=5, read_timeout=60)
     return session.client(service, endpoint_url=settings.ec2_url, config=config)  # type: ignore[call-overload]
 
 
@@ -135,6 +136,7 @@ def _instance(
         ec2.get_waiter("instance_stopped").wait(InstanceIds=[instance_id], WaiterConfig={"Delay": 1, "MaxAttempts": 30})
         ec2.start_instances(InstanceIds=[instance_id])
         return instance_id, True
+    _await_gone(ec2, spec)
     address = str(settings.instance_address(spec))
     launched = ec2.run_instances(
         ImageId=ami.IMAGE_ID,
@@ -149,6 +151,19 @@ def _instance(
         UserData=user_data(spec, address),
     )
     return launched["Instances"][0]["InstanceId"], True
+
+
+def _await_gone(ec2: EC2Client, spec: InstanceSpec) -> None:
+    """Waits for an instance of that name that is being terminated: it has the address until it is gone."""
+    leaving = ec2.describe_instances(
+        Filters=[
+            {"Name": "tag:Name", "Values": [spec.name]},
+            {"Name": "instance-state-name", "Values": ["shutting-down"]},
+        ]
+    )
+    ids = [instance["InstanceId"] for reservation in leaving["Reservations"] for instance in reservation["Instances"]]
+    if ids:
+        ec2.get_waiter("instance_terminated").wait(InstanceIds=ids, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
 
 
 def _await_alive(settings: SandboxSettings, spec: InstanceSpec, instance_id: str) -> None:

@@ -56,7 +56,7 @@ def _run(place: Workplace, example: Example) -> list[str]:
     example.prepare(place, example.name)
     stack = place.stack(example.name)
     env = place.environment()
-    nomad = NomadApi(env["NOMAD_ADDR"], token=env["NOMAD_TOKEN"])
+    nomad = NomadApi.from_env(environ=env)
     try:
         stack.up(refresh=False)
         place.run("pulumi", "preview", "--expect-no-changes", "--non-interactive", "--stack", example.name)

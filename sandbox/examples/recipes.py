@@ -68,7 +68,7 @@ EXAMPLES = (
 def resources_left(place: Workplace) -> list[str]:
     """Jobs and volumes that Nomad still has."""
     env = place.environment()
-    nomad = NomadApi(env["NOMAD_ADDR"], token=env["NOMAD_TOKEN"])
+    nomad = NomadApi.from_env(environ=env)
     try:
         jobs = [f"job {job['ID']}" for job in nomad.get("jobs", namespace="*") if job["Status"] != "dead"]
         volumes = [f"volume {volume['ID']}" for volume in nomad.get("volumes", type="csi", namespace="*")]

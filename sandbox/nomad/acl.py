@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from provider.nomad_api import NomadApi, NomadApiError, NomadError
+from sandbox.nomad import tls
 from sandbox.private_files import read_text, write_private
 from sandbox.settings import SandboxError, SandboxSettings
 
@@ -43,7 +44,7 @@ def ensure(settings: SandboxSettings) -> tuple[Tokens, bool]:
         SandboxError: access control belongs to somebody else.
     """
     management = _management_token(settings)
-    api = NomadApi(settings.nomad_url, management)
+    api = tls.connect(settings, management)
     try:
         bootstrapped = _bootstrap(settings, api, management)
         made = [_token(settings, api, name) for name in _POLICIES]
@@ -112,7 +113,7 @@ def _put_policy(api: NomadApi, name: str, description: str, rules: str) -> bool:
 
 
 def _is_valid(settings: SandboxSettings, secret: str) -> bool:
-    api = NomadApi(settings.nomad_url, secret)
+    api = tls.connect(settings, secret)
     try:
         api.get("acl/token/self")
     except NomadError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from string import Template
 from typing import Final
 
+from sandbox.nomad import tls
 from sandbox.settings import PROJECT, InstanceSpec, SandboxSettings
 
 _DATA_DIR: Final = "/mnt/nomad"
@@ -32,7 +34,7 @@ disable_update_check = true
 acl {
   enabled = true
 }
-
+$tls
 consul {
   auto_advertise   = false
   server_auto_join = false
@@ -105,7 +107,14 @@ def config(settings: SandboxSettings, spec: InstanceSpec) -> str:
         http_port=settings.nomad_http_port,
         server=f"{settings.gateway}:{settings.nomad_rpc_port}",
         rootfs=rootfs(settings),
+        tls=_tls_block(settings),
     )
+
+
+def _tls_block(settings: SandboxSettings) -> str:
+    # Names of files alone: whoever may describe an instance reads its user data.
+    lines = [f"  {key} = {json.dumps(value)}" for key, value in tls.agent_block(settings, "client").items()]
+    return "\n".join(["", "tls {", *lines, "}", ""]) if lines else ""
 
 
 def user_data(settings: SandboxSettings, spec: InstanceSpec, nomad: Path, csi_proto_dir: Path) -> str:

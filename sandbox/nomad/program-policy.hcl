@@ -1,24 +1,25 @@
-# What the Pulumi program's token may do: run jobs and register volumes in its namespace, hand them secrets, and read
-# the state of nodes and plugins. Nothing about other namespaces, nodes' eligibility, ACLs or operators.
+# The least that the Pulumi program's token has to be allowed: to run jobs and register volumes in its namespace, hand
+# them secrets, and read the state of nodes and plugins. Nothing about other namespaces, nodes' eligibility or access.
 # With another namespace in the stack's placement, give this block that namespace's name.
 
 namespace "default" {
   capabilities = [
-    "list-jobs",
-    "read-job",
-    "parse-job",
     "submit-job",
+    "read-job",
+    # why a plugin is not healthy: its jobs are looked for
+    "list-jobs",
+    # jobs with a csi_plugin block
     "csi-register-plugin",
-    "csi-list-volume",
-    "csi-read-volume",
+    # registrations, and volumes that a driver makes
     "csi-write-volume",
+    # jobs with a volume
     "csi-mount-volume",
   ]
 
   # The database's password reaches its task through a variable of its job.
   variables {
     path "nomad/jobs/*" {
-      capabilities = ["list", "read", "write", "destroy"]
+      capabilities = ["read", "write", "destroy"]
     }
   }
 }

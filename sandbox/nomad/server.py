@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from provider.nomad_api import NomadApi, NomadError
+from provider.nomad_api import NomadError
 from sandbox import processes
+from sandbox.nomad import tls
 from sandbox.ports import refuse_taken
 from sandbox.settings import SandboxError, SandboxSettings
 
@@ -42,6 +43,7 @@ def config(settings: SandboxSettings) -> dict[str, object]:
         "log_level": "INFO",
         "disable_update_check": True,
         "acl": {"enabled": True},
+        **({"tls": tls.agent_block(settings, "server")} if settings.tls else {}),
         "consul": {"auto_advertise": False, "server_auto_join": False, "client_auto_join": False},
         "server": {
             "enabled": True,
@@ -73,7 +75,14 @@ def start(settings: SandboxSettings, nomad: Path) -> bool:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.write_text(json.dumps(config(settings), indent=2) + "\n", encoding="utf-8")
         argv = [str(nomad), "agent", f"-config={file}"]
-        processes.start(argv, pid_file=pid_file(settings), log_file=log, env=environment(os.environ), cwd=settings.home)
+        processes.start(
+            argv,
+            pid_file=pid_file(settings),
+            log_file=log,
+            env=environment(os.environ),
+            cwd=settings.home,
+            umask=0o077,  # its state and the state's snapshots hold the tokens
+        )
     _await_leader(settings, log)
     return started
 
@@ -94,7 +103,7 @@ def environment(outer: Mapping[str, str]) -> dict[str, str]:
 
 def _await_leader(settings: SandboxSettings, log: Path) -> None:
     deadline = time.monotonic() + _READY_TIMEOUT_S
-    api = NomadApi(settings.nomad_url)
+    api = tls.connect(settings)
     try:
         while True:
             try:

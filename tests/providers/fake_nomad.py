@@ -20,6 +20,7 @@ class FakeNomad:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self._answers: dict[str, Any] = {}
         self._refusals: dict[str, tuple[int, str]] = {}
+        self._refusals_left: dict[str, int] = {}
         self._indexes: dict[str, int] = {}
         self._index = 1
         self._changed = threading.Condition()
@@ -36,10 +37,11 @@ class FakeNomad:
                 self._answers[path] = body
             self._changed.notify_all()
 
-    def refuse(self, path: str, status: int, text: str) -> None:
-        """Makes a path answer with an error."""
+    def refuse(self, path: str, status: int, text: str, times: int = 0) -> None:
+        """Makes a path answer with an error, so many times or until it is `put`."""
         with self._changed:
             self._refusals[path] = (status, text)
+            self._refusals_left[path] = times
             self._changed.notify_all()
 
     def requested(self, method: str) -> list[str]:
@@ -67,7 +69,11 @@ class FakeNomad:
                 )
             index = self._indexes.get(path, 1)
             if path in self._refusals:
-                return *self._refusals[path], index
+                refusal = self._refusals[path]
+                self._refusals_left[path] -= 1
+                if self._refusals_left[path] == 0:
+                    del self._refusals[path]
+                return *refusal, index
             if method == "DELETE":
                 return 200, "{}", index
             if path not in self._answers:

@@ -21,6 +21,8 @@ from provider.rpc.stubs import engine_pb2, engine_pb2_grpc, provider_pb2, provid
 from provider.rpc.values import Props, marshal, unmarshal
 
 STARTUP_TIMEOUT_S = 20.0
+EXERCISED: set[str] = set()
+"""Tokens of the types and functions that plugins were asked about; the run's summary takes them test by test."""
 
 
 class Failed(Exception):  # noqa: N818 - reads as the outcome
@@ -128,10 +130,19 @@ class PluginProcess:
         return _check_result(self._call(self.stub.CheckConfig, request))
 
     def check(
-        self, token: str, news: Props, olds: Props | None = None, name: str = "it", secrets: set[str] | None = None
+        self,
+        token: str,
+        news: Props,
+        olds: Props | None = None,
+        name: str = "it",
+        secrets: set[str] | None = None,
+        seed: int = 7,
     ) -> CheckResult:
         request = provider_pb2.CheckRequest(
-            urn=urn(token, name), olds=marshal(olds or {}), news=marshal(news, secrets or ()), randomSeed=b"\7" * 32
+            urn=urn(token, name),
+            olds=marshal(olds or {}),
+            news=marshal(news, secrets or ()),
+            randomSeed=bytes([seed]) * 32,
         )
         return _check_result(self._call(self.stub.Check, request))
 
@@ -222,6 +233,7 @@ class PluginProcess:
 
     @staticmethod
     def _call(method: Any, request: Any) -> Any:
+        EXERCISED.update(_tokens(request))
         try:
             return method(request)
         except grpc.RpcError as error:
@@ -232,6 +244,13 @@ class PluginProcess:
 def urn(token: str, name: str = "it") -> str:
     """A resource's URN in the stack test of the project test."""
     return f"urn:pulumi:test::test::{token}::{name}"
+
+
+def _tokens(request: Any) -> set[str]:
+    if token := getattr(request, "tok", ""):
+        return {token}
+    token = getattr(request, "urn", "").split("::")[2:3]
+    return {one for one in token if not one.startswith("pulumi:providers:")}
 
 
 def _check_result(response: Any) -> CheckResult:
@@ -271,6 +290,7 @@ def plugin_process(executable: Path, env: Mapping[str, str] | None = None) -> It
     with _fake_engine() as (engine, address):
         process = subprocess.Popen(
             [str(executable), address],
+            cwd=os.sep,  # not the project's folder, whose packages another plugin would find before its own
             env=base | dict(env or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

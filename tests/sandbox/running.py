@@ -122,7 +122,7 @@ class Running:
 
     @cached_property
     def nomad(self) -> NomadApi:
-        return NomadApi(self.env["NOMAD_ADDR"], token=self.env.get("NOMAD_OPERATOR_TOKEN") or self.env["NOMAD_TOKEN"])
+        return NomadApi.from_env({"token": self.env.get("NOMAD_OPERATOR_TOKEN", "")}, self.env)
 
     @cached_property
     def ec2(self) -> Any:

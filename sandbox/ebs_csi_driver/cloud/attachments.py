@@ -68,6 +68,9 @@ class Attachments:
                     self._ec2.client.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)
                 return
             except CloudError as error:
+                # An attempt that was not answered may have done it.
+                if error.aws_code == "VolumeInUse" and _on(self._volumes.get(volume_id), instance_id):
+                    return
                 taken = error.aws_code == "InvalidParameterValue" and device in str(error)
                 if not taken or attempt == _NAME_ATTEMPTS:
                     raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 CREATE_TIMEOUT_S: Final = 60.0
 MODIFY_TIMEOUT_S: Final = 120.0
+VISIBLE_TIMEOUT_S: Final = 10.0
+"""How long a volume just made may not be described yet; after that it is one that is gone."""
 NAME_TAG: Final = "CSIVolumeName"
 _TOKENS_TRIED: Final = 5
 _GONE: Final = frozenset({"deleting", "deleted"})
@@ -172,8 +175,15 @@ class Volumes:
         return made["VolumeId"]
 
     def _wait_available(self, volume_id: str) -> Volume:
+        visible_by = time.monotonic() + VISIBLE_TIMEOUT_S
+
         def look() -> Volume | None:
-            volume = self.get(volume_id)
+            try:
+                volume = self.get(volume_id)
+            except CloudError as error:
+                if error.aws_code != "InvalidVolume.NotFound" or time.monotonic() >= visible_by:
+                    raise
+                return None
             if volume.state == "error":
                 raise CloudError(Kind.OTHER, f"EC2 could not make volume {volume_id}: its state is error")
             return volume if volume.state in {"available", "in-use"} else None

@@ -50,18 +50,20 @@ class AwsPlugin(Plugin):
         self.unrecognized_note = f"The embedded aws plugin implements {', '.join(names)} only; for others, {OFFICIAL}."
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        """What can be told without AWS: the engine starts one plugin after the other, and waits for this."""
         config = provider_config.with_defaults(news)
         if contains_unknown(config):
             return Checked(config)
         reasons = provider_config.problems(config)
         if not reasons:
             try:
-                self._cloud.configure(provider_config.parse(config))
+                provider_config.parse(config)
             except ProviderError as error:
                 reasons = [str(error)]
         return Checked(config, [CheckFailure("", reason) for reason in reasons])
 
     def configure(self, config: Props) -> None:
+        """Checks credentials and account too; everything that uses the provider waits for it."""
         filled = provider_config.with_defaults(config)
         if reasons := provider_config.problems(filled):
             raise ProviderError("; ".join(reasons))

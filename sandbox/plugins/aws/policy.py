@@ -71,9 +71,8 @@ class PolicyResource(AwsResource):
             wanted["Description"] = inputs["description"]
         if inputs.get("tagsAll"):
             wanted["Tags"] = to_aws(inputs["tagsAll"])
-        iam = self.cloud.iam()
         with aws_errors(f"creating IAM Policy ({name})"):
-            arn = iam.create_policy(**wanted)["Policy"]["Arn"]
+            arn = self._made(wanted)
         try:
             return arn, self._settled(ctx, arn, inputs)
         except ProviderError as error:
@@ -133,6 +132,16 @@ class PolicyResource(AwsResource):
             except ClientError as error:
                 if error_code(error) not in NOT_FOUND:
                     raise
+
+    def _made(self, wanted: dict[str, Any]) -> str:
+        """Create a policy; its ARN. One that an unanswered attempt of this very request made is the one asked for."""
+        try:
+            return self.cloud.iam().create_policy(**wanted)["Policy"]["Arn"]
+        except ClientError as error:
+            retried = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+            if error_code(error) != "EntityAlreadyExists" or not retried:
+                raise
+        return self.cloud.arn("iam", "", self.cloud.account_id(), f"policy{wanted['Path']}{wanted['PolicyName']}")
 
     def _shown(self, actual: str, state: Props) -> str:
         """Return the document for the state: the text known there while it still means the same."""

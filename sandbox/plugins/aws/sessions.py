@@ -12,7 +12,7 @@ from botocore.session import Session as CoreSession
 
 from sandbox.plugins.aws.config import ProviderConfig
 
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 10  # with pauses that grow to 20 s: about a minute
 _TIMEOUTS: Final = {"connect_timeout": 5, "read_timeout": 30}
 _IDENTITY_ATTEMPTS: Final = 2
 _IDENTITY_TIMEOUTS: Final = {"connect_timeout": 2, "read_timeout": 2}  # unreachable is told within five seconds

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _CREATE_TIMEOUT_S: Final = 300
 _UPDATE_TIMEOUT_S: Final = 300
 _DELETE_TIMEOUT_S: Final = 600
+_NOT_LISTED_S: Final = 60  # a volume just made that EC2 does not list for longer is gone
 _TYPES: Final = ("gp2", "gp3", "io1", "io2", "sc1", "st1", "standard")
 _TYPES_WITH_IOPS: Final = ("gp3", "io1", "io2")
 _TYPES_NEEDING_IOPS: Final = ("io1", "io2")
@@ -243,8 +245,12 @@ def _modification(state: Props, inputs: Props) -> dict[str, Any]:
 
 
 def _wait_usable(ctx: Context, ec2: EC2Client, id: str, timeout_s: float, doing: str) -> None:
+    listed_by = time.monotonic() + _NOT_LISTED_S
+
     def probe() -> None:
         volume = describe_volume(ec2, id)
+        if volume is None and doing == "create" and time.monotonic() < listed_by:
+            raise NotYet("EC2 does not list it yet")
         state = volume.get("State", "") if volume else "gone"
         if state in ("creating", "modifying"):
             raise NotYet(f"EC2 reports it {state}")

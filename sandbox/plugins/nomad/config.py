@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from provider.nomad_api import NomadApi
+from provider.nomad_tls import CONFIG_FIELDS, TlsSettings
+from provider.patience import PATIENCE_S, Patience
 from provider.rpc.plugin import CheckFailure, Props, ProviderError, decode_config
 from provider.rpc.values import UNKNOWN
 
@@ -27,7 +28,8 @@ _ENVIRONMENT = {
 }
 _STRINGS = frozenset({*_ENVIRONMENT, "caPem", "certPem", "keyPem"} - {"skipVerify"})
 _KNOWN = _STRINGS | {"skipVerify", "headers", "ignoreEnvVars", "authJwt"}
-_PEM_FILES = {"caPem": "caFile", "certPem": "certFile", "keyPem": "keyFile"}
+# What the official plugin's client takes from the environment alone
+_TLS_ENVIRONMENT = ("NOMAD_CAPATH", "NOMAD_TLS_SERVER_NAME")
 
 
 def config_failures(wire: Props, env: Mapping[str, str] = os.environ) -> list[CheckFailure]:
@@ -57,7 +59,6 @@ class Connection:
 
     def __init__(self) -> None:
         self._api: NomadApi | None = None
-        self._pem_dir: tempfile.TemporaryDirectory[str] | None = None
         self.address = ""
 
     @property
@@ -67,36 +68,28 @@ class Connection:
             raise ProviderError("the nomad provider is not configured: set nomad:address or NOMAD_ADDR")
         return self._api
 
-    def configure(self, wire: Props, env: Mapping[str, str] = os.environ) -> None:
-        """Takes the configuration in wire form."""
+    def configure(
+        self, wire: Props, env: Mapping[str, str] = os.environ, cancelled: threading.Event | None = None
+    ) -> None:
+        """Takes the configuration in wire form; what sets `cancelled` ends requests that are tried again."""
         settings = _settings(decode_config(wire, _STRINGS), env)
         if not settings.get("address"):
             return  # still unknown in a preview, or refused by the check
-        self._write_pems(settings)
         self.address = str(settings["address"])
         self._api = NomadApi(
             self.address,
             token=str(settings.get("secretId") or ""),
             region=str(settings.get("region") or ""),
-            ca_file=str(settings.get("caFile") or ""),
-            client_cert=str(settings.get("certFile") or ""),
-            client_key=str(settings.get("keyFile") or ""),
-            skip_verify=_is_true(settings.get("skipVerify")),
+            tls=_tls(settings, env),
             headers=_headers(settings),
             http_auth=str(settings.get("httpAuth") or ""),
+            patience=Patience(PATIENCE_S, cancelled or threading.Event()),
         )
 
-    def _write_pems(self, settings: Props) -> None:
-        """Certificates given as text become files only this user can read; they go with the process."""
-        given = {pem: name for pem, name in _PEM_FILES.items() if settings.get(pem)}
-        if not given:
-            return
-        self._pem_dir = tempfile.TemporaryDirectory(prefix="nomad-tls-")
-        for pem, name in given.items():
-            path = Path(self._pem_dir.name) / f"{name}.pem"
-            path.touch(mode=0o600)
-            path.write_text(str(settings[pem]))
-            settings[name] = str(path)
+
+def _tls(settings: Props, env: Mapping[str, str]) -> TlsSettings:
+    given = {field: settings.get(key) for key, field in CONFIG_FIELDS.items()}
+    return TlsSettings.of(given, {name: env.get(name, "") for name in _TLS_ENVIRONMENT})
 
 
 def _settings(given: Props, env: Mapping[str, str]) -> Props:

@@ -52,4 +52,4 @@ class NomadPlugin(Plugin):
         return Checked(news, config_failures(news))
 
     def configure(self, config: Props) -> None:
-        self._connection.configure(config)
+        self._connection.configure(config, cancelled=self.cancelled)

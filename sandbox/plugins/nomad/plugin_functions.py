@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from provider import validation
 from provider.nomad_api import NomadNotFound
 from provider.rpc.plugin import Context, Function, InvokeFailure, Props, ProviderError
 
@@ -25,6 +26,7 @@ class GetPlugin(Function):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         """A plugin that is not ready when the wait is over is an error."""
+        validation.known_arguments(args, frozenset({"pluginId", "waitForRegistration", "waitForHealthy"}))
         plugin_id = args.get("pluginId")
         if not isinstance(plugin_id, str) or not plugin_id:
             raise InvokeFailure("pluginId", "pluginId is required: name the CSI plugin")
@@ -63,6 +65,7 @@ class GetPlugins(Function):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         """Keys of the rows are spelled with underscores."""
+        validation.known_arguments(args, frozenset({"type"}))
         kind = args.get("type") or "csi"
         try:
             found = self._connection.api.get("plugins", type=kind)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from provider.nomad_api import NomadApi, NomadApiError, NomadError
+from provider.nomad_api import NomadApi, NomadApiError, NomadError, is_passing
 from provider.rpc.plugin import Context, ProviderError
 
 T = TypeVar("T")
@@ -151,11 +152,11 @@ def _look(  # noqa: PLR0917
     try:
         return ctx.call(lambda: api.get_indexed(path, index=index, wait_s=_POLL_S, namespace=namespace))
     except NomadError as error:
-        refused = isinstance(error, NomadApiError) and error.status < 500
+        refused = isinstance(error, NomadApiError) and error.status < 500 and not is_passing(error)
         if progress.remaining_s <= 0 or refused:
             raise
         progress.say(str(error))
-        ctx.wait(1.0)
+        ctx.wait(random.uniform(0.5, 1.5))  # noqa: S311 - so that many waits do not ask as one
         return {}, index
 
 

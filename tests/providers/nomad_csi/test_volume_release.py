@@ -98,17 +98,20 @@ def test_a_consumer_that_is_gone_or_stopped_is_left_alone(nomad: FakeNomad, plug
 
 
 @pytest.mark.parametrize(
-    ("status", "job", "next_step"),
+    ("status", "job", "client", "next_step"),
     [
-        ("running", {"Stop": False}, "`nomad job stop -namespace default mysql-server`"),
-        ("running", {"Stop": True}, "`nomad alloc status -namespace default 8f3c2a1b`"),
-        ("lost", {"Stop": True}, "`nomad volume detach -namespace default mysql abcdef0123`"),
+        ("running", {"Stop": False}, "ready", "`nomad job stop -namespace default mysql-server`"),
+        ("running", {"Stop": True}, "ready", "`nomad alloc status -namespace default 8f3c2a1b`"),
+        ("lost", {"Stop": True}, "down", "`nomad operator api -X PUT /v1/node/abcdef0123/purge`"),
+        ("complete", {"Stop": True}, "ready", "`nomad system gc`: the node plugin on client-1 unmounts it first"),
     ],
 )
 def test_at_the_deadline_it_names_the_holder_and_the_next_command(
-    nomad: FakeNomad, plugin: PluginProcess, status: str, job: dict[str, Any], next_step: str
+    nomad: FakeNomad, plugin: PluginProcess, status: str, job: dict[str, Any], client: str, next_step: str
 ) -> None:
     nomad.put("volume/csi/mysql", claimed(status))
+    plugins = {"ebs": {"NodeInfo": {"ID": "i-1"}}}
+    nomad.put("node/abcdef0123", {"ID": "abcdef0123", "Name": "client-1", "Status": client, "CSINodePlugins": plugins})
     nomad.put("job/mysql-server", {"ID": "mysql-server"} | job)
     with pytest.raises(Failed) as failed:
         plugin.delete(TYPE, "r1", STATE | {"timeoutS": 1})

@@ -27,6 +27,22 @@ def test_a_new_volume_is_found_by_its_name(volumes: Volumes) -> None:
     assert volumes.find_by_name("other") is None
 
 
+def test_a_new_volume_that_is_not_described_yet_is_not_made_twice(
+    ec2: Ec2, volumes: Volumes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe, asked = ec2.client.describe_volumes, []
+
+    def late(**request: object) -> object:
+        asked.append(request)
+        if len(asked) < 3:
+            raise ClientError({"Error": {"Code": "InvalidVolume.NotFound", "Message": ""}}, "DescribeVolumes")
+        return describe(**request)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ec2.client, "describe_volumes", late)
+    made = make(volumes)
+    assert [one["VolumeId"] for one in describe()["Volumes"]] == [made.volume_id]
+
+
 def test_two_volumes_of_one_name_are_an_error_that_names_both(volumes: Volumes) -> None:
     ids = {make(volumes).volume_id, make(volumes).volume_id}
     with pytest.raises(CloudError) as caught:
@@ -64,6 +80,24 @@ def test_a_name_another_controller_took_meanwhile_is_passed_over(
     monkeypatch.setattr(ec2.client, "attach_volume", taken_once)
     assert attachments.attach(volume.volume_id, node) == "/dev/xvdab"
     assert tried == ["/dev/xvdaa", "/dev/xvdab"]
+
+
+def test_an_attachment_whose_answer_got_lost_is_the_one_asked_for(
+    ec2: Ec2,
+    volumes: Volumes,
+    attachments: Attachments,
+    run_instance: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node, made = run_instance(), make(volumes)
+    attach = ec2.client.attach_volume
+
+    def unanswered(**request: str) -> object:
+        attach(**request)  # type: ignore[arg-type]
+        raise ClientError({"Error": {"Code": "VolumeInUse", "Message": "already attached"}}, "AttachVolume")
+
+    monkeypatch.setattr(ec2.client, "attach_volume", unanswered)
+    assert attachments.attach(made.volume_id, node) == "/dev/xvdaa"
 
 
 def test_a_volume_on_another_instance_is_not_taken_from_it(

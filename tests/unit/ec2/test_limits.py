@@ -37,6 +37,7 @@ def test_io1_needs_iops() -> None:
         ("gp3", 100, 3000, 751, "InvalidParameterValue"),
         ("st1", 125, 500, None, "InvalidParameterCombination"),
         ("io2", 10, 100, 125, "InvalidParameterCombination"),
+        ("gp2", 10, 300, None, "InvalidParameterCombination"),
         ("gp9", 10, None, None, "UnknownVolumeType"),
     ],
 )

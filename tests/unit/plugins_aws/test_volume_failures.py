@@ -11,6 +11,7 @@ import botocore.exceptions as boto
 import pytest
 
 from provider.rpc.plugin import Context, InitFailed, ProviderError
+from sandbox.plugins.aws import volume
 from sandbox.plugins.aws.config import parse
 from sandbox.plugins.aws.volume import VolumeResource
 
@@ -35,8 +36,8 @@ class FakeEc2:
 
     def describe_volumes(self, **request: Any) -> Any:
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-        volume = {"VolumeId": "vol-1", "State": state, "Size": 2, "CreateTime": datetime(2026, 1, 1, tzinfo=UTC)}
-        return {"Volumes": [volume]}
+        found = {"VolumeId": "vol-1", "State": state, "Size": 2, "CreateTime": datetime(2026, 1, 1, tzinfo=UTC)}
+        return {"Volumes": [found]}
 
     def describe_volumes_modifications(self, **request: Any) -> Any:
         states = self.modification_states
@@ -65,6 +66,30 @@ def test_a_creation_is_awaited() -> None:
         "Size": 2,
         "TagSpecifications": [{"ResourceType": "volume", "Tags": [{"Key": "a", "Value": "b"}]}],
     }
+
+
+def test_a_new_volume_that_ec2_does_not_list_yet_is_awaited() -> None:
+    class Consistent(FakeEc2):
+        """Lists the volume from the third time on."""
+
+        def describe_volumes(self, **request: Any) -> Any:
+            self.requests.append(("describe", request))
+            if len(self.requests) < 4:
+                raise boto.ClientError({"Error": {"Code": "InvalidVolume.NotFound"}}, "DescribeVolumes")
+            return super().describe_volumes(**request)
+
+    made, outputs = volumes(Consistent("available")).create(Context(), INPUTS)
+    assert made == outputs["id"] == "vol-1"
+
+
+def test_a_new_volume_that_ec2_never_lists_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Empty(FakeEc2):
+        def describe_volumes(self, **request: Any) -> Any:
+            return {"Volumes": []}
+
+    monkeypatch.setattr(volume, "_NOT_LISTED_S", 0.1)
+    with pytest.raises(InitFailed, match="EC2 reports it gone"):
+        volumes(Empty()).create(Context(), INPUTS)
 
 
 def test_a_creation_that_takes_too_long_keeps_the_volume() -> None:

@@ -58,13 +58,10 @@ def _build(config: dict[str, Any]) -> pulumi.Output[Any]:
     ]
     volumes = ZonalVolumes("ebs", wiring.zonal_volumes(known, SURROUNDINGS))
     plugins = {
-        plugin.id: CsiPlugin(
-            f"plugin-{plugin.id}", wiring.csi_plugin(known, plugin), pulumi.ResourceOptions(depends_on=policies)
-        )
-        for plugin in known.plugins
+        plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(known, plugin)) for plugin in known.plugins
     }
     registered = {
-        args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args)
+        args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args, pulumi.ResourceOptions(depends_on=policies))
         for volume in known.volumes
         for args in wiring.csi_volumes(known, volume, plugins, volumes)
     }

@@ -107,3 +107,17 @@ def test_the_data_directory_is_a_folder_inside_the_mount(resources: dict[str, mo
 def test_names_of_per_zone_resources_end_in_the_full_zone(resources: dict[str, mocks.MockResourceArgs]) -> None:
     volumes = [name for name, resource in resources.items() if resource.typ == "aws:ebs/volume:Volume"]
     assert sorted(volumes) == ["ebs-archive-us-west-2b", "ebs-mysql-us-west-2a"]
+
+
+def test_a_volume_waits_for_its_own_zone_and_one_controller(resources: dict[str, mocks.MockResourceArgs]) -> None:
+    whole = resources["plugin-aws-ebs0-health"].inputs
+    assert (whole["controllers"], whole["zones"]) == (2, ["us-west-2a", "us-west-2b"])
+    for zone in whole["zones"]:
+        gate = resources[f"plugin-aws-ebs0-health-{zone}"].inputs
+        assert (gate["controllers"], gate["zones"]) == (1, [zone])
+
+
+def test_a_plugin_of_one_zone_and_one_controller_has_a_single_gate() -> None:
+    small = {**SETTINGS, "plugins": [{"id": "aws-ebs0", "controllers": 1}], "volumes": SETTINGS["volumes"][:1]}
+    gates = [args for args in record(small).values() if args.typ == "nomad-csi:index:PluginHealth"]
+    assert [(gate.name, gate.inputs["zones"]) for gate in gates] == [("plugin-aws-ebs0-health", ["us-west-2a"])]

@@ -90,7 +90,8 @@ def test_server_options_are_written_as_the_server_reads_them(resources: Resource
 
 def test_a_certificate_reaches_the_server_through_its_variable_alone(resources: Resources) -> None:
     job = resources["mysql-job"]
-    assert variables(job)["tls"] == {"mode": "required", "certificate": True, "ca": True, "uid": 999}
+    assert variables(job)["tls"] == {"mode": "required", "certificate": True, "ca": True}
+    assert variables(job)["task"]["uid"] == 999
     assert items(resources, "mysql-variable")["tls_key"] == "private"
     assert "private" not in json.dumps(job.inputs["hcl2"])
 

@@ -34,6 +34,12 @@ def test_runtime_variables_of_nomad_pass_through_hcl_untouched() -> None:
     assert jobs.hcl_value(["--endpoint=${CSI_ENDPOINT}"]) == '["--endpoint=$${CSI_ENDPOINT}"]'
 
 
+def test_characters_that_json_escapes_in_its_own_way_are_written_as_hcl_reads_them() -> None:
+    assert jobs.hcl_value(["\b\f", "\N{GRINNING FACE}", "\\b", "$${a}", "%{b}"]) == (
+        '["\\u0008\\u000c", "\N{GRINNING FACE}", "\\\\b", "$\\u0024{a}", "%%{b}"]'
+    )
+
+
 def test_a_bare_string_is_taken_literally_by_nomad() -> None:
     assert jobs.hcl_value("a${b}") == "a${b}"
 

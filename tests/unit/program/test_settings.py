@@ -181,3 +181,25 @@ def test_a_secret_of_the_wrong_kind_is_refused_without_being_shown() -> None:
     text = refusals(volumes=volume(secrets={"token": 12345}))
     assert "volumes.mysql.secrets.token is a value that is not shown: must be a string" in text
     assert "12345" not in refusals(volumes=volume(secrets=[12345]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"clientTags": {"a\0": "b"}}, "must have no"),
+        ({"mysql": {"volume": "mysql", "initScripts": {"1.sql": "x" * 70_000}}}, "must have at most 64 KiB"),
+        ({"mysql": {"volume": "mysql", "initScripts": {"1.sql": "e\u0301"}}}, "must be Unicode's composed form"),
+        ({"mysql": {"volume": "mysql", "command": "\ud800"}}, "mysql.command is \\ud800: must be valid Unicode"),
+        ({"clientTags": {"\ud800": "b"}}, "must be valid Unicode"),
+        ({"plugins": [{"id": "aws-ebs0", "env": {"A-B": "c"}}]}, "Nomad renames others"),
+        ({"plugins": [{"id": "aws-ebs0", "extraTags": {"a": "b,c=d"}}]}, "extraTags.a is b,c=d: the driver takes"),
+    ],
+)
+def test_text_that_would_not_arrive_as_it_was_given_is_refused(changes: dict[str, Any], said: str) -> None:
+    assert said in refusals(**changes)
+
+
+def test_a_privilege_that_is_more_than_one_is_refused() -> None:
+    user = {"name": "app", "database": "app", "privileges": "SELECT ON X TO Y"}
+    text = refusals(mysql={"volume": "mysql", "databases": ["app"], "users": [user]})
+    assert "mysql.users.app.privileges is SELECT ON X TO Y: is more of a GRANT than its privileges" in text

@@ -1,12 +1,13 @@
 import json
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from sandbox import toolchain
-from sandbox.nomad import cgroups, check_jobs, client, server
-from sandbox.settings import parse_settings
+from sandbox.nomad import cgroups, check_jobs, client, server, tls
+from sandbox.settings import SandboxError, parse_settings
 
 SETTINGS = parse_settings({}, Path("/nowhere"))
 SPEC = SETTINGS.instances[2]
@@ -90,3 +91,42 @@ def test_a_job_file_that_nomad_cannot_read_or_that_has_no_example_is_complained_
 
 def test_a_folder_without_job_files_is_complained_about(tmp_path: Path) -> None:
     assert check_jobs.check(Path("/bin/true"), tmp_path) == [f"{tmp_path} holds no .nomad.hcl file"]
+
+
+def test_with_tls_both_agents_verify_each_other_by_files_that_the_user_data_only_names() -> None:
+    settings = parse_settings({"tls": True}, Path("/nowhere"))
+    block = server.config(settings)["tls"]
+    assert isinstance(block, dict)
+    assert block["verify_server_hostname"] is block["verify_https_client"] is block["http"] is block["rpc"] is True
+    script = client.user_data(settings, SPEC, Path("/nomad"), Path("/proto"))
+    assert 'key_file = "/nowhere/nomad/tls/global-client-nomad-key.pem"' in script
+    assert "verify_server_hostname = true" in script
+    assert "PRIVATE KEY" not in script
+    assert "tls" not in boot_script()
+    assert "tls" not in server.config(SETTINGS)
+
+
+@pytest.mark.nomad
+def test_certificates_are_private_made_once_and_refused_at_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = toolchain.find()
+    if tools is None:
+        pytest.skip("the toolchain is not built: run `python -m sandbox.toolchain`")
+    settings = parse_settings({"tls": True}, tmp_path)
+    assert tls.ensure(settings, tools.nomad)
+    keys = sorted(settings.nomad_tls_dir.glob("*-key.pem"))
+    assert len(keys) == 4
+    assert {key.stat().st_mode & 0o777 for key in keys} == {0o600}
+    assert {folder.stat().st_mode & 0o777 for folder in (settings.nomad_dir, settings.nomad_tls_dir)} == {0o700}
+    assert not tls.ensure(settings, tools.nomad)
+    # As if the last day of theirs had come.
+    monkeypatch.setattr(tls, "RENEWAL", timedelta(days=tls.VALID_DAYS))
+    with pytest.raises(SandboxError, match="valid for 30 days"):
+        tls.ensure(settings, tools.nomad)
+
+
+def test_a_sandbox_without_tls_is_not_turned_into_one_with_it(tmp_path: Path) -> None:
+    (tmp_path / "nomad/server").mkdir(parents=True)
+    with pytest.raises(SandboxError, match=r"was started without it\. Run `make down`"):
+        tls.ensure(parse_settings({"tls": True}, tmp_path), Path("/no/nomad"))

@@ -57,6 +57,7 @@ def test_the_home_folder_comes_from_the_environment_or_is_in_the_project() -> No
         ({"subnet": "127.0.0.0/24"}, "subnet", "private"),
         ({"subnet": "10.0.0.0/30"}, "subnet", "10.173.86.0/24"),
         ({"subnet": 10}, "subnet", "10.173.86.0/24"),
+        ({"tls": "yes"}, "tls", "tls = true"),
         ({"region": "nowhere"}, "region", "us-west-2"),
         ({"zones": ["us-east-1a"]}, "zones", "us-west-2a"),
         ({"zones": ["us-west-2a", "us-west-2a"]}, "zones", "once"),
@@ -88,3 +89,10 @@ def test_a_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
     broken.write_text("name = ")
     with pytest.raises(SandboxError, match=r"broken\.toml is not TOML"):
         load_settings({CONFIG_VARIABLE: str(broken)})
+
+
+def test_a_sandbox_that_was_started_with_tls_has_it_until_it_goes_down(tmp_path: Path) -> None:
+    environ = {HOME_VARIABLE: str(tmp_path)}
+    assert load_settings(environ).nomad_url == "http://10.173.86.1:4646"
+    (tmp_path / "nomad/tls").mkdir(parents=True)
+    assert load_settings(environ).nomad_url == "https://10.173.86.1:4646"

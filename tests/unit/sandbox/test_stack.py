@@ -112,3 +112,27 @@ def test_a_volume_of_a_cut_off_create_is_deleted_and_every_other_stays(monkeypat
     said = strays.remove(SETTINGS, cut_off, [{"id": "vol-known"}])
     assert ec2.deleted == ["vol-stray"]
     assert "vol-stray" in said[0]
+
+
+def test_a_volume_that_a_failed_create_made_after_all_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Account(Ec2):
+        def describe_volumes(self, Filters: Any) -> dict[str, Any]:  # noqa: N803
+            asked.extend(Filters)
+            return super().describe_volumes(Filters)
+
+    ec2 = Account([{"VolumeId": "vol-unanswered"}])
+    monkeypatch.setattr(strays, "client", lambda *_: ec2)
+    guards = [{"type": "nomad-csi:index:VolumeGuard", "outputs": {"guardId": name}} for name in ("g1", "g2")]
+    made = {"type": "aws:ebs/volume:Volume", "outputs": {"tags": {"nomad-stateful-guard": "g1"}}}
+    assert "vol-unanswered" in strays.remove_unanswered(SETTINGS, [*guards, made])[0]
+    assert ec2.deleted == ["vol-unanswered"]
+    assert asked[0] == {"Name": "tag:nomad-stateful-guard", "Values": ["g2"]}, "only of the guard without a volume"
+
+
+def test_an_account_is_not_asked_where_every_guard_has_its_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strays, "client", lambda *_: pytest.fail("it was asked"))
+    guard = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"guardId": "g1"}}
+    made = {"type": "aws:ebs/volume:Volume", "outputs": {"tags": {"nomad-stateful-guard": "g1"}}}
+    assert strays.remove_unanswered(SETTINGS, [guard, made]) == []

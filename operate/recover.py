@@ -1,0 +1,145 @@
+"""The way out of volumes that are not let go: says what is wrong and the exact steps, and does those that are safe."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from operate.cluster import WaitedTooLong, connect, wait_for
+from operate.holdings import Holding, all_holdings, region
+from provider.ec2_client import ec2_client
+from provider.nomad_api import NomadApi
+from provider.volume_holders import Holders
+from provider.volume_way_out import SAFE, Action, Step, WayOut, ways_out
+
+# A client that was fenced may still have its kernel write what it had in memory.
+STOP_TIMEOUT_S = 600.0
+# Nomad collects claims every 5 minutes by default, and its controller plugin waits for EC2 up to two.
+COLLECTION_TIMEOUT_S = 480.0
+SETTLE_S = 5.0
+
+
+class StillStuck(Exception):  # noqa: N818
+    """Something is still wrong; what to do is printed."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What may be done besides telling."""
+
+    safe: bool = False
+    fence: bool = False
+
+    def allows(self, action: Action) -> bool:
+        """Whether a step may be done. Nothing ever forces a volume off."""
+        return (self.safe and action in SAFE) or (self.fence and action == "stop-instance")
+
+
+def recover(volume: str, permission: Permission) -> None:
+    """Goes through the stack's volumes, or one of them. Raises StillStuck when something remains."""
+    nomad = connect()
+    try:
+        hands = Hands(nomad, lambda: ec2_client(region()))
+        stuck = [
+            holding.name
+            for holding in all_holdings(nomad, volume)
+            if not free(holding, permission, hands, lambda name=holding.name: all_holdings(nomad, name)[0])  # type: ignore[misc]
+        ]
+    finally:
+        nomad.close()
+    if stuck:
+        raise StillStuck(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
+
+
+def _how_to_go_on(permission: Permission) -> str:
+    if not permission.safe and not permission.fence:
+        return "Nothing was done: --yes does the steps marked safe, --fence stops an instance where that is the step"
+    return "What is left is yours to decide"
+
+
+def free(holding: Holding, permission: Permission, hands: "Hands", again: Callable[[], Holding]) -> bool:
+    """Tells, does what is allowed, looks again, until nothing is wrong or nothing more may be done."""
+    done: set[Step] = set()
+    while True:
+        ways = ways_out(holding.holders, wanted_free=False)
+        print(_told(holding, ways), flush=True)
+        # One step of each, in order: what comes after depends on what it did.
+        steps = dict.fromkeys(next((step for step in way.steps if step not in done), None) for way in ways)
+        allowed = [step for step in steps if step is not None and permission.allows(step.action)]
+        if not allowed:
+            return not ways
+        for step in allowed:
+            print(f"    doing: {'waiting for Nomad' if step.action == 'await' else step.command}", flush=True)
+            hands.do(step, holding.holders, again)
+            done.add(step)
+        holding = _settled(holding, again)
+
+
+def _settled(before: Holding, again: Callable[[], Holding]) -> Holding:
+    """The volume once Nomad and EC2 show what was done, or as it is some seconds later."""
+    deadline = time.monotonic() + SETTLE_S
+    while (now := again()).holders == before.holders and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return now
+
+
+def _told(holding: Holding, ways: Sequence[WayOut]) -> str:
+    if not ways:
+        return f"{holding.name}: in order"
+    lines = []
+    for way in ways:
+        lines.append(f"{holding.name}: {way.problem}")
+        lines += [f"    {_mark(step)} {step}" for step in way.steps]
+    return "\n".join(lines)
+
+
+def _mark(step: Step) -> str:
+    if step.action in SAFE:
+        return "safe:"
+    return "fence:" if step.action == "stop-instance" else "by hand:"
+
+
+def _allocations(holders: Holders) -> set[str]:
+    return {claim.alloc_id for claim in holders.claims}
+
+
+class Hands:
+    """Does single steps, by Nomad's and EC2's APIs."""
+
+    def __init__(self, nomad: NomadApi, ec2: Callable[[], Any]) -> None:
+        self._nomad = nomad
+        self._ec2 = ec2
+
+    def do(self, step: Step, holders: Holders, again: Callable[[], Holding]) -> None:
+        """Does a step that is allowed. Raises ProviderError, botocore's errors and WaitedTooLong."""
+        if step.action == "await":
+            before = _allocations(holders)
+            wait_for(
+                f"Nomad lets go of {holders.volume_id}",
+                lambda: True if before - _allocations(again().holders) else None,
+                COLLECTION_TIMEOUT_S,
+                f"See its server's log, and do it at once with a management token: `{step.command}`.",
+            )
+        elif step.action == "purge-client":
+            self._nomad.put(f"node/{step.target}/purge", {})
+        elif step.action == "ec2-detach":
+            self._ec2().detach_volume(VolumeId=holders.external_id, InstanceId=step.target)
+        elif step.action == "stop-instance":
+            self._stop(step.target)
+        else:
+            raise WaitedTooLong(f"`{step.command}` is the operator's to decide")
+
+    def _stop(self, instance_id: str) -> None:
+        ec2 = self._ec2()
+        ec2.stop_instances(InstanceIds=[instance_id])
+
+        def off() -> bool | None:
+            found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+            return True if found["State"]["Name"] in {"stopped", "terminated"} else None
+
+        wait_for(
+            f"{instance_id} is stopped",
+            off,
+            STOP_TIMEOUT_S,
+            f"`aws ec2 stop-instances --force --instance-ids {instance_id}` does not wait for its system to shut down",
+        )

@@ -1,0 +1,110 @@
+"""Mutual TLS in the cluster, by the option `tls`: its CA and certificates, and the ways to connect with them."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from provider.nomad_api import NomadApi
+from provider.nomad_tls import TlsSettings
+from sandbox.settings import SandboxError, SandboxSettings
+
+VALID_DAYS: Final = 30
+"""How long the CA and its certificates are valid; a sandbox is not expected to get that old."""
+
+RENEWAL: Final = timedelta(days=1)
+"""How long before their end they are no longer started with."""
+
+_CA: Final = "nomad-agent-ca.pem"
+_ROLES: Final = ("server", "client", "cli")
+
+
+def ensure(settings: SandboxSettings, nomad: Path) -> bool:
+    """Makes the CA and a certificate for the server, the clients and the people; says whether it had to.
+
+    Raises:
+        SandboxError: the sandbox runs without TLS, or its certificates are at their end.
+    """
+    if not settings.tls:
+        return False
+    folder = settings.nomad_tls_dir
+    if all(_certificate(settings, role).is_file() for role in _ROLES):
+        _refuse_ended(folder / _CA)
+        return False
+    if (settings.nomad_dir / "server").exists():
+        raise SandboxError("tls is true, but the sandbox was started without it. Run `make down`, then `make up`.")
+    for path in (settings.nomad_dir, folder):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (folder / _CA).is_file():
+        _nomad_tls(nomad, folder, "ca", "create")
+    addresses = {
+        "server": [settings.gateway],
+        "client": [settings.instance_address(spec) for spec in settings.instances],
+        "cli": [],
+    }
+    for role in _ROLES:
+        # What an interrupted run has left half made is not written over.
+        for path in (_certificate(settings, role), _key(settings, role)):
+            path.unlink(missing_ok=True)
+        also = [f"-additional-ipaddress={address}" for address in addresses[role]]
+        _nomad_tls(nomad, folder, "cert", "create", f"-{role}", *also)
+    return True
+
+
+def agent_block(settings: SandboxSettings, role: str) -> dict[str, Any]:
+    """The `tls` block of an agent's configuration, empty without TLS."""
+    if not settings.tls:
+        return {}
+    return {
+        "http": True,
+        "rpc": True,
+        "ca_file": str(settings.nomad_tls_dir / _CA),
+        "cert_file": str(_certificate(settings, role)),
+        "key_file": str(_key(settings, role)),
+        "verify_server_hostname": True,
+        "verify_https_client": True,
+    }
+
+
+def variables(settings: SandboxSettings) -> dict[str, str]:
+    """What Nomad's CLI, Pulumi's plugins and our own commands read from the environment."""
+    if not settings.tls:
+        return {}
+    return {
+        "NOMAD_CACERT": str(settings.nomad_tls_dir / _CA),
+        "NOMAD_CLIENT_CERT": str(_certificate(settings, "cli")),
+        "NOMAD_CLIENT_KEY": str(_key(settings, "cli")),
+    }
+
+
+def connect(settings: SandboxSettings, token: str = "") -> NomadApi:
+    """The API of this sandbox's server."""
+    return NomadApi(settings.nomad_url, token, tls=TlsSettings.of({}, variables(settings)))
+
+
+def _certificate(settings: SandboxSettings, role: str) -> Path:
+    return settings.nomad_tls_dir / f"global-{role}-nomad.pem"
+
+
+def _key(settings: SandboxSettings, role: str) -> Path:
+    return settings.nomad_tls_dir / f"global-{role}-nomad-key.pem"
+
+
+def _refuse_ended(ca: Path) -> None:
+    from cryptography import x509  # noqa: PLC0415 - slow to import, and needed with TLS alone
+
+    ends = x509.load_pem_x509_certificate(ca.read_bytes()).not_valid_after_utc
+    if ends - datetime.now(UTC) < RENEWAL:
+        raise SandboxError(
+            f"The certificates of this sandbox end at {ends:%Y-%m-%d %H:%M} UTC: they are valid for {VALID_DAYS} days. "
+            "Run `make down FORCE=1`, then `make up`."
+        )
+
+
+def _nomad_tls(nomad: Path, folder: Path, *words: str) -> None:
+    command = [str(nomad), "tls", *words, f"-days={VALID_DAYS}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=0o077)
+    if done.returncode != 0:
+        raise SandboxError(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.stdout.strip()}")

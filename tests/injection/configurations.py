@@ -1,0 +1,73 @@
+"""A configuration in which every section of the settings stands at least once."""
+
+from typing import Any
+
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----"
+CONSTRAINTS = [{"attribute": "${node.class}", "operator": "=", "value": "storage"}]
+
+PLUGINS: list[dict[str, Any]] = [
+    {
+        "id": "ebs",
+        "constraints": CONSTRAINTS,
+        "hostMounts": [{"source": "/dev", "target": "/dev"}],
+        "jobIds": {},
+        "extraTags": {"team": "storage"},
+        "extraArgs": ["--batching=true"],
+        "env": {"LEVEL": "2"},
+    },
+    {
+        "id": "nas",
+        "driver": "democratic-csi",
+        "taskDriver": "raw_exec",
+        "config": "driver: zfs-generic-nfs",
+        "env": {"LEVEL": "2"},
+    },
+    {"id": "efs", "driver": "efs"},
+    {"id": "spare", "driver": "efs"},
+]
+MAPS = {"context": {"server": "nas"}, "parameters": {"share": "tank"}, "secrets": {"key": "whispered"}}
+VOLUMES: list[dict[str, Any]] = [
+    {"name": "mysql", "zone": "us-west-2a", "sizeGib": 1, "tags": {"team": "storage"}, "mountFlags": ["noatime"]},
+    {"name": "dumps", "zone": "us-west-2a", "sizeGib": 1},
+    {"name": "log", "zones": ["us-west-2a"], "count": 2, "sizeGib": 1},
+    {"name": "share", "plugin": "efs", "provision": "existing", "externalId": "fs-1", "fsType": "", **MAPS},
+    {"name": "made", "plugin": "nas", "provision": "plugin", "capacity": "100MiB", "fsType": "", **MAPS},
+    {"name": "spare", "zone": "us-west-2b", "sizeGib": 1},
+]
+MYSQL: dict[str, Any] = {
+    "volume": "mysql",
+    "serverArgs": ["--max-connections=7"],
+    "config": {"sql_mode": "ANSI"},
+    "initScripts": {"10-app.sql": "SELECT 1;"},
+    "tlsCertificate": {"certificate": CERTIFICATE, "key": "whispered", "ca": CERTIFICATE},
+    "databases": ["spare", "app"],
+    "users": [{"name": "app", "database": "app"}],
+    "backup": {"volume": "dumps"},
+}
+PROGRAM: dict[str, Any] = {
+    "args": ["--verbose"],
+    "env": {"GREETING": "hello"},
+    "ports": [{"label": "http", "to": 80}, {"label": "spare"}],
+    "service": {"port": "http", "check": "http"},
+    "files": [{"destination": "local/motd", "text": "{{ key }}"}],
+    "secrets": {"word": "whispered"},
+    "constraints": CONSTRAINTS,
+}
+EVERYTHING: dict[str, Any] = {
+    "clientRole": "nomad-client",
+    "clientTags": {"role": "client"},
+    "placement": {"datacenters": ["dc1"]},
+    "plugins": PLUGINS,
+    "volumes": VOLUMES,
+    "mysql": MYSQL,
+    "consumers": [
+        {"name": "one", "image": "one:1.0", "mounts": [{"volume": "share", "path": "/share"}], **PROGRAM},
+        {
+            "name": "two",
+            "taskDriver": "exec",
+            "command": "/bin/two",
+            "mounts": [{"volume": "log", "path": "/log", "perAlloc": True}],
+            **PROGRAM,
+        },
+    ],
+}

@@ -1,0 +1,171 @@
+"""What `operate recover` does by itself, and what it leaves to the operator; and what `operate status` shows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from operate import recover, status
+from operate.cluster import WaitedTooLong
+from operate.holdings import Holding
+from operate.recover import Hands, Permission
+from provider.ebs_attachment import Attachment, EbsState
+from provider.volume_claims import Claim
+from provider.volume_holders import Client, Holders
+from provider.volume_way_out import Step, ways_out
+
+VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
+CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")
+CLIENT = Client(NODE, "client-1", "down", INSTANCE, has_node_plugin=True)
+FREE = Holders("mysql", "default", "ebs", VOLUME, attached=EbsState("available"))
+CUT_OFF = replace(
+    FREE,
+    claims=(CLAIM,),
+    clients={NODE: CLIENT},
+    attached=EbsState("in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")]),
+    instances={INSTANCE: "running"},
+)
+STOPPED = replace(CUT_OFF, instances={INSTANCE: "stopped"})
+UNKNOWN_TO_NOMAD = replace(STOPPED, clients={NODE: replace(CLIENT, has_node_plugin=False)})
+
+
+def holding(holders: Holders) -> Holding:
+    return Holding("mysql", registered=True, holders=holders)
+
+
+class World:
+    """A volume that changes as steps are done: each action leads to the next of the given states."""
+
+    def __init__(self, now: Holders, after: Mapping[str, Holders]) -> None:
+        self.now = now
+        self.done: list[str] = []
+        self._after = after
+
+    def do(self, step: Step, _holders: Holders, _again: Callable[[], Holding]) -> None:
+        self.done.append(step.action)
+        self.now = self._after[step.action]
+
+    def recover(self, permission: Permission) -> bool:
+        hands: Any = self
+        return recover.free(holding(self.now), permission, hands, lambda: holding(self.now))
+
+
+NOTHING, SAFE, FENCE = Permission(), Permission(safe=True), Permission(safe=True, fence=True)
+
+
+def test_without_leave_it_only_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World(STOPPED, {})
+    assert not world.recover(NOTHING)
+    assert world.done == []
+    assert "safe: `nomad system gc`" in capsys.readouterr().out
+
+
+def test_a_volume_in_order_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert World(FREE, {}).recover(NOTHING)
+    assert capsys.readouterr().out == "mysql: in order\n"
+
+
+def test_yes_waits_for_nomad_once_the_instance_is_off() -> None:
+    world = World(STOPPED, {"await": FREE})
+    assert world.recover(SAFE)
+    assert world.done == ["await"]
+
+
+def test_yes_leaves_an_instance_that_may_write_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World(CUT_OFF, {})
+    assert not world.recover(SAFE)
+    assert world.done == []
+    printed = capsys.readouterr().out
+    assert f"fence: `aws ec2 stop-instances --instance-ids {INSTANCE}`" in printed
+    assert "its tasks may still write" in printed
+
+
+def test_fence_stops_the_instance_and_goes_on_with_what_is_safe_then() -> None:
+    world = World(CUT_OFF, {"stop-instance": STOPPED, "await": FREE})
+    assert world.recover(FENCE)
+    assert world.done == ["stop-instance", "await"]
+
+
+def test_a_client_that_nomad_cannot_name_to_ec2_is_detached_and_forgotten() -> None:
+    detached = replace(UNKNOWN_TO_NOMAD, attached=EbsState("available"))
+    world = World(UNKNOWN_TO_NOMAD, {"ec2-detach": detached, "purge-client": FREE})
+    assert world.recover(SAFE)
+    assert world.done == ["ec2-detach", "purge-client"]
+
+
+def test_a_step_that_changes_nothing_is_not_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recover, "SETTLE_S", 0.0)
+    world = World(STOPPED, {"await": STOPPED})
+    assert not world.recover(SAFE)
+    assert world.done == ["await"]
+
+
+class FakeEc2:
+    """Remembers what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def __getattr__(self, call: str) -> Callable[..., Any]:
+        def answer(**arguments: Any) -> Any:
+            self.asked.append((call, arguments))
+            return {"Reservations": [{"Instances": [{"State": {"Name": "stopped"}}]}]}
+
+        return answer
+
+
+class FakeNomad:
+    """Remembers what was put."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def put(self, path: str, _body: Any) -> None:
+        self.paths.append(path)
+
+
+def do(step: Step, holders: Holders) -> tuple[FakeEc2, FakeNomad]:
+    ec2, nomad = FakeEc2(), FakeNomad()
+    api: Any = nomad
+    Hands(api, lambda: ec2).do(step, holders, lambda: holding(FREE))
+    return ec2, nomad
+
+
+def test_no_step_ever_forces_a_volume_off() -> None:
+    for holders in (CUT_OFF, STOPPED, UNKNOWN_TO_NOMAD):
+        for step in [step for way in ways_out(holders, wanted_free=False) for step in way.steps]:
+            ec2, nomad = do(step, holders)
+            assert not any(arguments.get("Force") for _, arguments in ec2.asked)
+            assert [call for call, _ in ec2.asked if call == "detach_volume"] == (
+                ["detach_volume"] if step.action == "ec2-detach" else []
+            )
+            assert nomad.paths == ([f"node/{NODE}/purge"] if step.action == "purge-client" else [])
+
+
+def test_what_is_the_operators_to_decide_is_never_done() -> None:
+    with pytest.raises(WaitedTooLong, match="the operator's to decide"):
+        do(Step("by-hand", "", "nomad job stop mysql-server", "why"), FREE)
+
+
+def test_the_status_shows_each_volume_with_its_holders_and_what_is_wrong() -> None:
+    header, row, _, problem = status.text([holding(CUT_OFF)]).splitlines()
+    assert header.split()[0] == "VOLUME"
+    for part in (
+        VOLUME,
+        "mysql-server 8f3c2a1b (lost)",
+        "client-1 (down)",
+        f"{INSTANCE} (running)",
+        f"{INSTANCE} (busy)",
+    ):
+        assert part in row
+    assert "`python -m operate recover mysql` says what to do" in problem
+    assert status.text([holding(FREE)]).splitlines()[1].split() == [
+        "mysql",
+        VOLUME,
+        "default",
+        "-",
+        "-",
+        "-",
+        "available",
+    ]

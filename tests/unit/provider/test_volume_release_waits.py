@@ -1,0 +1,90 @@
+"""VolumeRelease while EC2 throttles or does not answer."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from provider.ebs_attachment import Attachment, EbsState, EbsVolumes
+from provider.ec2_client import Ec2Unavailable, is_passing
+from provider.nomad_api import NomadApi
+from provider.resources import volume_release
+from provider.resources.volume_release import VolumeRelease
+from provider.rpc.plugin import Context, ProviderError
+from tests.providers.fake_nomad import fake_nomad
+
+ATTACHED = EbsState("in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])
+STATE = {"volumeId": "mysql", "backend": "ebs", "externalId": "vol-1", "timeoutS": 60, "releaseId": "r"}
+
+
+class Ebs:
+    """Answers as it is told; the last answer stays."""
+
+    def __init__(self, *answers: EbsState | Exception) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    def state(self, _volume_id: str) -> EbsState:
+        self.asked += 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
+
+
+@pytest.fixture
+def api() -> Iterator[NomadApi]:
+    with fake_nomad() as nomad:
+        client = NomadApi(nomad.address)
+        yield client
+        client.close()
+
+
+def release(api: NomadApi, ebs: Ebs) -> None:
+    VolumeRelease(lambda: api, lambda _region: cast("EbsVolumes", ebs)).delete(Context(), "r", STATE)
+
+
+def test_a_throttled_ec2_is_asked_again_until_the_volume_is_free(api: NomadApi) -> None:
+    ebs = Ebs(Ec2Unavailable("throttled"), ATTACHED, Ec2Unavailable("throttled"), EbsState("available"))
+    release(api, ebs)
+    assert ebs.asked == 4
+
+
+def test_a_refusal_is_told_at_once(api: NomadApi) -> None:
+    ebs = Ebs(ProviderError("UnauthorizedOperation"))
+    with pytest.raises(ProviderError, match="UnauthorizedOperation"):
+        release(api, ebs)
+    assert ebs.asked == 1
+
+
+def test_an_ec2_that_never_answered_is_not_waited_for_until_the_deadline(
+    api: NomadApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(volume_release, "PATIENCE_S", 0.1)
+    with pytest.raises(Ec2Unavailable, match="no answer"):
+        release(api, Ebs(Ec2Unavailable("no answer")))
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "passes"),
+    [
+        ("RequestLimitExceeded", 503, True),
+        ("Throttling", 400, True),
+        ("InternalError", 500, True),
+        ("UnauthorizedOperation", 403, False),
+        ("InvalidVolume.NotFound", 400, False),
+    ],
+)
+def test_what_passes_is_told_from_what_does_not(code: str, status: int, passes: bool) -> None:
+    response: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    assert is_passing(ClientError(response, "DescribeVolumes")) is passes
+
+
+def test_a_connection_that_fails_passes() -> None:
+    assert is_passing(EndpointConnectionError(endpoint_url="http://ec2"))

@@ -1,0 +1,228 @@
+"""What VolumeRelease says at its deadline, situation by situation, over a fake Nomad and a fake EC2."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from provider.ebs_attachment import Attachment, EbsState
+from provider.nomad_api import NomadApi
+from provider.resources.volume_release import VolumeRelease
+from provider.rpc.plugin import Context, ProviderError
+from provider.volume_holders import look
+from provider.volume_way_out import SAFE, ways_out
+from tests.providers.fake_nomad import FakeNomad, fake_nomad
+
+VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
+NODE, ALLOC = "node-0a", "8f3c2a1b-0000"
+STOP = f"aws ec2 stop-instances --instance-ids {INSTANCE}"
+DETACH = f"aws ec2 detach-volume --volume-id {VOLUME} --instance-id {INSTANCE}"
+PURGE = f"nomad operator api -X PUT /v1/node/{NODE}/purge"
+COLLECT = "nomad system gc"
+
+
+class FakeEbs:
+    """EC2's word on one volume and some instances."""
+
+    def __init__(self, attachment: str, instances: Mapping[str, str], place: str = INSTANCE) -> None:
+        self._attachment = attachment
+        self._instances = instances
+        self._place = place
+
+    def state(self, _volume_id: str) -> EbsState:
+        if self._attachment == "silent":
+            raise ProviderError("EC2 does not say whether it is detached: AccessDenied")
+        if not self._attachment:
+            return EbsState("available")
+        return EbsState("in-use", [Attachment(self._place, "/dev/xvdaa", self._attachment)])
+
+    def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
+        if self._attachment == "silent":
+            raise ProviderError("EC2 does not say whether it runs: AccessDenied")
+        return {instance_id: self._instances.get(instance_id, "not-found") for instance_id in instance_ids}
+
+
+@pytest.fixture
+def nomad() -> Iterator[FakeNomad]:
+    with fake_nomad() as fake:
+        yield fake
+
+
+def hold(nomad: FakeNomad, *, alloc: str = "", client: str = "ready", node_plugin: bool = True) -> None:
+    """A volume with at most one claim, and the client it is on ("" for one that Nomad has forgotten)."""
+    stub = {
+        "ID": ALLOC,
+        "Namespace": "default",
+        "JobID": "mysql-server",
+        "NodeID": NODE,
+        "NodeName": "client-1",
+        "DesiredStatus": "run",
+        "ClientStatus": alloc,
+    }
+    held = {"Allocations": [stub], "WriteAllocs": {ALLOC: None}} if alloc else {"Allocations": [], "WriteAllocs": {}}
+    nomad.put("volume/csi/mysql", {"ID": "mysql", "PluginID": "ebs", "ReadAllocs": {}, **held})
+    nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False})
+    plugins = {"ebs": {"NodeInfo": {"ID": INSTANCE}}} if node_plugin else {}
+    attributes = {"unique.platform.aws.instance-id": INSTANCE}
+    node: dict[str, Any] = {"ID": NODE, "Name": "client-1", "Attributes": attributes, "CSINodePlugins": plugins}
+    nomad.put(f"node/{NODE}", node | {"Status": client} if client else None)
+    nomad.put("nodes", [{"ID": NODE}] if client else [])
+
+
+# What holds the volume; EC2's attachment and instance; what the message says; the next commands, in order.
+SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
+    "the allocation still runs": (
+        {"alloc": "running"},
+        FakeEbs("attached", {INSTANCE: "running"}),
+        "allocation 8f3c2a1b of job mysql-server on client-1 (running) claims it",
+        ["nomad job stop -namespace default mysql-server"],
+    ),
+    "a claim without a live allocation": (
+        {"alloc": "complete"},
+        FakeEbs("attached", {INSTANCE: "running"}),
+        "(complete) claims it",
+        [COLLECT],
+    ),
+    "a claim without a live allocation, and no node plugin to unmount": (
+        {"alloc": "complete", "node_plugin": False},
+        FakeEbs("attached", {INSTANCE: "running"}),
+        "(complete) claims it",
+        ["nomad plugin status -verbose ebs"],
+    ),
+    "the client is lost, its instance runs: it may write": (
+        {"alloc": "lost", "client": "down"},
+        FakeEbs("busy", {INSTANCE: "running"}),
+        f"client client-1 (node-0a) is down; its instance {INSTANCE} is running",
+        [STOP],
+    ),
+    "the client is disconnected, its instance runs: it may write": (
+        {"alloc": "unknown", "client": "disconnected"},
+        FakeEbs("attached", {INSTANCE: "running"}),
+        "is disconnected",
+        [STOP],
+    ),
+    "the client is lost, its instance is stopped": (
+        {"alloc": "lost", "client": "down"},
+        FakeEbs("attached", {INSTANCE: "stopped"}),
+        f"its instance {INSTANCE} is stopped",
+        [COLLECT],
+    ),
+    "the client is lost, its instance is terminated": (
+        {"alloc": "lost", "client": "down"},
+        FakeEbs("", {INSTANCE: "terminated"}),
+        f"its instance {INSTANCE} is terminated",
+        [COLLECT],
+    ),
+    "the client is lost, its instance is stopping": (
+        {"alloc": "lost", "client": "down"},
+        FakeEbs("attached", {INSTANCE: "stopping"}),
+        f"its instance {INSTANCE} is stopping",
+        [f"aws ec2 wait instance-stopped --instance-ids {INSTANCE}"],
+    ),
+    "the client died before its node plugin registered, its instance is stopped": (
+        {"alloc": "lost", "client": "down", "node_plugin": False},
+        FakeEbs("attached", {INSTANCE: "stopped"}),
+        f"its instance {INSTANCE} is stopped",
+        [DETACH, PURGE, COLLECT],
+    ),
+    "Nomad has forgotten the client, its instance is stopped": (
+        {"alloc": "lost", "client": ""},
+        FakeEbs("attached", {INSTANCE: "stopped"}),
+        f"{VOLUME} is attached to {INSTANCE} as /dev/xvdaa (attached); {INSTANCE} is stopped",
+        [DETACH, COLLECT],
+    ),
+    "Nomad has forgotten the client, its instance runs": (
+        {"alloc": "lost", "client": ""},
+        FakeEbs("busy", {INSTANCE: "running"}),
+        f"{INSTANCE} is running",
+        [STOP],
+    ),
+    "no claim, but busy on a running instance": (
+        {},
+        FakeEbs("busy", {INSTANCE: "running"}),
+        f"{VOLUME} is attached to {INSTANCE} as /dev/xvdaa (busy); {INSTANCE} is running",
+        [STOP],
+    ),
+    "no claim, detaching is stuck": (
+        {},
+        FakeEbs("detaching", {INSTANCE: "running"}),
+        "(detaching)",
+        [STOP],
+    ),
+    "no claim, attached to a stopped instance": (
+        {},
+        FakeEbs("attached", {INSTANCE: "stopped"}),
+        f"{INSTANCE} is stopped",
+        [DETACH],
+    ),
+    "no claim, attached to a running instance": (
+        {},
+        FakeEbs("attached", {INSTANCE: "running"}),
+        f"{INSTANCE} is running",
+        [DETACH],
+    ),
+    "EC2 does not answer, and the client is lost": (
+        {"alloc": "lost", "client": "down"},
+        FakeEbs("silent", {}),
+        "in a state that EC2 does not tell (EC2 does not say whether it is detached: AccessDenied)",
+        [STOP],
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", sorted(SITUATIONS))
+def test_the_deadline_names_who_holds_the_volume_and_the_next_commands(nomad: FakeNomad, situation: str) -> None:
+    held, ebs, said, commands = SITUATIONS[situation]
+    hold(nomad, **held)
+    message = failure(nomad, ebs)
+    assert "nothing was forced" in message
+    assert said in message
+    assert [line.split("`")[1] for line in message.splitlines() if line.startswith("Next: ")] == commands
+    assert nomad.requested("PUT") == nomad.requested("DELETE") == []
+
+
+def failure(nomad: FakeNomad, ebs: FakeEbs) -> str:
+    api = NomadApi(nomad.address)
+    state = {"volumeId": "mysql", "backend": "ebs", "externalId": VOLUME, "timeoutS": 0.1, "releaseId": "r"}
+    try:
+        with pytest.raises(ProviderError) as failed:
+            VolumeRelease(lambda: api, lambda _region: ebs).delete(Context(), "r", state)  # type: ignore[arg-type, return-value]
+    finally:
+        api.close()
+    return str(failed.value)
+
+
+@pytest.mark.parametrize("instance", ["running", "pending", "stopping", "shutting-down", "unknown"])
+@pytest.mark.parametrize("attachment", ["attached", "busy", "detaching"])
+@pytest.mark.parametrize("client", ["down", "disconnected", "initializing", ""])
+@pytest.mark.parametrize("node_plugin", [True, False])
+def test_nothing_is_safe_as_long_as_the_instance_may_write(
+    nomad: FakeNomad, instance: str, attachment: str, client: str, node_plugin: bool
+) -> None:
+    hold(nomad, alloc="lost", client=client, node_plugin=node_plugin)
+    api = NomadApi(nomad.address)
+    ebs: Any = FakeEbs(attachment, {INSTANCE: instance})
+    holders = look(api, "default", "mysql", VOLUME, ebs)
+    api.close()
+    steps = [step for way in ways_out(holders, wanted_free=False) for step in way.steps]
+    assert steps
+    assert [step for step in steps if step.action in SAFE] == []
+    assert not any(" --force" in step.command for step in steps)
+
+
+def test_a_volume_attached_elsewhere_than_it_is_claimed_is_a_problem_of_its_own(nomad: FakeNomad) -> None:
+    hold(nomad, alloc="pending")
+    api = NomadApi(nomad.address)
+    ebs: Any = FakeEbs("busy", {INSTANCE: "running", OTHER: "running"}, place=OTHER)
+    (way,) = ways_out(look(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
+    api.close()
+    assert f"attached to {OTHER}" in way.problem
+    assert way.steps[0].command == f"aws ec2 stop-instances --instance-ids {OTHER}"
+
+
+def test_a_volume_in_use_is_in_order(nomad: FakeNomad) -> None:
+    hold(nomad, alloc="running")
+    api = NomadApi(nomad.address)
+    ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
+    assert ways_out(look(api, "default", "mysql", VOLUME, ebs), wanted_free=False) == []
+    api.close()

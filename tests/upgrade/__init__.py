@@ -1,0 +1,1 @@
+"""Stacks that earlier releases made, and what today's program would do to them."""

@@ -1,0 +1,83 @@
+"""What today's program would do to a stack of an earlier release: a plan of the real engine, without a refresh."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from preview_report import document
+from preview_report.data_holders import loses_data
+from preview_report.document import Preview
+from sandbox.stack_file import read_salt
+from tests.sandbox.running import Running
+
+FOLDER = Path(__file__).parent
+STACK = "dev"
+
+
+def releases() -> list[str]:
+    """The releases whose state is kept here, oldest first."""
+    found = [path.parent.name for path in FOLDER.glob("*/state.json")]
+    return sorted(found, key=lambda version: [int(part) for part in version.split(".")])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an update would do."""
+
+    preview: Preview
+
+    @property
+    def resources(self) -> int:
+        """How many resources it is about."""
+        return self.preview.unchanged + len(self.preview.steps)
+
+    @property
+    def losses(self) -> list[str]:
+        """Deletions and replacements of what holds data."""
+        return [f"{step.operation} {step.name}" for step in self.preview.steps if loses_data(step.operation, step.type)]
+
+    @property
+    def changes(self) -> list[str]:
+        """Everything it would do."""
+        return [
+            f"{step.operation} {step.name}" for step in self.preview.steps if step.operation not in ("same", "read")
+        ]
+
+
+def plan(stack: Running, version: str, folder: Path, edit: Callable[[str], str] = str) -> Plan:
+    """Imports a release's state, edited, into a backend of its own, and previews it against the sandbox.
+
+    The identities in the state are not those of the sandbox: the plan compares the program with the state alone. But
+    of a job that it would change, the provider asks whether somebody else has changed it since.
+    """
+    project = folder / "project"
+    shutil.copytree(stack.project, project, symlinks=True, ignore=shutil.ignore_patterns(".sandbox", "__pycache__"))
+    shutil.copy2(FOLDER / version / "Pulumi.dev.yaml", project / "Pulumi.dev.yaml")
+    (folder / "backend").mkdir()
+    there = Running(project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{folder / 'backend'}"})
+    _pulumi(there, "stack", "init", STACK, "--secrets-provider", "passphrase")
+    state = json.loads(edit((FOLDER / version / "state.json").read_text(encoding="utf-8")))
+    _take_for_the_stacks_own(state, stack)
+    # An import encrypts by what the state names.
+    salt = read_salt(project / "Pulumi.dev.yaml")
+    state["deployment"]["secrets_providers"] = {"type": "passphrase", "state": {"salt": salt}}
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    _pulumi(there, "stack", "import", "--stack", STACK, "--file", str(folder / "state.json"))
+    printed = _pulumi(there, "preview", "--stack", STACK, "--json")
+    return Plan(document.parse(printed[printed.index("{") :]))
+
+
+def _take_for_the_stacks_own(state: dict[str, Any], stack: Running) -> None:
+    for resource in state["deployment"]["resources"]:
+        if resource["type"] == "nomad:index/job:Job":
+            running = stack.nomad.get(f"job/{resource['id']}")
+            resource["outputs"]["modifyIndex"] = str(running["JobModifyIndex"])
+
+
+def _pulumi(there: Running, *words: str) -> str:
+    done = there.run("pulumi", *words, "--non-interactive")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
