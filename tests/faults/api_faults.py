@@ -1,0 +1,100 @@
+"""Faults of AWS's API in a lane: switched on for a while, and seen to strike."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, Final
+
+from sandbox.ec2.daemon import CALL_LOG
+from tests.faults.lane import Lane
+
+ATTEMPTS: Final = 6
+Command = Callable[[], "CompletedProcess[str]"]
+
+
+@dataclass
+class Calls:
+    """The calls to AWS since a fault was switched on."""
+
+    log: Path
+    start: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start = self.log.stat().st_size
+
+    def read(self) -> list[dict[str, Any]]:
+        """Each call as the daemon recorded it."""
+        with self.log.open("rb") as file:
+            file.seek(self.start)
+            # The last line may still be written.
+            whole = file.read().rpartition(b"\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def struck(self) -> list[dict[str, Any]]:
+        """Those that a fault struck."""
+        return [call for call in self.read() if call.get("fault")]
+
+
+@contextlib.contextmanager
+def aws_fault(lane: Lane, kind: str, *options: str) -> Iterator[Calls]:
+    """While the fault is in force; it ends whatever happens. Options are those of `ctl fault on`."""
+    calls = Calls(lane.settings.log_dir / CALL_LOG)
+    _ctl(lane, "on", kind, *options)
+    lane.injected()
+    try:
+        yield calls
+    finally:
+        _ctl(lane, "off")
+
+
+@contextlib.contextmanager
+def aws_outage(lane: Lane, kind: str, after_s: float, for_s: float, *options: str) -> Iterator[Calls]:
+    """The fault begins `after_s` from now, in the middle of what is done meanwhile, and lasts `for_s` at most."""
+    calls = Calls(lane.settings.log_dir / CALL_LOG)
+    left = threading.Event()
+
+    def strike() -> None:
+        if not left.wait(after_s):
+            _ctl(lane, "on", kind, *options)
+            lane.injected()
+            left.wait(for_s)
+            _ctl(lane, "off")
+
+    thread = threading.Thread(target=strike, name="outage")
+    thread.start()
+    try:
+        yield calls
+    finally:
+        left.set()
+        thread.join()
+
+
+def repeated(command: Command, attempts: int = ATTEMPTS) -> str:
+    """Runs the same command until it goes through; what the failures said, in a line. AssertionError if none does."""
+    said: list[str] = []
+    for _ in range(attempts):
+        done = command()
+        if done.returncode == 0:
+            return f"through after {len(said)} failures{f' ({said[-1]})' if said else ''}"
+        said.append(error_of(done))
+    raise AssertionError(f"still fails after {attempts} times:\n{done.stdout[-6000:]}{done.stderr[-2000:]}")
+
+
+def error_of(done: CompletedProcess[str]) -> str:
+    """The first error that a failed command tells, without what surrounds it. AssertionError for a traceback."""
+    text = done.stdout + done.stderr
+    assert "Traceback (most recent call last)" not in text, text[-6000:]
+    lines = [line.strip() for line in text.splitlines() if "error: " in line and "error: update failed" not in line]
+    assert lines, f"it failed without telling an error:\n{text[-6000:]}"
+    return lines[0].partition("error: ")[2][:160]
+
+
+def _ctl(lane: Lane, *words: str) -> None:
+    done = lane.stack.run(lane.stack.python, "-m", "sandbox.ec2.ctl", "fault", *words)
+    assert done.returncode == 0, done.stderr

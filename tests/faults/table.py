@@ -1,0 +1,105 @@
+"""What came out: a table with a line for each fault, and what to do about runs that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Result:
+    """What one run showed."""
+
+    number: int
+    fault: str
+    family: str
+    lane: int = 0
+    seconds: float = 0
+    recovery_s: float = 0
+    """From the fault to the promised state with new commits acknowledged (or, after a destroy, nothing left)."""
+    acknowledged: int = 0
+    """Commits that MySQL acknowledged during the run."""
+    lost: list[int] = field(default_factory=list)
+    """Acknowledged rows that are not there any more."""
+    orphans: list[str] = field(default_factory=list)
+    """What no state and no allocation answers for."""
+    problems: list[str] = field(default_factory=list)
+    """Every other broken promise."""
+    seen: str = ""
+    """What the fault itself says about the run."""
+    kept: str = ""
+    """The folder with its logs, when it failed."""
+    repeat: str = ""
+    """The command that repeats just this run."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether any promise was broken."""
+        return bool(self.lost or self.orphans or self.problems)
+
+
+_HEADER = ("fault", "family", "runs", "rows acknowledged", "rows lost", "orphans", "longest recovery s", "result")
+
+
+def table(results: Sequence[Result]) -> str:
+    """One line for each fault, and the totals."""
+    names = sorted({(one.family, one.fault) for one in results})
+    lines = [_line([one for one in results if one.fault == fault], fault, family) for family, fault in names]
+    total = _line(results, "total", "")
+    widths = [max(len(line[column]) for line in (_HEADER, *lines, total)) for column in range(len(_HEADER))]
+    rule = tuple("-" * width for width in widths)
+    return "\n".join(_aligned(line, widths) for line in (_HEADER, rule, *lines, rule, total))
+
+
+def failures(results: Iterable[Result], seed: int) -> str:
+    """Each failed run: the seed, its number, what was broken, where its logs are, and how to repeat just it."""
+    blocks = []
+    for one in sorted((one for one in results if one.failed), key=lambda one: one.number):
+        lines = [f"run {one.number} of seed {seed} failed: {one.fault}"]
+        lines += [f"  {problem}" for problem in one.problems]
+        lines += [f"  {len(one.lost)} acknowledged rows lost: {_some(one.lost)}"] if one.lost else []
+        lines += [f"  orphan: {orphan}" for orphan in one.orphans]
+        lines += [f"  seen: {one.seen}"] if one.seen else []
+        lines += [f"  logs: {one.kept}"] if one.kept else []
+        blocks.append("\n".join([*lines, f"  again: {one.repeat}"]))
+    return "\n\n".join(blocks)
+
+
+def document(results: Sequence[Result], seed: int) -> dict[str, Any]:
+    """The same for a program."""
+    return {
+        "seed": seed,
+        "runs": len(results),
+        "acknowledged": sum(one.acknowledged for one in results),
+        "lost": sum(len(one.lost) for one in results),
+        "orphans": sum(len(one.orphans) for one in results),
+        "failed": sum(one.failed for one in results),
+        "results": [asdict(one) for one in sorted(results, key=lambda one: one.number)],
+    }
+
+
+def _line(results: Sequence[Result], fault: str, family: str) -> tuple[str, ...]:
+    bad = sorted(one.number for one in results if one.failed)
+    return (
+        fault,
+        family,
+        str(len(results)),
+        str(sum(one.acknowledged for one in results)),
+        str(sum(len(one.lost) for one in results)),
+        str(sum(len(one.orphans) for one in results)),
+        f"{max((one.recovery_s for one in results), default=0):.1f}",
+        f"FAILED: run {', '.join(map(str, bad))}" if bad else "ok",
+    )
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.rjust(width) if 2 <= column <= 6 else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _some(numbers: Sequence[int], most: int = 10) -> str:
+    return ", ".join(map(str, numbers[:most])) + (", …" if len(numbers) > most else "")

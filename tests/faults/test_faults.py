@@ -1,0 +1,36 @@
+"""The short plan: faults of every family on a running stack, and nothing lost, nothing left, nothing mounted twice."""
+
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+
+from tests.faults.cases import every_fault
+from tests.faults.plan import plan
+from tests.faults.runner import Options, Runner
+from tests.faults.table import failures, table
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+
+RUNS, SEED = 20, 1295
+
+
+def test_nothing_is_lost_and_nothing_is_left_whatever_fails(
+    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = plan(every_fault(), RUNS, SEED)
+    options = Options(
+        lanes=1,
+        name="nf",
+        subnet=IPv4Network("10.173.130.0/24"),
+        folder=tmp_path_factory.mktemp("lanes"),
+        kept=tmp_path_factory.mktemp("failed"),
+        repeat=lambda step: f"make faults RUNS={RUNS} SEED={SEED} RUN={step.number}",
+    )
+    results = Runner(options, steps).run()
+    with capsys.disabled():
+        print(f"\n{table(results)}")
+    assert failures(results, SEED) == ""
+    assert len(results) == RUNS
+    assert sum(one.acknowledged for one in results) > 0
+    assert list(Path(options.folder).iterdir()) == []

@@ -1,0 +1,126 @@
+"""The runner survives what its runs and its sandboxes do to it, and always says what came out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from ipaddress import IPv4Network
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.faults import __main__ as command
+from tests.faults import checks, runner
+from tests.faults.model import Fault
+from tests.faults.plan import Step
+from tests.faults.runner import Options, Runner
+from tests.faults.table import Result
+
+Run = Callable[[Any, random.Random], str]
+
+
+def lane(folder: Path) -> Any:
+    """What a lane is to the runner, without a sandbox: writes are acknowledged and nothing is left."""
+    return SimpleNamespace(
+        number=0,
+        state="deployed",
+        doing=None,
+        injected_at=0.0,
+        logs=folder / "logs",
+        mounts=SimpleNamespace(samples=0, violations=[], seen={"vol-1"}),
+        writer=SimpleNamespace(total=0, begin=lambda: None, end=lambda: None, lost=set),
+        await_writes=lambda: None,
+        stack=SimpleNamespace(project=folder, diagnosis=lambda: "what a person would look at"),
+    )
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Folders of the lanes that were asked for; whichever is called `lane-0-1` does not come up."""
+    asked: list[Path] = []
+
+    @contextlib.contextmanager
+    def open_lane(_number: int, _name: str, _subnet: str, folder: Path) -> Iterator[Any]:
+        asked.append(folder)
+        if folder.name == "lane-0-1":
+            raise RuntimeError("no room for another sandbox")
+        yield lane(folder)
+
+    monkeypatch.setattr(runner, "open_lane", open_lane)
+    monkeypatch.setattr(runner, "traces", lambda _name, _home: {})
+    monkeypatch.setattr(checks, "not_converged", lambda _lane: "")
+    monkeypatch.setattr(checks, "orphans", lambda _lane: [])
+    return asked
+
+
+def works(of: Any, _draw: random.Random) -> str:
+    of.mounts.samples += 1
+    return "seen"
+
+
+def fails(of: Any, draw: random.Random) -> str:
+    works(of, draw)
+    raise ZeroDivisionError("an error that nobody thought of")
+
+
+def steps(*runs: Run) -> list[Step]:
+    return [Step(number, Fault(f"fault {number}", "engine", run), 1) for number, run in enumerate(runs, start=1)]
+
+
+def options(folder: Path) -> Options:
+    return Options(1, "none", IPv4Network("192.0.2.0/24"), folder / "lanes", folder / "kept", lambda _step: "again")
+
+
+def problems(results: list[Result]) -> dict[int, list[str]]:
+    return {one.number: one.problems for one in results}
+
+
+def test_a_run_that_fails_in_any_way_ends_no_other_run(tmp_path: Path, opened: list[Path]) -> None:
+    results = Runner(options(tmp_path), steps(works, fails, works, works)).run()
+    assert problems(results) == {
+        1: [],
+        2: ["ZeroDivisionError: an error that nobody thought of"],
+        3: ["the sandbox did not come up: no room for another sandbox"],
+        4: [],
+    }
+    assert [folder.name for folder in opened] == ["lane-0-0", "lane-0-1", "lane-0-2"]
+    assert (tmp_path / "kept/run-2/problems.txt").read_text() == "ZeroDivisionError: an error that nobody thought of"
+    assert (tmp_path / "kept/run-2/diagnosis.txt").read_text() == "what a person would look at"
+
+
+def test_a_watch_that_has_stopped_fails_the_run(tmp_path: Path, opened: list[Path]) -> None:
+    (result,) = Runner(options(tmp_path), steps(lambda _lane, _draw: "seen")).run()
+    assert result.problems == ["the watch on the mounts has stopped"]
+    assert opened
+
+
+def test_an_interrupt_still_gives_the_table_and_the_file(
+    tmp_path: Path, opened: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[Runner] = []
+
+    def interrupted(of: Any, draw: random.Random) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert made[0].stop.wait(30)
+        return works(of, draw)
+
+    def make(options: Options, _steps: list[Step]) -> Runner:
+        made.append(Runner(options, steps(interrupted, works)))
+        return made[0]
+
+    monkeypatch.setattr(command, "Runner", make)
+    monkeypatch.setattr(command, "namespaces_refused", lambda: "")
+    before = signal.getsignal(signal.SIGTERM)
+    status = command.main(["--runs", "2", "--seed", "1", "--json", str(tmp_path / "out.json")])
+    assert signal.getsignal(signal.SIGTERM) == before
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert status == 1
+    assert [one["number"] for one in written["results"]] == [1]
+    assert "fault 1" in capsys.readouterr().out
+    assert len(opened) == 1

@@ -1,0 +1,196 @@
+"""A client that commits rows all the time, and remembers which commits were acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import pymysql
+
+from provider.nomad_api import NomadApi
+from tests.sandbox.running import eventually
+
+PAUSE_S: Final = 0.03
+_RETRY_S: Final = 0.2
+_TIMEOUT_S: Final = 5
+_TABLE: Final = (
+    "CREATE DATABASE IF NOT EXISTS faults",
+    "CREATE TABLE IF NOT EXISTS faults.acknowledged (number BIGINT PRIMARY KEY)",
+)
+
+
+class Database(Protocol):
+    """Where the writer writes."""
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Callable[[int], None]]:
+        """Gives what commits one row; an error there or in it means that the row may or may not be there."""
+
+    def rows(self) -> list[int]:
+        """Numbers of all rows that are there."""
+
+
+@dataclass
+class MySql:
+    """The stack's MySQL, found as any client would find it: address and password come from Nomad."""
+
+    nomad: NomadApi
+    job: str = "mysql-server"
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Callable[[int], None]]:
+        """Gives what inserts and commits one row."""
+        with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
+            for statement in _TABLE:
+                cursor.execute(statement)
+
+            def commit(number: int) -> None:
+                cursor.execute("INSERT INTO faults.acknowledged VALUES (%s)", (number,))
+                connection.commit()
+
+            yield commit
+
+    def rows(self) -> list[int]:
+        """Numbers of all rows that are there."""
+        with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT number FROM faults.acknowledged ORDER BY number")
+            return [row[0] for row in cursor.fetchall()]
+
+    def _connect(self) -> pymysql.Connection[pymysql.cursors.Cursor]:
+        """A login at whichever registered address takes one, the newest first."""
+        found = self.nomad.get(f"service/{self.job}", timeout_s=_TIMEOUT_S)
+        password = self.nomad.get(f"var/nomad/jobs/{self.job}", timeout_s=_TIMEOUT_S)["Items"]["root_password"]
+        error: Exception = ConnectionError(f"no service {self.job} is registered")
+        for service in sorted(found, key=lambda one: -int(one["CreateIndex"])):
+            try:
+                return pymysql.connect(
+                    host=service["Address"],
+                    port=service["Port"],
+                    user="root",
+                    password=password,
+                    connect_timeout=2,
+                    read_timeout=_TIMEOUT_S,
+                    write_timeout=_TIMEOUT_S,
+                )
+            except pymysql.err.MySQLError as refused:
+                error = refused
+        raise error
+
+
+class Writer:
+    """Writes rows from `begin` to `end`, one deployment's data after the other; each acknowledged one is logged."""
+
+    def __init__(self, database: Database, folder: Path, pause_s: float = PAUSE_S) -> None:
+        self._database = database
+        self._folder = folder
+        self._pause_s = pause_s
+        self._number = 0
+        self._deployments = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.total = 0
+        """Commits that were acknowledged in all deployments."""
+        self.acknowledged: list[int] = []
+        """Numbers of the rows whose commit MySQL acknowledged since `begin`, in order."""
+        self.error = ""
+        """Why the last attempt failed."""
+
+    @property
+    def log(self) -> Path:
+        """The file with the numbers of the acknowledged rows of this deployment, on disk before they count."""
+        return self._folder / f"acknowledged-{self._deployments}.log"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._thread is not None
+
+    def begin(self) -> None:
+        """Starts afresh, with the data of a new deployment; does nothing while it writes."""
+        if self._thread is not None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._deployments += 1
+        self.acknowledged = []
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stops writing; what was written is no longer asked for."""
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+            self._thread = None
+        self.acknowledged = []
+
+    def await_new(self, number: int, timeout_s: float) -> None:
+        """Waits until so many further commits are acknowledged. AssertionError at the deadline."""
+        wanted = len(self.acknowledged) + number
+        eventually(
+            lambda: len(self.acknowledged) >= wanted or None,
+            timeout_s,
+            f"{number} further commits are acknowledged",
+            lambda: f"last error: {self.error or 'none'}",
+        )
+
+    def rows(self, timeout_s: float = 60) -> list[int]:
+        """Numbers of all rows that MySQL has. AssertionError when it does not say until the deadline."""
+
+        def probe() -> list[int] | None:
+            try:
+                return self._database.rows()
+            except Exception as error:
+                self.error = f"{type(error).__name__}: {error}"
+                return None
+
+        return eventually(probe, timeout_s, "MySQL lists its rows", lambda: f"last error: {self.error}")
+
+    def missing(self, rows: Iterable[int]) -> set[int]:
+        """Acknowledged rows that are not among the given ones."""
+        return set(self.acknowledged) - set(rows)
+
+    def lost(self) -> set[int]:
+        """Acknowledged rows that MySQL does not have."""
+        known = list(self.acknowledged)
+        return set(known) - set(self.rows())
+
+    def _work(self) -> None:
+        with self.log.open("a", encoding="ascii") as log:
+            while not self._stop.is_set():
+                try:
+                    with self._database.session() as commit:
+                        self._commit(commit, log.fileno())
+                except Exception as error:  # whatever it is: the writer goes on, and the row counts as unacknowledged
+                    self.error = f"{type(error).__name__}: {error}"
+                    self._stop.wait(_RETRY_S)
+
+    def _commit(self, commit: Callable[[int], None], log: int) -> None:
+        while not self._stop.is_set():
+            # A number is used once: whether an unacknowledged row is there, nobody knows.
+            self._number += 1
+            commit(self._number)
+            os.write(log, f"{self._number}\n".encode())
+            os.fsync(log)
+            self.acknowledged.append(self._number)
+            self.total += 1
+            self._stop.wait(self._pause_s)
+
+
+def await_silence(writer: Writer, quiet_s: float, timeout_s: float) -> None:
+    """Waits until no commit was acknowledged for so long: the server is really gone. AssertionError at the deadline."""
+    last, since = len(writer.acknowledged), time.monotonic()
+
+    def probe() -> bool | None:
+        nonlocal last, since
+        if len(writer.acknowledged) != last:
+            last, since = len(writer.acknowledged), time.monotonic()
+        return time.monotonic() - since >= quiet_s or None
+
+    eventually(probe, timeout_s, f"no commit acknowledged for {quiet_s} s")
