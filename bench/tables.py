@@ -1,0 +1,110 @@
+"""The tables of the page, in Markdown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from bench.costs import Cost
+from bench.course import CASE as COURSE
+from bench.samples import OK, Sample, ratio, select, summary
+from bench.targets import CASES, CONTENDERS
+
+NONE = "-"
+_PARTS = (("make up, warm", "Warm `make up`"), ("make up, cold", "Cold `make up`"), ("verify", "`make verify`"))
+
+
+def cases(samples: Sequence[Sample]) -> str:
+    """Every case with a sample: medians with least and most, ratio and target."""
+    present = [one for one in CONTENDERS if any(sample.contender == one for sample in samples)]
+    rows = []
+    for case in CASES:
+        found = {one: select(samples, case.case, one, case.measure) for one in present}
+        if not any(found.values()):
+            continue
+        over = ratio(found.get("ours", []), found.get("floor", []))
+        rows.append(
+            [
+                case.title,
+                *(_times(found[one]) for one in present),
+                NONE if over is None else f"{over:.2f}",
+                case.target or NONE,
+                case.verdict(samples) or NONE,
+            ]
+        )
+    return _table(["seconds: median (least to most)", *present, "ours / floor", "target", ""], rows)
+
+
+def failures(samples: Iterable[Sample]) -> str:
+    """What did not end well, how often, and what it said."""
+    said: dict[tuple[str, str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.outcome != OK:
+            said[sample.contender, sample.case, sample.outcome.partition(":")[0]].append(sample)
+    rows = [
+        [contender, case, str(len(found)), f"{max(one.seconds for one in found):.0f}", _quoted(found[0].outcome)]
+        for (contender, case, _), found in sorted(said.items())
+    ]
+    return _table(["who", "case", "times", "given up after, s", "what it said first"], rows) if rows else "Nothing."
+
+
+def parts(samples: Sequence[Sample]) -> str:
+    """Phases and steps of what has some."""
+    rows = []
+    for case, title in _PARTS:
+        names = dict.fromkeys(sample.measure for sample in samples if sample.case == case)
+        rows += [[title, name, _times(select(samples, case, "ours", name))] for name in names]
+    return _table(["command", "part", "seconds: median (least to most)"], rows)
+
+
+def course(samples: Sequence[Sample]) -> str:
+    """When each thing happened on the floor's way up, counted from its start."""
+    names = dict.fromkeys(sample.measure for sample in samples if sample.case == COURSE)
+    rows = [[name, _times(select(samples, COURSE, "floor", name))] for name in names]
+    rows.append(["MySQL answers", _times(select(samples, "up", "floor", "answering"))])
+    return _table(["what had happened", "after, seconds: median (least to most)"], rows)
+
+
+def costs(found: Sequence[Cost]) -> str:
+    """Requests by command, service and caller; the idle observation as requests per hour."""
+    if not found:
+        return "Not measured."
+    rows = []
+    for command in dict.fromkeys(cost.command for cost in found):
+        mine = [cost for cost in found if cost.command == command]
+        shown, factor = command, 1.0
+        if command == "idle":
+            factor = 3600 / mine[0].seconds
+            shown = f"idle, per hour (from {mine[0].seconds / 60:.1f} min)"
+        rows.append([shown, *(_by_caller([c for c in mine if c.service == one], factor) for one in ("nomad", "aws"))])
+    return _table(["command", "requests to Nomad", "requests to AWS"], rows)
+
+
+def _by_caller(mine: Sequence[Cost], factor: float) -> str:
+    counted: dict[str, int] = defaultdict(int)
+    for cost in mine:
+        if cost.count:
+            counted[cost.caller] += cost.count
+    if not counted:
+        return "none"
+    each = ", ".join(f"{caller} {count * factor:.0f}" for caller, count in sorted(counted.items()))
+    return f"**{sum(counted.values()) * factor:.0f}**: {each}"
+
+
+def _times(found: Sequence[Sample]) -> str:
+    if not found:
+        return NONE
+    known = summary(found)
+    if known.median is None or known.least is None or known.most is None:
+        return f"failed {known.failed} of {known.failed}"
+    text = f"**{known.median:.2f}** ({known.least:.2f} to {known.most:.2f})"
+    return f"failed {known.failed} of {len(found)}, else {text}" if known.failed else text
+
+
+def _quoted(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")[:200]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

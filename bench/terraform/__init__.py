@@ -1,0 +1,1 @@
+"""Terraform as a contender."""

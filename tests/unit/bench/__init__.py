@@ -1,0 +1,1 @@
+"""How measurements are summed up and shown."""
