@@ -9,8 +9,8 @@ from typing import Any
 from sandbox.ec2.cleanup import cleanup
 from sandbox.settings import parse_settings
 
+from .local_cloud import Cloud, start_daemon
 from .test_ebs_driver_instances import GIB, Consumer, Driver
-from .test_ec2 import Cloud, start_daemon
 
 ROLE = "nomad-client"
 ZONE = "us-west-2a"

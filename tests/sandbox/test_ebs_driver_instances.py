@@ -19,7 +19,7 @@ from sandbox.ec2 import enter
 from sandbox.ec2.cleanup import cleanup
 from sandbox.settings import PROJECT, parse_settings
 
-from .test_ec2 import Cloud, start_daemon, until
+from .local_cloud import Cloud, start_daemon, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 

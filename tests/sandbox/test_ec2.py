@@ -17,12 +17,14 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from sandbox.ec2 import enter, inventory, loops, naming
+from sandbox.ec2 import enter, inventory, loops
 from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.ctl import kill
 from sandbox.ec2.hypervisor import link_down, link_up
-from sandbox.ec2.seed import Seed, SeededInstance, seed
+from sandbox.ec2.seed import seed
 from sandbox.settings import PROJECT, SandboxSettings, parse_settings
+
+from .local_cloud import KEY, Cloud, on, start_daemon, until
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -30,69 +32,6 @@ pytestmark = [
 ]
 
 TABLE = {"name": "nstec2", "subnet": "10.173.91.0/24", "ports": {"ec2": 5091}}
-KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
-
-
-class Cloud:
-    """A running cloud, its settings and a client of its API."""
-
-    def __init__(self, settings: SandboxSettings, process: subprocess.Popen[bytes]) -> None:
-        self.settings = settings
-        self.process = process
-        session = boto3.Session(*KEY, region_name=settings.region)
-        self.ec2: Any = session.client("ec2", endpoint_url=settings.ec2_url)
-        self.sts: Any = session.client("sts", endpoint_url=settings.ec2_url)
-        self.seeded: Seed = seed(settings, lambda spec, ip: f"echo up {spec.name} {ip}\nexec sleep 100000\n", *KEY)
-
-    def instance(self, name: str) -> SeededInstance:
-        return next(one for one in self.seeded.instances if one.name == name)
-
-    def run(self, name: str, script: str) -> str:
-        words = [*enter(name, self.settings), "sh", "-ec", script]
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
-
-    def volume(self, zone: str = "us-west-2a", **options: Any) -> str:
-        options = {"Size": 1, "VolumeType": "gp3", **options}
-        return str(self.ec2.create_volume(AvailabilityZone=zone, **options)["VolumeId"])
-
-    def attach(self, volume_id: str, name: str, device: str = "/dev/xvdba") -> str:
-        """Attaches a volume and returns the path of its link inside the instance."""
-        self.ec2.attach_volume(VolumeId=volume_id, InstanceId=self.instance(name).instance_id, Device=device)
-        return f"/dev/disk/by-id/{naming.by_id_name(volume_id)}"
-
-    def describe(self, volume_id: str) -> dict[str, Any]:
-        return dict(self.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
-
-    def state(self, name: str) -> str:
-        found = self.ec2.describe_instances(InstanceIds=[self.instance(name).instance_id])
-        return str(found["Reservations"][0]["Instances"][0]["State"]["Name"])
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it never became true"
-        time.sleep(0.05)
-
-
-def on(link: str) -> str:
-    """Script that formats the disk behind a link and mounts it at /mnt/v."""
-    return f"mkfs.ext4 -q {link}; mkdir -p /mnt/v; mount {link} /mnt/v"
-
-
-def start_daemon(settings: SandboxSettings, table: Path) -> subprocess.Popen[bytes]:
-    env = {
-        **os.environ,
-        "NOMAD_STATEFUL_SANDBOX_HOME": str(settings.home),
-        "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table),
-        "PYTHONPATH": str(PROJECT),
-    }
-    log = settings.home.with_suffix(".log")
-    with log.open("wb") as output:
-        process = subprocess.Popen([sys.executable, "-m", "sandbox.ec2"], env=env, stdout=output, stderr=output)
-    until(lambda: process.poll() is not None or "serving EC2" in log.read_text(), 60)
-    assert process.poll() is None, log.read_text()
-    return process
 
 
 def leftovers(settings: SandboxSettings) -> list[str]:

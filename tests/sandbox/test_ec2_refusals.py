@@ -16,7 +16,7 @@ from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.daemon import LIMIT_MODIFICATIONS
 from sandbox.settings import parse_settings
 
-from .test_ec2 import KEY, Cloud, start_daemon
+from .local_cloud import KEY, Cloud, start_daemon
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 

@@ -140,8 +140,8 @@ def _stop_allocation(lane: Lane, allocation_id: str) -> None:
     )
 
 
-def _made(name: str, run: Callable[[Lane, random.Random], str], weight: int = 1) -> Fault:
-    return Fault(name, "aws", run, weight, needs="empty", leaves="deployed", seconds=50)
+def _made(name: str, run: Callable[[Lane, random.Random], str], weight: int = 1, seconds: float = 50) -> Fault:
+    return Fault(name, "aws", run, weight, needs="empty", leaves="deployed", seconds=seconds)
 
 
 def _gone(name: str, run: Callable[[Lane, random.Random], str]) -> Fault:
@@ -165,7 +165,7 @@ FAULTS = (
         lambda lane, _: _up(lane, "drop", "--action", "CreateVolume", "--count", "3", "--after"),
         weight=2,
     ),
-    _made("CreateVolume takes effect and is never answered", _never_answered, weight=2),
+    _made("CreateVolume takes effect and is never answered", _never_answered, weight=2, seconds=90),
     _made("a new volume is not described yet", _hidden_volume),
     _made("AWS is slow", lambda lane, _: _up(lane, "delay", "--seconds", "1", "--probability", "0.5")),
     _made("AWS is unreachable in the middle of an up", lambda lane, draw: _unreachable(lane, draw, "up", lane.up)),

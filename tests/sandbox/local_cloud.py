@@ -1,0 +1,81 @@
+"""A local cloud of its own for a test: its daemon, its instances, and commands inside of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from sandbox.ec2 import enter, naming
+from sandbox.ec2.seed import Seed, SeededInstance, seed
+from sandbox.settings import PROJECT, SandboxSettings
+
+KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
+
+
+class Cloud:
+    """A running cloud, its settings and a client of its API."""
+
+    def __init__(self, settings: SandboxSettings, process: subprocess.Popen[bytes]) -> None:
+        self.settings = settings
+        self.process = process
+        session = boto3.Session(*KEY, region_name=settings.region)
+        self.ec2: Any = session.client("ec2", endpoint_url=settings.ec2_url)
+        self.sts: Any = session.client("sts", endpoint_url=settings.ec2_url)
+        self.seeded: Seed = seed(settings, lambda spec, ip: f"echo up {spec.name} {ip}\nexec sleep 100000\n", *KEY)
+
+    def instance(self, name: str) -> SeededInstance:
+        return next(one for one in self.seeded.instances if one.name == name)
+
+    def run(self, name: str, script: str) -> str:
+        words = [*enter(name, self.settings), "sh", "-ec", script]
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def volume(self, zone: str = "us-west-2a", **options: Any) -> str:
+        options = {"Size": 1, "VolumeType": "gp3", **options}
+        return str(self.ec2.create_volume(AvailabilityZone=zone, **options)["VolumeId"])
+
+    def attach(self, volume_id: str, name: str, device: str = "/dev/xvdba") -> str:
+        """Attaches a volume and returns the path of its link inside the instance."""
+        self.ec2.attach_volume(VolumeId=volume_id, InstanceId=self.instance(name).instance_id, Device=device)
+        return f"/dev/disk/by-id/{naming.by_id_name(volume_id)}"
+
+    def describe(self, volume_id: str) -> dict[str, Any]:
+        return dict(self.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
+
+    def state(self, name: str) -> str:
+        found = self.ec2.describe_instances(InstanceIds=[self.instance(name).instance_id])
+        return str(found["Reservations"][0]["Instances"][0]["State"]["Name"])
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never became true"
+        time.sleep(0.05)
+
+
+def on(link: str) -> str:
+    """Script that formats the disk behind a link and mounts it at /mnt/v."""
+    return f"mkfs.ext4 -q {link}; mkdir -p /mnt/v; mount {link} /mnt/v"
+
+
+def start_daemon(settings: SandboxSettings, table: Path) -> subprocess.Popen[bytes]:
+    env = {
+        **os.environ,
+        "NOMAD_STATEFUL_SANDBOX_HOME": str(settings.home),
+        "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table),
+        "PYTHONPATH": str(PROJECT),
+    }
+    log = settings.home.with_suffix(".log")
+    with log.open("wb") as output:
+        process = subprocess.Popen([sys.executable, "-m", "sandbox.ec2"], env=env, stdout=output, stderr=output)
+    until(lambda: process.poll() is not None or "serving EC2" in log.read_text(), 60)
+    assert process.poll() is None, log.read_text()
+    return process
