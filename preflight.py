@@ -1,18 +1,19 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import pulumi
-import pulumi_aws as aws
+from pulumi.runtime import invoke_async
 from pulumi.runtime.sync_await import _sync_await
+from pulumi_aws import _utilities as aws_sdk
+from pulumi_nomad import _utilities as nomad_sdk
 
 from provider.sdk import Cluster, get_cluster_async
 from settings import Problem, Settings, SettingsError, cluster
 
-T = TypeVar("T")
 _NOMAD_REMEDY = (
     "check what names the cluster: NOMAD_ADDR, NOMAD_TOKEN and, with TLS, NOMAD_CACERT, NOMAD_CLIENT_CERT and "
     "NOMAD_CLIENT_KEY"
@@ -28,49 +29,62 @@ class Surroundings:
     region: str
 
 
+@dataclass(frozen=True)
+class _Answers:
+    """What AWS and Nomad say, or the error that came instead."""
+
+    identity: Any
+    zones: Any
+    role: Any
+    cluster: Any
+    plugins: Any
+
+
 def check(settings: Settings) -> Surroundings:
     """Raises SettingsError where AWS or Nomad cannot be reached or does not have what the settings name."""
     apart = cluster.mismatches()
     if apart:
         raise SettingsError(apart)
-    asked = asyncio.ensure_future(_cluster_meanwhile())
-    try:
-        identity = _reached(
-            "AWS", aws.get_caller_identity, "check the region, the credentials and the endpoint of the aws provider"
-        )
-        zones = _reached(
-            "AWS", lambda: aws.get_availability_zones(state="available"), "allow ec2:DescribeAvailabilityZones"
-        )
-        nomad = _reached("Nomad", lambda: _sync_await(asked), _NOMAD_REMEDY)
-    finally:
-        # The SDK wants every call to have ended before the program does, also when another failed.
-        _sync_await(asyncio.wait([asked]))
-        asked.exception()
+    # At once, since the engine starts a plugin, one after the other, for the first question to each.
+    answers = _sync_await(_ask(settings))
+    identity = _known("AWS", answers.identity, "check the region, the credentials and the endpoint of the aws provider")
+    zones = _known("AWS", answers.zones, "allow ec2:DescribeAvailabilityZones")
+    nomad: Cluster = _known("Nomad", answers.cluster, _NOMAD_REMEDY)
+    _known("Nomad", answers.plugins, _NOMAD_REMEDY)
     problems = [
-        *_unknown_zones(settings, zones.names, zones.region),
+        *_unknown_zones(settings, zones["names"], zones["region"]),
         *_zones_without_client(settings, nomad),
         *_zones_without_privileged_docker(settings, nomad),
-        *_unknown_role(settings),
+        *_unknown_role(settings, answers.role),
     ]
     if problems:
         raise SettingsError(problems)
-    return Surroundings(account_id=identity.account_id, partition=identity.arn.split(":")[1], region=zones.region)
+    return Surroundings(
+        account_id=identity["accountId"], partition=identity["arn"].split(":")[1], region=zones["region"]
+    )
 
 
-async def _cluster_meanwhile() -> Cluster:
-    """Nomad's answer, asked for once AWS is being asked: that plugin takes longest to be ready, so it starts first."""
-    await asyncio.sleep(0.02)
-    return await get_cluster_async()
+async def _ask(settings: Settings) -> _Answers:
+    """Asks everything; every call has ended when it returns, as the SDK wants."""
+    of_aws, of_nomad = aws_sdk.get_invoke_opts_defaults(), nomad_sdk.get_invoke_opts_defaults()
+    asked = (
+        invoke_async("aws:index/getCallerIdentity:getCallerIdentity", {}, of_aws),
+        invoke_async("aws:index/getAvailabilityZones:getAvailabilityZones", {"state": "available"}, of_aws),
+        invoke_async("aws:iam/getRole:getRole", {"name": settings.client_role}, of_aws),
+        get_cluster_async(),
+        # Our own plugin asks about the clients; this shows that the nomad provider reaches the cluster as well.
+        invoke_async("nomad:index/getPlugins:getPlugins", {}, of_nomad),
+    )
+    return _Answers(*await asyncio.gather(*asked, return_exceptions=True))
 
 
-def _reached(what: str, call: Callable[[], T], remedy: str) -> T:
-    try:
-        return call()
-    except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions for failed invokes
-        raise SettingsError([Problem(what, "not usable", _cause(error), remedy)]) from None
+def _known(what: str, answer: Any, remedy: str) -> Any:
+    if isinstance(answer, BaseException):
+        raise SettingsError([Problem(what, "not usable", _cause(answer), remedy)])
+    return answer
 
 
-def _cause(error: Exception) -> str:
+def _cause(error: BaseException) -> str:
     """The plugin's own words, without the engine's wrapping."""
     text = str(error).strip()
     return text.rsplit("returned an error: ", 1)[-1].rstrip(".") or type(error).__name__
@@ -125,16 +139,14 @@ def _zones_without_privileged_docker(settings: Settings, cluster: Cluster) -> li
     ]
 
 
-def _unknown_role(settings: Settings) -> list[Problem]:
-    try:
-        aws.iam.get_role(name=settings.client_role)
-    except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions for failed invokes
-        return [
-            Problem(
-                "clientRole",
-                settings.client_role,
-                f"the role cannot be read: {_cause(error)}",
-                "name the role of the Nomad clients' instance profile",
-            )
-        ]
-    return []
+def _unknown_role(settings: Settings, answer: Any) -> list[Problem]:
+    if not isinstance(answer, BaseException):
+        return []
+    return [
+        Problem(
+            "clientRole",
+            settings.client_role,
+            f"the role cannot be read: {_cause(answer)}",
+            "name the role of the Nomad clients' instance profile",
+        )
+    ]

@@ -3,25 +3,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
-import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.providers.harness import PluginProcess, plugin_process
+from tests.providers.moto_account import REGION, empty_account, reset_account
+from tests.providers.plugin_path import plugin_path
 
-PLUGIN = Path(__file__).parents[3] / "sandbox/plugins/aws/pulumi-resource-aws"
-REGION = "us-west-2"
-ACCOUNT = "123456789012"
+PLUGIN = plugin_path("aws")
 
 
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    reset_account()
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
@@ -49,17 +48,17 @@ def shared_plugin(plugin_env: dict[str, str]) -> Iterator[PluginProcess]:
 
 
 @pytest.fixture
-def plugin(shared_plugin: PluginProcess, moto_url: str) -> PluginProcess:
+def plugin(shared_plugin: PluginProcess) -> PluginProcess:
     """A configured plugin on an empty account."""
-    httpx.post(f"{moto_url}/moto-api/reset", trust_env=False)
+    empty_account()
     shared_plugin.engine.messages.clear()
     return shared_plugin
 
 
 @pytest.fixture
-def tagging_plugin(plugin_env: dict[str, str], moto_url: str) -> Iterator[PluginProcess]:
+def tagging_plugin(plugin_env: dict[str, str]) -> Iterator[PluginProcess]:
     """A plugin with default and ignored tags."""
-    httpx.post(f"{moto_url}/moto-api/reset", trust_env=False)
+    empty_account()
     with plugin_process(PLUGIN, plugin_env) as process:
         process.configure(
             {"defaultTags": json.dumps({"tags": {"team": "db"}}), "ignoreTags": json.dumps({"keys": ["patched-by"]})}

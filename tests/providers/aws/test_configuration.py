@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.providers.harness import Failed, PluginProcess, plugin_process
+from tests.providers.moto_account import ACCOUNT
 
-from .conftest import ACCOUNT, PLUGIN
+from .conftest import PLUGIN
 from .life import Life
 
 VOLUME = "aws:ebs/volume:Volume"

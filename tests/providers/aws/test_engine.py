@@ -13,8 +13,9 @@ import pytest
 
 from sandbox import toolchain
 from tests.providers.harness import PluginProcess
+from tests.providers.moto_account import ACCOUNT
 
-from .conftest import ACCOUNT, PLUGIN
+from .conftest import PLUGIN
 
 pytestmark = pytest.mark.engine
 

@@ -9,8 +9,9 @@ import pytest
 
 from provider.rpc.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess, plugin_process
+from tests.providers.moto_account import REGION
 
-from .conftest import PLUGIN, REGION
+from .conftest import PLUGIN
 from .life import Life
 
 VOLUME = "aws:ebs/volume:Volume"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -11,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.providers.harness import PluginProcess, plugin_process
+from tests.providers.plugin_path import beside_nomad
 
 from .agent import Agent, nomad_binary, running_agent
 from .fake_nomad import FakeNomad, fake_nomad
-
-TOP = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="session")
@@ -36,14 +34,7 @@ def agent(nomad: str) -> Iterator[Agent]:
 @pytest.fixture(scope="session")
 def executable(tmp_path_factory: pytest.TempPathFactory, nomad: str) -> Path:
     """The plugin as the engine would start it."""
-    script = tmp_path_factory.mktemp("plugin") / "pulumi-resource-nomad"
-    script.write_text(
-        "#!/bin/sh\n"
-        f"PATH={Path(nomad).parent}:$PATH PYTHONPATH={TOP}\nexport PATH PYTHONPATH\n"
-        f'exec {sys.executable} -m sandbox.plugins.nomad "$@"\n'
-    )
-    script.chmod(0o755)
-    return script
+    return beside_nomad(tmp_path_factory.mktemp("plugin"), Path(nomad).parent)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sandbox import toolchain
+from tests.providers.plugin_path import PROJECT
 
 from .agent import Agent
-from .conftest import TOP
 
 pytestmark = [pytest.mark.nomad, pytest.mark.engine]
 
@@ -72,7 +72,7 @@ class Stack:
         (self._project / "__main__.py").write_text(PROGRAM)
         (self._project / "Pulumi.yaml").write_text(
             "name: trial\n"
-            f"runtime: {{name: python, options: {{virtualenv: {TOP / '.venv'}}}}}\n"
+            f"runtime: {{name: python, options: {{virtualenv: {PROJECT / '.venv'}}}}}\n"
             f"plugins: {{providers: [{{name: nomad, path: {executable.parent}}}]}}\n"
         )
         self._env = {

@@ -10,6 +10,7 @@ from provider.rpc.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess
 
 from .agent import Agent
+from .fake_nomad import FakeNomad
 
 pytestmark = pytest.mark.nomad
 
@@ -121,6 +122,24 @@ def test_a_namespace_of_another_explicit_name_replaces_deleting_first(offline: P
     assert (diff.replaces, diff.delete_before_replace) == (["name"], True)
 
 
+def test_the_default_namespace_is_put_back_and_never_deleted(fake: tuple[PluginProcess, FakeNomad]) -> None:
+    plugin, server = fake
+    server.answer("PUT /v1/namespace/default", (200, {}))
+    plugin.delete(NAMESPACE, "default", {"name": "default", "description": "ours"})
+    assert [(request, body["Description"]) for request, body in server.requests] == [
+        ("PUT /v1/namespace/default", "Default shared namespace")
+    ]
+
+
+def test_a_namespace_whose_jobs_are_stopping_is_deleted_once_they_are_gone(
+    fake: tuple[PluginProcess, FakeNomad],
+) -> None:
+    plugin, server = fake
+    server.answer("DELETE /v1/namespace/n", (500, 'namespace "n" has non-terminal jobs'), (200, {}))
+    plugin.delete(NAMESPACE, "n", {"name": "n"})
+    assert len(server.asked("DELETE")) == 2
+
+
 def test_types_and_functions_it_lacks_are_refused_by_name(offline: PluginProcess) -> None:
     with pytest.raises(
         Failed, match=r"unrecognized resource type \(Check\): nomad:index/aclPolicy:AclPolicy.*implements"
@@ -140,6 +159,16 @@ def test_nodes_and_volumes_are_listed(plugin: PluginProcess) -> None:
     assert node["nodeResources"][0]["memories"][0]["memoryMb"] > 0
     assert node["attributes"]["os.name"]
     assert isinstance(plugin.invoke("nomad:index/getVolumes:getVolumes", {"namespace": "*"})["volumes"], list)
+
+
+@pytest.mark.parametrize("flag", ["waitForRegistration", "waitForHealthy"])
+def test_a_plugin_is_waited_for_where_asked(fake: tuple[PluginProcess, FakeNomad], flag: str) -> None:
+    plugin, server = fake
+    ill = {"ID": "ebs", "ControllersExpected": 1, "ControllersHealthy": 0}
+    well = ill | {"ControllersHealthy": 1, "Controllers": {"n1": {}}}
+    server.answer("GET /v1/plugin/csi/ebs", (404, "not found"), (200, ill), (200, well))
+    found = plugin.invoke("nomad:index/getPlugin:getPlugin", {"pluginId": "ebs", flag: True})
+    assert found["controllersHealthy"] == (1 if flag == "waitForHealthy" else 0)
 
 
 def test_a_plugin_that_is_not_there_is_an_error(plugin: PluginProcess) -> None:

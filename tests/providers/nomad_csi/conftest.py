@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.harness import PluginProcess, plugin_process
+from tests.providers.plugin_path import plugin_path
 
-EXECUTABLE = Path(__file__).resolve().parents[3] / "provider" / "pulumi-resource-nomad-csi"
+EXECUTABLE = plugin_path("nomad-csi")
 # An AWS that does not answer, and no look around for another one.
 NO_AWS = {
     "AWS_ENDPOINT_URL": "http://127.0.0.1:9",

@@ -17,6 +17,8 @@ from tests.providers.fake_nomad import FakeNomad
 from tests.providers.nomad_csi.conftest import EXECUTABLE
 from tests.providers.nomad_csi.test_plugin_health import plugin_body
 from tests.providers.nomad_csi.test_volume_release import FREE, claimed
+from tests.providers.plugin_path import PROJECT
+from tests.sandbox.running import eventually
 
 pytestmark = pytest.mark.engine
 
@@ -46,7 +48,6 @@ class Stack:
         found = toolchain.find()
         if found is None:
             pytest.skip("no Pulumi in the toolchain's cache: run python -m sandbox.toolchain")
-        top = EXECUTABLE.parent.parent
         self._project = folder / "project"
         for name in ("project", "state", "home"):
             (folder / name).mkdir()
@@ -59,7 +60,7 @@ class Stack:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "NOMAD_", "PULUMI_"))}
         self._env = kept | {
             "PATH": f"{found.bin_dir}:{os.environ['PATH']}",
-            "PYTHONPATH": str(top),
+            "PYTHONPATH": str(PROJECT),
             "PULUMI_HOME": str(folder / "home"),
             "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
             "PULUMI_CONFIG_PASSPHRASE": "trial",
@@ -99,6 +100,13 @@ def stack(tmp_path: Path, nomad: FakeNomad) -> Stack:
     return made
 
 
+def _let_go(nomad: FakeNomad, path: str) -> None:
+    """Frees a volume once someone has been told that it is claimed, and has asked again."""
+    asked = nomad.requested("GET").count(path)
+    eventually(lambda: nomad.requested("GET").count(path) > asked + 1 or None, 120, f"{path} is waited for")
+    nomad.put(path, FREE)
+
+
 def test_up_empty_preview_replacement_and_a_destroy_that_waits(stack: Stack, nomad: FakeNomad) -> None:
     stack.run("up", "--yes", "--skip-preview")
     first = stack.outputs()
@@ -116,8 +124,10 @@ def test_up_empty_preview_replacement_and_a_destroy_that_waits(stack: Stack, nom
     assert second["release"] != first["release"], "a new registration has a new release"
 
     nomad.put("volume/csi/mysql", claimed())
-    threading.Timer(2, nomad.put, ("volume/csi/mysql", FREE)).start()
+    let_go = threading.Thread(target=_let_go, args=(nomad, "volume/csi/mysql"))
+    let_go.start()
     assert "waiting until volume mysql is let go by allocation 8f3c2a1b" in stack.run("destroy", "--yes")
+    let_go.join()
     assert json.loads(stack.run("stack", "export"))["deployment"].get("resources") is None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from provider.rpc.values import UNKNOWN
 from tests.providers.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, Resource
 
@@ -68,6 +69,15 @@ def test_create_returns_when_the_last_zone_becomes_healthy(nomad: FakeNomad, plu
     assert created["nodesHealthy"] == 3
     assert created["topologyKey"] == "zone"
     assert created["provider"] == "ebs.csi.aws.com"
+
+
+def test_a_preview_knows_what_is_healthy_already_and_waits_for_nothing(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    unknown = plugin.create(TYPE, INPUTS, preview=True)
+    assert unknown["topologyKey"] == UNKNOWN
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    assert plugin.create(TYPE, INPUTS, preview=True)["topologyKey"] == UNKNOWN
+    one_zone = plugin.create(TYPE, INPUTS | {"zones": ["a"], "triggers": {"job": UNKNOWN}}, preview=True)
+    assert (one_zone["topologyKey"], one_zone["zonesHealthy"]) == ("zone", {"a": 1})
 
 
 def test_at_the_deadline_it_says_what_is_missing_and_why(nomad: FakeNomad, plugin: PluginProcess) -> None:

@@ -1,0 +1,169 @@
+"""The types and functions of the aws plugin."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from provider.rpc.values import Props
+from tests.providers.harness import Resource
+
+from .subjects import FunctionSubject, TypeSubject
+from .worlds import World
+
+ZONE = "us-west-2a"
+
+
+def document(*actions: str) -> str:
+    """A policy document that allows actions."""
+    statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def _volume(_world: World) -> Props:
+    return {"availabilityZone": ZONE, "size": 10, "type": "gp3", "tags": {"Name": "data"}}
+
+
+def _snapshot(world: World) -> Props:
+    return {"volumeId": world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)["VolumeId"], "tags": {"a": "b"}}
+
+
+def _policy(_world: World) -> Props:
+    return {"policy": document("ec2:AttachVolume"), "description": "for the driver"}
+
+
+def _role(world: World) -> str:
+    trust = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
+    world.aws.iam.create_role(RoleName="clients", AssumeRolePolicyDocument=trust, Description="")
+    return "clients"
+
+
+def _role_policy(world: World) -> Props:
+    return {"role": _role(world), "policy": document("ec2:AttachVolume")}
+
+
+def _attachment(world: World) -> Props:
+    made = world.aws.iam.create_policy(PolicyName="p", PolicyDocument=document("ec2:AttachVolume"))
+    return {"role": _role(world), "policyArn": made["Policy"]["Arn"]}
+
+
+def _delete_policy(world: World, resource: Resource) -> None:
+    world.aws.iam.delete_policy(PolicyArn=resource.id)
+
+
+def _delete_inline(world: World, resource: Resource) -> None:
+    world.aws.iam.delete_role_policy(RoleName=resource["role"], PolicyName=resource["name"])
+
+
+def _detach(world: World, resource: Resource) -> None:
+    world.aws.iam.detach_role_policy(RoleName=resource["role"], PolicyArn=resource["policyArn"])
+
+
+def _id(resource: Resource) -> str:
+    return resource.id
+
+
+TYPES = (
+    TypeSubject(
+        "aws",
+        "aws:ebs/volume:Volume",
+        _volume,
+        required=frozenset({"availabilityZone"}),
+        updates={"size": 20, "type": "gp2", "iops": 4000, "throughput": 250, "finalSnapshot": True, "tags": {"a": "b"}},
+        replaces={
+            "availabilityZone": "us-west-2b",
+            "encrypted": True,
+            "snapshotId": "snap-0123456789abcdef0",
+            "outpostArn": "arn:aws:outposts:us-west-2:123456789012:outpost/op-1",
+        },
+        vanish=lambda world, made: world.aws.ec2.delete_volume(VolumeId=made.id),
+        import_id=_id,
+        invalid={"size": -1, "availabilityZone": "us-west-2z", "type": "gp9", "throughput": 1},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:ebs/snapshot:Snapshot",
+        _snapshot,
+        required=frozenset({"volumeId"}),
+        updates={"tags": {"a": "c"}},
+        replaces={"volumeId": "vol-0123456789abcdef0", "description": "another"},
+        vanish=lambda world, made: world.aws.ec2.delete_snapshot(SnapshotId=made.id),
+        import_id=_id,
+        invalid={"storageTier": "cellar"},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:iam/policy:Policy",
+        _policy,
+        required=frozenset({"policy"}),
+        updates={"policy": document("ec2:DetachVolume"), "tags": {"a": "b"}},
+        replaces={"description": "another", "path": "/a/", "name": "another"},
+        delete_first_if_named=True,
+        autonamed=True,
+        vanish=_delete_policy,
+        import_id=_id,
+        invalid={"policy": "{", "path": "a"},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:iam/rolePolicy:RolePolicy",
+        _role_policy,
+        required=frozenset({"policy", "role"}),
+        updates={"policy": document("ec2:DetachVolume")},
+        replaces={"role": "another", "name": "another"},
+        delete_first_if_named=True,
+        autonamed=True,
+        vanish=_delete_inline,
+        import_id=_id,
+        invalid={"policy": "{"},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        _attachment,
+        required=frozenset({"policyArn", "role"}),
+        updates={},
+        replaces={"role": "another", "policyArn": "arn:aws:iam::123456789012:policy/another"},
+        delete_first=True,
+        vanish=_detach,
+        import_id=_id,
+        invalid={"policyArn": "no-arn"},
+    ),
+)
+
+
+def _nothing(_world: World) -> Props:
+    return {}
+
+
+def _with_volume(world: World) -> Props:
+    made: Any = world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)
+    return {"filters": [{"name": "volume-id", "values": [made["VolumeId"]]}]}
+
+
+def _with_instance(world: World) -> Props:
+    image = world.aws.ec2.describe_images(Owners=["self", "amazon"])["Images"][0]["ImageId"]
+    run = world.aws.ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, InstanceType="t3.small")
+    return {"instanceId": run["Instances"][0]["InstanceId"]}
+
+
+FUNCTIONS = (
+    FunctionSubject("aws", "aws:index/getAvailabilityZones:getAvailabilityZones", _nothing, waits=True),
+    FunctionSubject("aws", "aws:index/getCallerIdentity:getCallerIdentity", _nothing, waits=True),
+    FunctionSubject("aws", "aws:index/getRegion:getRegion", _nothing),
+    FunctionSubject("aws", "aws:ec2/getInstance:getInstance", _with_instance, waits=True),
+    FunctionSubject("aws", "aws:ec2/getInstances:getInstances", _nothing, waits=True),
+    FunctionSubject("aws", "aws:ebs/getVolume:getVolume", _with_volume, waits=True),
+    FunctionSubject(
+        "aws",
+        "aws:iam/getRole:getRole",
+        lambda world: {"name": _role(world)},
+        required=frozenset({"name"}),
+        waits=True,
+    ),
+    FunctionSubject(
+        "aws",
+        "aws:iam/getPolicyDocument:getPolicyDocument",
+        lambda _world: {"statements": [{"actions": ["ec2:AttachVolume"], "resources": ["*"]}]},
+    ),
+)

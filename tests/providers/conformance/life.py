@@ -1,0 +1,69 @@
+"""One resource in its world: what is checked, made and read, in the words of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from provider.rpc.values import Props
+from tests.providers.harness import DiffResult, Resource
+
+from .subjects import TypeSubject
+from .tables import TYPES
+from .worlds import World
+
+
+def of(concerned: Callable[[TypeSubject], bool]) -> pytest.MarkDecorator:
+    """Asks only the types that a promise concerns."""
+    subjects = [subject for subject in TYPES if concerned(subject)]
+    return pytest.mark.parametrize("subject", subjects, ids=[subject.token for subject in subjects])
+
+
+def checked(world: World, subject: TypeSubject, given: Props, olds: Props | None = None) -> Props:
+    """The inputs as the plugin completes them."""
+    result = world.plugin.check(subject.token, given, olds)
+    assert result.failures == []
+    return result.inputs.props
+
+
+@dataclass(frozen=True)
+class Made:
+    """A resource that was made, what the program gave for it, and what the engine keeps."""
+
+    world: World
+    subject: TypeSubject
+    given: Props
+    inputs: Props
+    resource: Resource
+
+    @property
+    def state(self) -> Props:
+        """The outputs."""
+        return self.resource.outputs.props
+
+    def diff(self, news: Props, state: Props | None = None, inputs: Props | None = None) -> DiffResult:
+        """What an update to checked inputs would change."""
+        plugin, token = self.world.plugin, self.subject.token
+        return plugin.diff(token, self.resource.id, state or self.state, inputs or self.inputs, news)
+
+    def changed(self, **change: Any) -> Props:
+        """Checked inputs with a change."""
+        return checked(self.world, self.subject, self.given | change, self.inputs)
+
+    def read(self) -> Resource | None:
+        """The resource as it is now."""
+        return self.world.plugin.read(self.subject.token, self.resource.id, self.inputs, self.state)
+
+    def delete(self) -> None:
+        """Deletes it."""
+        self.world.plugin.delete(self.subject.token, self.resource.id, self.state, timeout_s=70)
+
+
+def make(world: World, subject: TypeSubject, **change: Any) -> Made:
+    """Makes a resource with the subject's inputs."""
+    given = subject.inputs(world) | change
+    inputs = checked(world, subject, given)
+    return Made(world, subject, given, inputs, world.plugin.create(subject.token, inputs))

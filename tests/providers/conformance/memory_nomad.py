@@ -1,0 +1,113 @@
+"""A Nomad that remembers what it is told: variables, namespaces, jobs and CSI volumes, over its HTTP API."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+Answer = tuple[int, Any]
+_SUFFIXES = ("/create", "/delete")
+
+
+class MemoryNomad:
+    """Records by path below /v1/ ("var/a", "namespace/b", "job/c", "volume/csi/d"); anything else is 404."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.records: dict[str, Any] = {}
+        self.writes: list[str] = []
+        self._index = 10
+
+    def reset(self) -> None:
+        """Forgets everything."""
+        self.records.clear()
+        self.writes.clear()
+
+    def answer(self, method: str, path: str, body: Any) -> Answer:
+        """Status and body for a request."""
+        if method == "GET":
+            found = self.records.get(path)
+            return (404, "not found") if found is None else (200, found)
+        if path.endswith("/plan"):
+            job = self.records.get(path.removesuffix("/plan"))
+            return 200, {"JobModifyIndex": job["JobModifyIndex"] if job else 0}
+        self.writes.append(f"{method} {path}")
+        return self._remove(path) if method == "DELETE" else self._write(path, body)
+
+    def _write(self, path: str, body: Any) -> Answer:
+        self._index += 1
+        kind = path.partition("/")[0]
+        if kind == "jobs":
+            job = body["Job"] | {"Status": "running", "Version": 0, "Stop": False, "SubmitTime": 1}
+            self.records[f"job/{job['ID']}"] = job | {"JobModifyIndex": self._index, "CreateIndex": self._index}
+            return 200, {"EvalID": "", "JobModifyIndex": self._index}
+        if kind == "volume":
+            return self._write_volume(_volume_path(path), body["Volumes"][0])
+        self.records[path] = body
+        return 200, body
+
+    def _write_volume(self, path: str, volume: dict[str, Any]) -> Answer:
+        capacity = volume.get("RequestedCapacityMin") or 0
+        health = dict.fromkeys(("ControllersExpected", "ControllersHealthy", "NodesExpected", "NodesHealthy"), 1)
+        added = {"Capacity": capacity, "ExternalID": f"storage-{volume['ID']}", "Schedulable": True, "Provider": "p"}
+        topologies = (volume.get("RequestedTopologies") or {}).get("Required")
+        # As Nomad does, the API keeps mount options and secrets to itself.
+        hidden = {"Secrets": None, "MountOptions": None, "Topologies": topologies}
+        self.records[path] = added | {"Namespace": "default"} | health | volume | hidden
+        return 200, {"Volumes": [self.records[path]]}
+
+    def _remove(self, path: str) -> Answer:
+        known = self.records.pop(_volume_path(path), None)
+        if known is None and path.startswith(("volume/", "namespace/")):
+            return (500 if path.startswith("volume/") else 404), "volume not found"
+        return 200, {"EvalID": "", "JobModifyIndex": self._index}
+
+
+def _volume_path(path: str) -> str:
+    for suffix in _SUFFIXES:
+        path = path.removesuffix(suffix) if path.startswith("volume/") else path
+    return path
+
+
+@contextlib.contextmanager
+def memory_nomad() -> Iterator[MemoryNomad]:
+    """Serves a MemoryNomad on a free port of this machine."""
+    nomad = MemoryNomad()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _serve(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            path = unquote(urlsplit(self.path).path.removeprefix("/v1/"))
+            status, answer = nomad.answer(self.command, path, body)
+            data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+            with contextlib.suppress(ConnectionError):
+                self.send_response(status)
+                self.send_header("X-Nomad-Index", "10")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    nomad.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield nomad
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

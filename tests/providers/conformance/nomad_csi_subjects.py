@@ -1,0 +1,150 @@
+"""The types and functions of this project's own plugin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provider.rpc.values import Props
+from tests.providers.harness import Resource
+
+from .subjects import FunctionSubject, TypeSubject
+from .worlds import World
+
+ALLOCATION = {
+    "ID": "8f3c2a1b-0000",
+    "TaskGroup": "mysql",
+    "JobVersion": 0,
+    "ClientStatus": "running",
+    "DesiredStatus": "run",
+    "NodeName": "client-1",
+    "CreateIndex": 7,
+    "DeploymentStatus": {"Healthy": True},
+    "TaskStates": {},
+}
+
+
+def _plugin_health(world: World) -> Props:
+    controller: dict[str, Any] = {"Healthy": True, "RequiresControllerPlugin": True, "Provider": "p"}
+    plugin = {"ID": "ebs", "Controllers": {"n1": controller}, "Nodes": {"n1": {"Healthy": True}}, "Provider": "p"}
+    world.nomad.records["plugin/csi/ebs"] = plugin
+    world.nomad.records["node/n1"] = {"Attributes": {}}
+    return {"pluginId": "ebs", "controllers": 0, "timeoutS": 2}
+
+
+def _job_health(world: World) -> Props:
+    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Version": 0}
+    world.nomad.records["job/mysql-server/allocations"] = [ALLOCATION]
+    return {"jobId": "mysql-server", "group": "mysql", "timeoutS": 2}
+
+
+def _gone(path: str) -> Any:
+    def vanish(world: World, _made: Resource) -> None:
+        del world.nomad.records[path]
+
+    return vanish
+
+
+def _release(world: World) -> Props:
+    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Stop": False}
+    return {"volumeId": "mysql", "backend": "none", "consumerJobId": "mysql-server"}
+
+
+_GROWTH: Props = {"volumeId": "mysql", "sizeGib": 1, "secrets": {"key": "hush"}}
+
+TYPES = (
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:PluginHealth",
+        _plugin_health,
+        delete_leaves="the plugin is its jobs', which are deleted by themselves",
+        required=frozenset({"pluginId"}),
+        updates={"triggers": {"job": "2"}, "timeoutS": 60},
+        replaces={"pluginId": "efs"},
+        vanish=_gone("plugin/csi/ebs"),
+        import_id=lambda made: made.id,
+        hidden=frozenset({"controllers", "timeoutS"}),
+        invalid={"pluginId": "a b", "controllers": -1, "zones": "us-west-2a", "timeoutS": 0},
+    ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:JobHealth",
+        _job_health,
+        delete_leaves="the job is deleted by itself",
+        required=frozenset({"group", "jobId"}),
+        updates={"triggers": {"job": "2"}, "timeoutS": 60},
+        replaces={"jobId": "another", "group": "another", "namespace": "another"},
+        vanish=_gone("job/mysql-server"),
+        import_id=lambda made: made.id,
+        hidden=frozenset({"timeoutS"}),
+        invalid={"jobId": "a\nb", "allocations": 0},
+    ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:VolumeGuard",
+        lambda _world: {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 1},
+        delete_leaves="it is rules of a preview",
+        required=frozenset({"sizeGib", "volumeName", "zone"}),
+        updates={"sizeGib": 2, "protect": False},
+        invalid={"sizeGib": 0, "zone": "", "volumeName": "a b"},
+    ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:VolumeProtection",
+        lambda _world: {"volumeName": "mysql", "volumeId": "vol-0123456789abcdef0", "finalSnapshot": False},
+        delete_leaves="without a final snapshot there is nothing to take",
+        required=frozenset({"volumeId", "volumeName"}),
+        updates={"finalSnapshot": True, "timeoutS": 60},
+        replaces={"volumeId": "vol-0123456789abcdef1"},
+        invalid={"volumeId": "", "timeoutS": 0},
+    ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:VolumeGrowth",
+        lambda _world: dict(_GROWTH),
+        delete_leaves="a file system does not shrink",
+        required=frozenset({"sizeGib", "volumeId"}),
+        updates={"sizeGib": 2, "registrationId": "r2"},
+        replaces={"volumeId": "another", "namespace": "another"},
+        secrets=frozenset({"secrets"}),
+        invalid={"mode": "never", "sizeGib": 0},
+    ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:VolumeRelease",
+        _release,
+        required=frozenset({"volumeId"}),
+        updates={"timeoutS": 60, "consumerJobId": "another"},
+        replaces={"volumeId": "another", "namespace": "another", "registrationId": "another"},
+        delete_first=True,
+        invalid={"backend": "floppy", "timeoutS": 0},
+    ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:GeneratedSecret",
+        lambda _world: {"length": 40},
+        delete_leaves="it is in the state alone",
+        required=frozenset(),
+        updates={},
+        replaces={"length": 41, "keepers": {"a": "b"}},
+        secrets=frozenset({"result"}),
+        invalid={"length": 4},
+    ),
+)
+
+
+def _cluster(world: World) -> Props:
+    world.nomad.records["nodes"] = []
+    world.nomad.records["agent/self"] = {"config": {"Version": {"Version": "1.11.0"}}}
+    return {}
+
+
+FUNCTIONS = (
+    FunctionSubject("nomad-csi", "nomad-csi:index:getCluster", _cluster, waits=True),
+    FunctionSubject(
+        "nomad-csi",
+        "nomad-csi:index:getService",
+        lambda _world: {"jobId": "mysql-server", "group": "mysql", "portLabel": "mysql"},
+        required=frozenset({"jobId", "group", "portLabel"}),
+        waits=True,
+    ),
+)

@@ -1,0 +1,168 @@
+"""The types and functions of the nomad plugin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from provider.rpc.values import Props
+from tests.providers.harness import Resource
+
+from .subjects import FunctionSubject, TypeSubject
+from .worlds import World
+
+WRITER = {"accessMode": "single-node-writer", "attachmentMode": "file-system"}
+READER = {"accessMode": "single-node-reader-only", "attachmentMode": "file-system"}
+
+
+def jobspec(job_id: str, count: int = 1, namespace: str = "default") -> str:
+    """A job in JSON, which is read without a Nomad."""
+    task = {"Name": "main", "Driver": "raw_exec", "Config": {"command": "true"}}
+    group = {"Name": "main", "Count": count, "Tasks": [task]}
+    job = {"ID": job_id, "Name": job_id, "Namespace": namespace, "Datacenters": ["*"], "TaskGroups": [group]}
+    return json.dumps({"Job": job})
+
+
+def topology(*zones: str) -> Props:
+    """A topology request that wants one of some zones."""
+    return {"required": {"topologies": [{"segments": {"zone": zone}} for zone in zones]}}
+
+
+def _forget(*prefixes: str) -> Callable[[World, Resource], None]:
+    def vanish(world: World, _made: Resource) -> None:
+        for path in [one for one in world.nomad.records if one.startswith(prefixes)]:
+            del world.nomad.records[path]
+
+    return vanish
+
+
+def _at_default(made: Resource) -> str:
+    return f"{made.id}@default"
+
+
+_VOLUME: Props = {
+    "volumeId": "v",
+    "name": "v",
+    "pluginId": "driver",
+    "capabilities": [WRITER],
+    "secrets": {"key": "hush"},
+    "mountOptions": {"fsType": "ext4"},
+    "topologyRequest": topology("a"),
+}
+_VOLUME_UPDATES: dict[str, Any] = {
+    "secrets": {"key": "hush-hush"},
+    "mountOptions": {"fsType": "xfs"},
+    "capacityMin": "2GiB",
+}
+_VOLUME_REPLACES: dict[str, Any] = {
+    "volumeId": "another",
+    "pluginId": "another",
+    "namespace": "another",
+    "topologyRequest": topology("a", "b"),
+}
+_VOLUME_INVALID: dict[str, Any] = {
+    "capabilities": [],
+    "capacityMin": "ten",
+    "secrets": {"key": 5},
+    "topologyRequest": {"required": {"topologies": []}},
+}
+
+TYPES = (
+    TypeSubject(
+        "nomad",
+        "nomad:index/job:Job",
+        lambda _world: {"jobspec": jobspec("j"), "json": True},
+        required=frozenset({"jobspec"}),
+        updates={
+            "jobspec": jobspec("j", count=2),
+            "detach": False,
+            "purgeOnDestroy": True,
+            "deregisterOnDestroy": False,
+            "rerunIfDead": True,
+        },
+        replaces={"jobspec": jobspec("another")},
+        vanish=_forget("job/"),
+        import_id=_at_default,
+        hidden=frozenset({"jobspec", "json"}),
+        invalid={"jobspec": "{", "hcl2": {"vars": {"a": 5}}},
+    ),
+    TypeSubject(
+        "nomad",
+        "nomad:index/csiVolumeRegistration:CsiVolumeRegistration",
+        lambda _world: _VOLUME | {"externalId": "vol-1", "context": {"a": "b"}},
+        required=frozenset({"volumeId", "pluginId", "externalId", "capabilities"}),
+        stricter=frozenset({"capabilities"}),
+        updates=_VOLUME_UPDATES | {"capabilities": [WRITER, READER], "deregisterOnDestroy": False},
+        replaces=_VOLUME_REPLACES | {"externalId": "vol-2"},
+        delete_first_if_named=True,
+        autonamed=True,
+        secrets=frozenset({"secrets"}),
+        vanish=_forget("volume/"),
+        import_id=_at_default,
+        hidden=frozenset({"secrets", "mountOptions"}),
+        invalid=_VOLUME_INVALID,
+    ),
+    TypeSubject(
+        "nomad",
+        "nomad:index/csiVolume:CsiVolume",
+        lambda _world: dict(_VOLUME),
+        required=frozenset({"volumeId", "pluginId", "capabilities"}),
+        updates=_VOLUME_UPDATES,
+        replaces=_VOLUME_REPLACES | {"capabilities": [READER], "snapshotId": "s"},
+        delete_first_if_named=True,
+        autonamed=True,
+        secrets=frozenset({"secrets"}),
+        vanish=_forget("volume/"),
+        import_id=_at_default,
+        hidden=frozenset({"secrets", "mountOptions"}),
+        invalid=_VOLUME_INVALID,
+    ),
+    TypeSubject(
+        "nomad",
+        "nomad:index/variable:Variable",
+        lambda _world: {"path": "nomad/jobs/j", "items": {"password": "hush"}},
+        required=frozenset({"path"}),
+        updates={"items": {"password": "hush-hush"}},
+        replaces={"path": "another", "namespace": "another"},
+        secrets=frozenset({"items"}),
+        vanish=_forget("var/"),
+        import_id=lambda made: made.id,
+        invalid={"path": "nomad", "items": {}},
+    ),
+    TypeSubject(
+        "nomad",
+        "nomad:index/namespace:Namespace",
+        lambda _world: {"description": "for databases"},
+        required=frozenset(),
+        updates={"description": "for all", "meta": {"a": "b"}},
+        replaces={"name": "another"},
+        delete_first_if_named=True,
+        autonamed=True,
+        vanish=_forget("namespace/"),
+        import_id=lambda made: made.id,
+        invalid={"meta": {"a": 5}},
+    ),
+)
+
+
+def _with(path: str, record: Any, args: Props) -> Callable[[World], Props]:
+    def prepare(world: World) -> Props:
+        world.nomad.records[path] = record
+        return args
+
+    return prepare
+
+
+FUNCTIONS = (
+    FunctionSubject(
+        "nomad",
+        "nomad:index/getPlugin:getPlugin",
+        _with("plugin/csi/driver", {"ID": "driver", "Nodes": {}, "Controllers": {}}, {"pluginId": "driver"}),
+        required=frozenset({"pluginId"}),
+        waits=True,
+    ),
+    FunctionSubject("nomad", "nomad:index/getPlugins:getPlugins", _with("plugins", [], {}), waits=True),
+    FunctionSubject("nomad", "nomad:index/getVolumes:getVolumes", _with("volumes", [], {}), waits=True),
+    FunctionSubject("nomad", "nomad:index/getNodes:getNodes", _with("nodes", [], {}), waits=True),
+)

@@ -1,0 +1,61 @@
+"""What is asked of a resource type or function: its token, inputs that are right, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from provider.rpc.values import Props
+from tests.providers.harness import Resource
+
+from .worlds import World
+
+
+@dataclass(frozen=True)
+class TypeSubject:
+    """A resource type; property names are the wire's, values what a program would give."""
+
+    plugin: str
+    token: str
+    inputs: Callable[[World], Props]
+    """Inputs of a resource that can be made; makes what they refer to."""
+    required: frozenset[str]
+    updates: Mapping[str, Any]
+    """Input -> another value, which an update brings."""
+    replaces: Mapping[str, Any] = field(default_factory=dict)
+    """Input -> another value, which only a replacement brings."""
+    delete_first: bool = False
+    """Whether a replacement deletes first where the name is the plugin's choice."""
+    delete_first_if_named: bool = False
+    """Whether it deletes first where the program chose the name."""
+    autonamed: bool = False
+    secrets: frozenset[str] = frozenset()
+    """Outputs that are secret whatever the inputs were."""
+    vanish: Callable[[World, Resource], None] | None = None
+    """Takes the resource away behind the plugin's back; None where it is nothing outside the stack."""
+    delete_leaves: str = ""
+    """Why a deletion asks nothing of any service and a refresh still finds it; empty where deletion takes it away."""
+    import_id: Callable[[Resource], str] | None = None
+    """Id for an import; None where it cannot be imported."""
+    hidden: frozenset[str] = frozenset()
+    """Inputs that an import cannot find out."""
+    left_out: frozenset[str] = frozenset()
+    """Inputs of the official type that our plugin refuses by name."""
+    stricter: frozenset[str] = frozenset()
+    """Inputs that our plugin requires and the SDK does not."""
+    invalid: Mapping[str, Any] = field(default_factory=dict)
+    """Input -> a value that is refused before anything is done."""
+
+
+@dataclass(frozen=True)
+class FunctionSubject:
+    """A function a program can invoke."""
+
+    plugin: str
+    token: str
+    args: Callable[[World], Props]
+    required: frozenset[str] = frozenset()
+    waits: bool = False
+    """Whether it asks a service: the others answer from what they are given."""
+    left_out: frozenset[str] = frozenset()

@@ -1,0 +1,150 @@
+"""What a plugin under test talks to, and how it is configured for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from tests.providers.harness import PluginProcess, plugin_process
+from tests.providers.moto_account import REGION, empty_account, reset_account, things
+from tests.providers.plugin_path import beside_nomad, plugin_path
+
+from .memory_nomad import MemoryNomad, memory_nomad
+
+PLUGINS = ("aws", "nomad", "nomad-csi")
+_AWS = {
+    "AWS_ACCESS_KEY_ID": "AKIATESTTESTTESTTEST",
+    "AWS_SECRET_ACCESS_KEY": "made-up-secret",
+    "AWS_REGION": REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
+
+
+@dataclass
+class World:
+    """A configured plugin and what it works on."""
+
+    plugin: PluginProcess
+    aws: Any
+    nomad: MemoryNomad
+    moto_url: str
+    writes: Callable[[], int] = field(default=lambda: 0)
+    """How many things there are, or were written, so that a preview can be seen to make none."""
+
+    def reset(self) -> None:
+        """Empties the account and the cluster."""
+        self.nomad.reset()
+        if self.moto_url:
+            empty_account()
+        self.plugin.engine.messages.clear()
+
+
+def environment(name: str, aws_url: str, nomad_url: str) -> dict[str, str]:
+    """A plugin's environment: the endpoints, credentials that are none, and no look around for others."""
+    aws = _AWS | {"AWS_ENDPOINT_URL": aws_url}
+    return aws if name == "aws" else aws | {"NOMAD_ADDR": nomad_url, "NOMAD_TOKEN": "t0ken-of-the-test"}
+
+
+def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path:
+    """The plugin as the engine would start it, with nomad on its PATH where there is one."""
+    return plugin_path(name) if name != "nomad" or nomad_bin is None else beside_nomad(folder, nomad_bin.parent)
+
+
+@contextlib.contextmanager
+def world(name: str, program: Path) -> Iterator[World]:
+    """A plugin's world, made of memory alone."""
+    with contextlib.ExitStack() as stack:
+        nomad = stack.enter_context(memory_nomad())
+        moto_url = stack.enter_context(_moto()) if name == "aws" else ""
+        env = environment(name, moto_url or "http://127.0.0.1:9", nomad.address)
+        plugin = stack.enter_context(plugin_process(program, env))
+        plugin.configure({} if name == "aws" else {"address": nomad.address})
+        made = World(plugin, _clients(moto_url) if moto_url else None, nomad, moto_url)
+        made.writes = things if moto_url else (lambda: len(nomad.writes))
+        yield made
+
+
+@contextlib.contextmanager
+def unreachable(name: str, program: Path, url: str) -> Iterator[PluginProcess]:
+    """A plugin configured, without asking, for endpoints that do not answer as they should."""
+    with plugin_process(program, environment(name, url, url)) as plugin:
+        plugin.configure({**_UNASKED[name], **({} if name == "aws" else {"address": url})})
+        yield plugin
+
+
+_UNASKED: Mapping[str, Mapping[str, str]] = {
+    "aws": {"skipCredentialsValidation": "true", "skipRequestingAccountId": "true", "maxRetries": "0"},
+    "nomad": {},
+    "nomad-csi": {},
+}
+
+
+@dataclass
+class Silence:
+    """A port that takes connections and says nothing."""
+
+    url: str
+    _open: threading.Condition = field(default_factory=threading.Condition)
+    _connections: list[socket.socket] = field(default_factory=list)
+
+    def wait_for(self, count: int, timeout_s: float = 60) -> None:
+        """Returns once so many have called."""
+        with self._open:
+            assert self._open.wait_for(lambda: len(self._connections) >= count, timeout_s), len(self._connections)
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[Silence]:
+    """Listens until the end, then hangs up on everybody."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1024)
+        held = Silence(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with held._open:
+                        held._connections.append(connection)
+                        held._open.notify_all()
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        try:
+            yield held
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for connection in held._connections:
+                connection.close()
+
+
+@contextlib.contextmanager
+def _moto() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    reset_account()
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+def _clients(moto_url: str) -> Any:
+    session = boto3.Session(aws_access_key_id="other", aws_secret_access_key="other", region_name=REGION)
+    ec2, iam = (session.client(name, endpoint_url=moto_url) for name in ("ec2", "iam"))
+    return SimpleNamespace(ec2=ec2, iam=iam)
