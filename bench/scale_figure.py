@@ -47,9 +47,10 @@ def draw(rows: Sequence[Row]) -> str:
     for volumes in sorted({row["volumes"] for row in rows}):
         x, _ = at(volumes, low)
         lines.append(_text(x, HEIGHT - BOTTOM + 20, f"{volumes}", fill=_FAINT, anchor="middle"))
-    for command, colour in _COLOURS.items():
+    for number, (command, colour) in enumerate(_COLOURS.items()):
         found = [row for row in rows if row["command"] == command]
         lines += _curve(command, found, at, colour) if found else []
+        lines += [_legend(number, command, exponent(found), colour)] if found else []
     return "\n".join([*lines, "</svg>", ""])
 
 
@@ -71,8 +72,12 @@ def _curve(command: str, rows: Sequence[Row], at: Any, colour: str) -> list[str]
     lines.append(
         f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='{colour}' stroke-width='1.5'/>"
     )
-    lines.append(_text(x2 + 12, y2 + 4, f"{command} ∝ n^{slope:.2f}", fill=colour, weight=600))
     return lines
+
+
+def _legend(number: int, command: str, slope: float, colour: str) -> str:
+    told = command if math.isnan(slope) else f"{command}, fit: n^{slope:.2f}"
+    return _text(WIDTH - RIGHT + 16, TOP + 18 * number, told, fill=colour, weight=600)
 
 
 def _text(
