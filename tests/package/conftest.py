@@ -15,14 +15,14 @@ from tests.sandbox.running import Running
 SOURCES = Path(__file__).with_name("node_sdk")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     build(folder)
     return next(folder.glob("*.whl"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Up, and its environment entered with a state for other programs' stacks."""
     running = Running.prepare(tmp_path_factory.mktemp("project"), "nsk", "10.173.94.0/24")
@@ -33,7 +33,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that writes the Node.js SDK: the generator of the pinned Pulumi, without its language host."""
     if shutil.which("go") is None:
