@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from provider.nomad_api import NomadError
 from sandbox import processes
 from sandbox.nomad import server
 from tests.faults.lane import CLIENTS, HEALTH_TIMEOUT_S, PLUGIN, Lane
-from tests.sandbox.instances import AGENT, SERVER
+from tests.sandbox.instances import AGENT, SERVER, plugin_reports, reported_since
 from tests.sandbox.running import eventually
 
 NODE_PLUGIN = "sandbox.ebs_csi_driver node"
@@ -54,12 +51,16 @@ def client_agent(lane: Lane, draw: random.Random) -> Victim:
     client = draw.choice(CLIENTS)
     killed = _in_instance(lane, "the client agent", AGENT, client)
     node_id = _node_id(lane, client)
-    before = _reports(lane, node_id)
+    before = plugin_reports(lane.stack, node_id, PLUGIN)
 
     def await_back() -> None:
         killed.await_back()
         # The server knows what the old agent said until the new one says it.
-        _await(lane, f"{client} reports its plugins anew", lambda: _newer(_reports(lane, node_id), before))
+        _await(
+            lane,
+            f"{client} reports its plugins anew",
+            lambda: reported_since(plugin_reports(lane.stack, node_id, PLUGIN), before),
+        )
 
     return Victim(killed.what, killed.kill, await_back)
 
@@ -101,16 +102,3 @@ def _await(lane: Lane, what: str, probe: Callable[[], bool]) -> None:
 
 def _node_id(lane: Lane, client: str) -> str:
     return next(str(node["ID"]) for node in lane.stack.nomad.get("nodes") if node["Name"] == client)
-
-
-def _reports(lane: Lane, node_id: str) -> dict[str, str]:
-    """When a client's healthy plugins were last reported, by kind; the times compare as text."""
-    with contextlib.suppress(NomadError):
-        plugin: dict[str, Any] = lane.stack.nomad.get(f"plugin/csi/{PLUGIN}")
-        both = {kind: (plugin[kind] or {}).get(node_id) for kind in ("Nodes", "Controllers")}
-        return {kind: info["UpdateTime"] for kind, info in both.items() if info and info["Healthy"]}
-    return {}
-
-
-def _newer(now: dict[str, str], before: dict[str, str]) -> bool:
-    return now.keys() >= before.keys() and all(now[kind] > before[kind] for kind in before)

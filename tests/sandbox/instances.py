@@ -1,5 +1,9 @@
 """A look and a kill inside a sandbox's instances."""
 
+import contextlib
+from typing import Any
+
+from provider.nomad_api import NomadError
 from tests.sandbox.running import Running
 
 SERVER = "datadir=/srv/mysql"
@@ -27,3 +31,20 @@ def node_plugins(stack: Running, plugin_id: str = "aws-ebs0") -> int:
     ready = [node["ID"] for node in stack.nomad.get("nodes") if node["Status"] == "ready"]
     nodes = stack.nomad.get(f"plugin/csi/{plugin_id}")["Nodes"]
     return len([node_id for node_id in ready if (nodes.get(node_id) or {}).get("Healthy")])
+
+
+def plugin_reports(stack: Running, node_id: str, plugin_id: str = "aws-ebs0") -> dict[str, str]:
+    """When a client's healthy plugins were last reported, by kind; the times compare as text.
+
+    What an agent said is known until the one after it says it anew: only then can Nomad release the client's claims.
+    """
+    with contextlib.suppress(NomadError):
+        plugin: dict[str, Any] = stack.nomad.get(f"plugin/csi/{plugin_id}")
+        both = {kind: (plugin[kind] or {}).get(node_id) for kind in ("Nodes", "Controllers")}
+        return {kind: info["UpdateTime"] for kind, info in both.items() if info and info["Healthy"]}
+    return {}
+
+
+def reported_since(now: dict[str, str], before: dict[str, str]) -> bool:
+    """Whether everything that was reported before was reported again."""
+    return now.keys() >= before.keys() and all(now[kind] > before[kind] for kind in before)

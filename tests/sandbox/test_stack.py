@@ -12,7 +12,15 @@ import yaml
 
 from provider.running_job import Endpoint
 from tests.iam import evaluator, record
-from tests.sandbox.instances import AGENT, SERVER, kill_inside, node_plugins, pid_inside
+from tests.sandbox.instances import (
+    AGENT,
+    SERVER,
+    kill_inside,
+    node_plugins,
+    pid_inside,
+    plugin_reports,
+    reported_since,
+)
 from tests.sandbox.running import Running, eventually, traces
 from tests.secrets.__main__ import scan
 from tests.secrets.planting import KINDS, planted
@@ -189,9 +197,12 @@ def test_a_killed_client_agent_comes_back_and_mysql_never_stopped(stack: Running
     write(stack, at, 2)
     server, agent = (pid_inside(stack, at.node_name, pattern) for pattern in (SERVER, AGENT))
     assert agent
+    before = plugin_reports(stack, at.node_id)
+    assert "Nodes" in before
     kill_inside(stack, at.node_name, agent)
     eventually(lambda: pid_inside(stack, at.node_name, AGENT) not in (0, agent) or None, 60, "a new agent")
-    # Until its node plugin is back Nomad could not release the client's claims.
+    again = "the client's plugins reported by the new agent"
+    eventually(lambda: reported_since(plugin_reports(stack, at.node_id), before) or None, 120, again)
     eventually(lambda: node_plugins(stack) == 3 or None, 120, "the client and its node plugin ready again")
     assert 2 in numbers(stack, stack.mysql_endpoint())
     assert pid_inside(stack, at.node_name, SERVER) == server
