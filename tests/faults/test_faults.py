@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import closing_lines
 from tests.faults.cases import every_fault
 from tests.faults.plan import plan
 from tests.faults.runner import Options, Runner
@@ -15,9 +16,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 RUNS, SEED = 20, 1295
 
 
-def test_nothing_is_lost_and_nothing_is_left_whatever_fails(
-    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_lost_and_nothing_is_left_whatever_fails(tmp_path_factory: pytest.TempPathFactory) -> None:
     steps = plan(every_fault(), RUNS, SEED)
     options = Options(
         lanes=1,
@@ -28,8 +27,7 @@ def test_nothing_is_lost_and_nothing_is_left_whatever_fails(
         repeat=lambda step: f"make faults RUNS={RUNS} SEED={SEED} RUN={step.number}",
     )
     results = Runner(options, steps).run()
-    with capsys.disabled():
-        print(f"\n{table(results)}")
+    closing_lines.say(*table(results).splitlines())
     assert failures(results, SEED) == ""
     assert len(results) == RUNS
     assert sum(one.acknowledged for one in results) > 0
