@@ -19,6 +19,7 @@ _EXPECTED = (
     ProviderError,
     BotoCoreError,
     ClientError,
+    RuntimeError,
 )
 
 
@@ -67,7 +68,7 @@ def main() -> int:
     except verify.RowsMissing as error:
         print(f"\nDATA IS MISSING\n{error}", file=sys.stderr)
         return 1
-    except (*_EXPECTED, RuntimeError) as error:
+    except _EXPECTED as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from operate import stack
 from operate.cluster import Cluster, WaitedTooLong, connect
+from operate.columns import columns
 from operate.database import Database
 from provider.guarded_volumes import GUARD_TAG
 
@@ -80,10 +81,7 @@ def table(volume: str) -> str:
                 snapshot.get("Description", ""),
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return columns(rows)
 
 
 def _ebs_id(known: Mapping[str, Any], volume: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from operate.cluster import connect
+from operate.columns import columns
 from operate.holdings import Holding, all_holdings
 from provider import volume_way_out
 from provider.volume_claims import Claim
@@ -24,14 +25,12 @@ def show() -> str:
 def text(holdings: Sequence[Holding]) -> str:
     """Rows for a person, one for each claim of a volume."""
     rows = [_HEADER, *[row for holding in holdings for row in _rows(holding)]]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines += [
+    problems = [
         f"\n{holding.name}: {way.problem}. `python -m operate recover {holding.name}` says what to do"
         for holding in holdings
         for way in volume_way_out.ways_out(holding.holders, wanted_free=False)
     ]
-    return "\n".join(lines)
+    return "\n".join([columns(rows), *problems])
 
 
 def _rows(holding: Holding) -> Iterator[tuple[str, ...]]:

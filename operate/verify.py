@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from operate import stack
 from operate.cluster import Cluster, connect
+from operate.columns import columns
 from operate.database import Database, Row
 from provider.running_job import Endpoint
 
@@ -101,9 +102,4 @@ def table(proof: Proof) -> str:
         (step.what, step.at.allocation_id, step.at.node_name, f"{step.read} of {step.expected}", str(step.written))
         for step in proof.steps
     ]
-    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
-    rule = tuple("-" * width for width in widths)
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [header, rule, *lines]
-    )
+    return columns([header, *lines], ruled=True)

@@ -154,8 +154,8 @@ def _stray(holders: Holders, attachment: Attachment) -> WayOut:
             "force the detachment, which loses what is not written yet"
         )
         return WayOut(problem, [Step("stop-instance", instance_id, _stop(instance_id), hint)])
-    command = f"aws ec2 detach-volume --volume-id {holders.external_id} --instance-id {instance_id}"
-    return WayOut(problem, [Step("by-hand", instance_id, command, "without --force EC2 waits until it is unmounted")])
+    why = "without --force EC2 waits until it is unmounted"
+    return WayOut(problem, [Step("by-hand", instance_id, _detach(holders, instance_id), why)])
 
 
 def _await(why: str) -> Step:
@@ -184,11 +184,15 @@ def _stop(instance_id: str) -> str:
     return f"aws ec2 stop-instances --instance-ids {instance_id}"
 
 
+def _detach(holders: Holders, instance_id: str) -> str:
+    return f"aws ec2 detach-volume --volume-id {holders.external_id} --instance-id {instance_id}"
+
+
 def _ec2_detach(holders: Holders, attachment: Attachment) -> Step:
     return Step(
         "ec2-detach",
         attachment.instance_id,
-        f"aws ec2 detach-volume --volume-id {holders.external_id} --instance-id {attachment.instance_id}",
+        _detach(holders, attachment.instance_id),
         f"the instance is {holders.instance_state(attachment.instance_id)}, so nothing has it mounted",
     )
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import boto3
-from botocore.config import Config
-
-from sandbox.credentials import aws_credentials
+from sandbox.aws_client import client
 from sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_iam import IAMClient
+
+__all__ = ["account_contents", "client", "root_volumes"]
 
 
 def account_contents(settings: SandboxSettings) -> list[str]:
@@ -46,12 +45,3 @@ def _image_snapshots(ec2: EC2Client) -> set[str]:
         for mapping in image.get("BlockDeviceMappings", [])
         if "Ebs" in mapping
     }
-
-
-def client(settings: SandboxSettings, service: str) -> Any:
-    """A boto3 client of the sandbox's account; nothing of the caller's own AWS configuration gets in."""
-    keys = aws_credentials(settings)
-    session = boto3.Session(keys.access_key_id, keys.secret_access_key, region_name=settings.region)
-    retries: Any = {"mode": "standard", "total_max_attempts": 6}
-    config = Config(proxies={}, retries=retries, connect_timeout=5, read_timeout=60)
-    return session.client(service, endpoint_url=settings.ec2_url, config=config)  # type: ignore[call-overload]

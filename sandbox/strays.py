@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provider.guarded_volumes import GUARD_TAG
-from sandbox.inventory import client
+from sandbox.aws_client import client
 from sandbox.settings import SandboxSettings
 from sandbox.stack import Stack
 
@@ -19,8 +20,16 @@ _GUARD: Final = "nomad-csi:index:VolumeGuard"
 _VOLUME: Final = "aws:ebs/volume:Volume"
 
 
-def clear_interrupted(settings: SandboxSettings, stack: Stack) -> list[str]:
-    """Ends what an interrupted or failed run left, in the state and in the account; sentences about it.
+@dataclass(frozen=True)
+class Cleared:
+    """What was done about an interrupted run, in sentences, and the resources that the state has."""
+
+    said: Sequence[str]
+    resources: Sequence[dict[str, Any]]
+
+
+def clear_interrupted(settings: SandboxSettings, stack: Stack) -> Cleared:
+    """Ends what an interrupted or failed run left, in the state and in the account.
 
     Raises:
         StackError: a pulumi that is alive is changing the stack.
@@ -28,7 +37,7 @@ def clear_interrupted(settings: SandboxSettings, stack: Stack) -> list[str]:
     recovery = stack.recover()
     resources = stack.resources()
     removed = remove(settings, recovery.cut_off, resources) if recovery.cut_off else []
-    return [*recovery.said, *removed, *remove_unanswered(settings, resources)]
+    return Cleared([*recovery.said, *removed, *remove_unanswered(settings, resources)], resources)
 
 
 def remove(

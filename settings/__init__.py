@@ -67,10 +67,10 @@ class Settings(Section):
         return next(volume for volume in self.volumes if volume.name == name)
 
     def stop_after_disconnect(self, consumer: Consumer) -> str:
-        """How long a client that is cut off lets a consumer run: a single writer holds its volume until it ends."""
+        """How long a client that is cut off lets a consumer run."""
         modes = {self.volume(mount.volume).access_mode for mount in consumer.mounts if not mount.read_only}
         single = any(mode.startswith("single-node") for mode in modes)
-        return consumer.stop_after_disconnect or ("2m" if single else "never")
+        return consumer.stopped_after(single_writer=single)
 
     def plugin_of(self, volume: Volume) -> Plugin:
         """The plugin that mounts a volume."""

@@ -7,7 +7,17 @@ from pydantic import Field, model_validator
 
 from settings.errors import Refusal
 from settings.placement import Constraint
-from settings.types import DisconnectTime, Duration, EnvName, Identifier, PinnedImage, PlainText, Section
+from settings.types import (
+    DISCONNECT_TIME,
+    DISCONNECT_TIME_RULE,
+    DisconnectTime,
+    Duration,
+    EnvName,
+    Identifier,
+    PinnedImage,
+    PlainText,
+    Section,
+)
 
 LABEL = r"^[a-z][a-z0-9_]{0,30}$"
 
@@ -104,9 +114,9 @@ class Consumer(Section):
     stop_after_disconnect: DisconnectTime | None = Field(
         None,
         description="How long a client that reaches no Nomad server lets it run; then it stops it and unmounts. When a "
-        "client is lost, Nomad waits that long and `killTimeout` before it starts another. 2m if left out, never where "
-        "many may write to every volume.",
-        json_schema_extra={"rule": "must be a time such as 30s or 2m, or never"},
+        f"client is lost, Nomad waits that long and `killTimeout` before it starts another. {DISCONNECT_TIME} if left "
+        "out, never where many may write to every volume.",
+        json_schema_extra={"rule": DISCONNECT_TIME_RULE},
     )
     restart_attempts: int = Field(10, ge=0, description="Restarts on the same client within `restartInterval`.")
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
@@ -117,6 +127,10 @@ class Consumer(Section):
         300, ge=10, description="How long `destroy` waits for a volume to be released, in seconds."
     )
     timeout_s: int = Field(300, ge=10, description="How long `up` waits for the instances to be healthy, in seconds.")
+
+    def stopped_after(self, *, single_writer: bool) -> str:
+        """How long a client that is cut off lets it run: a single writer holds its volume until it ends."""
+        return self.stop_after_disconnect or (DISCONNECT_TIME if single_writer else "never")
 
     @model_validator(mode="after")
     def _check(self) -> "Consumer":

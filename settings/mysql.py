@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from settings.errors import Refusal
-from settings.types import DisconnectTime, Duration, Identifier, PinnedImage, PlainText, Section
+from settings.types import DISCONNECT_TIME, DisconnectTime, Duration, Identifier, PinnedImage, PlainText, Section
 
 DATABASE_NAME_RULE = "must start with a letter; then letters, digits and _; 63 characters at most"
 DatabaseName = Annotated[
@@ -122,10 +122,9 @@ class Mysql(Section):
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field("60s", description="Time the server has to shut down cleanly.")
     stop_after_disconnect: DisconnectTime = Field(
-        "2m",
+        DISCONNECT_TIME,
         description="How long a client that reaches no Nomad server lets MySQL run; then it stops it and unmounts. "
         "When a client is lost, Nomad waits that long and `killTimeout` before it starts another. never: until fenced.",
-        json_schema_extra={"rule": "must be a time such as 30s or 2m, or never"},
     )
     server_args: list[PlainText] = Field(default=[], description="Further arguments for the server.")
     config: dict[str, str | int | bool] = Field(

@@ -36,12 +36,15 @@ Duration = Annotated[
     ),
 ]
 
+DISCONNECT_TIME = "2m"
+"""How long a single writer goes on without a Nomad server, unless set."""
+DISCONNECT_TIME_RULE = "must be a time such as 30s or 2m, or never"
 # Nomad takes 0s for a client's own time, but then stops such allocations together with others of that client.
 DisconnectTime = Annotated[
     str,
     Field(
         pattern=r"^(never|[1-9][0-9]*[smh])$",
-        json_schema_extra={"rule": "must be a time such as 30s or 2m, or never"},
+        json_schema_extra={"rule": DISCONNECT_TIME_RULE},
     ),
 ]
 

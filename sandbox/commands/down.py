@@ -80,7 +80,7 @@ def _destroy(settings: SandboxSettings, name: str, phases: Phases) -> None:
         server.start(settings, tools.nomad)
     with phases.phase("stack") as phase:
         stack.ensure()
-        for sentence in strays.clear_interrupted(settings, stack):
+        for sentence in strays.clear_interrupted(settings, stack).said:
             phases.say(f"  {sentence}")
         stack.destroy()
         phase.did(f"{name} is destroyed")

@@ -146,11 +146,12 @@ def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phase
 
 
 def _deploy(settings: SandboxSettings, stack: Stack, phases: Phases) -> None:
-    for sentence in strays.clear_interrupted(settings, stack):
+    cleared = strays.clear_interrupted(settings, stack)
+    for sentence in cleared.said:
         phases.say(f"  {sentence}")
     with phases.phase("stack") as phase:
         # What was changed or lost behind Pulumi's back is part of what this command puts right.
-        update = stack.up(refresh=bool(stack.resources()))
+        update = stack.up(refresh=bool(cleared.resources))
         done = ", ".join(f"{number} {name}" for name, number in sorted(update.operations.items()))
         (phase.did if update.changed else phase.kept)(f"{stack.name}: {done or 'nothing to do'}")
 

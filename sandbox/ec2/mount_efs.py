@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.ec2.efs import access_points, root, zones
-from sandbox.ec2.share_mounts import (
-    EXIT_FAILED,
-    KERNEL_OPTIONS,
-    NFS_OPTIONS,
-    MountError,
-    Request,
-    check_options,
-    inside,
-    read,
-    show,
-)
+from sandbox.ec2.share_mounts import MountError, Request, inside, run
 
 _EFS_OPTIONS: Final = frozenset(
     {
@@ -81,14 +71,7 @@ def folder(base: Path, zone: str, request: Request) -> Path:
 def main(arguments: list[str]) -> int:
     """Mount; the exit status."""
     base, zone = Path(arguments[0]), arguments[1]
-    try:
-        request = read(arguments[2:])
-        check_options(request, _EFS_OPTIONS | NFS_OPTIONS | KERNEL_OPTIONS)
-        show(folder(base, zone, request), request)
-    except MountError as error:
-        print(f"mount.efs: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    return 0
+    return run("mount.efs", arguments[2:], _EFS_OPTIONS, lambda request: folder(base, zone, request))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import boto3
-from botocore.config import Config
-
+from sandbox.aws_client import client
+from sandbox.credentials import AwsCredentials
 from sandbox.ec2 import ami, inventory
 from sandbox.ec2.errors import CloudError
 from sandbox.settings import InstanceSpec, SandboxSettings
@@ -53,8 +52,9 @@ class Seed:
 
 def seed(settings: SandboxSettings, user_data: UserData, access_key_id: str, secret_access_key: str) -> Seed:
     """Makes what is missing, starts instances that are off, and returns the ids of everything."""
-    ec2: EC2Client = _client("ec2", settings, access_key_id, secret_access_key)
-    iam: IAMClient = _client("iam", settings, access_key_id, secret_access_key)
+    keys = AwsCredentials(access_key_id, secret_access_key)
+    ec2: EC2Client = client(settings, "ec2", keys)
+    iam: IAMClient = client(settings, "iam", keys)
     role_arn, profile_arn = _role(iam)
     vpc_id = _vpc(ec2, settings)
     subnet_ids = {zone: _subnet(ec2, settings, vpc_id, zone) for zone in settings.zones}
@@ -66,14 +66,6 @@ def seed(settings: SandboxSettings, user_data: UserData, access_key_id: str, sec
         instances.append(SeededInstance(instance_id, spec.name, spec.zone, address))
         changed = changed or made
     return Seed(vpc_id, subnet_ids, role_arn, profile_arn, tuple(instances), changed)
-
-
-def _client(service: str, settings: SandboxSettings, access_key_id: str, secret_access_key: str) -> Any:
-    # Nothing of the operator's own AWS configuration may leak in, a proxy least of all.
-    session = boto3.Session(access_key_id, secret_access_key, region_name=settings.region)
-    retries: Any = {"mode": "standard", "total_max_attempts": 6}
-    config = Config(proxies={}, retries=retries, connect_timeout=5, read_timeout=60)
-    return session.client(service, endpoint_url=settings.ec2_url, config=config)  # type: ignore[call-overload]
 
 
 def _role(iam: IAMClient) -> tuple[str, str]:

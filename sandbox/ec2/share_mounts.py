@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -126,6 +127,18 @@ class Request:
     options: dict[str, str]
 
 
+def run(program: str, arguments: Sequence[str], own_options: Set[str], folder: Callable[[Request], Path]) -> int:
+    """Does what mount(8) asks of a helper, whose folders and options beside NFS's are given; the exit status."""
+    try:
+        request = read(arguments)
+        check_options(request, own_options | NFS_OPTIONS | KERNEL_OPTIONS)
+        show(folder(request), request)
+    except MountError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
 def read(arguments: Sequence[str]) -> Request:
     """Reads `SOURCE TARGET [-sfnv] [-o OPTIONS] [-t TYPE]`; raises MountError."""
     rest, plain, options = list(arguments), [], ""
@@ -142,7 +155,7 @@ def read(arguments: Sequence[str]) -> Request:
     return Request(plain[0], plain[1], {key: value for key, _, value in pairs})
 
 
-def check_options(request: Request, known: frozenset[str]) -> None:
+def check_options(request: Request, known: Set[str]) -> None:
     """Refuses what no kernel would take; raises MountError."""
     for name in request.options:
         if name not in known:

@@ -8,17 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sandbox.ec2.share_mounts import (
-    EXIT_FAILED,
-    KERNEL_OPTIONS,
-    NFS_OPTIONS,
-    MountError,
-    Request,
-    check_options,
-    inside,
-    read,
-    show,
-)
+from sandbox.ec2.share_mounts import MountError, Request, inside, run
 from sandbox.nas.layout import NAMES, Nas
 from sandbox.nas.zfs import Pool
 
@@ -40,14 +30,8 @@ def folder(nas: Nas, request: Request) -> Path:
 
 def main(arguments: list[str]) -> int:
     """Mount; the exit status."""
-    try:
-        request = read(arguments[1:])
-        check_options(request, NFS_OPTIONS | KERNEL_OPTIONS)
-        show(folder(Nas(Path(arguments[0])), request), request)
-    except MountError as error:
-        print(f"mount.nfs: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    return 0
+    nas = Nas(Path(arguments[0]))
+    return run("mount.nfs", arguments[1:], frozenset(), lambda request: folder(nas, request))
 
 
 if __name__ == "__main__":

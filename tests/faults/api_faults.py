@@ -57,19 +57,33 @@ def aws_fault(lane: Lane, kind: str, *options: str) -> Iterator[Calls]:
 def aws_outage(lane: Lane, kind: str, after_s: float, for_s: float, *options: str) -> Iterator[Calls]:
     """The fault begins `after_s` from now, in the middle of what is done meanwhile, and lasts `for_s` at most."""
     calls = Calls(lane.settings.log_dir / CALL_LOG)
-    left = threading.Event()
 
     def strike() -> None:
-        if not left.wait(after_s):
-            _ctl(lane, "on", kind, *options)
-            lane.injected()
-            left.wait(for_s)
-            _ctl(lane, "off")
+        _ctl(lane, "on", kind, *options)
+        lane.injected()
 
-    thread = threading.Thread(target=strike, name="outage")
+    with later(after_s, for_s, strike, lambda: _ctl(lane, "off")):
+        yield calls
+
+
+@contextlib.contextmanager
+def later(after_s: float, for_s: float, begin: Callable[[], object], end: Callable[[], object]) -> Iterator[None]:
+    """Calls `begin` in `after_s` from now and `end` `for_s` later, or when this is left, so never one alone."""
+    left = threading.Event()
+
+    def act() -> None:
+        if left.wait(after_s):
+            return
+        begin()
+        try:
+            left.wait(for_s)
+        finally:
+            end()
+
+    thread = threading.Thread(target=act, name="outage")
     thread.start()
     try:
-        yield calls
+        yield
     finally:
         left.set()
         thread.join()

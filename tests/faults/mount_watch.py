@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Final
 
 from sandbox.ec2 import inventory
 from sandbox.settings import SandboxSettings
+from tests.faults.background import Background
 
 PERIOD_S: Final = 0.1
 _LOOP_MAJOR: Final = "7"
@@ -40,8 +40,7 @@ class MountWatch:
     def __init__(self, sample: Callable[[], list[Sample]], period_s: float = PERIOD_S) -> None:
         self._sample = sample
         self._period_s = period_s
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._background = Background("mount-watch", self._work)
         self.samples = 0
         """How often it has looked."""
         self.seen: set[str] = set()
@@ -52,16 +51,11 @@ class MountWatch:
 
     def begin(self) -> None:
         """Starts looking."""
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._work, name="mount-watch", daemon=True)
-        self._thread.start()
+        self._background.begin()
 
     def end(self) -> None:
         """Stops looking."""
-        if self._thread is not None:
-            self._stop.set()
-            self._thread.join()
-            self._thread = None
+        self._background.end()
 
     def look(self) -> None:
         """Takes one sample and keeps what it shows."""
@@ -75,10 +69,11 @@ class MountWatch:
         self.samples += 1
 
     def _work(self) -> None:
-        while not self._stop.is_set():
+        ending = self._background.ending
+        while not ending.is_set():
             began = time.monotonic()
             self.look()
-            self._stop.wait(max(0.0, self._period_s - (time.monotonic() - began)))
+            ending.wait(max(0.0, self._period_s - (time.monotonic() - began)))
 
 
 def sampler(settings: SandboxSettings) -> Callable[[], list[Sample]]:

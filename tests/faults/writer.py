@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Final, Protocol
 import pymysql
 
 from provider.nomad_api import NomadApi
+from tests.faults.background import Background
 from tests.sandbox.running import eventually
 
 PAUSE_S: Final = 0.03
@@ -92,8 +92,7 @@ class Writer:
         self._pause_s = pause_s
         self._number = 0
         self._deployments = 0
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._background = Background("writer", self._work)
         self.total = 0
         """Commits that were acknowledged in all deployments."""
         self.acknowledged: list[int] = []
@@ -109,25 +108,20 @@ class Writer:
     @property
     def writes(self) -> bool:
         """Whether it has begun and not ended."""
-        return self._thread is not None
+        return self._background.runs
 
     def begin(self) -> None:
         """Starts afresh, with the data of a new deployment; does nothing while it writes."""
-        if self._thread is not None:
+        if self.writes:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         self._deployments += 1
         self.acknowledged = []
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
-        self._thread.start()
+        self._background.begin()
 
     def end(self) -> None:
         """Stops writing; what was written is no longer asked for."""
-        if self._thread is not None:
-            self._stop.set()
-            self._thread.join()
-            self._thread = None
+        self._background.end()
         self.acknowledged = []
 
     def await_new(self, number: int, timeout_s: float) -> None:
@@ -163,16 +157,16 @@ class Writer:
 
     def _work(self) -> None:
         with self.log.open("a", encoding="ascii") as log:
-            while not self._stop.is_set():
+            while not self._background.ending.is_set():
                 try:
                     with self._database.session() as commit:
                         self._commit(commit, log.fileno())
                 except Exception as error:  # whatever it is: the writer goes on, and the row counts as unacknowledged
                     self.error = f"{type(error).__name__}: {error}"
-                    self._stop.wait(_RETRY_S)
+                    self._background.ending.wait(_RETRY_S)
 
     def _commit(self, commit: Callable[[int], None], log: int) -> None:
-        while not self._stop.is_set():
+        while not self._background.ending.is_set():
             # A number is used once: whether an unacknowledged row is there, nobody knows.
             self._number += 1
             commit(self._number)
@@ -180,7 +174,7 @@ class Writer:
             os.fsync(log)
             self.acknowledged.append(self._number)
             self.total += 1
-            self._stop.wait(self._pause_s)
+            self._background.ending.wait(self._pause_s)
 
 
 def await_silence(writer: Writer, quiet_s: float, timeout_s: float) -> None:

@@ -7,9 +7,10 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.providers.nomad_server import Reply, Request, serving
 
 
 class FakeNomad:
@@ -86,36 +87,9 @@ def fake_nomad() -> Iterator[FakeNomad]:
     """Serves a FakeNomad on a free port of this machine."""
     fake = FakeNomad()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply_to(request: Request) -> Reply:
+        url = urlsplit(request.path)
+        return Reply(*fake.answer(request.method, url.path.removeprefix("/v1/"), dict(parse_qsl(url.query))))
 
-        def _serve(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            self.rfile.read(length)
-            url = urlsplit(self.path)
-            status, text, index = fake.answer(self.command, url.path.removeprefix("/v1/"), dict(parse_qsl(url.query)))
-            body = text.encode()
-            # The asker may have been cancelled and be gone.
-            with contextlib.suppress(ConnectionError):
-                self.send_response(status)
-                self.send_header("X-Nomad-Index", str(index))
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        do_GET = do_PUT = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    fake.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with serving(reply_to) as fake.address:
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

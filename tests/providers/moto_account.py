@@ -1,15 +1,53 @@
-"""The account in moto's memory: how much it holds, and how it is emptied between tests."""
+"""The account in moto's memory: how it is served, how much it holds, and how it is emptied between tests."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
 from moto.backends import get_backend
+from moto.server import ThreadedMotoServer
 
 REGION = "us-west-2"
 ACCOUNT = "123456789012"
+
+
+@contextlib.contextmanager
+def moto() -> Iterator[str]:
+    """Serves the account on a free port of this machine; its address."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    reset_account()
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+def environment(url: str) -> dict[str, str]:
+    """What leads a program there: credentials that are none, and no look around for others."""
+    return {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": "AKIATESTTESTTESTTEST",
+        "AWS_SECRET_ACCESS_KEY": "made-up-secret",
+        "AWS_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+
+
+def clients(url: str) -> Any:
+    """The account as somebody else sees it: clients for ec2 and iam."""
+    session = boto3.Session(aws_access_key_id="other", aws_secret_access_key="other", region_name=REGION)
+    ec2, iam = (session.client(name, endpoint_url=url) for name in ("ec2", "iam"))
+    return SimpleNamespace(ec2=ec2, iam=iam)
 
 
 def things() -> int:

@@ -1,15 +1,10 @@
 """A volume's whole life through the EBS driver on the sandbox's instances, in phases by the permissions each needs."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from sandbox.ec2.cleanup import cleanup
-from sandbox.settings import parse_settings
-
-from .local_cloud import Cloud, start_daemon
+from .local_cloud import Cloud
 from .test_ebs_driver_instances import GIB, Consumer, Driver
 
 ROLE = "nomad-client"
@@ -18,22 +13,6 @@ MANAGED = [{"Key": "ebs.csi.aws.com/cluster", "Value": "true"}]
 
 Call = dict[str, Any]
 Life = dict[str, list[Call]]
-
-
-@contextmanager
-def running_cloud(name: str, subnet: str, port: int, folder: Path) -> Iterator[Cloud]:
-    """A cloud of this name and subnet, taken down at the end."""
-    table = folder / "sandbox.toml"
-    table.write_text(f'name = "{name}"\nsubnet = "{subnet}"\n[ports]\nec2 = {port}\n')
-    settings = parse_settings({"name": name, "subnet": subnet, "ports": {"ec2": port}}, folder / "home")
-    cleanup(settings)
-    process = start_daemon(settings, table)
-    try:
-        yield Cloud(settings, process)
-    finally:
-        process.terminate()
-        process.wait(60)
-        cleanup(settings)
 
 
 class Phases:

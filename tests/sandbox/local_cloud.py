@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 from sandbox.ec2 import enter, naming
+from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.seed import Seed, SeededInstance, seed
-from sandbox.settings import PROJECT, SandboxSettings
+from sandbox.settings import PROJECT, SandboxSettings, parse_settings
 
 KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
 
@@ -66,16 +69,48 @@ def on(link: str) -> str:
     return f"mkfs.ext4 -q {link}; mkdir -p /mnt/v; mount {link} /mnt/v"
 
 
-def start_daemon(settings: SandboxSettings, table: Path) -> subprocess.Popen[bytes]:
-    env = {
+def place(name: str, subnet: str, port: int, folder: Path) -> tuple[SandboxSettings, Path]:
+    """Settings of a cloud, and the file that says them to its daemon."""
+    table = folder / "sandbox.toml"
+    table.write_text(f'name = "{name}"\nsubnet = "{subnet}"\n[ports]\nec2 = {port}\n')
+    return parse_settings({"name": name, "subnet": subnet, "ports": {"ec2": port}}, folder / "home"), table
+
+
+@contextlib.contextmanager
+def running_cloud(settings: SandboxSettings, table: Path, env: Mapping[str, str] = {}) -> Iterator[Cloud]:
+    """A cloud of a place, taken down at the end; `env` is added to its daemon's environment."""
+    cleanup(settings)
+    process = start_daemon(settings, table, env)
+    try:
+        yield Cloud(settings, process)
+    finally:
+        process.terminate()
+        process.wait(60)
+        cleanup(settings)
+
+
+@contextlib.contextmanager
+def spare_volume(cloud: Cloud) -> Iterator[str]:
+    """A volume, taken away at the end wherever it is attached."""
+    volume_id = cloud.volume()
+    yield volume_id
+    with contextlib.suppress(ClientError):
+        cloud.ec2.detach_volume(VolumeId=volume_id, Force=True)
+    until(lambda: cloud.describe(volume_id)["State"] == "available")
+    cloud.ec2.delete_volume(VolumeId=volume_id)
+
+
+def start_daemon(settings: SandboxSettings, table: Path, env: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
+    whole = {
         **os.environ,
+        **env,
         "NOMAD_STATEFUL_SANDBOX_HOME": str(settings.home),
         "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table),
         "PYTHONPATH": str(PROJECT),
     }
     log = settings.home.with_suffix(".log")
     with log.open("wb") as output:
-        process = subprocess.Popen([sys.executable, "-m", "sandbox.ec2"], env=env, stdout=output, stderr=output)
+        process = subprocess.Popen([sys.executable, "-m", "sandbox.ec2"], env=whole, stdout=output, stderr=output)
     until(lambda: process.poll() is not None or "serving EC2" in log.read_text(), 60)
     assert process.poll() is None, log.read_text()
     return process

@@ -14,7 +14,8 @@ from drivers.ebs_policy import Mode, policy
 from tests.iam import evaluator, record
 from tests.iam.evaluator import Request, judge
 
-from .driver_life import ROLE, Life, Phases, running_cloud
+from .driver_life import ROLE, Life, Phases
+from .local_cloud import place, running_cloud
 from .test_ebs_driver_instances import Driver
 
 pytestmark = [
@@ -52,7 +53,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     # Instances have a /tmp of their own, and a socket's path has to be short.
     folder = Path(tempfile.mkdtemp(prefix="nsi-", dir="/var/tmp"))
     try:
-        with running_cloud("nsi", "10.173.96.0/24", 5096, tmp_path_factory.mktemp("iam")) as cloud:
+        with running_cloud(*place("nsi", "10.173.96.0/24", 5096, tmp_path_factory.mktemp("iam"))) as cloud:
             controller, node = (Driver(cloud, "client-1", mode, folder, csi) for mode in ("controller", "node"))
             try:
                 yield Phases(cloud, controller, node, capability).life()

@@ -16,15 +16,12 @@ import pytest
 
 from sandbox import toolchain
 from sandbox.ec2 import enter
-from sandbox.ec2.cleanup import cleanup
-from sandbox.settings import PROJECT, parse_settings
+from sandbox.settings import PROJECT
 
-from .local_cloud import Cloud, start_daemon, until
+from .local_cloud import Cloud, place, running_cloud, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
-TABLE = {"name": "nstebs", "subnet": "10.173.92.0/24", "ports": {"ec2": 5092}}
-CONFIG = 'name = "nstebs"\nsubnet = "10.173.92.0/24"\n[ports]\nec2 = 5092\n'
 GIB = 1024**3
 
 
@@ -71,18 +68,8 @@ def csi() -> Any:
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    folder = tmp_path_factory.mktemp("ebs")
-    table = folder / "sandbox.toml"
-    table.write_text(CONFIG)
-    settings = parse_settings(TABLE, folder / "home")
-    cleanup(settings)
-    process = start_daemon(settings, table)
-    try:
-        yield Cloud(settings, process)
-    finally:
-        process.terminate()
-        process.wait(60)
-        cleanup(settings)
+    with running_cloud(*place("nstebs", "10.173.92.0/24", 5092, tmp_path_factory.mktemp("ebs"))) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -22,16 +21,15 @@ from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.ctl import kill
 from sandbox.ec2.hypervisor import link_down, link_up
 from sandbox.ec2.seed import seed
-from sandbox.settings import PROJECT, SandboxSettings, parse_settings
+from sandbox.settings import PROJECT, SandboxSettings
 
+from . import local_cloud
 from .local_cloud import KEY, Cloud, on, start_daemon, until
 
 pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
 ]
-
-TABLE = {"name": "nstec2", "subnet": "10.173.91.0/24", "ports": {"ec2": 5091}}
 
 
 def leftovers(settings: SandboxSettings) -> list[str]:
@@ -51,33 +49,19 @@ def leftovers(settings: SandboxSettings) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[SandboxSettings, Path]:
-    folder = tmp_path_factory.mktemp("ec2")
-    table = folder / "sandbox.toml"
-    table.write_text('name = "nstec2"\nsubnet = "10.173.91.0/24"\n[ports]\nec2 = 5091\n')
-    return parse_settings(TABLE, folder / "home"), table
+    return local_cloud.place("nstec2", "10.173.91.0/24", 5091, tmp_path_factory.mktemp("ec2"))
 
 
 @pytest.fixture(scope="module")
 def cloud(place: tuple[SandboxSettings, Path]) -> Iterator[Cloud]:
-    settings, table = place
-    cleanup(settings)
-    process = start_daemon(settings, table)
-    try:
-        yield Cloud(settings, process)
-    finally:
-        process.terminate()
-        process.wait(60)
-        cleanup(settings)
+    with local_cloud.running_cloud(*place) as running:
+        yield running
 
 
 @pytest.fixture
 def volume(cloud: Cloud) -> Iterator[str]:
-    volume_id = cloud.volume()
-    yield volume_id
-    with contextlib.suppress(ClientError):
-        cloud.ec2.detach_volume(VolumeId=volume_id, Force=True)
-    until(lambda: cloud.describe(volume_id)["State"] == "available")
-    cloud.ec2.delete_volume(VolumeId=volume_id)
+    with local_cloud.spare_volume(cloud) as volume_id:
+        yield volume_id
 
 
 def refused(call: Callable[..., Any], **arguments: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -12,15 +11,12 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.daemon import LIMIT_MODIFICATIONS
-from sandbox.settings import parse_settings
 
-from .local_cloud import KEY, Cloud, start_daemon
+from .local_cloud import KEY, Cloud, place, running_cloud, spare_volume
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
-TABLE = {"name": "nstref", "subnet": "10.173.142.0/24", "ports": {"ec2": 5142}}
 ZONE = "us-west-2a"
 TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
 
@@ -34,20 +30,9 @@ def document(number: int) -> str:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """A cloud that limits modifications as EC2 does."""
-    folder = tmp_path_factory.mktemp("refusals")
-    table = folder / "sandbox.toml"
-    table.write_text('name = "nstref"\nsubnet = "10.173.142.0/24"\n[ports]\nec2 = 5142\n')
-    settings = parse_settings(TABLE, folder / "home")
-    cleanup(settings)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(LIMIT_MODIFICATIONS, "1")
-        process = start_daemon(settings, table)
-    try:
-        yield Cloud(settings, process)
-    finally:
-        process.terminate()
-        process.wait(60)
-        cleanup(settings)
+    where = place("nstref", "10.173.142.0/24", 5142, tmp_path_factory.mktemp("refusals"))
+    with running_cloud(*where, {LIMIT_MODIFICATIONS: "1"}) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +42,8 @@ def iam(cloud: Cloud) -> Any:
 
 @pytest.fixture
 def volume(cloud: Cloud) -> Iterator[str]:
-    volume_id = cloud.volume()
-    yield volume_id
-    with contextlib.suppress(ClientError):
-        cloud.ec2.detach_volume(VolumeId=volume_id, Force=True)
-    cloud.ec2.delete_volume(VolumeId=volume_id)
+    with spare_volume(cloud) as volume_id:
+        yield volume_id
 
 
 def refused(call: Callable[..., Any], **arguments: Any) -> tuple[str, int]:

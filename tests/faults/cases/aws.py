@@ -20,12 +20,15 @@ _RELEASE_S: Final = 15
 
 def _up(lane: Lane, kind: str, *options: str) -> str:
     """An `up` from empty with the fault in force, then once more without it where it did not get through."""
+    return _struck(lane, "up", lane.up, kind, *options)
+
+
+def _struck(lane: Lane, does: str, command: Command, kind: str, *options: str) -> str:
     with aws_fault(lane, kind, *options) as calls:
-        first = lane.up()
+        first = command()
         struck = len(calls.struck())
     assert struck, "the fault struck no call"
-    seen = _went(first, lane.up)
-    return f"{kind} struck {struck} calls; up {seen}"
+    return f"{kind} struck {struck} calls; {does} {_went(first, command)}"
 
 
 def _went(first: CompletedProcess[str], command: Command) -> str:
@@ -80,12 +83,7 @@ def _unreachable_destroy(lane: Lane, chance: random.Random) -> str:
 def _destroy(lane: Lane, kind: str, *options: str) -> str:
     """A `destroy` with the fault in force."""
     lane.writer.end()
-    with aws_fault(lane, kind, *options) as calls:
-        first = lane.destroy()
-        struck = len(calls.struck())
-    assert struck, "the fault struck no call"
-    seen = _went(first, lane.destroy)
-    return f"{kind} struck {struck} calls; destroy {seen}"
+    return _struck(lane, "destroy", lane.destroy, kind, *options)
 
 
 def _move(lane: Lane, kind: str, *options: str) -> str:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import random
 import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from subprocess import CompletedProcess
 
 from sandbox import processes
-from tests.faults.api_faults import repeated
+from tests.faults.api_faults import later, repeated
 from tests.faults.lane import Lane
 from tests.faults.model import Fault
 from tests.faults.nomad_proxy import BadAnswer, nomad_proxy
 
 _MEMORY = "nomad-stateful:mysql.memoryMib"
 _BUSIEST_REQUESTS_PER_S = 25.0
+_Command = Callable[[Lane, str], "CompletedProcess[str]"]
+"""What is done to a lane's stack with Nomad at an address."""
 
 
 def _change(lane: Lane) -> None:
@@ -44,19 +44,13 @@ def _destroy(lane: Lane, address: str) -> CompletedProcess[str]:
 def _answers_badly(lane: Lane, bad: BadAnswer) -> str:
     """An `up` of a change with bad answers in between."""
     _change(lane)
-    with nomad_proxy(lane.stack.env["NOMAD_ADDR"]) as proxy:
-        proxy.answer_badly(bad)
-        lane.injected()
-        seen = repeated(functools.partial(_up, lane, proxy.address))
-        struck = sum(proxy.struck.values())
-    assert struck, "no request was answered badly"
-    return f"{struck} requests answered badly; up {seen}"
+    return _through_bad_answers(lane, bad, "up", _up)
 
 
-def _away(lane: Lane, draw: random.Random, does: str, command: Callable[[Lane, str], CompletedProcess[str]]) -> str:
+def _away(lane: Lane, draw: random.Random, does: str, command: _Command) -> str:
     """Nomad's address does not answer for some seconds in the middle."""
     seconds, before = draw.uniform(4, 15), draw.uniform(0, lane.typical_s[does])
-    with nomad_proxy(lane.stack.env["NOMAD_ADDR"]) as proxy, _later(before, seconds, proxy.deafen, proxy.listen):
+    with nomad_proxy(lane.stack.env["NOMAD_ADDR"]) as proxy, later(before, seconds, proxy.deafen, proxy.listen):
         lane.injected()
         seen = repeated(functools.partial(command, lane, proxy.address))
     return f"unreachable for {seconds:.0f} s; {does} {seen}"
@@ -85,7 +79,7 @@ def _refuses_for_a_while(lane: Lane, draw: random.Random) -> str:
     seconds, before = draw.uniform(6, 12), draw.uniform(0, lane.typical_s["change"])
     throttled = BadAnswer("status", 429, "Too Many Requests")
     with nomad_proxy(lane.stack.env["NOMAD_ADDR"]) as proxy:
-        with _later(before, seconds, functools.partial(proxy.answer_badly, throttled), proxy.answer_well):
+        with later(before, seconds, functools.partial(proxy.answer_badly, throttled), proxy.answer_well):
             lane.injected()
             seen = repeated(functools.partial(_up, lane, proxy.address))
         refused = proxy.struck["status"]
@@ -97,13 +91,17 @@ def _refuses_for_a_while(lane: Lane, draw: random.Random) -> str:
 def _badly_destroyed(lane: Lane, bad: BadAnswer) -> str:
     """A `destroy` with bad answers in between."""
     lane.writer.end()
+    return _through_bad_answers(lane, bad, "destroy", _destroy)
+
+
+def _through_bad_answers(lane: Lane, bad: BadAnswer, does: str, command: _Command) -> str:
     with nomad_proxy(lane.stack.env["NOMAD_ADDR"]) as proxy:
         proxy.answer_badly(bad)
         lane.injected()
-        seen = repeated(functools.partial(_destroy, lane, proxy.address))
+        seen = repeated(functools.partial(command, lane, proxy.address))
         struck = sum(proxy.struck.values())
     assert struck, "no request was answered badly"
-    return f"{struck} requests answered badly; destroy {seen}"
+    return f"{struck} requests answered badly; {does} {seen}"
 
 
 def _frozen(lane: Lane, draw: random.Random) -> str:
@@ -114,34 +112,11 @@ def _frozen(lane: Lane, draw: random.Random) -> str:
     seconds, before = draw.uniform(2, 6), draw.uniform(0, lane.typical_s["change"])
     stop = functools.partial(os.kill, record.pid, signal.SIGSTOP)
     go_on = functools.partial(os.kill, record.pid, signal.SIGCONT)
-    with _later(before, seconds, stop, go_on):
+    with later(before, seconds, stop, go_on):
         lane.injected()
         seen = repeated(functools.partial(_up, lane, lane.stack.env["NOMAD_ADDR"]))
     lane.await_plugins()
     return f"the server stood still for {seconds:.0f} s; up {seen}"
-
-
-@contextlib.contextmanager
-def _later(after_s: float, for_s: float, begin: Callable[[], object], end: Callable[[], object]) -> Iterator[None]:
-    """Calls `begin` in `after_s` from now and `end` `for_s` later, or when this is left, so never one alone."""
-    left = threading.Event()
-
-    def act() -> None:
-        if left.wait(after_s):
-            return
-        begin()
-        try:
-            left.wait(for_s)
-        finally:
-            end()
-
-    thread = threading.Thread(target=act, name="outage")
-    thread.start()
-    try:
-        yield
-    finally:
-        left.set()
-        thread.join()
 
 
 _THROTTLES = BadAnswer("status", 429, "Too Many Requests", count=20)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox import toolchain
+from tests.providers.engine_stack import Stack
 from tests.providers.harness import PluginProcess
 from tests.providers.moto_account import ACCOUNT
 
@@ -51,68 +48,20 @@ pulumi.export("running", aws.ec2.get_instances_output(instance_tags={"volume": v
 """
 
 
-class Stack:
-    """The pulumi command on a project, state and home of its own."""
-
-    def __init__(self, folder: Path, plugin_env: dict[str, str]) -> None:
-        found = toolchain.find()
-        if found is None:
-            pytest.skip("no Pulumi in the toolchain's cache: run python -m sandbox.toolchain")
-        self._project = folder / "project"
-        for name in ("project", "state", "home"):
-            (folder / name).mkdir()
-        (self._project / "__main__.py").write_text(PROGRAM)
-        (self._project / "Pulumi.yaml").write_text(
-            "name: trial\n"
-            f"runtime: {{name: python, options: {{virtualenv: {sys.prefix}}}}}\n"
-            f"plugins: {{providers: [{{name: aws, path: {PLUGIN.parent}}}]}}\n"
-        )
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PULUMI_"))}
-        self._env = {
-            **kept,
-            **plugin_env,
-            "PATH": f"{found.bin_dir}:{os.environ['PATH']}",
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "trial",
-            "PULUMI_SKIP_UPDATE_CHECK": "1",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            "NOMAD_STATEFUL_PYTHON": sys.executable,
-        }
-        del self._env["AWS_REGION"]  # the stack's configuration says it
-
-    def run(self, *args: str, fails: bool = False, env: dict[str, str] | None = None) -> str:
-        """One command's output, both streams."""
-        done = subprocess.run(
-            ["pulumi", "--non-interactive", *args],
-            cwd=self._project,
-            env={**self._env, **(env or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
-
-    def outputs(self) -> dict[str, Any]:
-        result: dict[str, Any] = json.loads(self.run("stack", "output", "--json", "--show-secrets"))
-        return result
-
-    def resources(self) -> dict[str, dict[str, Any]]:
-        deployment = json.loads(self.run("stack", "export"))["deployment"]
-        return {resource["urn"].rsplit("::", 2)[1] + "::" + resource["urn"].rsplit("::", 1)[1]: resource
-                for resource in deployment["resources"]}  # fmt: skip
-
-
 @pytest.fixture
 def stack(tmp_path: Path, plugin_env: dict[str, str], plugin: PluginProcess, role: str) -> Stack:
-    made = Stack(tmp_path, plugin_env)
-    made.run("stack", "init", "dev")
+    # the stack's configuration says the region
+    env = {key: value for key, value in plugin_env.items() if key != "AWS_REGION"}
+    made = Stack(tmp_path, PROGRAM, "aws", PLUGIN, env)
     made.run("config", "set", "aws:region", "us-west-2")
     made.run("config", "set", "--path", "aws:allowedAccountIds[0]", ACCOUNT)
     return made
+
+
+def resources(stack: Stack) -> dict[str, dict[str, Any]]:
+    """What the state has, by type and name."""
+    deployment = json.loads(stack.run("stack", "export"))["deployment"]
+    return {"::".join(resource["urn"].rsplit("::", 2)[1:]): resource for resource in deployment["resources"]}
 
 
 def test_a_programs_whole_life(stack: Stack, aws: Any) -> None:
@@ -155,10 +104,10 @@ def test_new_default_tags_reach_every_resource_in_place(stack: Stack, aws: Any) 
 
 def test_state_has_the_official_plugins_version_and_keeps_secrets(stack: Stack) -> None:
     stack.run("up", "--yes", "--skip-preview")
-    resources = stack.resources()
-    provider = next(value for key, value in resources.items() if key.startswith("pulumi:providers:aws"))
+    known = resources(stack)
+    provider = next(value for key, value in known.items() if key.startswith("pulumi:providers:aws"))
     assert provider["inputs"]["version"] == "7.51.1"
-    inline = resources["aws:iam/rolePolicy:RolePolicy::inline"]
+    inline = known["aws:iam/rolePolicy:RolePolicy::inline"]
     assert "ciphertext" in inline["inputs"]["policy"]
     assert "ciphertext" in inline["outputs"]["policy"]
 

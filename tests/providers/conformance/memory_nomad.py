@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.providers.nomad_server import Reply, Request, serving
 
 Answer = tuple[int, Any]
 _SUFFIXES = ("/create", "/delete")
@@ -79,35 +78,9 @@ def memory_nomad() -> Iterator[MemoryNomad]:
     """Serves a MemoryNomad on a free port of this machine."""
     nomad = MemoryNomad()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply_to(request: Request) -> Reply:
+        path = unquote(urlsplit(request.path).path.removeprefix("/v1/"))
+        return Reply(*nomad.answer(request.method, path, request.document), index=10)
 
-        def _serve(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            path = unquote(urlsplit(self.path).path.removeprefix("/v1/"))
-            status, answer = nomad.answer(self.command, path, body)
-            data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-            with contextlib.suppress(ConnectionError):
-                self.send_response(status)
-                self.send_header("X-Nomad-Index", "10")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-        do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    nomad.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with serving(reply_to) as nomad.address:
         yield nomad
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import boto3
-from moto.server import ThreadedMotoServer
-
+from tests.providers import moto_account
 from tests.providers.harness import PluginProcess, plugin_process
-from tests.providers.moto_account import REGION, empty_account, reset_account, things
 from tests.providers.plugin_path import beside_nomad, plugin_path
 
 from .memory_nomad import MemoryNomad, memory_nomad
 
 PLUGINS = ("aws", "nomad", "nomad-csi")
-_AWS = {
-    "AWS_ACCESS_KEY_ID": "AKIATESTTESTTESTTEST",
-    "AWS_SECRET_ACCESS_KEY": "made-up-secret",
-    "AWS_REGION": REGION,
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-}
 
 
 @dataclass
@@ -47,13 +34,13 @@ class World:
         """Empties the account and the cluster."""
         self.nomad.reset()
         if self.moto_url:
-            empty_account()
+            moto_account.empty_account()
         self.plugin.engine.messages.clear()
 
 
 def environment(name: str, aws_url: str, nomad_url: str) -> dict[str, str]:
     """A plugin's environment: the endpoints, credentials that are none, and no look around for others."""
-    aws = _AWS | {"AWS_ENDPOINT_URL": aws_url}
+    aws = moto_account.environment(aws_url)
     return aws if name == "aws" else aws | {"NOMAD_ADDR": nomad_url, "NOMAD_TOKEN": "t0ken-of-the-test"}
 
 
@@ -67,12 +54,12 @@ def world(name: str, program: Path) -> Iterator[World]:
     """A plugin's world, made of memory alone."""
     with contextlib.ExitStack() as stack:
         nomad = stack.enter_context(memory_nomad())
-        moto_url = stack.enter_context(_moto()) if name == "aws" else ""
+        moto_url = stack.enter_context(moto_account.moto()) if name == "aws" else ""
         env = environment(name, moto_url or "http://127.0.0.1:9", nomad.address)
         plugin = stack.enter_context(plugin_process(program, env))
         plugin.configure({} if name == "aws" else {"address": nomad.address})
-        made = World(plugin, _clients(moto_url) if moto_url else None, nomad, moto_url)
-        made.writes = things if moto_url else (lambda: len(nomad.writes))
+        made = World(plugin, moto_account.clients(moto_url) if moto_url else None, nomad, moto_url)
+        made.writes = moto_account.things if moto_url else (lambda: len(nomad.writes))
         yield made
 
 
@@ -130,21 +117,3 @@ def silence() -> Iterator[Silence]:
             thread.join()
             for connection in held._connections:
                 connection.close()
-
-
-@contextlib.contextmanager
-def _moto() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    reset_account()
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
-
-
-def _clients(moto_url: str) -> Any:
-    session = boto3.Session(aws_access_key_id="other", aws_secret_access_key="other", region_name=REGION)
-    ec2, iam = (session.client(name, endpoint_url=moto_url) for name in ("ec2", "iam"))
-    return SimpleNamespace(ec2=ec2, iam=iam)

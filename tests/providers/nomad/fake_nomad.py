@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.providers.nomad_server import Reply, Request, serving
 
 Answer = tuple[int, Any]
 
@@ -39,33 +38,10 @@ class FakeNomad:
 def fake_nomad() -> Iterator[FakeNomad]:
     fake = FakeNomad()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply_to(request: Request) -> Reply:
+        fake.requests.append((f"{request.method} {request.path}", request.document))
+        fake.headers.append(request.headers)
+        return Reply(*fake.take(request.method, request.path))
 
-        def _handle(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            fake.requests.append((f"{self.command} {self.path}", body))
-            fake.headers.append(dict(self.headers))
-            status, answer = fake.take(self.command, self.path)
-            data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_PUT = do_DELETE = _handle  # noqa: N815 - the base class's names
-
-        def log_message(self, *args: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    fake.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with serving(reply_to) as fake.address:
         yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from sandbox import toolchain
-from tests.providers.plugin_path import PROJECT
+from tests.providers.engine_stack import Stack
 
 from .agent import Agent
 
@@ -59,45 +56,8 @@ pulumi.export("driver", job.task_groups[0].tasks[0].driver)
 '''
 
 
-class Stack:
-    """The pulumi command in a project of its own, with its own home and state."""
-
-    def __init__(self, folder: Path, executable: Path, agent: Agent) -> None:
-        found = toolchain.find()
-        if found is None:
-            pytest.skip("no Pulumi in the toolchain's cache: run python -m sandbox.toolchain")
-        self._project = folder / "project"
-        for name in ("project", "state", "home"):
-            (folder / name).mkdir()
-        (self._project / "__main__.py").write_text(PROGRAM)
-        (self._project / "Pulumi.yaml").write_text(
-            "name: trial\n"
-            f"runtime: {{name: python, options: {{virtualenv: {PROJECT / '.venv'}}}}}\n"
-            f"plugins: {{providers: [{{name: nomad, path: {executable.parent}}}]}}\n"
-        )
-        self._env = {
-            key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "NOMAD_", "PULUMI_"))
-        }
-        self._env |= {
-            "PATH": f"{found.bin_dir}:{os.environ['PATH']}",
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "test",
-            "PULUMI_SKIP_UPDATE_CHECK": "1",
-            "NOMAD_ADDR": agent.address,
-        }
-
-    def run(self, *arguments: str) -> str:
-        command = ["pulumi", *arguments, "--non-interactive"]
-        done = subprocess.run(command, cwd=self._project, env=self._env, capture_output=True, text=True, check=False)
-        output = done.stdout + done.stderr
-        assert done.returncode == 0, output
-        return output
-
-
 def test_a_stack_lives_through_up_update_drift_and_destroy(tmp_path: Path, executable: Path, agent: Agent) -> None:
-    stack = Stack(tmp_path, executable, agent)
-    stack.run("stack", "init", "test")
+    stack = Stack(tmp_path, PROGRAM, "nomad", executable, {"NOMAD_ADDR": agent.address})
     assert "3 created" in stack.run("up", "--yes")
     assert agent.running("engine")
     stack.run("preview", "--expect-no-changes")

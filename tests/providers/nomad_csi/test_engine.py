@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sandbox import toolchain
+from tests.providers.engine_stack import Stack
 from tests.providers.fake_nomad import FakeNomad
 from tests.providers.nomad_csi.conftest import EXECUTABLE
 from tests.providers.nomad_csi.test_plugin_health import plugin_body
@@ -41,63 +37,13 @@ pulumi.export("keepers", secret.keepers)
 """
 
 
-class Stack:
-    """The pulumi command on a project, state and home of its own."""
-
-    def __init__(self, folder: Path, nomad: FakeNomad) -> None:
-        found = toolchain.find()
-        if found is None:
-            pytest.skip("no Pulumi in the toolchain's cache: run python -m sandbox.toolchain")
-        self._project = folder / "project"
-        for name in ("project", "state", "home"):
-            (folder / name).mkdir()
-        (self._project / "__main__.py").write_text(PROGRAM)
-        (self._project / "Pulumi.yaml").write_text(
-            "name: trial\n"
-            f"runtime: {{name: python, options: {{virtualenv: {sys.prefix}}}}}\n"
-            f"plugins: {{providers: [{{name: nomad-csi, path: {EXECUTABLE.parent}}}]}}\n"
-        )
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "NOMAD_", "PULUMI_"))}
-        self._env = kept | {
-            "PATH": f"{found.bin_dir}:{os.environ['PATH']}",
-            "PYTHONPATH": str(PROJECT),
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "trial",
-            "PULUMI_SKIP_UPDATE_CHECK": "1",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            "NOMAD_STATEFUL_PYTHON": sys.executable,
-            "NOMAD_ADDR": nomad.address,
-        }
-
-    def run(self, *args: str, check: bool = True) -> str:
-        """One command's output, both streams."""
-        done = subprocess.run(
-            ["pulumi", "--non-interactive", *args],
-            cwd=self._project,
-            env=self._env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert not check or done.returncode == 0, done.stdout
-        return done.stdout
-
-    def outputs(self) -> dict[str, Any]:
-        result: dict[str, Any] = json.loads(self.run("stack", "output", "--json", "--show-secrets"))
-        return result
-
-
 @pytest.fixture
 def stack(tmp_path: Path, nomad: FakeNomad) -> Stack:
     nomad.put("nodes", [])
     nomad.put("agent/self", {"config": {"Version": {"Version": "1.11.0"}}})
     nomad.put("plugin/csi/ebs", plugin_body(["a"]))
-    made = Stack(tmp_path, nomad)
-    made.run("stack", "init", "dev")
-    return made
+    env = {"PYTHONPATH": str(PROJECT), "NOMAD_ADDR": nomad.address}
+    return Stack(tmp_path, PROGRAM, "nomad-csi", EXECUTABLE, env)
 
 
 def _let_go(nomad: FakeNomad, path: str) -> None:
@@ -136,7 +82,7 @@ def test_an_unhealthy_plugin_fails_the_update_with_the_reason_and_leaves_nothing
 ) -> None:
     nomad.put("plugin/csi/ebs", plugin_body([]))
     nomad.put("jobs", [])
-    told = stack.run("up", "--yes", "--skip-preview", check=False)
+    told = stack.run("up", "--yes", "--skip-preview", fails=True)
     assert "CSI plugin ebs is not healthy after 5 s: no healthy node plugin in a" in told
     assert "Traceback" not in told
     assert "PluginHealth" not in stack.run("stack", "export")

@@ -1,0 +1,71 @@
+"""The HTTP server of a Nomad that a test makes up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asks; the path has its query."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def document(self) -> Any:
+        """The body's JSON; None without a body."""
+        return json.loads(self.body) if self.body else None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What it is told: a text, or what becomes JSON; and the state's index, where there is one."""
+
+    status: int
+    body: Any
+    index: int | None = None
+
+
+@contextlib.contextmanager
+def serving(reply_to: Callable[[Request], Reply]) -> Iterator[str]:
+    """Serves on a free port of this machine; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _serve(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            reply = reply_to(Request(self.command, self.path, dict(self.headers), body))
+            data = (reply.body if isinstance(reply.body, str) else json.dumps(reply.body)).encode()
+            # The asker may have been cancelled and be gone.
+            with contextlib.suppress(ConnectionError):
+                self.send_response(reply.status)
+                if reply.index is not None:
+                    self.send_header("X-Nomad-Index", str(reply.index))
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
