@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench import page
 from bench.run import Plan, run
+from bench.targets import CONTENDERS
 
 QUICK_RESULTS = page.PROJECT / "build/bench"
 
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     wanted = commands.add_parser("run", help="measure, in a sandbox of its own, and write the page")
     wanted.add_argument("--repetitions", type=int, default=5, help="how often each case is run (default: 5)")
     wanted.add_argument(
-        "--contenders", nargs="+", choices=("floor", "plain", "terraform", "ours"), default=["floor", "plain", "ours"]
+        "--contenders", nargs="+", choices=list(CONTENDERS), default=[one for one in CONTENDERS if one != "terraform"]
     )
     wanted.add_argument("--cold", action="store_true", help="also `make up` with nothing cached, once (minutes)")
     wanted.add_argument("--idle-minutes", type=float, default=3, help="how long a stack is watched doing nothing")

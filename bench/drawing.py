@@ -15,7 +15,7 @@ _TITLE = 34
 _AXIS = 30
 _GAP = 16
 _INK, _FAINT, _GRID = "#1f2328", "#59636e", "#d8dee4"
-_COLOURS = {"floor": "#6e7781", "plain": "#bc4c00", "ours": "#0969da", "terraform": "#8250df"}
+_COLOURS = {"floor": "#6e7781", "plain": "#bc4c00", "ours": "#0969da", "terraform": "#8250df", "engine": "#1a7f37"}
 _OTHER = "#0969da"
 _FONT = "font-family='-apple-system, Segoe UI, Helvetica, Arial, sans-serif'"
 

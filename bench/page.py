@@ -61,13 +61,13 @@ def figures(results: Path) -> dict[str, str]:
 
 def _panel(case: Case, known: Sequence[Sample]) -> Panel:
     rows = []
-    for contender in CONTENDERS:
+    for contender, name in CONTENDERS.items():
         mine = select(known, case.case, contender, case.measure)
         found = summary(mine)
         if mine:
             note = f"failed {found.failed} of {len(mine)} times" if found.failed else ""
             values = [sample.seconds for sample in mine if sample.outcome == samples.OK]
-            rows.append(Row(contender, values, found.median, note, contender))
+            rows.append(Row(name, values, found.median, note, contender))
     title = case.title.replace("`", "")
     return Panel(f"{title} (ours {case.target})" if case.target else title, rows)
 

@@ -9,7 +9,7 @@ from bench import course, verification
 from bench.answering import Watch
 from bench.contender import Contender, Failed
 from bench.floor import Floor
-from bench.pulumi import Ours, Pulumi
+from bench.pulumi import Engine, Ours, Pulumi
 from bench.recorder import Recorder
 from bench.rig import Rig, wait_until
 from bench.wanted import MYSQL
@@ -30,6 +30,9 @@ class Passes:
 
     def run(self, contender: Contender, repetition: int) -> None:
         """A pass; whatever fails in it, the next one starts from nothing."""
+        if isinstance(contender, Engine):
+            self.run_engine(contender, repetition)
+            return
         # The same start for everyone: nothing of a stack, no plugin in Nomad.
         self._rig.sweep()
         self._rig.forget_plugin()
@@ -47,6 +50,15 @@ class Passes:
                 self._while_up(contender, repetition)
         finally:
             self._destroy(contender, repetition, measured=up)
+
+    def run_engine(self, engine: Engine, repetition: int) -> None:
+        """A pass of a program without resources: what comes before any line of a program, and after the last."""
+        self._time("preview of everything", engine, repetition, engine.preview)
+        engine.up()
+        self._time("preview", engine, repetition, engine.preview)
+        self._time("up without a change", engine, repetition, engine.up)
+        if not self._recorder.time("destroy", engine.name, "nothing left", repetition, engine.destroy):
+            engine.forget()
 
     def _keep_course(self, floor: Floor, repetition: int, started: float) -> None:
         for name, at in course.marks(self._rig, floor):

@@ -1,4 +1,4 @@
-"""Pulumi's command line as a contender: our program, or the plain one."""
+"""Pulumi's command line as a contender: our program, the plain one, or one with nothing in it."""
 
 from __future__ import annotations
 
@@ -104,15 +104,38 @@ class Ours(Pulumi):
         self.run("destroy", "--yes", "--skip-preview", "--refresh", timeout_s=_DESTROY_TIMEOUT_S)
 
 
-class Plain(Pulumi):
-    """The program in bench/plain, as the providers' documentation shows it."""
+class OfBench(Pulumi):
+    """A program of the benchmark's own, with a stack of the same name."""
 
-    def __init__(self, rig: Rig) -> None:
-        super().__init__(rig, "plain", rig.running.project / "bench/plain", "plain")
+    def __init__(self, rig: Rig, name: str, program: str) -> None:
+        super().__init__(rig, name, rig.running.project / "bench" / program, program)
 
     def prepare(self) -> None:
         """Makes its stack."""
         self.run("stack", "select", "--create", timeout_s=60)
+
+    def forget(self) -> None:
+        """Drops the stack and makes it anew."""
+        self.run("cancel", "--yes", timeout_s=60)
+        self.run("stack", "rm", "--yes", "--force", "--preserve-config", timeout_s=60)
+        self.prepare()
+
+
+class Engine(OfBench):
+    """The program in bench/empty: the engine, its language host and the SDK, before any line of a program."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig, "engine", "empty")
+
+    def configure(self, memory_mib: int | None) -> None:
+        """There is nothing to configure."""
+
+
+class Plain(OfBench):
+    """The program in bench/plain, as the providers' documentation shows it."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig, "plain", "plain")
 
     def configure(self, memory_mib: int | None) -> None:
         path = self._folder / "Pulumi.plain.yaml"
@@ -121,12 +144,6 @@ class Plain(Pulumi):
         if memory_mib is not None:
             known["config"]["plain:memoryMib"] = memory_mib
         path.write_text(yaml.safe_dump(known), encoding="utf-8")
-
-    def forget(self) -> None:
-        """Drops the stack and makes it anew."""
-        self.run("cancel", "--yes", timeout_s=60)
-        self.run("stack", "rm", "--yes", "--force", "--preserve-config", timeout_s=60)
-        self.prepare()
 
 
 def _end(process: subprocess.Popen[str]) -> str:

@@ -16,7 +16,7 @@ from bench.contender import Contender
 from bench.costs import Costs
 from bench.floor import Floor
 from bench.passes import Passes
-from bench.pulumi import Ours, Plain
+from bench.pulumi import Engine, Ours, Plain
 from bench.recorder import Recorder
 from bench.rig import Rig
 from bench.samples import OK
@@ -26,7 +26,7 @@ from tests.sandbox.running import Running
 
 NAME, SUBNET = "nbn", "10.173.150.0/24"
 # Of a pass, and of bringing the sandbox up, on two cores.
-_ROUGHLY_S = {"floor": 45, "plain": 100, "terraform": 100, "ours": 110}
+_ROUGHLY_S = {"floor": 45, "plain": 100, "terraform": 100, "engine": 10, "ours": 110}
 _WARM_S, _COLD_S, _COSTS_S = 60, 420, 120
 # Of these it is known that they leave the volume attached.
 _MAY_FAIL = ("plain",)
@@ -105,8 +105,11 @@ def _contenders(plan: Plan, rig: Rig, ours: Ours) -> list[Contender]:
     nomad = shutil.which("nomad", path=rig.running.env["PATH"]) or "nomad"
     plain = Plain(rig)
     wanted.save(rig.running.project / "bench/plain/wanted.json")
-    plain.prepare()
-    known: dict[str, Contender] = {"floor": Floor(rig, wanted, nomad), "plain": plain, "ours": ours}
+    engine = Engine(rig)
+    for made in (plain, engine):
+        made.prepare()
+    floor = Floor(rig, wanted, nomad)
+    known: dict[str, Contender] = {one.name: one for one in (floor, plain, engine, ours)}
     if plan.terraform_plugins is not None:
         known["terraform"] = Terraform(rig, wanted, nomad, plan.terraform_plugins)
     return [known[name] for name in plan.contenders if name in known]

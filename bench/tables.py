@@ -11,28 +11,30 @@ from bench.samples import OK, Sample, ratio, select, summary
 from bench.targets import CASES, CONTENDERS
 
 NONE = "-"
+# Everyone else has a column even where nothing was measured.
+_OPTIONAL = ("terraform",)
 _PARTS = (("make up, warm", "Warm `make up`"), ("make up, cold", "Cold `make up`"), ("verify", "`make verify`"))
 
 
 def cases(samples: Sequence[Sample]) -> str:
-    """Every case with a sample: medians with least and most, ratio and target."""
-    present = [one for one in CONTENDERS if any(sample.contender == one for sample in samples)]
+    """Every case with a sample: medians with least and most, ratios and target."""
+    present = [one for one in CONTENDERS if one not in _OPTIONAL or any(sample.contender == one for sample in samples)]
     rows = []
     for case in CASES:
         found = {one: select(samples, case.case, one, case.measure) for one in present}
         if not any(found.values()):
             continue
-        over = ratio(found.get("ours", []), found.get("floor", []))
         rows.append(
             [
                 case.title,
                 *(_times(found[one]) for one in present),
-                NONE if over is None else f"{over:.2f}",
+                *(_ratio(found["ours"], found[one]) for one in ("floor", "engine")),
                 case.target or NONE,
                 case.verdict(samples) or NONE,
             ]
         )
-    return _table(["seconds: median (least to most)", *present, "ours / floor", "target", ""], rows)
+    names = [CONTENDERS[one] for one in present]
+    return _table(["seconds: median (least to most)", *names, "ours / floor", "ours / engine", "target", ""], rows)
 
 
 def failures(samples: Iterable[Sample]) -> str:
@@ -89,6 +91,11 @@ def _by_caller(mine: Sequence[Cost], factor: float) -> str:
         return "none"
     each = ", ".join(f"{caller} {count * factor:.0f}" for caller, count in sorted(counted.items()))
     return f"**{sum(counted.values()) * factor:.0f}**: {each}"
+
+
+def _ratio(upper: Sequence[Sample], lower: Sequence[Sample]) -> str:
+    found = ratio(upper, lower)
+    return NONE if found is None else f"{found:.2f}"
 
 
 def _times(found: Sequence[Sample]) -> str:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from bench.samples import Sample, ratio, select, summary
 
-CONTENDERS = ("floor", "plain", "terraform", "ours")
+CONTENDERS = {
+    "floor": "floor",
+    "plain": "plain",
+    "terraform": "terraform",
+    "engine": "engine alone",
+    "ours": "ours",
+}
+"""Who is compared and how they are called, in the order to show."""
 
 
 @dataclass(frozen=True)

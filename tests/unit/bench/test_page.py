@@ -41,11 +41,22 @@ def test_a_case_is_shown_with_medians_ratio_and_verdict(results: Path) -> None:
     assert cells[1:] == [
         "**16.00** (16.00 to 16.00)",
         "-",
+        "-",
         "**17.50** (17.00 to 18.00)",
         "1.09",
+        "-",
         "≤ 1.10 of the floor",
         "met",
     ]
+
+
+def test_ours_is_compared_with_the_engine_alone_where_it_takes_part(results: Path) -> None:
+    known = samples.read(results / page.SAMPLES)
+    more = [Sample("preview", "engine", "command", 1, 2.0), Sample("preview", "ours", "command", 1, 3.0)]
+    samples.write(results / page.SAMPLES, known + more)
+    (line,) = [line for line in page.rendered(TEMPLATE, results).splitlines() if "Preview without" in line]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[3:7] == ["**2.00** (2.00 to 2.00)", "**3.00** (3.00 to 3.00)", "-", "1.50"]
 
 
 def test_what_only_failed_is_shown_as_failed(results: Path) -> None:
