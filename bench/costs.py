@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from bench import proxy
+from bench import proxy, rows
 from bench.passes import CHANGED_MEMORY_MIB
 from bench.pulumi import Pulumi
 from bench.recorder import Recorder
@@ -103,25 +102,9 @@ class Costs:
 
 def write(path: Path, costs: Iterable[Cost]) -> None:
     """One line for each kind of request."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Cost)], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({**asdict(cost), "seconds": f"{cost.seconds:.1f}"} for cost in costs)
+    rows.write(path, Cost, costs, digits=1)
 
 
 def read(path: Path) -> list[Cost]:
     """What `write` wrote; nothing where there is no file."""
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Cost(
-                command=row["command"],
-                service=row["service"],
-                caller=row["caller"],
-                request=row["request"],
-                count=int(row["count"]),
-                seconds=float(row["seconds"]),
-            )
-            for row in csv.DictReader(file)
-        ]
+    return rows.read(path, Cost)

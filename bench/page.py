@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench import costs, samples, tables
+from bench import costs, growth, samples, scale_figure, tables, timeline_figure
 from bench.drawing import Panel, Row, figure
 from bench.samples import Sample, select, summary
 from bench.targets import CASES, CONTENDERS, Case
@@ -17,6 +17,7 @@ PAGE = PROJECT / "docs/performance.md"
 FIGURES = PROJECT / "docs/figures"
 RESULTS = PROJECT / "bench/results"
 SAMPLES, REQUESTS, MACHINE = "samples.csv", "requests.csv", "machine.json"
+SCALE, TIMELINE = "scale.csv", "timeline-up.json"
 _IN_FIGURE = (
     ("up", "answering"),
     ("destroy", "nothing left"),
@@ -52,11 +53,17 @@ def machine(facts: Mapping[str, str]) -> str:
 
 
 def figures(results: Path) -> dict[str, str]:
-    """SVG documents by file name."""
+    """SVG documents by file name; without what was not measured."""
     known = samples.read(results / SAMPLES)
     shown = [case for case in CASES if (case.case, case.measure) in _IN_FIGURE]
     panels = [panel for case in shown if (panel := _panel(case, known)).rows]
-    return {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
+    drawn = {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
+    if measured := growth.read(results / SCALE):
+        drawn["scale.svg"] = scale_figure.draw(measured)
+    if (results / TIMELINE).is_file():
+        recorded = json.loads((results / TIMELINE).read_text(encoding="utf-8"))
+        drawn["timeline-up.svg"] = timeline_figure.draw(recorded)
+    return drawn
 
 
 def _panel(case: Case, known: Sequence[Sample]) -> Panel:

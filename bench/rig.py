@@ -13,7 +13,8 @@ from botocore.exceptions import ClientError
 from bench.wanted import MYSQL, PLUGIN
 from provider import volume_claims
 from provider.nomad_api import NomadApi, NomadError, NomadNotFound
-from sandbox.inventory import client, root_volumes
+from sandbox.aws_client import client
+from sandbox.inventory import root_volumes
 from sandbox.nomad.acl import read_tokens
 from sandbox.settings import HOME_VARIABLE, SandboxSettings, load_settings
 from tests.sandbox.running import Running

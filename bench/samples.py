@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+
+from bench import rows
 
 OK = "ok"
 
@@ -63,26 +64,9 @@ def select(samples: Iterable[Sample], case: str, contender: str, measure: str) -
 
 def write(path: Path, samples: Iterable[Sample]) -> None:
     """All samples, one per line."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Sample)], lineterminator="\n")
-        writer.writeheader()
-        for sample in samples:
-            writer.writerow({**asdict(sample), "seconds": f"{sample.seconds:.3f}"})
+    rows.write(path, Sample, samples, digits=3)
 
 
 def read(path: Path) -> list[Sample]:
     """What `write` wrote; nothing where there is no file."""
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Sample(
-                case=row["case"],
-                contender=row["contender"],
-                measure=row["measure"],
-                repetition=int(row["repetition"]),
-                seconds=float(row["seconds"]),
-                outcome=row["outcome"],
-            )
-            for row in csv.DictReader(file)
-        ]
+    return rows.read(path, Sample)

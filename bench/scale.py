@@ -6,20 +6,19 @@ A sandbox of its own (root is needed) with three zones; every size is brought up
 from __future__ import annotations
 
 import argparse
-import csv
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import yaml
 
-from bench import scale_figure
+from bench import growth, scale_figure
+from bench.growth import COMMANDS, Measured
 from bench.process_tree import process_tree
 from bench.proxy import Proxy, caller
 from tests.sandbox.running import Running
@@ -30,27 +29,6 @@ CLIENTS_PER_ZONE = 2
 SIZES = ((1, 1), (10, 1), (10, 5), (50, 5), (50, 20), (100, 5), (100, 20))
 SAMPLE_S = 0.1
 _TIMEOUT_S = 1800.0
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One command on a stack of one size."""
-
-    volumes: int
-    consumers: int
-    command: str
-    seconds: float
-    cpu_s: float
-    """Of the command and everything it started."""
-    engine_mib: float
-    """Peak resident memory of the engine."""
-    program_mib: float
-    aws_plugin_mib: float
-    nomad_plugin_mib: float
-    own_plugin_mib: float
-    nomad_requests: int
-    """By the command's processes; blocking queries are counted each time they return."""
-    aws_requests: int
 
 
 def sandbox_toml() -> str:
@@ -164,24 +142,12 @@ def measure(project: Path, sizes: list[tuple[int, int]], results: Path) -> list[
         bench.run(1, 0, "destroy", "--yes", "--skip-preview")
         for volumes, consumers in sizes:
             configure(project, volumes, consumers)
-            for command, words in (
-                ("up", ("--yes", "--skip-preview")),
-                ("preview", ()),
-                ("destroy", ("--yes", "--skip-preview")),
-            ):
+            for command in COMMANDS:
+                words = [] if command == "preview" else ["--yes", "--skip-preview"]
                 measured.append(bench.run(volumes, consumers, command, *words))
                 print(measured[-1], file=sys.stderr, flush=True)
-                write(results, measured)
+                growth.write(results, measured)
     return measured
-
-
-def write(path: Path, measured: list[Measured]) -> None:
-    """As CSV."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Measured)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in measured)
 
 
 def main(arguments: list[str]) -> None:
@@ -195,9 +161,9 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-scale-") as folder:
         measured = measure(Path(folder), sizes, options.csv)
     options.figure.parent.mkdir(parents=True, exist_ok=True)
-    options.figure.write_text(scale_figure.draw([asdict(row) for row in measured]), encoding="utf-8")
-    for command in ("up", "preview", "destroy"):
-        exponent = scale_figure.exponent([asdict(row) for row in measured if row.command == command])
+    options.figure.write_text(scale_figure.draw(measured), encoding="utf-8")
+    for command in COMMANDS:
+        exponent, _ = growth.fit(growth.of_command(measured, command))
         print(f"{command}: time grows with volumes to the power of {exponent:.2f}")
 
 

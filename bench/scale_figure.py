@@ -1,89 +1,59 @@
-"""How commands grow with the number of volumes: a plot on two logarithmic axes, and the exponent of a fit."""
+"""How commands grow with the number of volumes: a plot on two logarithmic axes, with a fit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Callable, Sequence
+
+from bench import svg
+from bench.growth import COMMANDS, Measured, fit, of_command
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 860, 420, 70, 54, 50, 150
-_COLOURS = {"up": "#0969da", "preview": "#1a7f37", "destroy": "#bc4c00"}
-_INK, _FAINT, _GRID = "#1f2328", "#59636e", "#d8dee4"
-_FONT = "font-family='-apple-system, Segoe UI, Helvetica, Arial, sans-serif'"
+_COLOURS = dict(zip(COMMANDS, (svg.BLUE, svg.GREEN, svg.ORANGE), strict=True))
 
-Row = Mapping[str, Any]
+Place = Callable[[float, float], tuple[float, float]]
 
 
-def exponent(rows: Sequence[Row]) -> float:
-    """The slope of the least-squares line through log(seconds) over log(volumes); nan for a single size."""
-    points = [(math.log(row["volumes"]), math.log(row["seconds"])) for row in rows]
-    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
-    across = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / across if across else math.nan
-
-
-def draw(rows: Sequence[Row]) -> str:
+def draw(measured: Sequence[Measured]) -> str:
     """The picture as one SVG document: a dot for each command and size, the fit as a line."""
-    most_volumes = max(row["volumes"] for row in rows)
-    slowest, fastest = max(row["seconds"] for row in rows), min(row["seconds"] for row in rows)
-    low, high = 10 ** math.floor(math.log10(fastest)), 10 ** math.ceil(math.log10(slowest))
+    most_volumes = max(one.volumes for one in measured)
+    slowest, fastest = max(one.seconds for one in measured), min(one.seconds for one in measured)
+    low, high = math.floor(math.log10(fastest)), math.floor(math.log10(slowest)) + 1
 
     def at(volumes: float, seconds: float) -> tuple[float, float]:
         across = math.log(volumes) / math.log(max(most_volumes, 2))
-        up = math.log(seconds / low) / math.log(high / low)
+        up = (math.log10(seconds) - low) / (high - low)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - TOP)
 
-    lines = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' role='img' {_FONT} font-size='12'>",
-        f"<rect width='{WIDTH}' height='{HEIGHT}' rx='6' fill='#ffffff'/>",
-        _text(16, 26, "Seconds over the number of volumes (both axes logarithmic)", weight=600, size=15),
-    ]
-    for decade in range(round(math.log10(high / low)) + 1):
-        value = low * 10**decade
-        _, y = at(1, value)
-        lines.append(f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y:.1f}' y2='{y:.1f}' stroke='{_GRID}'/>")
-        lines.append(_text(LEFT - 8, y + 4, f"{value:g} s", fill=_FAINT, anchor="end"))
-    for volumes in sorted({row["volumes"] for row in rows}):
-        x, _ = at(volumes, low)
-        lines.append(_text(x, HEIGHT - BOTTOM + 20, f"{volumes}", fill=_FAINT, anchor="middle"))
-    for number, (command, colour) in enumerate(_COLOURS.items()):
-        found = [row for row in rows if row["command"] == command]
-        lines += _curve(command, found, at, colour) if found else []
-        lines += [_legend(number, command, exponent(found), colour)] if found else []
-    return "\n".join([*lines, "</svg>", ""])
+    lines = [svg.text(16, 26, "Seconds over the number of volumes (both axes logarithmic)", weight=600, size=15)]
+    for decade in range(low, high + 1):
+        _, y = at(1, 10.0**decade)
+        lines.append(svg.line((LEFT, y), (WIDTH - RIGHT, y)))
+        lines.append(svg.text(LEFT - 8, y + 4, f"{10.0**decade:g} s", fill=svg.FAINT, anchor="end"))
+    for volumes in sorted({one.volumes for one in measured}):
+        x, _ = at(volumes, 1)
+        lines.append(svg.text(x, HEIGHT - BOTTOM + 20, f"{volumes}", fill=svg.FAINT, anchor="middle"))
+    for number, command in enumerate(COMMANDS):
+        found = of_command(measured, command)
+        lines += _curve(number, command, found, at) if found else []
+    return svg.document(WIDTH, HEIGHT, lines)
 
 
-def _curve(command: str, rows: Sequence[Row], at: Any, colour: str) -> list[str]:
-    lines = []
-    for row in rows:
-        x, y = at(row["volumes"], row["seconds"])
-        told = f"{command}: {row['volumes']} volumes, {row['consumers']} consumers: {row['seconds']:.1f} s"
+def _curve(number: int, command: str, found: Sequence[Measured], at: Place) -> list[str]:
+    lines, colour = [], _COLOURS[command]
+    for one in found:
+        x, y = at(one.volumes, one.seconds)
+        told = f"{command}: {one.volumes} volumes, {one.consumers} consumers: {one.seconds:.1f} s"
         lines.append(
             f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4' fill='{colour}' fill-opacity='0.5' stroke='{colour}'>"
-            f"<title>{told}</title></circle>"
+            f"{svg.title(told)}</circle>"
         )
-    slope = exponent(rows)
-    if math.isnan(slope):
-        return lines
-    middle = sum(math.log(row["seconds"]) - slope * math.log(row["volumes"]) for row in rows) / len(rows)
-    ends = sorted({row["volumes"] for row in rows})
-    (x1, y1), (x2, y2) = (at(volumes, math.exp(middle + slope * math.log(volumes))) for volumes in (ends[0], ends[-1]))
-    lines.append(
-        f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='{colour}' stroke-width='1.5'/>"
-    )
+    exponent, factor = fit(found)
+    told = command
+    if not math.isnan(exponent):
+        told = f"{command}, fit: n^{exponent:.2f}"
+        ends = min(one.volumes for one in found), max(one.volumes for one in found)
+        start, end = (at(volumes, factor * volumes**exponent) for volumes in ends)
+        lines.append(svg.line(start, end, colour, "stroke-width='1.5'"))
+    lines.append(svg.text(WIDTH - RIGHT + 16, TOP + 18 * number, told, fill=colour, weight=600))
     return lines
-
-
-def _legend(number: int, command: str, slope: float, colour: str) -> str:
-    told = command if math.isnan(slope) else f"{command}, fit: n^{slope:.2f}"
-    return _text(WIDTH - RIGHT + 16, TOP + 18 * number, told, fill=colour, weight=600)
-
-
-def _text(
-    x: float, y: float, text: str, *, fill: str = _INK, anchor: str = "start", weight: int = 400, size: int = 12
-) -> str:
-    return (
-        f"<text x='{x:.1f}' y='{y:.1f}' fill='{fill}' text-anchor='{anchor}' font-weight='{weight}' "
-        f"font-size='{size}'>{escape(text)}</text>"
-    )

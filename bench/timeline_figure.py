@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-from bench.drawing import nice_step
+from bench import svg
 
 WIDTH, LABELS, RIGHT, ROW, TOP, GAP = 1060, 350, 70, 20, 46, 24
-_INK, _FAINT, _GRID, _CRITICAL = "#1f2328", "#59636e", "#d8dee4", "#cf222e"
-_LANES = {"processes": ("Processes", "#8250df"), "engine": ("Resources", "#0969da"), "nomad": ("Nomad", "#1a7f37")}
-_FONT = "font-family='-apple-system, Segoe UI, Helvetica, Arial, sans-serif'"
+_CRITICAL = svg.RED
+_LANES = {"processes": ("Processes", svg.PURPLE), "engine": ("Resources", svg.BLUE), "nomad": ("Nomad", svg.GREEN)}
 # Between two spans: what is seen by polling, and the scheduling of processes, makes edges as blurred as this.
 SLACK_S = 0.15
 
@@ -44,26 +42,22 @@ def draw(recorded: Mapping[str, Any]) -> str:
     height = TOP + sum(GAP + ROW * len(found) for found in lanes.values()) + 44
     scale = (WIDTH - LABELS - RIGHT) / max(recorded["ended_s"], answered)
     lines = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' role='img' {_FONT} font-size='12'>",
-        f"<rect width='{WIDTH}' height='{height}' rx='6' fill='#ffffff'/>",
-        _text(16, 26, "One `up`, from an empty stack to MySQL answering", weight=600, size=15),
-        _text(WIDTH - 16, 26, "red: the critical path", fill=_CRITICAL, anchor="end"),
-        *_axis(recorded["ended_s"], scale, height),
+        svg.text(16, 26, "One `up`, from an empty stack to MySQL answering", weight=600, size=15),
+        svg.text(WIDTH - 16, 26, "red: the critical path", fill=_CRITICAL, anchor="end"),
+        *svg.seconds_axis(recorded["ended_s"], lambda at: LABELS + at * scale, TOP, height - 36, ticks=10),
     ]
     y = TOP
     for lane, found in lanes.items():
         title, colour = _LANES[lane]
-        lines.append(_text(16, y + 16, title, weight=600, fill=colour))
+        lines.append(svg.text(16, y + 16, title, weight=600, fill=colour))
         y += GAP
         for span in found:
             lines += _bar(span, y, scale, _CRITICAL if span in critical else colour)
             y += ROW
     x = LABELS + answered * scale
-    lines.append(
-        f"<line x1='{x:.1f}' x2='{x:.1f}' y1='{TOP}' y2='{height - 40}' stroke='{_CRITICAL}' stroke-dasharray='4 3'/>"
-    )
-    lines.append(_text(x, TOP - 4, f"MySQL answers: {answered:.1f} s", fill=_CRITICAL, anchor="middle", size=11))
-    return "\n".join([*lines, "</svg>", ""])
+    lines.append(svg.line((x, TOP), (x, height - 40), _CRITICAL, "stroke-dasharray='4 3'"))
+    lines.append(svg.text(x, TOP - 4, f"MySQL answers: {answered:.1f} s", fill=_CRITICAL, anchor="middle", size=11))
+    return svg.document(WIDTH, height, lines)
 
 
 def _on_path(span: Span) -> bool:
@@ -71,30 +65,13 @@ def _on_path(span: Span) -> bool:
     return span["lane"] != "processes" or span["name"] in ("pip list", "nomad parses a job file")
 
 
-def _axis(end_s: float, scale: float, height: int) -> list[str]:
-    lines, step = [], nice_step(end_s, 10)
-    for number in range(int(end_s / step) + 1):
-        x = LABELS + number * step * scale
-        lines.append(f"<line x1='{x:.1f}' x2='{x:.1f}' y1='{TOP}' y2='{height - 36}' stroke='{_GRID}'/>")
-        lines.append(_text(x, height - 18, f"{number * step:g}{'' if number else ' s'}", fill=_FAINT, anchor="middle"))
-    return lines
-
-
 def _bar(span: Span, y: int, scale: float, colour: str) -> list[str]:
     x, took = LABELS + span["start_s"] * scale, span["end_s"] - span["start_s"]
     wide = max(2.0, took * scale)
+    told = f"{span['name']}: {span['start_s']:.2f} to {span['end_s']:.2f} s"
     return [
-        _text(LABELS - 8, y + 13, span["name"][:54], anchor="end"),
+        svg.text(LABELS - 8, y + 13, span["name"][:54], anchor="end"),
         f"<rect x='{x:.1f}' y='{y + 3}' width='{wide:.1f}' height='{ROW - 7}' rx='2' fill='{colour}' opacity='0.75'>",
-        f"<title>{escape(span['name'])}: {span['start_s']:.2f} to {span['end_s']:.2f} s</title></rect>",
-        _text(x + wide + 4, y + 13, f"{took:.1f}" if took >= 0.05 else "0", fill=_FAINT, size=10),
+        f"{svg.title(told)}</rect>",
+        svg.text(x + wide + 4, y + 13, f"{took:.1f}" if took >= 0.05 else "0", fill=svg.FAINT, size=10),
     ]
-
-
-def _text(
-    x: float, y: float, text: str, *, fill: str = _INK, anchor: str = "start", weight: int = 400, size: int = 12
-) -> str:
-    return (
-        f"<text x='{x:.1f}' y='{y}' fill='{fill}' text-anchor='{anchor}' font-weight='{weight}' font-size='{size}'>"
-        f"{escape(text)}</text>"
-    )

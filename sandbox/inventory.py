@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_iam import IAMClient
 
-__all__ = ["account_contents", "client", "root_volumes"]
-
 
 def account_contents(settings: SandboxSettings) -> list[str]:
     """Names of everything in the account that only a stack or a driver makes."""

@@ -8,8 +8,9 @@ import pytest
 
 from bench import costs, page, samples
 from bench.costs import Cost
-from bench.drawing import Panel, Row, figure, nice_step, spread
+from bench.drawing import Panel, Row, figure, spread
 from bench.samples import Sample
+from bench.svg import nice_step
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEMPLATE = "before\n<!-- bench: cases -->\nold\n<!-- end -->\n<!-- bench: requests -->\n<!-- end -->\nafter\n"
