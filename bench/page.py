@@ -37,6 +37,8 @@ def rendered(page: str, results: Path) -> str:
         "failures": tables.failures(known),
         "course": tables.course(known),
         "parts": tables.parts(known),
+        "cold": tables.cold(known),
+        "scale": tables.scale(growth.read(results / SCALE)),
         "requests": tables.costs(costs.read(results / REQUESTS)),
     }
 

@@ -150,16 +150,23 @@ def measure(project: Path, sizes: list[tuple[int, int]], results: Path) -> list[
     return measured
 
 
+def size(word: str) -> tuple[int, int]:
+    """Numbers of volumes and consumers."""
+    volumes, times, consumers = word.partition("x")
+    if not (times and volumes.isdigit() and consumers.isdigit()):
+        raise ValueError(f"{word} is not VOLUMESxCONSUMERS")
+    return int(volumes), int(consumers)
+
+
 def main(arguments: list[str]) -> None:
     """Measures the sizes, each VOLUMESxCONSUMERS, and draws the curve."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
-    parser.add_argument("sizes", nargs="*", default=[f"{volumes}x{consumers}" for volumes, consumers in SIZES])
+    parser.add_argument("sizes", nargs="*", type=size, default=list(SIZES))
     parser.add_argument("--csv", type=Path, default=Path("bench/results/scale.csv"))
     parser.add_argument("--figure", type=Path, default=Path("docs/figures/scale.svg"))
     options = parser.parse_args(arguments)
-    sizes = [(int(volumes), int(consumers)) for volumes, consumers in (size.split("x") for size in options.sizes)]
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-scale-") as folder:
-        measured = measure(Path(folder), sizes, options.csv)
+        measured = measure(Path(folder), options.sizes, options.csv)
     options.figure.parent.mkdir(parents=True, exist_ok=True)
     options.figure.write_text(scale_figure.draw(measured), encoding="utf-8")
     for command in COMMANDS:

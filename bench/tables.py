@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from bench import growth
 from bench.costs import Cost
 from bench.course import CASE as COURSE
+from bench.growth import Measured
 from bench.samples import OK, Sample, ratio, select, summary
 from bench.targets import CASES, CONTENDERS
 
 NONE = "-"
 # Everyone else has a column even where nothing was measured.
 _OPTIONAL = ("terraform",)
-_PARTS = (("make up, warm", "Warm `make up`"), ("make up, cold", "Cold `make up`"), ("verify", "`make verify`"))
+NOT_YET = "Not measured yet."
+_PARTS = (("make up, warm", "Warm `make up`"), ("verify", "`make verify`"))
+_COLD = "make up, cold"
 
 
 def cases(samples: Sequence[Sample]) -> str:
@@ -59,6 +64,13 @@ def parts(samples: Sequence[Sample]) -> str:
     return _table(["command", "part", "seconds: median (least to most)"], rows)
 
 
+def cold(samples: Sequence[Sample]) -> str:
+    """Phases of a `make up` with nothing cached; it is run once."""
+    mine = [sample for sample in samples if sample.case == _COLD]
+    rows = [[one.measure, f"**{one.seconds:.1f}**" if one.outcome == OK else _quoted(one.outcome)] for one in mine]
+    return _table(["part of a cold `make up`", "seconds"], rows) if rows else NOT_YET
+
+
 def course(samples: Sequence[Sample]) -> str:
     """When each thing happened on the floor's way up, counted from its start."""
     names = dict.fromkeys(sample.measure for sample in samples if sample.case == COURSE)
@@ -70,7 +82,7 @@ def course(samples: Sequence[Sample]) -> str:
 def costs(found: Sequence[Cost]) -> str:
     """Requests by command, service and caller; the idle observation as requests per hour."""
     if not found:
-        return "Not measured."
+        return NOT_YET
     rows = []
     for command in dict.fromkeys(cost.command for cost in found):
         mine = [cost for cost in found if cost.command == command]
@@ -80,6 +92,45 @@ def costs(found: Sequence[Cost]) -> str:
             shown = f"idle, per hour (from {mine[0].seconds / 60:.1f} min)"
         rows.append([shown, *(_by_caller([c for c in mine if c.service == one], factor) for one in ("nomad", "aws"))])
     return _table(["command", "requests to Nomad", "requests to AWS"], rows)
+
+
+def scale(measured: Sequence[Measured]) -> str:
+    """A line for each size, and the fit of seconds over volumes as a power of their number."""
+    if not measured:
+        return NOT_YET
+    of_command = {command: growth.of_command(measured, command) for command in growth.COMMANDS}
+    rows = []
+    for size in dict.fromkeys((one.volumes, one.consumers) for one in measured):
+        found = {
+            command: next((one for one in of_command[command] if (one.volumes, one.consumers) == size), None)
+            for command in of_command
+        }
+        times = [f"**{one.seconds:.1f}** ({one.cpu_s:.1f})" if one else NONE for one in found.values()]
+        rows.append([f"{size[0]}, {size[1]}", *times, *_cost_of_up(found["up"])])
+    rows.append(["fit", *(_exponent(mine) for mine in of_command.values()), NONE, NONE, NONE])
+    header = [
+        "volumes, consumers",
+        *(f"`{command}`, s (processor)" for command in growth.COMMANDS),
+        "requests of `up`: Nomad, AWS",
+        "for each volume",
+        "peak MiB of `up`: engine, program, plugins",
+    ]
+    return _table(header, rows)
+
+
+def _cost_of_up(up: Measured | None) -> list[str]:
+    if up is None:
+        return [NONE] * 3
+    return [
+        f"{up.nomad_requests}, {up.aws_requests}",
+        f"{up.nomad_requests / up.volumes:.1f}, {up.aws_requests / up.volumes:.1f}",
+        f"{up.engine_mib}, {up.program_mib}, {up.plugins_mib}",
+    ]
+
+
+def _exponent(mine: Sequence[Measured]) -> str:
+    exponent = growth.fit(mine)[0] if mine else math.nan
+    return NONE if math.isnan(exponent) else f"n^{exponent:.2f}"
 
 
 def _by_caller(mine: Sequence[Cost], factor: float) -> str:

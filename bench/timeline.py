@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -123,60 +124,59 @@ class NomadSide:
             self._answer()
 
     def _plugin_health(self) -> None:
-        try:
-            plugin = self._api.get(f"plugin/csi/{self._plugin}", timeout_s=2)
-        except NomadError:
-            return
+        plugin = self._ask(f"plugin/csi/{self._plugin}") or {}
         for role in ("Controllers", "Nodes"):
             for node, info in (plugin.get(role) or {}).items():
                 if info and info.get("Healthy"):
                     self.moments.setdefault(f"{role[:-1].lower()} {node}", self._clock.now())
 
     def _answer(self) -> None:
-        for stub in self._allocations():
+        for stub in self._ask(f"job/{self._server}/allocations") or []:
             address = self._address(stub) if stub["ClientStatus"] == "running" else None
             if address and is_open(address):
                 self.moments["MySQL"] = self._clock.now()
 
     def _address(self, stub: dict[str, Any]) -> tuple[str, int] | None:
-        ports = self._api.get(f"allocation/{stub['ID']}")["AllocatedResources"]["Shared"].get("Ports") or []
-        return next(((port["HostIP"], int(port["Value"])) for port in ports), None)
+        allocation = self._ask(f"allocation/{stub['ID']}")
+        ports = allocation["AllocatedResources"]["Shared"].get("Ports") if allocation else None
+        return next(((port["HostIP"], int(port["Value"])) for port in ports or []), None)
 
-    def _allocations(self) -> list[dict[str, Any]]:
-        try:
-            return list(self._api.get(f"job/{self._server}/allocations", timeout_s=2))
-        except NomadError:
-            return []
+    def _ask(self, path: str) -> Any:
+        """None while there is no answer, as before a job is there: the next look may find one."""
+        with suppress(NomadError):
+            return self._api.get(path, timeout_s=2)
+        return None
 
     def spans(self) -> list[Span]:
         """From the allocations' own records."""
-        found = []
-        for stub in self._api.get("allocations", task_states="true"):
-            created = self._clock.since_epoch(stub["CreateTime"])
-            if created < 0:
-                continue
-            started = _task_started(stub)
-            node = stub["NodeName"]
-            running = self._clock.since_epoch(started) if started else created
-            found.append(Span("nomad", f"{stub['JobID']} starting on {node}", created, running))
-            healthy = min(
-                (
-                    at
-                    for name, at in self.moments.items()
-                    if name.endswith(stub["NodeID"])
-                    and at >= running
-                    and name.startswith("controller" if "controller" in stub["JobID"] else "node")
-                ),
-                default=None,
-            )
-            if healthy is not None and stub["JobID"] != self._server:
-                found.append(Span("nomad", f"{stub['JobID']} unhealthy on {node}", running, healthy))
-            if stub["JobID"] == self._server and "MySQL" in self.moments:
-                found.append(Span("nomad", "MySQL starts and answers", running, self.moments["MySQL"]))
-        return found
+        stubs = self._api.get("allocations", task_states="true")
+        return nomad_spans(stubs, self.moments, self._clock, self._server)
 
 
-def _task_started(stub: dict[str, Any]) -> int:
+def nomad_spans(
+    stubs: Sequence[Mapping[str, Any]], moments: Mapping[str, float], clock: Clock, server: str
+) -> list[Span]:
+    """What Nomad's allocations took: to start, and from then to health or, of the server, to an answer."""
+    found = []
+    for stub in stubs:
+        created, started = clock.since_epoch(stub["CreateTime"]), _task_started(stub)
+        if created < 0:
+            continue
+        running = clock.since_epoch(started) if started else created
+        job, node = stub["JobID"], stub["NodeName"]
+        found.append(Span("nomad", f"{job} starting on {node}", created, running))
+        if job == server:
+            if "MySQL" in moments:
+                found.append(Span("nomad", "MySQL starts and answers", running, moments["MySQL"]))
+            continue
+        role = "controller" if "controller" in job else "node"
+        healthy = moments.get(f"{role} {stub['NodeID']}", -1)
+        if healthy >= running:
+            found.append(Span("nomad", f"{job} unhealthy on {node}", running, healthy))
+    return found
+
+
+def _task_started(stub: Mapping[str, Any]) -> int:
     """Nanoseconds since the epoch at which the first task of an allocation started; 0 when none did."""
     events = [event for state in (stub.get("TaskStates") or {}).values() for event in state.get("Events") or []]
     return min((int(event["Time"]) for event in events if event["Type"] == "Started"), default=0)

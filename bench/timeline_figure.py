@@ -8,7 +8,7 @@ from typing import Any
 from bench import svg
 
 WIDTH, LABELS, RIGHT, ROW, TOP, GAP = 1060, 350, 70, 20, 46, 24
-_CRITICAL = svg.RED
+CRITICAL = svg.RED
 _LANES = {"processes": ("Processes", svg.PURPLE), "engine": ("Resources", svg.BLUE), "nomad": ("Nomad", svg.GREEN)}
 # Between two spans: what is seen by polling, and the scheduling of processes, makes edges as blurred as this.
 SLACK_S = 0.15
@@ -43,7 +43,7 @@ def draw(recorded: Mapping[str, Any]) -> str:
     scale = (WIDTH - LABELS - RIGHT) / max(recorded["ended_s"], answered)
     lines = [
         svg.text(16, 26, "One `up`, from an empty stack to MySQL answering", weight=600, size=15),
-        svg.text(WIDTH - 16, 26, "red: the critical path", fill=_CRITICAL, anchor="end"),
+        svg.text(WIDTH - 16, 26, "red: the critical path", fill=CRITICAL, anchor="end"),
         *svg.seconds_axis(recorded["ended_s"], lambda at: LABELS + at * scale, TOP, height - 36, ticks=10),
     ]
     y = TOP
@@ -52,11 +52,12 @@ def draw(recorded: Mapping[str, Any]) -> str:
         lines.append(svg.text(16, y + 16, title, weight=600, fill=colour))
         y += GAP
         for span in found:
-            lines += _bar(span, y, scale, _CRITICAL if span in critical else colour)
+            lines += _bar(span, y, scale, CRITICAL if span in critical else colour)
             y += ROW
-    x = LABELS + answered * scale
-    lines.append(svg.line((x, TOP), (x, height - 40), _CRITICAL, "stroke-dasharray='4 3'"))
-    lines.append(svg.text(x, TOP - 4, f"MySQL answers: {answered:.1f} s", fill=_CRITICAL, anchor="middle", size=11))
+    if "MySQL" in recorded["moments"]:
+        x = LABELS + answered * scale
+        lines.append(svg.line((x, TOP), (x, height - 40), CRITICAL, "stroke-dasharray='4 3'"))
+        lines.append(svg.text(x, TOP - 4, f"MySQL answers: {answered:.1f} s", fill=CRITICAL, anchor="middle", size=11))
     return svg.document(WIDTH, height, lines)
 
 

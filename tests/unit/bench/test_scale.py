@@ -1,0 +1,112 @@
+"""Growth with the number of volumes: what is made, what is kept, and what is said and drawn of it."""
+
+import math
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bench import growth, page, scale, scale_figure, tables
+from bench.growth import Measured
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def measured(volumes: int, command: str, seconds: float, consumers: int = 1) -> Measured:
+    asked = (43 + 4 * volumes, 8 + 3 * volumes)
+    return Measured(volumes, consumers, command, seconds, seconds / 2, 100 + volumes, 80, 90, 50, 40, *asked)
+
+
+FOUND = [measured(number, command, 2 * number**1.5) for number in (1, 4, 16) for command in growth.COMMANDS]
+
+
+def test_rows_survive_their_file(tmp_path: Path) -> None:
+    growth.write(tmp_path / "new/scale.csv", FOUND)
+    assert growth.read(tmp_path / "new/scale.csv") == FOUND
+    assert growth.read(tmp_path / "none.csv") == []
+
+
+def test_the_fit_is_a_power_of_the_number_of_volumes() -> None:
+    exponent, factor = growth.fit(growth.of_command(FOUND, "up"))
+    assert [exponent, factor] == pytest.approx([1.5, 2])
+    assert growth.fit([measured(volumes, "up", 7) for volumes in (1, 10, 100)])[0] == pytest.approx(0)
+
+
+def test_one_size_has_no_fit() -> None:
+    assert math.isnan(growth.fit([measured(10, "up", 7), measured(10, "up", 8, consumers=5)])[0])
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_table_has_a_line_for_each_size_and_the_fit() -> None:
+    _, _, *lines = tables.scale(FOUND).splitlines()
+    assert [cells(line)[0] for line in lines] == ["1, 1", "4, 1", "16, 1", "fit"]
+    assert cells(lines[1]) == ["4, 1", *["**16.0** (8.0)"] * 3, "59, 20", "14.8, 5.0", "104, 80, 180"]
+    assert cells(lines[-1])[1:4] == ["n^1.50"] * 3
+
+
+def test_the_table_of_a_run_that_broke_off_shows_what_there_is() -> None:
+    lines = tables.scale([*FOUND[:3], measured(4, "preview", 5)]).splitlines()
+    assert cells(lines[3])[1:] == ["-", "**5.0** (2.5)", "-", "-", "-", "-"]
+    assert cells(lines[4])[1:4] == ["-", "n^0.66", "-"]
+    assert tables.scale([]) == tables.NOT_YET
+
+
+def test_the_figure_has_a_dot_for_each_measurement_and_names_the_commands() -> None:
+    root = ET.fromstring(scale_figure.draw(FOUND))
+    assert len(root.findall(f"{SVG}circle")) == len(FOUND)
+    told = [text.text for text in root.findall(f"{SVG}text")]
+    assert told[-3:] == [f"{command}, fit: n^1.50" for command in growth.COMMANDS]
+    assert "up: 4 volumes, 1 consumers: 16.0 s" in [text.text for text in root.iter(f"{SVG}title")]
+
+
+def test_dots_lie_on_a_straight_line_of_the_fit() -> None:
+    root = ET.fromstring(scale_figure.draw(growth.of_command(FOUND, "up")))
+    dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in root.findall(f"{SVG}circle")]
+    fitted = root.findall(f"{SVG}line")[-1].attrib
+    assert dots[0] == (float(fitted["x1"]), float(fitted["y1"]))
+    assert dots[-1] == (float(fitted["x2"]), float(fitted["y2"]))
+    middle = [(first + last) / 2 for first, last in zip(*dots[::2], strict=True)]
+    assert list(dots[1]) == pytest.approx(middle, abs=0.1)
+
+
+@pytest.mark.parametrize("seconds", [1.0, 10.0, 0.5])
+def test_a_single_measurement_is_drawn_without_a_fit(seconds: float) -> None:
+    root = ET.fromstring(scale_figure.draw([measured(1, "up", seconds)]))
+    assert root.findall(f"{SVG}text")[-1].text == "up"
+
+
+def test_the_page_has_the_table_of_what_was_measured(tmp_path: Path) -> None:
+    (tmp_path / page.MACHINE).write_text("{}")
+    template = "<!-- bench: scale -->\nold\n<!-- end -->\n"
+    assert tables.NOT_YET in page.rendered(template, tmp_path)
+    growth.write(tmp_path / page.SCALE, FOUND)
+    assert tables.scale(FOUND) in page.rendered(template, tmp_path)
+    assert page.figures(tmp_path)["scale.svg"] == scale_figure.draw(FOUND)
+
+
+def test_volumes_are_spread_over_the_zones_and_the_first_have_consumers() -> None:
+    template = {"encryptionsalt": "v1:x", "config": {"nomad-stateful:mysql": {}, "aws:region": "us-west-2"}}
+    made = scale.stack_config(template, volumes=4, consumers=2)
+    assert made["encryptionsalt"] == "v1:x"
+    assert set(made["config"]) == {"aws:region", "nomad-stateful:volumes", "nomad-stateful:consumers"}
+    zones = [volume["zone"] for volume in made["config"]["nomad-stateful:volumes"]]
+    assert zones == [*scale.ZONES, scale.ZONES[0]]
+    mounted = [one["mounts"][0]["volume"] for one in made["config"]["nomad-stateful:consumers"]]
+    assert mounted == ["v0", "v1"]
+
+
+def test_the_sandbox_has_clients_in_every_zone() -> None:
+    made = tomllib.loads(scale.sandbox_toml())
+    assert made["zones"] == list(scale.ZONES)
+    assert sorted(one["zone"] for one in made["instances"]) == sorted(scale.ZONES * scale.CLIENTS_PER_ZONE)
+    assert len({one["name"] for one in made["instances"]}) == len(made["instances"])
+
+
+def test_a_size_is_read_from_a_word() -> None:
+    assert scale.size("50x5") == (50, 5)
+    with pytest.raises(ValueError, match="VOLUMESxCONSUMERS"):
+        scale.size("50")
