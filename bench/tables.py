@@ -95,7 +95,10 @@ def costs(found: Sequence[Cost]) -> str:
 
 
 def scale(measured: Sequence[Measured]) -> str:
-    """A line for each size, and the fit of seconds over volumes as a power of their number."""
+    """A line for each size, and fits of seconds over volumes as a power of their number.
+
+    Small sizes are mostly waiting that is the same for all: how it goes on is said by the two largest.
+    """
     if not measured:
         return NOT_YET
     of_command = {command: growth.of_command(measured, command) for command in growth.COMMANDS}
@@ -107,7 +110,11 @@ def scale(measured: Sequence[Measured]) -> str:
         }
         times = [f"**{one.seconds:.1f}** ({one.cpu_s:.1f})" if one else NONE for one in found.values()]
         rows.append([f"{size[0]}, {size[1]}", *times, *_cost_of_up(found["up"])])
-    rows.append(["fit", *(_exponent(mine) for mine in of_command.values()), NONE, NONE, NONE])
+    rows.append(["fit of all", *(_exponent(mine) for mine in of_command.values()), NONE, NONE, NONE])
+    most = sorted({one.volumes for one in measured})[-2:]
+    if len(most) == 2:
+        largest = [[one for one in mine if one.volumes in most] for mine in of_command.values()]
+        rows.append([f"fit of {most[0]} and {most[1]}", *map(_exponent, largest), NONE, NONE, NONE])
     header = [
         "volumes, consumers",
         *(f"`{command}`, s (processor)" for command in growth.COMMANDS),

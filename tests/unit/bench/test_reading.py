@@ -7,16 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
-from bench.bringing_up import phases
 from bench.proxy import Proxy, described, part
 from bench.verification import steps
-
-
-def test_phases_are_read_from_what_up_prints() -> None:
-    said = (
-        "up: tools: pulumi from /x (0.1 s)\nup:   ended a pulumi\nup: stack: dev: 27 create (19.4 s)\nother (1.0 s)\n"
-    )
-    assert phases(said) == [("tools", 0.1), ("stack", 19.4)]
 
 
 def test_steps_of_a_verification_end_with_the_rows_read_back() -> None:

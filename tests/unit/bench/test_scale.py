@@ -43,9 +43,15 @@ def cells(line: str) -> list[str]:
 
 def test_the_table_has_a_line_for_each_size_and_the_fit() -> None:
     _, _, *lines = tables.scale(FOUND).splitlines()
-    assert [cells(line)[0] for line in lines] == ["1, 1", "4, 1", "16, 1", "fit"]
+    assert [cells(line)[0] for line in lines] == ["1, 1", "4, 1", "16, 1", "fit of all", "fit of 4 and 16"]
     assert cells(lines[1]) == ["4, 1", *["**16.0** (8.0)"] * 3, "59, 20", "14.8, 5.0", "104, 80, 180"]
     assert cells(lines[-1])[1:4] == ["n^1.50"] * 3
+
+
+def test_how_it_goes_on_is_said_by_the_two_largest_sizes() -> None:
+    found = [measured(volumes, "up", seconds) for volumes, seconds in ((1, 20), (10, 20), (100, 2000))]
+    *_, of_all, of_largest = tables.scale(found).splitlines()
+    assert (cells(of_all)[1], cells(of_largest)[1]) == ("n^1.00", "n^2.00")
 
 
 def test_the_table_of_a_run_that_broke_off_shows_what_there_is() -> None:
