@@ -89,7 +89,8 @@ class JobspecParser:
 
     def _parse_hcl(self, source: JobSource) -> Job:
         _refuse_filesystem(source)
-        unseen = [name for name, _ in source.variables if name not in declared_variables(source.text)]
+        declared = declared_variables(source.text)
+        unseen = [name for name, _ in source.variables if name not in declared]
         if unseen:
             self._refuse_undeclared(source, unseen)
         return self._run(source, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,11 @@ _CALL = re.compile(r"(?<![\w.-])([^\W\d][\w-]*)\s*\(")
 _VARIABLE = re.compile(r"(?<![\w.-])variable(?:\s*\"([^\"]+)\"|\s+([^\W\d][\w-]*))\s*\{")
 _VARIABLES = re.compile(r"(?<![\w.-])variables\s*\{")
 _ASSIGNMENT = re.compile(r"([^\W\d][\w-]*)\s*=(?![=>])")
+# Runs of characters that mean nothing where they are; the next one after them may.
+_PLAIN_CODE = re.compile(r'[^"#/<{}]+')
+_PLAIN_QUOTED = re.compile(r'[^"\\$%]+|.', re.DOTALL)
+_INK = re.compile(r"[^\n]")
+_PLAIN_HEREDOC = re.compile(r"\n|[^\n][^$%\n]*")
 
 
 @dataclass
@@ -27,14 +33,14 @@ class _Template:
     depth: int = 0
 
 
+@functools.lru_cache(maxsize=8)
 def code_only(text: str) -> str:
     """The text with comments and literal characters blanked out; quotes, positions and templates' code stay."""
-    out = list(text)
+    out, done = [], 0
     for start, end in _blank_spans(text):
-        for position in range(start, end):
-            if out[position] != "\n":
-                out[position] = " "
-    return "".join(out)
+        out += [text[done:start], _INK.sub(" ", text[start:end])]
+        done = end
+    return "".join(out) + text[done:]
 
 
 def called_functions(text: str) -> set[str]:
@@ -85,6 +91,8 @@ def _blank_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _code_step(text: str, at: int, top: _Template | None, stack: list[_Literal | _Template]) -> tuple[int, bool]:
     """Reads one piece of code at `at`: its length, and whether it is to be blanked."""
+    if run := _PLAIN_CODE.match(text, at):
+        return len(run[0]), False
     char = text[at]
     if char == "#" or text.startswith("//", at):
         return _until(text, at, "\n"), True
@@ -116,16 +124,23 @@ def _literal_step(text: str, at: int, top: _Literal, stack: list[_Literal | _Tem
     if text[at] == '"':
         stack.pop()
         return 1, False
-    return (min(2, len(text) - at) if text[at] == "\\" else 1), True
+    if text[at] == "\\":
+        return min(2, len(text) - at), True
+    return _run(_PLAIN_QUOTED, text, at), True
 
 
 def _heredoc_step(text: str, at: int, marker: str, stack: list[_Literal | _Template]) -> tuple[int, bool]:
     starts_line = at == 0 or text[at - 1] == "\n"
     end = re.compile(rf"[ \t]*{re.escape(marker)}[ \t]*(?=\r?\n|\Z)").match(text, at) if starts_line else None
     if not end:
-        return 1, True
+        return _run(_PLAIN_HEREDOC, text, at), True
     stack.pop()
     return max(1, len(end[0])), True
+
+
+def _run(plain: re.Pattern[str], text: str, at: int) -> int:
+    found = plain.match(text, at)
+    return len(found[0]) if found else 1
 
 
 def _until(text: str, at: int, mark: str) -> int:
