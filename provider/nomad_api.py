@@ -7,14 +7,15 @@ import math
 import os
 import ssl
 from collections.abc import Mapping
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from provider import nomad_permissions
 from provider.nomad_tls import TlsError, TlsSettings, explain
 from provider.patience import FIRST_ANSWER_S, Patience, passing_answer
 from provider.rpc.values import ProviderError
+
+if TYPE_CHECKING:
+    import httpx
 
 CONNECT_TIMEOUT_S = 10.0
 # Nomad lets a blocking query run up to a sixteenth longer than asked, so that clients spread out.
@@ -46,6 +47,11 @@ class NomadNotFound(NomadApiError):  # noqa: N818 - says it already
     """The thing asked for does not exist (404)."""
 
 
+def prepare() -> None:
+    """Imports what the first request needs."""
+    import httpx  # noqa: F401, PLC0415
+
+
 def is_passing(error: NomadError) -> bool:
     """Whether an error may go away by itself: no answer, a server that restarts, an election, too many requests."""
     if isinstance(error, NomadUnreachable):
@@ -74,6 +80,8 @@ class NomadApi:
         http_auth: str = "",
         patience: Patience | None = None,
     ) -> None:
+        import httpx  # noqa: PLC0415 - a third of a plugin's start, which others wait for: see prepare()
+
         self.address = address.rstrip("/")
         self.patience = patience or Patience()
         self._answered = False
@@ -165,6 +173,8 @@ class NomadApi:
         return refusal
 
     def _token_is_known(self) -> bool:
+        import httpx  # noqa: PLC0415 - as above
+
         # To an unknown token Nomad says the same as to one that may not.
         try:
             return self._client.get("acl/token/self", timeout=CONNECT_TIMEOUT_S).is_success
@@ -189,6 +199,8 @@ class NomadApi:
         self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
     ) -> tuple[Any, int]:
         """The answer's JSON (None when empty) and its index (0 when it has none)."""
+        import httpx  # noqa: PLC0415 - as above
+
         try:
             response = self._client.request(
                 method,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from provider import nomad_api
 from provider.functions.get_cluster import GetCluster
 from provider.functions.get_service import GetService
 from provider.nomad_api import NomadApi
@@ -59,6 +60,10 @@ class NomadCsiPlugin(Plugin):
             GeneratedSecret(),
         ]
         self.functions = [GetCluster(self._api), GetService(self._api)]
+
+    def prepare(self) -> None:
+        """The HTTP client."""
+        nomad_api.prepare()
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
         config = decode_config(news, _STRINGS)

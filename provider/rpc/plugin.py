@@ -222,6 +222,9 @@ class Plugin:
     unrecognized_note: str = "This embedded plugin does not implement it; the official plugin does."
     """Said after the refusal of a type or function the plugin does not have."""
 
+    def prepare(self) -> None:
+        """Imports what the first call needs; runs in the background, while the engine starts the next plugin."""
+
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
         """Validates the provider's configuration, in wire form (see decode_config)."""
         return Checked(news)

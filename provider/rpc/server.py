@@ -7,13 +7,10 @@ import functools
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from types import FrameType
 from typing import Any, TypeVar
 
 import grpc
@@ -22,13 +19,14 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.struct_pb2 import Struct
 
 from .diffing import Kind, top_level
+from .ending import Ending
 from .plugin import Checked, Context, Diff, InitFailed, InvokeFailure, Plugin, ResourceType, Severity
 from .stubs import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 from .values import Props, ProviderError, marshal, unmarshal
+from .workers import Workers
 
 # The engine runs as many operations at once as it is told to, and each wait holds a thread: Cancel must still get one.
 MAX_THREADS = 256
-PARENT_POLL_S = 1.0
 STOP_GRACE_S = 5.0
 LOG_TIMEOUT_S = 5.0
 # After a cancel, what is being made, changed or deleted may still end: its outcome is worth having.
@@ -371,24 +369,19 @@ def serve(plugin: Plugin) -> None:
     logging.getLogger("grpc").setLevel(logging.CRITICAL)
     engine = EngineLog(sys.argv[1] if len(sys.argv) > 1 else "")
     servicer = _Servicer(plugin, engine)
-    server = grpc.server(ThreadPoolExecutor(MAX_THREADS), options=_GRPC_OPTIONS)
+    workers = Workers(MAX_THREADS)
+    server = grpc.server(workers, options=_GRPC_OPTIONS)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     if not port:
         raise SystemExit(f"the {plugin.name} plugin cannot listen on 127.0.0.1")
     server.start()
-    told_to_stop = threading.Event()
-
-    def stop(_signum: int, _frame: FrameType | None) -> None:
-        told_to_stop.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    parent = os.getppid()
+    ending = Ending()
     print(port, flush=True)
-    while not told_to_stop.wait(PARENT_POLL_S) and os.getppid() == parent:
-        pass
+    threading.Thread(target=plugin.prepare, daemon=True).start()
+    ending.wait()
     servicer.cancelled.set()
-    server.stop(STOP_GRACE_S).wait()
+    if workers.busy:  # otherwise the engine would wait for gRPC's own half a second
+        server.stop(STOP_GRACE_S).wait()
     sys.stdout.flush()
     os._exit(0)  # a worker thread in a request that cannot be interrupted must not hold the process

@@ -49,6 +49,10 @@ class AwsPlugin(Plugin):
         names = [item.token.rsplit(":", 1)[-1] for item in (*_RESOURCES, *_FUNCTIONS)]
         self.unrecognized_note = f"The embedded aws plugin implements {', '.join(names)} only; for others, {OFFICIAL}."
 
+    def prepare(self) -> None:
+        """boto3, which takes as long as the rest of the plugin's start."""
+        from sandbox.plugins.aws import sessions  # noqa: F401, PLC0415
+
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
         """What can be told without AWS: the engine starts one plugin after the other, and waits for this."""
         config = provider_config.with_defaults(news)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from provider import nomad_api
 from provider.rpc.plugin import Checked, Context, Function, Plugin, Props, ResourceType
 
 from .cluster_functions import GetNodes, GetVolumes
@@ -46,6 +47,10 @@ class NomadPlugin(Plugin):
             [token.rpartition(":")[2] for token in [*(r.token for r in resources), *(f.token for f in functions)]]
         )
         self.unrecognized_note = f"The embedded nomad plugin implements {tokens}; use the official plugin for the rest."
+
+    def prepare(self) -> None:
+        """The HTTP client."""
+        nomad_api.prepare()
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
         """An address is needed, here or in the environment."""
