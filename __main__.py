@@ -1,6 +1,13 @@
 """Stateful workloads on Nomad: the driver's permissions, volumes, CSI plugins, registrations, the MySQL server."""
 
+import gc
+
 import pulumi
+
+from questions import Questions
+
+gc.set_threshold(200_000, 30, 30)  # nothing of what a program makes is garbage, and it lives for seconds
+asked = Questions()  # before the other imports, which take as long as the plugins' start
 
 import discovery
 import outputs
@@ -17,7 +24,7 @@ from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
 settings = config.load(discovery.complete)
-surroundings = preflight.check(settings)
+surroundings = preflight.check(settings, asked)
 
 # First, since nothing takes longer than a plugin until it is healthy.
 plugins = {

@@ -1,17 +1,14 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
-import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-from pulumi.runtime import invoke_async
-from pulumi.runtime.sync_await import _sync_await
-from pulumi_aws import _utilities as aws_sdk
-from pulumi_nomad import _utilities as nomad_sdk
 
-from provider.sdk import Cluster, get_cluster_async
+from provider.sdk import Cluster
+from questions import Questions, Unanswered
 from settings import Problem, Settings, SettingsError, cluster
 
 _NOMAD_REMEDY = (
@@ -29,33 +26,21 @@ class Surroundings:
     region: str
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """What AWS and Nomad say, or the error that came instead."""
-
-    identity: Any
-    zones: Any
-    role: Any
-    cluster: Any
-    plugins: Any
-
-
-def check(settings: Settings) -> Surroundings:
+def check(settings: Settings, asked: Questions) -> Surroundings:
     """Raises SettingsError where AWS or Nomad cannot be reached or does not have what the settings name."""
     apart = cluster.mismatches()
     if apart:
         raise SettingsError(apart)
-    # At once, since the engine starts a plugin, one after the other, for the first question to each.
-    answers = _sync_await(_ask(settings))
-    identity = _known("AWS", answers.identity, "check the region, the credentials and the endpoint of the aws provider")
-    zones = _known("AWS", answers.zones, "allow ec2:DescribeAvailabilityZones")
-    nomad: Cluster = _known("Nomad", answers.cluster, _NOMAD_REMEDY)
-    _known("Nomad", answers.plugins, _NOMAD_REMEDY)
+    role = asked.ask("aws:iam/getRole:getRole", {"name": settings.client_role})
+    identity = _known("AWS", asked.identity, "check the region, the credentials and the endpoint of the aws provider")
+    zones = _known("AWS", asked.zones, "allow ec2:DescribeAvailabilityZones")
+    nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
+    _known("Nomad", asked.plugins, _NOMAD_REMEDY)
     problems = [
         *_unknown_zones(settings, zones["names"], zones["region"]),
         *_zones_without_client(settings, nomad),
         *_zones_without_privileged_docker(settings, nomad),
-        *_unknown_role(settings, answers.role),
+        *_unknown_role(settings, role),
     ]
     if problems:
         raise SettingsError(problems)
@@ -64,30 +49,11 @@ def check(settings: Settings) -> Surroundings:
     )
 
 
-async def _ask(settings: Settings) -> _Answers:
-    """Asks everything; every call has ended when it returns, as the SDK wants."""
-    of_aws, of_nomad = aws_sdk.get_invoke_opts_defaults(), nomad_sdk.get_invoke_opts_defaults()
-    asked = (
-        invoke_async("aws:index/getCallerIdentity:getCallerIdentity", {}, of_aws),
-        invoke_async("aws:index/getAvailabilityZones:getAvailabilityZones", {"state": "available"}, of_aws),
-        invoke_async("aws:iam/getRole:getRole", {"name": settings.client_role}, of_aws),
-        get_cluster_async(),
-        # Our own plugin asks about the clients; this shows that the nomad provider reaches the cluster as well.
-        invoke_async("nomad:index/getPlugins:getPlugins", {}, of_nomad),
-    )
-    return _Answers(*await asyncio.gather(*asked, return_exceptions=True))
-
-
-def _known(what: str, answer: Any, remedy: str) -> Any:
-    if isinstance(answer, BaseException):
-        raise SettingsError([Problem(what, "not usable", _cause(answer), remedy)])
-    return answer
-
-
-def _cause(error: BaseException) -> str:
-    """The plugin's own words, without the engine's wrapping."""
-    text = str(error).strip()
-    return text.rsplit("returned an error: ", 1)[-1].rstrip(".") or type(error).__name__
+def _known(what: str, answer: "Future[dict[str, Any]]", remedy: str) -> dict[str, Any]:
+    try:
+        return answer.result()
+    except Unanswered as error:
+        raise SettingsError([Problem(what, "not usable", str(error), remedy)]) from None
 
 
 def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> list[Problem]:
@@ -139,14 +105,11 @@ def _zones_without_privileged_docker(settings: Settings, cluster: Cluster) -> li
     ]
 
 
-def _unknown_role(settings: Settings, answer: Any) -> list[Problem]:
-    if not isinstance(answer, BaseException):
-        return []
-    return [
-        Problem(
-            "clientRole",
-            settings.client_role,
-            f"the role cannot be read: {_cause(answer)}",
-            "name the role of the Nomad clients' instance profile",
-        )
-    ]
+def _unknown_role(settings: Settings, answer: "Future[dict[str, Any]]") -> list[Problem]:
+    try:
+        answer.result()
+    except Unanswered as error:
+        rule = f"the role cannot be read: {error}"
+        remedy = "name the role of the Nomad clients' instance profile"
+        return [Problem("clientRole", settings.client_role, rule, remedy)]
+    return []

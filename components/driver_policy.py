@@ -3,7 +3,7 @@
 from typing import Any, TypedDict
 
 import pulumi
-import pulumi_aws as aws
+from pulumi_aws.iam import Policy, RolePolicyAttachment  # loaded here, while the plugins start
 
 
 class DriverPolicyArgs(TypedDict):
@@ -26,14 +26,12 @@ class DriverPolicy(pulumi.ComponentResource):
     def __init__(self, name: str, args: DriverPolicyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:DriverPolicy", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        policy = aws.iam.Policy(
+        policy = Policy(
             f"{name}-policy",
             description=args["description"],
             policy=pulumi.Output.json_dumps(args["policy"], sort_keys=True),
             opts=child,
         )
-        attachment = aws.iam.RolePolicyAttachment(
-            f"{name}-attachment", role=args["role"], policy_arn=policy.arn, opts=child
-        )
+        attachment = RolePolicyAttachment(f"{name}-attachment", role=args["role"], policy_arn=policy.arn, opts=child)
         self.policy_arn = attachment.policy_arn
         self.register_outputs({"policy_arn": self.policy_arn})

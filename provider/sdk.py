@@ -23,7 +23,6 @@ __all__ = [
     "VolumeProtection",
     "VolumeRelease",
     "get_cluster",
-    "get_cluster_async",
     "get_service_output",
 ]
 
@@ -268,30 +267,26 @@ class Cluster:
     nodes: tuple[ClusterNode, ...]
     zones: tuple[str, ...]
 
-
-async def get_cluster_async() -> Cluster:
-    """Asks Nomad, while the program runs, for its version, clients and zones."""
-    return _cluster(await pulumi.runtime.invoke_async("nomad-csi:index:getCluster", {}))
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Cluster:
+        """From what the provider's function answers."""
+        nodes = tuple(
+            ClusterNode(
+                id=node["id"],
+                name=node["name"],
+                zone=node["zone"],
+                status=node["status"],
+                eligibility=node["eligibility"],
+                datacenter=node["datacenter"],
+                node_pool=node["nodePool"],
+                drivers=tuple(node["drivers"]),
+                docker_privileged=bool(node["dockerPrivileged"]),
+            )
+            for node in answer["nodes"]
+        )
+        return cls(version=answer["version"], nodes=nodes, zones=tuple(answer["zones"]))
 
 
 def get_cluster() -> Cluster:
-    """The same, waited for."""
-    return _cluster(pulumi.runtime.invoke("nomad-csi:index:getCluster", {}).value)
-
-
-def _cluster(result: Mapping[str, Any]) -> Cluster:
-    nodes = tuple(
-        ClusterNode(
-            id=node["id"],
-            name=node["name"],
-            zone=node["zone"],
-            status=node["status"],
-            eligibility=node["eligibility"],
-            datacenter=node["datacenter"],
-            node_pool=node["nodePool"],
-            drivers=tuple(node["drivers"]),
-            docker_privileged=bool(node["dockerPrivileged"]),
-        )
-        for node in result["nodes"]
-    )
-    return Cluster(version=result["version"], nodes=nodes, zones=tuple(result["zones"]))
+    """Asks Nomad for its version, clients and zones; blocks until it answers."""
+    return Cluster.of(pulumi.runtime.invoke("nomad-csi:index:getCluster", {}).value)
