@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from bench.contender import Failed
 from bench.page import PROJECT
 from bench.recorder import Recorder
+from bench.taking_down import remove
 from sandbox.toolchain.onpath import foreign_path
 from tests.sandbox.running import Running
 
@@ -74,20 +74,14 @@ def measure_cold(running: Running, recorder: Recorder) -> None:
 def bare_clone(name: str, subnet: str) -> Iterator[Running]:
     """A copy of the project that finds no cache; taken down and removed with all it made."""
     folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-cold-"))
+    running = Running.prepare(folder / "project", name, subnet)
     try:
-        running = Running.prepare(folder / "project", name, subnet)
         (running.project / ".venv").unlink()
         running.env = bare_env(running.env, folder)
         Path(running.env["HOME"]).mkdir()
-        try:
-            yield running
-        finally:
-            if Path(running.python).exists():
-                running.sandbox("down", "--force")
+        yield running
     finally:
-        # Go writes its modules read-only.
-        subprocess.run(["chmod", "-R", "u+w", str(folder)], check=False)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(running, folder, print)
 
 
 def bare_env(env: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -90,6 +90,9 @@ class Passes:
 
     def _drain(self, contender: Contender, repetition: int) -> None:
         """Ours is the command that an operator gives, the floor one request to Nomad."""
+        # A server that has only just started, and is not healthy yet, takes longer to go.
+        wait_until("MySQL is healthy", self._is_healthy, 60)
+        time.sleep(_SETTLE_S)
         at = self._endpoint()
         others = [address for address in self._rig.mysql_addresses if address[0] != at.host]
         drain = self._drain_by_command if contender.name == "ours" else self._drain_by_request
@@ -101,6 +104,10 @@ class Passes:
         finally:
             self._rig.nomad.put(f"node/{at.node_id}/drain", {"DrainSpec": None, "MarkEligible": True})
         wait_until("the drain is over", lambda: not self._drains(at.node_id), 60)
+
+    def _is_healthy(self) -> bool:
+        deployment = self._rig.nomad.get(f"job/{MYSQL}/deployment")
+        return bool(deployment) and deployment["Status"] == "successful"
 
     def _drains(self, node_id: str) -> bool:
         node = self._rig.nomad.get(f"node/{node_id}")

@@ -20,6 +20,7 @@ from bench.pulumi import Engine, Ours, Plain
 from bench.recorder import Recorder
 from bench.rig import Rig
 from bench.samples import OK
+from bench.taking_down import remove
 from bench.terraform.contender import Terraform
 from bench.wanted import Wanted
 from tests.sandbox.running import Running
@@ -65,8 +66,7 @@ def run(plan: Plan) -> bool:
         complete = _in_sandbox(plan, running, recorder)
     finally:
         recorder.say("taking the sandbox down")
-        running.sandbox("down", "--force")
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(running, folder, recorder.say)
     print(f"\n{tables.cases(recorder.samples)}\n\nfailed:\n{tables.failures(recorder.samples)}", flush=True)
     wrong = [one for one in recorder.samples if one.outcome != OK and one.contender not in _MAY_FAIL]
     return bool(wrong) or not complete
@@ -90,12 +90,14 @@ def _in_sandbox(plan: Plan, running: Running, recorder: Recorder) -> bool:
         contenders = _contenders(plan, rig, ours)
         ours.destroy()
         passes = Passes(rig, recorder)
+        whole = True
         for repetition in range(1, plan.repetitions + 1):
             for contender in contenders:
-                if time.monotonic() - started < plan.limit_s:
-                    _one_pass(passes, contender, repetition, recorder)
-        _costs(plan, rig, ours, recorder)
-        return True
+                in_time = time.monotonic() - started < plan.limit_s
+                whole = in_time and _one_pass(passes, contender, repetition, recorder) and whole
+        if not whole:
+            recorder.say("not every pass was made: one broke off, or the time was up")
+        return _costs(plan, rig, ours, recorder) and whole
     finally:
         rig.close()
 
@@ -115,20 +117,24 @@ def _contenders(plan: Plan, rig: Rig, ours: Ours) -> list[Contender]:
     return [known[name] for name in plan.contenders if name in known]
 
 
-def _one_pass(passes: Passes, contender: Contender, repetition: int, recorder: Recorder) -> None:
+def _one_pass(passes: Passes, contender: Contender, repetition: int, recorder: Recorder) -> bool:
     recorder.say(f"{contender.name}, {repetition}")
     try:
         passes.run(contender, repetition)
+        return True
     except Exception:  # noqa: BLE001 - whatever it is, the others go on
         recorder.say(f"the pass of {contender.name} broke off:\n{traceback.format_exc()}")
+        return False
 
 
-def _costs(plan: Plan, rig: Rig, ours: Ours, recorder: Recorder) -> None:
+def _costs(plan: Plan, rig: Rig, ours: Ours, recorder: Recorder) -> bool:
     recorder.say(f"counting requests; {plan.idle_s:.0f} s of it idle")
     try:
         Costs(rig, recorder, plan.idle_s).run(ours, plan.results / page.REQUESTS)
+        return True
     except Exception:  # noqa: BLE001 - whatever it is, the others go on
         recorder.say(f"the counting broke off:\n{traceback.format_exc()}")
+        return False
 
 
 def _write_machine(plan: Plan, facts: dict[str, str]) -> None:

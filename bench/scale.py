@@ -92,7 +92,11 @@ class Bench:
                 text=True,
             )
             usage = Usage(process.pid)
-            output, _ = process.communicate(timeout=_TIMEOUT_S)
+            try:
+                output, _ = process.communicate(timeout=_TIMEOUT_S)
+            except BaseException:
+                process.kill()
+                raise
             seconds = time.monotonic() - started
             usage.stop()
             if process.returncode != 0:
