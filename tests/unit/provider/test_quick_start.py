@@ -1,0 +1,26 @@
+"""What the engine waits for, one plugin after the other, imports nothing that only the first call needs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[3]
+_LISTED = "import sys, {module}; print(*sys.modules)"
+_PLUGINS = ("provider.__main__", "sandbox.plugins.nomad.__main__", "sandbox.plugins.aws.__main__")
+
+
+@pytest.mark.parametrize("module", _PLUGINS)
+def test_a_plugin_starts_without_its_heavy_libraries(module: str) -> None:
+    listed = subprocess.run(
+        [sys.executable, "-c", _LISTED.format(module=module)], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    assert not {"httpx", "boto3", "botocore.session", "pulumi", "pydantic"} & set(listed.stdout.split())
+
+
+def test_the_questions_need_no_provider_sdk_and_no_settings() -> None:
+    listed = subprocess.run(
+        [sys.executable, "-c", _LISTED.format(module="questions")], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    assert not {"pulumi_aws", "pulumi_nomad", "pydantic", "settings", "components"} & set(listed.stdout.split())
