@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from bench.plugin_health import has_controller, has_node_in_zone, plugin
 from bench.rig import MYSQL_ZONE, Rig, wait_until
-from bench.wanted import MYSQL, PLUGIN, Job, Json, Volume, Wanted
-from provider.nomad_api import NomadError
+from bench.wanted import MYSQL, Job, Json, Volume, Wanted
 from sandbox.plugins.nomad.jobspec import JobSource, JobspecParser
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TIMEOUT_S = 120.0
-_ZONE_SEGMENT = "topology.ebs.csi.aws.com/zone"
 
 
 class Floor:
@@ -35,8 +33,6 @@ class Floor:
         self._mysql = self._parsed(wanted.mysql)
         self._volumes: dict[str, str] = {}
         self._policy_arn = ""
-        self.seen_healthy_at = 0.0
-        self.submitted_at = 0.0
 
     def up(self) -> None:
         """Waits for the server only as far as its job is submitted: the watch tells when it answers."""
@@ -47,13 +43,11 @@ class Floor:
             variable = pool.submit(api.put, f"var/nomad/jobs/{MYSQL}", items)
             self._make_cloud(pool)
             _all([*jobs, variable])
-            wait_until("a controller is healthy", lambda: bool(self._plugin().get("ControllersHealthy")), _TIMEOUT_S)
+            wait_until("a controller is healthy", lambda: has_controller(plugin(api)), _TIMEOUT_S)
             registered = {volume.name: pool.submit(self._register, volume) for volume in wanted.volumes}
-            wait_until(f"a node plugin of {MYSQL_ZONE} is healthy", self._zone_is_healthy, _TIMEOUT_S)
-            self.seen_healthy_at = time.time()
+            wait_until(f"a node plugin of {MYSQL_ZONE} is healthy", lambda: has_node_in_zone(plugin(api)), _TIMEOUT_S)
             registered["mysql"].result()
             self._submit(self._mysql)
-            self.submitted_at = time.time()
             _all(list(registered.values()))
 
     def change(self, memory_mib: int) -> None:
@@ -80,21 +74,6 @@ class Floor:
 
     def _submit(self, job: Json) -> None:
         self._rig.nomad.put("jobs", {"Job": job})
-
-    def _plugin(self) -> dict[str, Any]:
-        try:
-            return dict(self._rig.nomad.get(f"plugin/csi/{PLUGIN}"))
-        except NomadError:
-            return {}
-
-    def _zone_is_healthy(self) -> bool:
-        nodes = (self._plugin().get("Nodes") or {}).values()
-        topologies = [
-            ((node.get("NodeInfo") or {}).get("AccessibleTopology") or {}).get("Segments") or {}
-            for node in nodes
-            if node.get("Healthy")
-        ]
-        return any(segments.get(_ZONE_SEGMENT) == MYSQL_ZONE for segments in topologies)
 
     def _make_cloud(self, pool: ThreadPoolExecutor) -> None:
         """Policy and volumes, all at once."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench import course, verification
 from bench.answering import Watch
 from bench.contender import Contender, Failed
-from bench.floor import Floor
+from bench.plugin_health import HealthWatch
 from bench.pulumi import Engine, Ours, Pulumi
 from bench.recorder import Recorder
 from bench.rig import Rig, wait_until
@@ -39,14 +39,14 @@ class Passes:
         if isinstance(contender, Pulumi):
             self._time("preview of everything", contender, repetition, contender.preview)
         started = time.time()
-        with Watch(self._rig.mysql_addresses, self._rig.password) as watch:
+        with HealthWatch(self._rig.nomad) as health, Watch(self._rig.mysql_addresses, self._rig.password) as watch:
             up = self._recorder.answered(
                 "up", contender.name, repetition, contender.up, lambda: watch.seconds(ANSWER_TIMEOUT_S)
             )
         try:
-            if up and type(contender) is Floor:
-                self._keep_course(contender, repetition, started)
             if up:
+                for name, seconds in course.marks(self._rig, started, health.seen_at):
+                    self._recorder.keep(course.CASE, contender.name, name, repetition, seconds)
                 self._while_up(contender, repetition)
         finally:
             self._destroy(contender, repetition, measured=up)
@@ -59,10 +59,6 @@ class Passes:
         self._time("up without a change", engine, repetition, engine.up)
         if not self._recorder.time("destroy", engine.name, "nothing left", repetition, engine.destroy):
             engine.forget()
-
-    def _keep_course(self, floor: Floor, repetition: int, started: float) -> None:
-        for name, at in course.marks(self._rig, floor):
-            self._recorder.keep(course.CASE, floor.name, name, repetition, at - started)
 
     def _while_up(self, contender: Contender, repetition: int) -> None:
         if isinstance(contender, Pulumi):
@@ -89,17 +85,20 @@ class Passes:
             )
 
     def _drain(self, contender: Contender, repetition: int) -> None:
-        """Ours is the command that an operator gives, the floor one request to Nomad."""
+        """By Nomad's own command: what differs is the stack that it meets."""
         # A server that has only just started, and is not healthy yet, takes longer to go.
         wait_until("MySQL is healthy", self._is_healthy, 60)
         time.sleep(_SETTLE_S)
         at = self._endpoint()
         others = [address for address in self._rig.mysql_addresses if address[0] != at.host]
-        drain = self._drain_by_command if contender.name == "ours" else self._drain_by_request
         try:
             with Watch(others, self._rig.password) as watch:
                 self._recorder.answered(
-                    "drain", contender.name, repetition, lambda: drain(at), lambda: watch.seconds(ANSWER_TIMEOUT_S)
+                    "drain",
+                    contender.name,
+                    repetition,
+                    lambda: self._drain_command(at),
+                    lambda: watch.seconds(ANSWER_TIMEOUT_S),
                 )
         finally:
             self._rig.nomad.put(f"node/{at.node_id}/drain", {"DrainSpec": None, "MarkEligible": True})
@@ -113,11 +112,7 @@ class Passes:
         node = self._rig.nomad.get(f"node/{node_id}")
         return bool(node["DrainStrategy"]) or node["SchedulingEligibility"] != "eligible"
 
-    def _drain_by_request(self, at: Endpoint) -> None:
-        spec = {"Deadline": int(300e9), "IgnoreSystemJobs": True}
-        self._rig.nomad.put(f"node/{at.node_id}/drain", {"DrainSpec": spec, "MarkEligible": False})
-
-    def _drain_by_command(self, at: Endpoint) -> None:
+    def _drain_command(self, at: Endpoint) -> None:
         running = self._rig.running
         words = ["node", "drain", "-enable", "-ignore-system", "-detach", "-yes", at.node_id]
         token = running.env.get("NOMAD_OPERATOR_TOKEN", "")

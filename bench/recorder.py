@@ -14,10 +14,12 @@ from bench.samples import OK, Sample
 class Recorder:
     """All samples so far; written to their file after each, so that nothing is lost with the run."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keep: str = "") -> None:
+        """Of the samples that the file has, those of the case `keep` stay."""
         self._path = path
         self._started = time.monotonic()
-        self.samples: list[Sample] = []
+        known = samples.read(path) if keep and path.exists() else []
+        self.samples = [sample for sample in known if sample.case == keep]
 
     def say(self, text: str) -> None:
         """A line of progress."""

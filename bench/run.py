@@ -55,7 +55,7 @@ class Plan:
 def run(plan: Plan) -> bool:
     """Measures everything and writes the results; says whether anything failed that should not."""
     plan.results.mkdir(parents=True, exist_ok=True)
-    recorder = Recorder(plan.results / page.SAMPLES)
+    recorder = Recorder(plan.results / page.SAMPLES, keep="" if plan.cold else bringing_up.COLD)
     recorder.say(f"about {plan.rough_s / 60:.0f} minutes; no pass starts after {plan.limit_s / 60:.0f}")
     if plan.cold:
         bringing_up.cold(recorder, NAME, SUBNET)

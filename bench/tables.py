@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from bench import growth
 from bench.costs import Cost
 from bench.course import CASE as COURSE
+from bench.course import OWN
 from bench.growth import Measured
 from bench.samples import OK, Sample, ratio, select, summary
 from bench.targets import CASES, CONTENDERS
@@ -72,11 +73,16 @@ def cold(samples: Sequence[Sample]) -> str:
 
 
 def course(samples: Sequence[Sample]) -> str:
-    """When each thing happened on the floor's way up, counted from its start."""
-    names = dict.fromkeys(sample.measure for sample in samples if sample.case == COURSE)
-    rows = [[name, _times(select(samples, COURSE, "floor", name))] for name in names]
-    rows.append(["MySQL answers", _times(select(samples, "up", "floor", "answering"))])
-    return _table(["what had happened", "after, seconds: median (least to most)"], rows)
+    """When each thing happened on everyone's way up, counted from its start."""
+    found = [sample for sample in samples if sample.case == COURSE]
+    if not found:
+        return NOT_YET
+    who = [one for one in CONTENDERS if any(sample.contender == one for sample in found)]
+    names = dict.fromkeys(sample.measure for sample in found if sample.measure != OWN)
+    rows = [[name, *(_times(select(samples, COURSE, one, name)) for one in who)] for name in names]
+    rows.append(["MySQL answers", *(_times(select(samples, "up", one, "answering")) for one in who)])
+    rows.append([OWN, *(_times(select(samples, COURSE, one, OWN)) for one in who)])
+    return _table(["after so many seconds, median (least to most)", *who], rows)
 
 
 def costs(found: Sequence[Cost]) -> str:
