@@ -1,12 +1,13 @@
 """Stateful workloads on Nomad: the driver's permissions, volumes, CSI plugins, registrations, the MySQL server."""
 
-import gc
+# ruff: noqa: E402
 
 import pulumi
 
+from provider.garbage import collect_rarely
 from questions import Questions
 
-gc.set_threshold(200_000, 30, 30)  # nothing of what a program makes is garbage, and it lives for seconds
+collect_rarely()
 asked = Questions()  # before the other imports, which take as long as the plugins' start
 
 import discovery

@@ -11,7 +11,6 @@ from bench.rig import Rig
 from bench.wanted import MYSQL
 
 CASE = "course"
-HEALTHY = "Nomad's server lists controller and node plugin as healthy"
 OWN = "of it the contender's own: until the first job, and from the healthy plugin to MySQL's job"
 
 
@@ -30,7 +29,7 @@ def marks(rig: Rig, started: float, healthy_at: float) -> list[tuple[str, float]
         ("the first job is submitted", first_job),
         ("the driver's first task has started", _first(plugins, "Started")),
         ("a client's agent finds its driver healthy", _first(plugins, "Plugin became healthy")),
-        (HEALTHY, healthy_at),
+        ("Nomad's server lists controller and node plugin as healthy", healthy_at),
         ("MySQL is submitted", submitted),
         ("EC2 is asked to attach the volume", _attached_at(rig, submitted)),
         ("MySQL's task is set up", _first(server, "Task Setup")),

@@ -1,8 +1,10 @@
 """Starts the plugin; the engine passes its own address as the first argument."""
 
-import gc
+# ruff: noqa: E402
 
-gc.set_threshold(200_000, 30, 30)  # what is imported stays: looking for garbage there is a tenth of the start
+from provider.garbage import collect_rarely
+
+collect_rarely()  # before the imports
 
 from provider.plugin import NomadCsiPlugin
 from provider.rpc.server import serve

@@ -1,8 +1,10 @@
 """`python -m sandbox.plugins.aws`: the plugin's process, started by the Pulumi engine."""
 
-import gc
+# ruff: noqa: E402
 
-gc.set_threshold(200_000, 30, 30)  # what is imported stays: looking for garbage there is a tenth of the start
+from provider.garbage import collect_rarely
+
+collect_rarely()  # before the imports
 
 from provider.rpc.server import serve
 from sandbox.plugins.aws.plugin import AwsPlugin

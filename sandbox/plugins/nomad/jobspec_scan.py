@@ -12,10 +12,10 @@ _CALL = re.compile(r"(?<![\w.-])([^\W\d][\w-]*)\s*\(")
 _VARIABLE = re.compile(r"(?<![\w.-])variable(?:\s*\"([^\"]+)\"|\s+([^\W\d][\w-]*))\s*\{")
 _VARIABLES = re.compile(r"(?<![\w.-])variables\s*\{")
 _ASSIGNMENT = re.compile(r"([^\W\d][\w-]*)\s*=(?![=>])")
+_INK = re.compile(r"[^\n]")
 # Runs of characters that mean nothing where they are; the next one after them may.
 _PLAIN_CODE = re.compile(r'[^"#/<{}]+')
 _PLAIN_QUOTED = re.compile(r'[^"\\$%]+|.', re.DOTALL)
-_INK = re.compile(r"[^\n]")
 _PLAIN_HEREDOC = re.compile(r"\n|[^\n][^$%\n]*")
 
 
