@@ -18,8 +18,8 @@ bootstrap: ## make .venv from requirements.lock (the other targets do this thems
 	@sandbox/bootstrap.sh
 
 .PHONY: up
-up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1: Nomad with mutual TLS)
-	@$(PY) -m sandbox up $(if $(TLS),--tls)
+up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1: mutual TLS; OFFICIAL=DIR: official parts)
+	@$(PY) -m sandbox up $(if $(TLS),--tls) $(if $(OFFICIAL),--official "$(OFFICIAL)")
 
 .PHONY: verify
 verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to another client
@@ -46,18 +46,18 @@ down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both wi
 	@$(PY) -m sandbox down $(if $(FORCE),--force)
 
 .PHONY: examples
-examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one)
-	@$(PY) -m sandbox.examples $(NAME)
+examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR)
+	@$(PY) -m sandbox.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
 bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick)
 	@$(PY) -m bench run $(ARGS)
 
 .PHONY: test
-test: bootstrap ## run all tests (WORKERS=2); those that need root or the toolchain are named when they are left out
+test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
 	@$(PY) -m sandbox.packages --tests || true
 	@$(PY) -m sandbox.toolchain >/dev/null || true
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: faults
 faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=)

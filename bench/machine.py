@@ -27,7 +27,7 @@ def facts(running: Running, settings: SandboxSettings) -> dict[str, str]:
         "machine": f"{_cpu()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB of memory",
         "system": f"{_system()}, Linux {platform.release()}, Python {platform.python_version()}",
         "Nomad": f"{_first_line('nomad', 'version', path=path)}; one server, {len(settings.instances)} clients",
-        "Pulumi": f"{_first_line('pulumi', 'version', path=path)}; {plugin_home.installed(settings)} plugins",
+        "Pulumi": f"{_first_line('pulumi', 'version', path=path)}; plugins {plugin_home.kinds(settings)}",
         "SDKs": sdks,
         "EBS CSI driver and EC2": "the sandbox's stand-ins",
         "load before": f"{os.getloadavg()[0]:.1f}",

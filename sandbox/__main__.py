@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from provider.rpc.values import ProviderError
 from sandbox.plugin_home import CHOICES
@@ -49,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m sandbox", description="AWS and Nomad on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start the sandbox and deploy the stack; a second time changes nothing")
-    up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins for aws and nomad to use")
+    up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins to use")
+    up.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
     up.add_argument("--stack", default="dev", help="the stack to deploy (default: dev)")
     up.add_argument(
         "--tls", action="store_true", help="have Nomad speak TLS and ask for certificates, as tls = true does"
@@ -72,7 +74,8 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
             from sandbox.commands import up  # noqa: PLC0415
 
             settings = replace(settings, tls=settings.tls or arguments.tls)
-            return up.run(settings, up.Options(arguments.plugins, "" if arguments.no_stack else arguments.stack))
+            stack = "" if arguments.no_stack else arguments.stack
+            return up.run(settings, up.Options(arguments.plugins, stack, arguments.official))
         case "down":
             from sandbox.commands import down  # noqa: PLC0415
 

@@ -1,10 +1,9 @@
-"""Pulumi's plugins for the sandbox: the official ones where they can be had, else the embedded stand-ins."""
+"""Pulumi's plugins for the sandbox, each the official one or the embedded stand-in."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.environment import pulumi_home
+from sandbox.official import archive_name, take
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 from sandbox.toolchain.cache import cache_root
 
@@ -48,41 +48,59 @@ def plugins() -> tuple[Plugin, ...]:
     return tuple(Plugin(name, importlib.metadata.version(f"pulumi-{name}")) for name in ("aws", "nomad"))
 
 
-def ensure(settings: SandboxSettings, pulumi: Path, choice: str) -> tuple[str, bool]:
-    """Puts the plugins into the sandbox's PULUMI_HOME; gives which kind they are and whether anything changed.
+def ensure(
+    settings: SandboxSettings, pulumi: Path, choice: str, official: Path | None = None
+) -> tuple[dict[str, str], bool]:
+    """Puts the plugins into the sandbox's PULUMI_HOME; returns the kind of each, and whether anything changed.
 
-    `auto` keeps what is there; else it takes the official plugins if all are in the cache or can be downloaded.
+    `auto` takes a plugin out of the folder of official parts if it is there, else keeps the plugin that is in place,
+    else takes the embedded one; see docs/decisions/2026-11-22-which-plugins-by-default.md.
 
     Raises:
-        SandboxError: `official` was asked for and cannot be had.
+        SandboxError: an official plugin was asked for and cannot be had.
     """
-    present = installed(settings)
-    if present and choice in ("auto", present):
-        return present, False
-    official = _official(pulumi) if choice != "embedded" else None
-    if official is None and choice == "official":
-        raise SandboxError(
-            "--plugins is official: the official plugins are neither cached nor downloadable here. "
-            "Check network and proxy, or use --plugins embedded."
-        )
-    home = pulumi_home(settings) / "plugins"
-    for plugin in plugins():
-        folder = home / plugin.folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o755, parents=True)
-        if official is not None:
-            (folder / plugin.program).symlink_to(official / plugin.folder / plugin.program)
-        else:
-            _write_wrapper(folder / plugin.program, plugin)
-    return installed(settings), True
+    before = installed(settings)
+    found = {plugin: take(official, plugin.program, plugin.version) if official else None for plugin in plugins()}
+    changed = [_ensure(settings, pulumi, plugin, choice, program) for plugin, program in found.items()]
+    after = installed(settings)
+    return after, after != before or any(changed)
 
 
-def installed(settings: SandboxSettings) -> str:
-    """Which kind is in place: official, embedded, or empty when some plugin is missing."""
-    programs = [pulumi_home(settings) / "plugins" / plugin.folder / plugin.program for plugin in plugins()]
-    if not all(program.exists() for program in programs):
-        return ""
-    return "official" if all(program.is_symlink() for program in programs) else "embedded"
+def _ensure(settings: SandboxSettings, pulumi: Path, plugin: Plugin, choice: str, archived: Path | None) -> bool:
+    """Puts one plugin in place; returns whether it is another one than before."""
+    path = _place(settings, plugin)
+    if choice == "embedded" or (choice == "auto" and archived is None):
+        if path.exists() and (choice == "auto" or not path.is_symlink()):
+            return False
+        _replace(path)
+        _write_wrapper(path, plugin)
+        return True
+    program = archived or _download(pulumi, plugin)
+    if path.is_symlink() and path.resolve() == program.resolve():
+        return False
+    _replace(path)
+    path.symlink_to(program)
+    return True
+
+
+def _place(settings: SandboxSettings, plugin: Plugin) -> Path:
+    return pulumi_home(settings) / "plugins" / plugin.folder / plugin.program
+
+
+def _replace(path: Path) -> None:
+    shutil.rmtree(path.parent, ignore_errors=True)
+    path.parent.mkdir(mode=0o755, parents=True)
+
+
+def installed(settings: SandboxSettings) -> dict[str, str]:
+    """Returns the kind of each plugin that is in place, official or embedded, by the plugin's name."""
+    places = {plugin.name: _place(settings, plugin) for plugin in plugins()}
+    return {name: "official" if place.is_symlink() else "embedded" for name, place in places.items() if place.exists()}
+
+
+def kinds(settings: SandboxSettings) -> str:
+    """Returns the kinds as a sentence's part: "embedded aws, official nomad"."""
+    return ", ".join(f"{kind} {name}" for name, kind in sorted(installed(settings).items()))
 
 
 def write_command(path: Path, module: str, env: Mapping[str, str] | None = None) -> None:
@@ -101,30 +119,40 @@ def _write_wrapper(path: Path, plugin: Plugin) -> None:
     write_command(path, f"sandbox.plugins.{plugin.name}")
 
 
-def _official(pulumi: Path) -> Path | None:
-    """The folder that holds the official plugins, None when they cannot be had."""
+def _download(pulumi: Path, plugin: Plugin) -> Path:
+    """Returns the official plugin out of the cache, where the engine puts it from its own download."""
     home = cache_root() / "pulumi-home"
-    folder = home / "plugins"
-    missing = [plugin for plugin in plugins() if not (folder / plugin.folder / plugin.program).exists()]
-    if not all(map(_downloadable, missing)):
-        return None
+    program = home / "plugins" / plugin.folder / plugin.program
+    if program.exists():
+        return program
     env = {**os.environ, "PULUMI_HOME": str(home), "PULUMI_SKIP_UPDATE_CHECK": "1"}
-    for plugin in missing:
-        words = [str(pulumi), "plugin", "install", "resource", plugin.name, plugin.version]
+    words = [str(pulumi), "plugin", "install", "resource", plugin.name, plugin.version]
+    said = "the download is unreachable"
+    if _downloadable(plugin):
         try:
             done = subprocess.run(
-                words, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_DOWNLOAD_TIMEOUT_S
+                words,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_DOWNLOAD_TIMEOUT_S,
             )
+            said = done.stderr.strip() or f"`{' '.join(words)}` ended with {done.returncode}"
         except subprocess.TimeoutExpired:
-            return None
-        if done.returncode != 0 or not (folder / plugin.folder / plugin.program).exists():
-            return None
-    return folder
+            said = f"`{' '.join(words)}` took more than {_DOWNLOAD_TIMEOUT_S:.0f} s"
+    if not program.exists():
+        raise SandboxError(
+            f"--plugins is official: the official plugin {plugin.name} {plugin.version} cannot be had here: {said}. "
+            f"Check network and proxy, put {archive_name(plugin.program, plugin.version)} into a folder and name it "
+            "with OFFICIAL, or leave --plugins out."
+        )
+    return program
 
 
 def _downloadable(plugin: Plugin) -> bool:
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    archive = f"{plugin.program}-v{plugin.version}-linux-{machine}.tar.gz"
+    archive = archive_name(plugin.program, plugin.version)
     request = urllib.request.Request(f"https://get.pulumi.com/releases/plugins/{archive}", method="HEAD")
     try:
         with urllib.request.urlopen(request, timeout=_PROBE_TIMEOUT_S) as answer:  # noqa: S310

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeVar
 
 from sandbox import (
@@ -11,6 +12,7 @@ from sandbox import (
     drivers,
     environment,
     leftovers,
+    official,
     packages,
     plugin_home,
     requirements,
@@ -34,10 +36,11 @@ _CLIENTS_TIMEOUT_S: Final = 90.0
 
 @dataclass(frozen=True)
 class Options:
-    """What `up` is asked for: the kind of plugins, and the stack to deploy (empty: none)."""
+    """What `up` is asked for: the kind of plugins, the stack to deploy (empty: none), the folder of official parts."""
 
     plugins: str
     stack: str
+    official: Path | None = None
 
 
 def run(settings: SandboxSettings, options: Options) -> int:
@@ -48,6 +51,8 @@ def run(settings: SandboxSettings, options: Options) -> int:
     """
     phases = Phases("up")
     requirements.require()
+    if options.official is not None:
+        options = replace(options, official=official.require(options.official))
     with exclusive(settings.home):
         _clear_broken(settings, phases)
         tools = _tools(phases)
@@ -136,8 +141,8 @@ def _access(settings: SandboxSettings) -> str:
 
 def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phases: Phases) -> Stack | None:
     with phases.phase("plugins") as phase:
-        kind, changed = plugin_home.ensure(settings, tools.pulumi, options.plugins)
-        (phase.did if changed else phase.kept)(f"{kind} plugins for aws and nomad")
+        _, changed = plugin_home.ensure(settings, tools.pulumi, options.plugins, options.official)
+        (phase.did if changed else phase.kept)(plugin_home.kinds(settings))
     if not options.stack:
         return None
     stack = Stack(settings, tools, options.stack)

@@ -6,12 +6,14 @@ import argparse
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from provider.nomad_api import NomadApi
 from sandbox import toolchain
 from sandbox.cloud import is_alive
 from sandbox.examples.recipes import EXAMPLES, Example, resources_left
 from sandbox.examples.stacks import Workplace
+from sandbox.plugin_home import kinds
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings, load_settings
 
 
@@ -20,13 +22,16 @@ def main() -> int:
     names = [example.name for example in EXAMPLES]
     parser = argparse.ArgumentParser(prog="python -m sandbox.examples", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}; all if left out")
-    wanted = parser.parse_args().names or names
+    parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
+    arguments = parser.parse_args()
+    wanted = arguments.names or names
     unknown = [name for name in wanted if name not in names]
     if unknown:
         parser.error(f"there is no example {unknown[0]}: use one of {', '.join(names)}")
     settings = load_settings()
     was_up = settings.home.is_dir() and is_alive(settings)
-    _sandbox("up", "--no-stack")
+    _sandbox("up", "--no-stack", *(["--official", str(arguments.official.absolute())] if arguments.official else []))
+    print(f"plugins: {kinds(settings)}", flush=True)
     try:
         return _run_all([example for example in EXAMPLES if example.name in wanted], settings)
     finally:

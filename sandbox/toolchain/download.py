@@ -72,11 +72,16 @@ def download_release(release: Release, folder: Path) -> None:
 def _expected_sum(release: Release) -> str:
     with _open(release.url(release.checksums), _CONNECT_TIMEOUT_S) as answer:
         listing = answer.read(_BLOCK).decode("ascii", "replace")
-    sums: dict[str, str] = {name: value.lower() for value, name in _SHA256_LINE.findall(listing)}
+    sums = listed_sums(listing)
     if release.archive not in sums:
         rule = f"it must list {release.archive}"
         raise UnreachableError(release.url(release.checksums), "no such line", rule, "Another way is tried")
     return sums[release.archive]
+
+
+def listed_sums(listing: str) -> dict[str, str]:
+    """Returns the SHA-256 sums of a publisher's list, by the archive's name."""
+    return {name: value.lower() for value, name in _SHA256_LINE.findall(listing)}
 
 
 def _fetch(url: str, path: Path) -> str:
