@@ -13,8 +13,8 @@ from sandbox.toolchain.versions import Version, VersionRange
 PINS: Final = Path(__file__).resolve().parent
 """Where the committed go.mod and go.sum files are."""
 
-MINIMUM_GO: Final = Version(1, 25, 3)
-"""The `go` line of the committed go.mod files."""
+MINIMUM_GO: Final = Version(1, 25, 8)
+"""The newest `go` line of the committed go.mod files."""
 
 _RECIPE: Final = "1"
 """Raise it when the way of building changes, so that what was built before is not used."""
@@ -97,8 +97,8 @@ PULUMI: Final = Component(
 
 NOMAD: Final = Component(
     name="nomad",
-    version="1.11.0",
-    suitable=VersionRange(Version(1, 10), Version(3, 0)),
+    version="1.11.3",
+    suitable=VersionRange(Version(1, 11, 2), Version(3, 0)),
     # Without C, the container library that the exec driver starts tasks with is an empty shell.
     programs=(GoProgram("nomad", "nomad", "github.com/hashicorp/nomad", expected_s=220, needs_c_compiler=True),),
 )

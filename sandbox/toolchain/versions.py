@@ -32,11 +32,12 @@ class VersionRange:
         return isinstance(version, Version) and self.lowest <= version and version.major < self.below.major
 
     def __str__(self) -> str:
-        return f">={self.lowest.major}.{self.lowest.minor},<{self.below.major}"
+        patch = f".{self.lowest.patch}" if self.lowest.patch else ""
+        return f">={self.lowest.major}.{self.lowest.minor}{patch},<{self.below.major}"
 
 
 def parse_version(text: str) -> Version | None:
-    """The first version number in a program's output ("v3.200.0", "Nomad v1.11.0", "go1.26.1"), or None."""
+    """The first version number in a program's output ("v3.200.0", "Nomad v1.11.3", "go1.26.1"), or None."""
     found = _PATTERN.search(text)
     if found is None:
         return None

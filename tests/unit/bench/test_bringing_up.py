@@ -9,7 +9,7 @@ from bench import bringing_up, page, samples, tables
 from bench.recorder import Recorder
 from tests.sandbox.running import Running
 
-UP = """toolchain: no official release of nomad 1.11.0 from here: refused after 0.1 s
+UP = """toolchain: no official release of nomad 1.11.3 from here: refused after 0.1 s
 toolchain: building nomad from source (since 10:00:00, takes about 300 s)
 toolchain: building nomad from source: 10 s of about 300 s, since 10:00:00
 toolchain: building nomad from source: done in 231 s

@@ -20,7 +20,7 @@ from sandbox.toolchain.errors import ToolchainError, UnreachableError
 from sandbox.toolchain.pins import NOMAD, PULUMI
 from sandbox.toolchain.provide import fetch
 
-NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.0\n"
+NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.3\n"
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -104,8 +104,8 @@ def test_an_archive_that_the_publisher_does_not_list_is_not_fetched(
 
 
 def test_a_program_of_another_version_is_refused(toolchain_root: Path, published: Path, base_url: str) -> None:
-    publish_nomad(published, content=b"#!/bin/sh\necho Nomad v1.10.0\n")
-    with pytest.raises(ToolchainError, match=r"it must say 1\.11\.0"):
+    publish_nomad(published, content=b"#!/bin/sh\necho Nomad v1.11.2\n")
+    with pytest.raises(ToolchainError, match=r"it must say 1\.11\.3"):
         fetch(NOMAD, nomad_release(base_url))
     assert list(toolchain_root.iterdir()) == []
 

@@ -14,7 +14,7 @@ from tests.unit.toolchain.conftest import MakeProgram
 
 
 def test_a_suitable_nomad_is_used(path_folder: Path, make_program: MakeProgram) -> None:
-    nomad = make_program(path_folder / "nomad", "echo Nomad v1.10.2")
+    nomad = make_program(path_folder / "nomad", "echo Nomad v1.11.2")
     assert find_on_path(NOMAD) == nomad
 
 
@@ -24,8 +24,8 @@ def test_no_nomad_is_said_to_be_missing(path_folder: Path) -> None:
 
 
 def test_an_old_nomad_is_refused_with_the_rule(path_folder: Path, make_program: MakeProgram) -> None:
-    make_program(path_folder / "nomad", "echo Nomad v1.9.0")
-    with pytest.raises(ToolchainError, match=r"nomad 1\.9\.0': its version must be >=1\.10,<3"):
+    make_program(path_folder / "nomad", "echo Nomad v1.11.1")
+    with pytest.raises(ToolchainError, match=r"nomad 1\.11\.1': its version must be >=1\.11\.2,<3"):
         find_on_path(NOMAD)
 
 
@@ -54,7 +54,7 @@ def test_pulumi_may_be_a_link_into_the_folder_of_its_language_host(
 def test_our_own_cache_on_path_does_not_count_as_the_machine_s(
     toolchain_root: Path, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cached = make_program(cache.toolchain_root() / "bin-1" / "nomad", "echo Nomad v1.11.0")
+    cached = make_program(cache.toolchain_root() / "bin-1" / "nomad", "echo Nomad v1.11.3")
     monkeypatch.setenv("PATH", f"{cached.parent}:{path_folder}")
     with pytest.raises(ToolchainError, match="missing"):
         find_on_path(NOMAD)

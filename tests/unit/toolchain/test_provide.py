@@ -12,7 +12,7 @@ from sandbox.toolchain.errors import UnreachableError
 from sandbox.toolchain.pins import Component
 from tests.unit.toolchain.conftest import MakeProgram
 
-VERSIONS = {"pulumi": "v3.200.0", "nomad": "Nomad v1.11.0"}
+VERSIONS = {"pulumi": "v3.200.0", "nomad": "Nomad v1.11.3"}
 
 
 class Ways:
@@ -50,7 +50,7 @@ def ways(toolchain_root: Path, path_folder: Path, make_program: MakeProgram, mon
 def put_on_path(folder: Path, make_program: MakeProgram) -> None:
     make_program(folder / "pulumi", "echo v3.222.0")
     make_program(folder / "pulumi-language-python", "")
-    make_program(folder / "nomad", "echo Nomad v1.10.1")
+    make_program(folder / "nomad", "echo Nomad v1.11.2")
 
 
 def test_programs_on_path_are_preferred(ways: Ways, path_folder: Path, make_program: MakeProgram) -> None:
@@ -72,7 +72,7 @@ def test_an_unreachable_publisher_is_named_in_one_line_and_the_programs_are_buil
 ) -> None:
     ensure()
     assert ways.asked == ["download pulumi", "download nomad", "build pulumi", "build nomad"]
-    assert "no official release of nomad 1.11.0 from here: no route" in capsys.readouterr().err
+    assert "no official release of nomad 1.11.3 from here: no route" in capsys.readouterr().err
 
 
 def test_the_second_time_nothing_is_fetched_or_built(ways: Ways) -> None:

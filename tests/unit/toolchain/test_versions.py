@@ -43,6 +43,8 @@ def test_pulumi_outside_the_range_is_not_suitable(text: str) -> None:
     assert parse_version(text) not in PULUMI.suitable
 
 
-@pytest.mark.parametrize(("text", "suitable"), [("1.9.7", False), ("1.10.0", True), ("2.4.1", True), ("3.0.0", False)])
-def test_nomad_is_suitable_from_1_10_up_to_2(text: str, suitable: bool) -> None:
+@pytest.mark.parametrize(
+    ("text", "suitable"), [("1.10.5", False), ("1.11.1", False), ("1.11.2", True), ("2.4.1", True), ("3.0.0", False)]
+)
+def test_nomad_is_suitable_from_1_11_2_up_to_2(text: str, suitable: bool) -> None:
     assert (parse_version(text) in NOMAD.suitable) is suitable
