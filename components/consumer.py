@@ -72,14 +72,25 @@ class Consumer:
             opts=pulumi.ResourceOptions(parent=self.parent),
         )
 
-    def job(self, spec: str, variables: Mapping[str, Any], depends_on: Sequence[pulumi.Resource] = ()) -> nomad.Job:
-        """Submits a job file with its variables, which may be outputs."""
+    def job(
+        self,
+        spec: str,
+        variables: Mapping[str, Any],
+        depends_on: Sequence[pulumi.Resource] = (),
+        *,
+        purged_by_gate: bool = False,
+    ) -> nomad.Job:
+        """Submits a job file with its variables, which may be outputs.
+
+        A job that holds volumes is `purged_by_gate`: its deletion stops it, and the gate of the volume that is released
+        last purges it. One that is purged while it runs takes its allocations out of Nomad's sight with it.
+        """
         values = {key: pulumi.Output.from_input(value).apply(jobs.hcl_value) for key, value in variables.items()}
         return nomad.Job(
             f"{self.name}-job",
             jobspec=jobs.spec(spec),
             hcl2=nomad.JobHcl2Args(vars=values),
-            purge_on_destroy=True,
+            purge_on_destroy=not purged_by_gate,
             # A job that somebody stopped by hand comes back with the next refresh and up.
             rerun_if_dead=True,
             opts=pulumi.ResourceOptions(parent=self.parent, depends_on=list(depends_on)),

@@ -154,7 +154,7 @@ class Container(pulumi.ComponentResource):
         own = Consumer(name, args["job_id"], args["placement"], self)
         items = args.get("secrets")
         secrets = [] if items is None else [own.variable(items)]
-        job = own.job("container", _variables(own, args), depends_on=secrets)
+        job = own.job("container", _variables(own, args), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
         health = own.health(job, "container", args["timeout_s"], allocations=args["count"])
         self.job_id = pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0]))
         self.allocation_id = health.allocation_id

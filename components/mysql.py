@@ -150,7 +150,7 @@ class MysqlServer(pulumi.ComponentResource):
         self.account_passwords = pulumi.Output.secret(passwords)
         variable = own.variable(_secrets(args, password.result, drawn))
         release = own.gate("volume-release", args["volume"], args["release_timeout_s"])
-        job = own.job("mysql", _variables(args, release), depends_on=[variable])
+        job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
         health = own.health(job, "mysql", args["timeout_s"])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.

@@ -5,9 +5,9 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import quote
 
-from provider import running_job, volume_claims
+from provider import running_job
+from provider.consumer_job import ConsumerJob
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.running_job import Endpoint
 
@@ -69,9 +69,13 @@ class Cluster:
         return wait_for(f"{self.job_id} runs{where}", probe, timeout_s, f"See `nomad job status {self.job_id}`.")
 
     def stop_and_purge(self) -> None:
-        """Stops the job and forgets it; returns once none of its allocations runs."""
+        """Stops the job, waits until nothing of it runs or holds a volume, and purges it.
+
+        A job that is purged while it stops leaves volumes to be detached under tasks that still write to them.
+        """
+        job = ConsumerJob(self.nomad, self.namespace, self.job_id)
         running = [stub["ID"] for stub in self._allocations() if stub["ClientStatus"] in ("pending", "running")]
-        self.nomad.delete(f"job/{self.job_id}", namespace=self.namespace, purge=True)
+        self.nomad.delete(f"job/{self.job_id}", namespace=self.namespace)
         for allocation_id in running:
             wait_for(
                 f"allocation {allocation_id[:8]} stops",
@@ -79,15 +83,12 @@ class Cluster:
                 120,
                 f"See `nomad alloc status {allocation_id[:8]}`.",
             )
-
-    def wait_until_released(self, volume_id: str) -> None:
-        """Returns once no allocation claims the volume: a client that finds it claimed asks again ever more rarely."""
-        path = f"volume/csi/{quote(volume_id, safe='')}"
-
-        def probe() -> bool | None:
-            return None if volume_claims.claims(self.nomad.get(path, namespace=self.namespace)) else True
-
-        wait_for(f"volume {volume_id} is released", probe, 120, f"See `nomad volume status {volume_id}`.")
+        wait_for(
+            f"{self.job_id} lets go of its volumes",
+            lambda: job.purge_if_ended() or None,
+            120,
+            f"See `nomad job status {self.job_id}`.",
+        )
 
     def drain(self, node_id: str) -> None:
         """Moves everything but system jobs away from a client."""

@@ -52,7 +52,6 @@ def verify(timeout_s: float = 180) -> Proof:
 
     print(f"==> stopping and purging {mysql.job}, then bringing it back with `pulumi up`", flush=True)
     cluster.stop_and_purge()
-    cluster.wait_until_released(mysql.volume)
     stack.bring_up()
     second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
     _check(proof, database, second, "after purge and redeploy", timeout_s)

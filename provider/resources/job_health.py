@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from provider import running_job, validation
+from provider.consumer_job import ConsumerJob
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import (
     UNKNOWN,
@@ -80,7 +81,8 @@ class JobHealth(ResourceType):
         return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else {}))
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Nothing to remove: the job is another resource."""
+        """Purges a job that was stopped for one with another id; a running job is another resource's to stop."""
+        ConsumerJob(self._api(), state["namespace"], state["jobId"]).purge_if_ended()
 
     def _wait(self, ctx: Context, inputs: Props) -> Props:
         api = self._api()

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 from provider import validation, volume_claims, volume_holders, volume_way_out
+from provider.consumer_job import ConsumerJob, volume_ids
 from provider.ebs_attachment import EbsState, EbsVolumes
 from provider.ec2_client import Ec2Unavailable
-from provider.nomad_api import NomadApi, NomadError, NomadNotFound
+from provider.nomad_api import NomadApi, NomadError
 from provider.patience import PATIENCE_S, Pauses
 from provider.rpc.plugin import (
     Checked,
@@ -50,7 +51,7 @@ class VolumeRelease(ResourceType):
 
     token = "nomad-csi:index:VolumeRelease"  # noqa: S105 - a type's name
     computed = frozenset({"releaseId"})
-    replace_on = frozenset({"volumeId", "namespace", "externalId", "registrationId"})
+    replace_on = frozenset({"volumeId", "namespace", "externalId", "registrationId", "consumerJobId"})
 
     def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[str], EbsVolumes] = EbsVolumes) -> None:
         self._api = api
@@ -91,13 +92,16 @@ class VolumeRelease(ResourceType):
         deadline = time.monotonic() + limit_s
         api = self._api()
         progress = Progress(ctx, limit_s)
-        if wanted["consumerJobId"]:
-            _stop_consumer(ctx, api, wanted["namespace"], wanted["consumerJobId"])
+        consumer = ConsumerJob(api, wanted["namespace"], wanted["consumerJobId"])
+        stopped_before = bool(wanted["consumerJobId"]) and _stop_user(ctx, consumer, wanted["volumeId"])
         held = _await_no_claims(ctx, api, wanted, deadline, progress)
         if held:
             raise ProviderError(self._at_the_deadline(wanted, limit_s))
         if wanted["backend"] == "ebs":
             self._await_detached(ctx, wanted, deadline, progress, limit_s)
+        if stopped_before:
+            # The last volume that is released takes the job's record with it.
+            consumer.purge_if_ended()
 
     def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
         """Who holds the volume still, and what ends that."""
@@ -147,17 +151,19 @@ def _external_id_failures(inputs: Props) -> list[CheckFailure]:
     return [CheckFailure("externalId", f"externalId is {value!r}: {rule}. {remedy}")]
 
 
-def _stop_consumer(ctx: Context, api: NomadApi, namespace: str, job_id: str) -> None:
-    """Stops the job that uses the volume, where it still runs: it is being replaced together with the volume."""
-    path = f"job/{quote(job_id, safe='')}"
-    try:
-        job = api.get(path, namespace=namespace)
-    except NomadNotFound:
-        return
+def _stop_user(ctx: Context, consumer: ConsumerJob, volume_id: str) -> bool:
+    """Stops the consumer where its current version uses the volume; whether it was stopped before.
+
+    A version that does not use the volume any more lets go of it by itself and goes on running. A job that runs is
+    being replaced together with the volume; one that was stopped is no longer in the stack.
+    """
+    job = consumer.read()
+    if job is None or volume_id not in volume_ids(job):
+        return False
     if job.get("Stop"):
-        return
-    ctx.log("info", f"stopping job {job_id} (namespace {namespace}): the volume it uses is being released")
-    api.delete(path, namespace=namespace)
+        return True
+    consumer.stop(ctx, f"volume {volume_id}, which it uses, is being released")
+    return False
 
 
 def _volume_path(wanted: Props) -> str:

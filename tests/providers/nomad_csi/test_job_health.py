@@ -105,3 +105,15 @@ def test_a_service_that_does_not_run_is_empty_and_not_an_error(plugin: PluginPro
 def test_a_service_needs_to_be_named(plugin: PluginProcess) -> None:
     with pytest.raises(Failed, match="jobId is required"):
         plugin.invoke(FUNCTION, {"group": "g", "portLabel": "db"})
+
+
+@pytest.mark.parametrize(
+    ("job", "purged"), [(None, False), ({"Stop": False, "TaskGroups": []}, False), ({"Stop": True}, True)]
+)
+def test_its_deletion_purges_a_job_that_was_stopped_and_touches_no_other(
+    nomad: FakeNomad, plugin: PluginProcess, job: Any, purged: bool
+) -> None:
+    nomad.put("job/db", job)
+    plugin.delete(TYPE, "default/db/g", INPUTS | {"allocationId": "a1", "nodeName": "client-1"})
+    deletions = [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/db")]
+    assert deletions == ([{"namespace": "default", "purge": "true"}] if purged else [])

@@ -46,7 +46,7 @@ def test_each_creation_has_a_release_id_of_its_own(plugin: PluginProcess) -> Non
     assert plugin.create(TYPE, INPUTS)["releaseId"] != plugin.create(TYPE, INPUTS)["releaseId"]
 
 
-@pytest.mark.parametrize("key", ["volumeId", "namespace", "externalId", "registrationId"])
+@pytest.mark.parametrize("key", ["volumeId", "namespace", "externalId", "registrationId", "consumerJobId"])
 @pytest.mark.parametrize("value", ["other", UNKNOWN])
 def test_another_volume_or_registration_replaces_the_release_old_one_first(
     plugin: PluginProcess, key: str, value: Any
@@ -56,9 +56,7 @@ def test_another_volume_or_registration_replaces_the_release_old_one_first(
     assert diff.delete_before_replace
 
 
-@pytest.mark.parametrize(
-    "change", [{"timeoutS": 9}, {"consumerJobId": "x"}, {"region": "eu-west-1"}, {"backend": "ebs"}]
-)
+@pytest.mark.parametrize("change", [{"timeoutS": 9}, {"region": "eu-west-1"}, {"backend": "ebs"}])
 def test_how_to_wait_changes_in_place_and_keeps_the_release_id(plugin: PluginProcess, change: dict[str, Any]) -> None:
     diff = plugin.diff(TYPE, "r1", STATE, INPUTS, INPUTS | change)
     assert diff.changed
@@ -81,20 +79,74 @@ def test_delete_of_a_volume_that_is_not_registered_is_done(plugin: PluginProcess
     plugin.delete(TYPE, "r1", STATE)
 
 
-def test_a_consumer_that_still_runs_is_stopped_but_not_purged(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    nomad.put("volume/csi/mysql", FREE)
-    nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False})
-    plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server"})
-    [stop] = [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/mysql-server")]
-    assert stop == {"namespace": "default"}
+def consumer(*, stopped: bool, source: str = "mysql", per_alloc: bool = False, count: int = 1) -> dict[str, Any]:
+    request = {"Type": "csi", "Source": source, "PerAlloc": per_alloc}
+    host = {"Type": "host", "Source": "mysql"}
+    groups = [{"Count": count, "Volumes": {"data": request, "logs": host}}, {"Count": 1, "Volumes": None}]
+    return {"ID": "mysql-server", "Stop": stopped, "TaskGroups": groups}
+
+
+def deletions_of_the_job(nomad: FakeNomad) -> list[dict[str, str]]:
+    return [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/mysql-server")]
+
+
+@pytest.mark.parametrize(
+    ("volume_id", "job"),
+    [
+        ("mysql", consumer(stopped=False)),
+        ("mysql[2]", consumer(stopped=False, per_alloc=True, count=3)),
+    ],
+)
+def test_a_consumer_whose_version_uses_the_volume_is_stopped_and_stays_known(
+    nomad: FakeNomad, plugin: PluginProcess, volume_id: str, job: dict[str, Any]
+) -> None:
+    nomad.put("job/mysql-server", job)
+    plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server", "volumeId": volume_id})
+    assert deletions_of_the_job(nomad) == [{"namespace": "default"}]
     plugin.engine.wait_for("stopping job mysql-server (namespace default)")
 
 
-@pytest.mark.parametrize("job", [None, {"ID": "mysql-server", "Stop": True}])
-def test_a_consumer_that_is_gone_or_stopped_is_left_alone(nomad: FakeNomad, plugin: PluginProcess, job: Any) -> None:
+@pytest.mark.parametrize(
+    ("volume_id", "job"),
+    [
+        ("mysql", None),
+        ("mysql", consumer(stopped=False, source="other")),
+        ("mysql[2]", consumer(stopped=False, per_alloc=True, count=2)),
+        ("mysql", consumer(stopped=False, per_alloc=True, count=2)),
+        ("mysql", consumer(stopped=True, source="other")),
+    ],
+)
+def test_a_job_that_is_gone_or_does_not_use_the_volume_is_left_alone(
+    nomad: FakeNomad, plugin: PluginProcess, volume_id: str, job: Any
+) -> None:
     nomad.put("job/mysql-server", job)
-    plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server"})
+    plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server", "volumeId": volume_id})
     assert nomad.requested("DELETE") == []
+
+
+def test_a_stopped_consumer_is_purged_once_its_claim_is_gone(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/mysql-server", consumer(stopped=True))
+    nomad.put("volume/csi/mysql", claimed())
+    thread, _ = in_background(lambda: plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server"}))
+    plugin.engine.wait_for("waiting until volume mysql is let go by")
+    assert deletions_of_the_job(nomad) == []
+    nomad.put("volume/csi/mysql", FREE)
+    thread.join()
+    assert deletions_of_the_job(nomad) == [{"namespace": "default", "purge": "true"}]
+
+
+def test_a_stopped_consumer_with_another_volume_still_claimed_is_left_to_that_ones_release(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("job/mysql-server", consumer(stopped=True, per_alloc=True, count=2))
+    nomad.put("volume/csi/mysql%5B0%5D", FREE)
+    nomad.put("volume/csi/mysql%5B1%5D", claimed())
+    state = STATE | {"consumerJobId": "mysql-server", "volumeId": "mysql[0]"}
+    plugin.delete(TYPE, "r1", state)
+    assert deletions_of_the_job(nomad) == []
+    nomad.put("volume/csi/mysql%5B1%5D", FREE)
+    plugin.delete(TYPE, "r2", state | {"volumeId": "mysql[1]"})
+    assert deletions_of_the_job(nomad) == [{"namespace": "default", "purge": "true"}]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""The job that uses a volume, on its way out: stopped first, forgotten last.
+
+A purged job takes its allocations out of Nomad's state while their tasks may still run. Nomad then asks the storage to
+detach volumes that are still mounted (`csi_hook` of the client unmounts only once the tasks have ended), so a job is
+purged only when nothing of it holds a volume any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from provider.nomad_api import NomadApi, NomadNotFound
+from provider.rpc.plugin import Context
+from provider.volume_claims import claims
+
+
+@dataclass(frozen=True)
+class ConsumerJob:
+    """A job that may have the volumes of its groups mounted."""
+
+    api: NomadApi
+    namespace: str
+    job_id: str
+
+    def read(self) -> Mapping[str, Any] | None:
+        """The job's current version as Nomad has it; None where there is none."""
+        try:
+            job: Mapping[str, Any] = self.api.get(self._path, namespace=self.namespace)
+        except NomadNotFound:
+            return None
+        return job
+
+    def stop(self, ctx: Context, why: str) -> None:
+        """Asks Nomad to stop the job, which stays known until it is purged."""
+        ctx.log("info", f"stopping job {self.job_id} (namespace {self.namespace}): {why}")
+        self.api.delete(self._path, namespace=self.namespace)
+
+    def purge_if_ended(self) -> bool:
+        """Purges a stopped job once none of its volumes is claimed; whether it is gone now."""
+        job = self.read()
+        if job is None:
+            return True
+        if not job.get("Stop") or any(self._is_claimed(volume_id) for volume_id in volume_ids(job)):
+            return False
+        self.api.delete(self._path, namespace=self.namespace, purge=True)
+        return True
+
+    @property
+    def _path(self) -> str:
+        return f"job/{quote(self.job_id, safe='')}"
+
+    def _is_claimed(self, volume_id: str) -> bool:
+        try:
+            volume = self.api.get(f"volume/csi/{quote(volume_id, safe='')}", namespace=self.namespace)
+        except NomadNotFound:
+            return False
+        # A claim of an allocation that Nomad has forgotten may be this job's.
+        return any(claim.job_id in ("", self.job_id) for claim in claims(volume))
+
+
+def volume_ids(job: Mapping[str, Any]) -> Iterator[str]:
+    """Ids of the CSI volumes that a job's version asks for; of a volume for each allocation, all of them."""
+    for group in job.get("TaskGroups") or []:
+        for request in (group.get("Volumes") or {}).values():
+            if request.get("Type") != "csi":
+                continue
+            if not request.get("PerAlloc"):
+                yield request["Source"]
+                continue
+            for index in range(int(group.get("Count") or 0)):
+                yield f"{request['Source']}[{index}]"
