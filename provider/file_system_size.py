@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from provider.nomad_api import NomadApi, NomadError
 from provider.volume_claims import Claim
@@ -10,6 +10,9 @@ from provider.volume_claims import Claim
 _GIB = 1 << 30
 # Where a client mounts a CSI volume for an allocation.
 _MOUNTED_FOR = "/per-alloc/{}/"
+# A client measures once a second, unless its telemetry.collection_interval says otherwise.
+_LOOK_EVERY_S = 0.5
+_LOOKS = 10
 
 
 def of(api: NomadApi, claims: Sequence[Claim]) -> int:
@@ -27,6 +30,18 @@ def of(api: NomadApi, claims: Sequence[Claim]) -> int:
     return 0
 
 
+def after_growth(api: NomadApi, claims: Sequence[Claim], before: int, wait: Callable[[float], None]) -> int:
+    """Bytes once a client has measured a growth; `before` where it saw none, as of one that was done already."""
+    size = of(api, claims)
+    for _ in range(_LOOKS):
+        if not before or size != before:
+            break
+        wait(_LOOK_EVERY_S)
+        size = of(api, claims)
+    return size
+
+
 def change(before: int, after: int) -> str:
-    """Two sizes for a message; "" where they were not measured."""
-    return f" ({before / _GIB:.2f} GiB -> {after / _GIB:.2f} GiB)" if before and after else ""
+    """Two sizes for a message; "" where they were not measured, or are the same."""
+    grew = before and after and before != after
+    return f" ({before / _GIB:.2f} GiB -> {after / _GIB:.2f} GiB)" if grew else ""

@@ -106,8 +106,9 @@ _VOLUME_GROWTH_INPUTS = {
     "mountFlags": _list("The registration's mount flags, which Nomad does not show."),
     "secrets": _map("string", "The registration's secrets, which Nomad does not show.", secret=True),
     "mode": _text(
-        '"online" grows the file system while it is mounted and fails where that is refused, "restart" has the '
-        'consumer restarted, "online-or-restart" restarts it only where growing online is refused.',
+        '"online" grows the file system while it is mounted and never restarts anything. "online-or-restart" has the '
+        'consumer restarted where the driver cannot expand volumes, "restart" also where Nomad or the controller '
+        "refuses. What the client refuses is an error in each mode: after it, a restart could not mount the volume.",
         default="online-or-restart",
     ),
     "timeoutS": _integer("Seconds that growing online may take.", default=180),

@@ -142,8 +142,8 @@ class VolumeGrowth(NomadCsiResource):
     ) -> None:
         """Give `size_gib` from the volume itself, so that this comes after it, and `restart_id` to the consumer.
 
-        Modes: "online" fails where the driver refuses to grow a mounted file system, "restart" always has the consumer
-        restarted, "online-or-restart" only where growing online is refused.
+        Modes: "online" restarts nothing, "online-or-restart" has the consumer restarted where the driver cannot expand
+        volumes, "restart" also where Nomad or the controller refuses. What the client refuses fails in each mode.
         """
         props = {
             "volume_id": volume_id,

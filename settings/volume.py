@@ -85,8 +85,9 @@ class Volume(Section):
     )
     growth: Literal["online-or-restart", "online", "restart"] = Field(
         "online-or-restart",
-        description="How a mounted file system follows a larger sizeGib: `online` fails where the driver refuses that, "
-        "`restart` restarts what uses it, `online-or-restart` only where online is refused.",
+        description="How a mounted file system follows a larger sizeGib: `online` restarts nothing, "
+        "`online-or-restart` restarts what uses it where the driver cannot expand volumes, `restart` also where Nomad "
+        "or the controller refuses.",
     )
     tags: dict[PlainText, PlainText] = Field(default={}, description="Further tags of the volume.")
     access_mode: AccessMode = Field("single-node-writer", description="Access mode the volume is registered with.")

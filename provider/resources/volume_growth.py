@@ -7,10 +7,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
-from provider import file_system_size, validation, volume_claims
-from provider.nomad_api import NomadApi, NomadApiError, NomadNotFound
+from provider import file_system_size, validation, volume_claims, volume_expansion
+from provider.nomad_api import NomadApi, NomadError, NomadNotFound
 from provider.rpc.plugin import (
     UNKNOWN,
     Checked,
@@ -32,20 +31,8 @@ _DEFAULTS: Props = {
     "timeoutS": 180,
 }
 _INPUTS = frozenset(_DEFAULTS) | {"volumeId", "sizeGib"}
-_GIB = 1 << 30
 _LARGEST_GIB = 65536
-# What a registration carries over unchanged; context and parameters stay as they are when they are left out.
-_CARRIED = (
-    "ID",
-    "Name",
-    "Namespace",
-    "ExternalID",
-    "PluginID",
-    "AccessMode",
-    "AttachmentMode",
-    "RequestedCapabilities",
-    "RequestedTopologies",
-)
+_NO_PERMISSION = "permission denied"
 
 
 class VolumeGrowth(ResourceType):
@@ -77,8 +64,8 @@ class VolumeGrowth(ResourceType):
         return growth_id, inputs | {"restartId": self._grow(ctx, inputs, restart_id="", quiet=True)}
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
-        may_restart = inputs["sizeGib"] != state["sizeGib"] and inputs["mode"] != ONLINE
-        return inputs | {"restartId": UNKNOWN if may_restart else state["restartId"]}
+        grows = inputs["sizeGib"] != state["sizeGib"]
+        return inputs | {"restartId": UNKNOWN if grows and self._may_restart(inputs) else state["restartId"]}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         restart_id = state["restartId"]
@@ -94,6 +81,16 @@ class VolumeGrowth(ResourceType):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Nothing to undo: a volume does not shrink."""
 
+    def _may_restart(self, inputs: Props) -> bool:
+        if inputs["mode"] != EITHER:
+            return bool(inputs["mode"] == RESTART)
+        try:
+            api = self._api()
+            volume = _volume(api, inputs)
+            return volume is None or not _grows_mounted(api, volume)
+        except NomadError:
+            return True
+
     def _grow(self, ctx: Context, inputs: Props, restart_id: str, *, quiet: bool = False) -> str:
         """Grows a mounted file system; the id of the restart that this takes, the given one where it takes none."""
         api = self._api()
@@ -104,71 +101,59 @@ class VolumeGrowth(ResourceType):
             if not quiet:
                 ctx.log("info", f"{what}; nobody has it mounted: its file system grows when it is mounted next")
             return restart_id
-        if inputs["mode"] == RESTART:
-            ctx.log(
-                "info", f"{what}; its consumer is restarted, and the driver grows the file system while mounting it"
-            )
-            return secrets.token_hex(4)
-        before = file_system_size.of(api, held)
-        refusal = _expand(ctx, api, inputs, volume)
-        if not refusal:
-            sizes = file_system_size.change(before, file_system_size.of(api, held))
-            ctx.log("info", f"{what}; its file system grew while it was mounted{sizes}: nothing is restarted")
-            return restart_id
-        if inputs["mode"] == ONLINE:
-            raise ProviderError(
-                f"{what}, but its file system could not grow while it is mounted: {refusal}\nSet growth: {EITHER} (or "
-                f"{RESTART}) on volumes.{inputs['volumeId']} and run the same command again: its consumer is then "
-                "restarted, and the driver grows the file system while mounting it"
-            )
+        mounted = _grows_mounted(api, volume)
+        if mounted or inputs["mode"] == ONLINE:
+            before = file_system_size.of(api, held)
+            refusal = volume_expansion.expand(ctx, api, inputs, volume)
+            if not refusal:
+                sizes = file_system_size.change(before, file_system_size.after_growth(api, held, before, ctx.wait))
+                ctx.log("info", f"{what}; its file system grew while it was mounted{sizes}: nothing is restarted")
+                return restart_id
+            if refusal.by_node:
+                raise ProviderError(_refused_by_node(what, refusal.reason))
+            if inputs["mode"] != RESTART:
+                raise ProviderError(_refused(what, refusal.reason))
+            why = f"could not be asked to grow while it is mounted ({refusal.reason})"
+        else:
+            why = "does not grow while it is mounted: the driver cannot do that"
         ctx.log(
             "info",
-            f"{what}; its file system does not grow while it is mounted ({refusal}), so its consumer is restarted and "
-            "the driver grows it while mounting it",
+            f"{what}; its file system {why}, so its consumer is restarted and the driver grows it while mounting it",
         )
         return secrets.token_hex(4)
 
 
-def _path(inputs: Props) -> str:
-    return f"volume/csi/{quote(inputs['volumeId'], safe='')}"
-
-
 def _volume(api: NomadApi, inputs: Props) -> dict[str, Any] | None:
     try:
-        return dict(api.get(_path(inputs), namespace=inputs["namespace"]))
+        return dict(api.get(volume_expansion.volume_path(inputs["volumeId"]), namespace=inputs["namespace"]))
     except NomadNotFound:
         return None
 
 
-def _expand(ctx: Context, api: NomadApi, inputs: Props, volume: dict[str, Any]) -> str:
-    """Asks Nomad to expand the volume where it is mounted; the reason where a driver refuses. Raises NomadError.
+def _grows_mounted(api: NomadApi, volume: Props) -> bool:
+    return volume_expansion.nodes_can_expand(api, volume.get("PluginID") or "")
 
-    Doing it again is harmless: Nomad compares the sizes, and so does the driver.
-    """
-    # Nomad shows mount flags and secrets to nobody, but takes those given here for the new ones.
-    options = {**(volume.get("MountOptions") or {}), "MountFlags": inputs["mountFlags"] or []}
-    registration = {key: volume.get(key) for key in _CARRIED} | {
-        "MountOptions": options,
-        "Secrets": inputs["secrets"] or {},
-        "RequestedCapacityMin": inputs["sizeGib"] * _GIB,
-    }
-    if volume.get("RequestedCapacityMin") == registration["RequestedCapacityMin"]:
-        return ""
-    limit_s = ctx.timeout_s or inputs["timeoutS"]
-    ctx.log("info", f"asking Nomad to grow volume {inputs['volumeId']} where it is mounted", ephemeral=True)
-    try:
-        ctx.call(
-            lambda: api.put(
-                _path(inputs), {"Volumes": [registration]}, timeout_s=limit_s, namespace=inputs["namespace"]
-            )
+
+def _refused(what: str, reason: str) -> str:
+    return (
+        f"{what}, but its file system could not be asked to grow while it is mounted: {reason}\nNothing was restarted. "
+        "Fix the cause and run the same command again. With growth: restart on the volume its consumer is restarted "
+        "instead, and the driver grows the file system while mounting it"
+    )
+
+
+def _refused_by_node(what: str, reason: str) -> str:
+    cause, fix = "", "Fix the cause"
+    if _NO_PERMISSION in reason.lower():
+        cause = "A process without CAP_SYS_RESOURCE may not grow a mounted ext4. "
+        fix = (
+            "Give the node plugin's task that capability (docker: privileged; raw_exec: CapabilityBoundingSet of the "
+            "Nomad client's unit), or run resize2fs on the device named above, as root on that client"
         )
-    except NomadApiError as error:
-        if error.status != 500 or "expand" not in error.body.lower():
-            raise
-        return _reason(error.body)
-    return ""
-
-
-def _reason(body: str) -> str:
-    """The driver's own words in Nomad's answer, on one line."""
-    return " ".join(body.rsplit("desc = ", maxsplit=1)[-1].split())
+    return (
+        f"{what}, but the client refused to grow its file system while it is mounted: {reason}\n{cause}Nothing was "
+        "restarted, and the job goes on with the old size. Until the file system has grown the job must not be "
+        "restarted, moved or drained: the driver grows a mounted file system only, and would refuse to mount this one "
+        f"again. {fix}, and run the same command again. The way on for a job that is down: docs/runbook.md, "
+        "'Could not resize volume'"
+    )

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from provider import file_system_size, volume_claims
 from provider.nomad_api import NomadApiError, NomadNotFound
-from provider.resources.volume_growth import VolumeGrowth
+from provider.resources.volume_growth import MODES, VolumeGrowth
 from provider.rpc.plugin import Context, ProviderError
 from provider.rpc.values import UNKNOWN
 
@@ -20,22 +21,28 @@ INPUTS: dict[str, Any] = {
     "mode": "online-or-restart",
     "timeoutS": 10,
 }
+STALE = 2
+"""How often a client tells the size that it measured before."""
 STATE = INPUTS | {"sizeGib": 1, "restartId": "before"}
-REFUSED = "unable to update volume: CSI.NodeExpandVolume error: rpc error: code = X desc = the kernel does\n not let it"
+BY_NODE = "unable to update volume: CSI.NodeExpandVolume error: rpc error: code = Internal desc = the kernel does\n not"
+BY_CONTROLLER = "unable to update volume: CSI.ControllerExpandVolume error: rpc error: desc = Unauthorized\nOperation"
 
 
 class Nomad:
     """One volume, and a client's disks."""
 
-    def __init__(self, *, claimed: bool = True, refusal: str = "", status: int = 500) -> None:
+    def __init__(self, *, claimed: bool = True, refusal: str = "", status: int = 500, can_expand: bool = True) -> None:
         self.refusal = refusal
         self.status = status
+        self.can_expand = can_expand
+        self.measured = 0
         self.registered: list[dict[str, Any]] = []
         stub = {"ID": "alloc-1", "NodeID": "node-1", "ClientStatus": "running"}
         self.volume: dict[str, Any] | None = {
             "ID": "mysql",
             "Name": "mysql",
             "ExternalID": "vol-1",
+            "PluginID": "aws-ebs0",
             "MountOptions": {"FSType": "ext4", "MountFlags": ["[REDACTED]"]},
             "Capacity": 0,
             "RequestedCapacityMin": 0,
@@ -44,8 +51,12 @@ class Nomad:
         }
 
     def get(self, path: str, **_params: Any) -> Any:
+        if path == "plugin/csi/aws-ebs0":
+            return {"Nodes": {"node-1": {"NodeInfo": {"SupportsExpand": self.can_expand}}}}
         if path == "client/stats":
-            size = 2 * GIB if self.registered and not self.refusal else GIB
+            self.measured += 1
+            # A client answers with its last measurement, which may be from before the growth.
+            size = 2 * GIB if self.registered and self.measured > STALE else GIB
             return {"DiskStats": [{"Mountpoint": "/d/csi/node/p/per-alloc/alloc-1/mysql/rw", "Size": size}]}
         if self.volume is None:
             raise NomadNotFound(404, "no such volume")
@@ -57,10 +68,17 @@ class Nomad:
             raise NomadApiError(self.status, self.refusal)
 
 
+class Impatient(Context):
+    """Waits for nothing."""
+
+    def wait(self, seconds: float) -> None:
+        pass
+
+
 def grow(nomad: Nomad, **change: Any) -> tuple[str, str]:
     """The restart's id after a growth, and what was told lastingly."""
     told: list[str] = []
-    ctx = Context(sink=lambda _severity, message, _urn, ephemeral: None if ephemeral else told.append(message))
+    ctx = Impatient(sink=lambda _severity, message, _urn, ephemeral: None if ephemeral else told.append(message))
     outputs = VolumeGrowth(lambda: nomad).update(ctx, "id", STATE, INPUTS, INPUTS | change)  # type: ignore[arg-type, return-value]
     return outputs["restartId"], "\n".join(told)
 
@@ -76,23 +94,44 @@ def test_a_mounted_file_system_grows_through_nomad_and_nothing_restarts() -> Non
     assert asked["Secrets"] == {"key": "value"}
 
 
-def test_where_that_is_refused_the_consumer_restarts_and_the_reason_is_told_on_one_line() -> None:
-    restart_id, told = grow(Nomad(refusal=REFUSED))
+@pytest.mark.parametrize("mode", MODES)
+def test_after_a_refusal_by_the_node_nothing_is_restarted_and_the_way_on_is_said(mode: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        grow(Nomad(refusal=BY_NODE), mode=mode)
+    said = str(caught.value)
+    assert "the client refused to grow its file system while it is mounted: the kernel does not\n" in said
+    assert "Nothing was restarted" in said
+    assert "must not be restarted, moved or drained" in said
+    assert "CAP_SYS_RESOURCE" not in said
+
+
+def test_a_missing_capability_is_named() -> None:
+    with pytest.raises(ProviderError, match=r"(?s)CAP_SYS_RESOURCE.*privileged.*resize2fs"):
+        grow(Nomad(refusal=BY_NODE + ": Permission denied to resize filesystem"))
+
+
+@pytest.mark.parametrize("mode", ["online", "online-or-restart"])
+def test_where_something_else_refuses_nothing_is_restarted_unless_that_is_asked_for(mode: str) -> None:
+    with pytest.raises(ProviderError, match=r"Unauthorized Operation\nNothing was restarted.*growth: restart"):
+        grow(Nomad(refusal=BY_CONTROLLER), mode=mode)
+    restart_id, told = grow(Nomad(refusal=BY_CONTROLLER), mode="restart")
     assert restart_id not in ("", "before")
-    assert "does not grow while it is mounted (the kernel does not let it), so its consumer is restarted" in told
+    assert "could not be asked to grow while it is mounted (Unauthorized Operation), so its consumer is rest" in told
 
 
-def test_online_alone_fails_instead_and_names_the_setting() -> None:
-    with pytest.raises(ProviderError, match="Set growth: online-or-restart"):
-        grow(Nomad(refusal=REFUSED), mode="online")
-
-
-def test_restart_alone_does_not_ask_nomad_to_grow() -> None:
+def test_a_node_that_can_expand_is_asked_before_a_restart() -> None:
     nomad = Nomad()
-    restart_id, told = grow(nomad, mode="restart")
+    assert grow(nomad, mode="restart")[0] == "before"
+    assert len(nomad.registered) == 1
+
+
+@pytest.mark.parametrize("mode", ["restart", "online-or-restart"])
+def test_a_driver_that_cannot_expand_grows_by_a_restart_and_is_not_asked(mode: str) -> None:
+    nomad = Nomad(can_expand=False)
+    restart_id, told = grow(nomad, mode=mode)
     assert restart_id != "before"
     assert nomad.registered == []
-    assert "its consumer is restarted" in told
+    assert "does not grow while it is mounted: the driver cannot do that, so its consumer is restarted" in told
 
 
 @pytest.mark.parametrize("status", [403, 500])
@@ -125,10 +164,23 @@ def test_a_change_of_something_else_does_not_touch_the_volume() -> None:
 
 
 def test_a_preview_says_whether_a_restart_may_come() -> None:
-    growth = VolumeGrowth(Nomad)  # type: ignore[arg-type]
-    assert growth.preview_update(Context(), "id", STATE, INPUTS)["restartId"] is UNKNOWN
-    assert growth.preview_update(Context(), "id", STATE, INPUTS | {"mode": "online"})["restartId"] == "before"
-    assert growth.preview_update(Context(), "id", STATE, INPUTS | {"sizeGib": 1})["restartId"] == "before"
+    def preview(nomad: Nomad, **change: Any) -> Any:
+        growth = VolumeGrowth(lambda: nomad)  # type: ignore[arg-type, return-value]
+        return growth.preview_update(Context(), "id", STATE, INPUTS | change)["restartId"]
+
+    assert preview(Nomad()) == "before"
+    assert preview(Nomad(can_expand=False)) is UNKNOWN
+    assert preview(Nomad(), mode="restart") is UNKNOWN
+    assert preview(Nomad(can_expand=False), mode="online") == "before"
+    assert preview(Nomad(), sizeGib=1, mode="restart") == "before"
+
+
+def test_a_size_that_no_client_has_measured_anew_is_not_told_as_a_growth() -> None:
+    waited: list[float] = []
+    claims = volume_claims.claims(Nomad().volume)
+    after = file_system_size.after_growth(Nomad(), claims, GIB, waited.append)  # type: ignore[arg-type]
+    assert (after, file_system_size.change(GIB, after)) == (GIB, "")
+    assert sum(waited) == 5
 
 
 def test_a_new_registration_of_an_unused_volume_asks_for_nothing() -> None:
