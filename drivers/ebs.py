@@ -53,8 +53,11 @@ DRIVER = CsiDriver(
         "node": PluginTask(node_args, privileged=True),
     },
     topology_keys=("topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"),
-    access_modes=frozenset({"single-node-writer", "single-node-reader-only"}),
+    # The driver attaches for multi-node-multi-writer too (Multi-Attach: block devices, io1 and io2); nothing here
+    # makes such volumes or waits for their last attachment.
+    access_modes=frozenset({"single-node-writer"}),
     attachment_modes=frozenset({"file-system", "block-device"}),
+    fs_types=frozenset({"ext4", "ext3", "xfs"}),
     zonal=True,
     controllers=2,
     backend="ebs",

@@ -76,6 +76,8 @@ class CsiDriver:
     """Topology keys that carry where a volume can be reached, the preferred one first; empty: from everywhere."""
     access_modes: frozenset[str]
     attachment_modes: frozenset[str]
+    fs_types: frozenset[str] = frozenset()
+    """File systems that it formats and mounts; empty: whatever a volume asks for."""
     zonal: bool = False
     """Whether a volume can be reached from clients of its zone only."""
     controllers: int = 0

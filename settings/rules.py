@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from drivers.model import CsiDriver
 from settings.errors import Refusal
 from settings.mysql import Mysql
 from settings.plugin import Plugin
@@ -54,16 +55,7 @@ def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
     """A volume asks for nothing that its driver cannot do."""
     plugin = plugin_of(volume, plugins)
     driver, key = plugin.known, f"volumes.{volume.name}"
-    if volume.access_mode not in driver.access_modes:
-        modes = ", ".join(sorted(driver.access_modes))
-        raise Refusal(
-            f"{key}.accessMode", volume.access_mode, f"the {driver.name} driver cannot do this", f"use one of {modes}"
-        )
-    if volume.attachment_mode not in driver.attachment_modes:
-        modes = ", ".join(sorted(driver.attachment_modes))
-        raise Refusal(
-            f"{key}.attachmentMode", volume.attachment_mode, f"the {driver.name} driver cannot do this", f"use {modes}"
-        )
+    _check_modes(volume, driver, key)
     if volume.provision == "pulumi" and driver.name != "ebs":
         raise Refusal(
             f"{key}.provision", "pulumi", "Pulumi makes EBS volumes only", "set provision to plugin or existing"
@@ -73,6 +65,31 @@ def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
             f"{key}.provision", "plugin", f"the {driver.name} driver has no controller", "set provision to existing"
         )
     _check_zone(volume, plugin, key)
+
+
+def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
+    if volume.access_mode not in driver.access_modes:
+        modes = ", ".join(sorted(driver.access_modes))
+        reads = volume.access_mode.endswith("reader-only")
+        raise Refusal(
+            f"{key}.accessMode",
+            volume.access_mode,
+            f"the {driver.name} driver attaches no volume in this way",
+            f"use {modes}" + ("; readOnly: true on a mount keeps its job from writing" if reads else ""),
+        )
+    if volume.attachment_mode not in driver.attachment_modes:
+        modes = ", ".join(sorted(driver.attachment_modes))
+        raise Refusal(
+            f"{key}.attachmentMode", volume.attachment_mode, f"the {driver.name} driver cannot do this", f"use {modes}"
+        )
+    mounted = volume.attachment_mode == "file-system"
+    if mounted and volume.fs_type and driver.fs_types and volume.fs_type not in driver.fs_types:
+        raise Refusal(
+            f"{key}.fsType",
+            volume.fs_type,
+            f"the {driver.name} driver mounts no such file system",
+            f"use one of {', '.join(sorted(driver.fs_types))}",
+        )
 
 
 def _check_zone(volume: Volume, plugin: Plugin, key: str) -> None:

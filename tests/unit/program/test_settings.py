@@ -72,7 +72,7 @@ def test_a_size_that_is_no_whole_number_of_gib_is_refused(size: object) -> None:
         ({"name": "my volume"}, "my volume.name", "must start with a letter or digit"),
         ({"zone": "us-west-2"}, "zone", "must be the full name of an availability zone"),
         ({"mountFlags": ["noatime\nx"]}, "mountFlags.0", "must have no line breaks"),
-        ({"accessMode": "multi-node-multi-writer"}, "accessMode", "the ebs driver cannot do this"),
+        ({"accessMode": "multi-node-multi-writer"}, "accessMode", "attaches no volume in this way"),
     ],
 )
 def test_a_volume_that_ebs_cannot_do_is_refused_with_its_remedy(changes: dict[str, Any], key: str, remedy: str) -> None:
@@ -94,7 +94,34 @@ def test_mysql_on_a_volume_that_does_not_exist_is_refused_with_those_that_do() -
 
 
 def test_mysql_on_a_read_only_volume_is_refused() -> None:
-    assert "mysql.volume is mysql" in refusals(volumes=volume(accessMode="single-node-reader-only"))
+    share = {
+        "name": "mysql",
+        "provision": "existing",
+        "externalId": "fs-1",
+        "fsType": "",
+        "accessMode": "multi-node-reader-only",
+    }
+    text = refusals(plugins=[{"id": "efs0", "driver": "efs"}], volumes=[share])
+    assert "mysql.volume is mysql: MySQL writes files, but the volume is multi-node-reader-only" in text
+
+
+@pytest.mark.parametrize("provision", [{}, {"provision": "plugin"}, {"provision": "existing", "externalId": "vol-1"}])
+@pytest.mark.parametrize(
+    "mode", ["single-node-reader-only", "multi-node-reader-only", "multi-node-single-writer", "multi-node-multi-writer"]
+)
+def test_an_access_mode_that_the_ebs_driver_does_not_attach_is_refused(mode: str, provision: dict[str, str]) -> None:
+    given = {key: value for key, value in GOOD_VOLUME.items() if not (key == "sizeGib" and "externalId" in provision)}
+    text = refusals(volumes=[given | provision | {"accessMode": mode}], mysql=None)
+    assert (
+        f"volumes.mysql.accessMode is {mode}: the ebs driver attaches no volume in this way. Use single-node-w" in text
+    )
+    assert ("readOnly: true" in text) is mode.endswith("reader-only")
+
+
+def test_a_file_system_that_the_ebs_driver_does_not_mount_is_refused() -> None:
+    assert "volumes.mysql.fsType is nfs: the ebs driver mounts no such" in refusals(volumes=volume(fsType="nfs"))
+    raw = volume(fsType="nfs", attachmentMode="block-device")
+    assert settings.parse(config(volumes=raw, mysql=None)).volume("mysql").attachment_mode == "block-device"
 
 
 @pytest.mark.parametrize("image", ["mysql", "mysql:latest", "mysql:", "my sql:8", "mysql@sha256:abc"])
