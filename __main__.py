@@ -24,7 +24,7 @@ from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
-settings = config.load(discovery.complete)
+settings = config.load(lambda found: discovery.complete(found, lambda: preflight.place(asked)))
 surroundings = preflight.check(settings, asked)
 
 # First, since nothing takes longer than a plugin until it is healthy.

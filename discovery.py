@@ -1,10 +1,11 @@
 """Zones and role of the Nomad clients, from the EC2 instances that carry their tags."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from provider.ec2_client import client_config
+from provider.ec2_client import AwsPlace, aws_client, caller
+from provider.rpc.values import ProviderError
 from settings import Problem, SettingsError
 
 
@@ -16,18 +17,19 @@ class Clients:
     role: str
 
 
-def clients(tags: dict[str, str], region: str | None) -> Clients:
+def clients(tags: dict[str, str], place: AwsPlace) -> Clients:
     """Zones (sorted) and role of the running instances with these tags; values may hold `*`. Raises SettingsError."""
-    # boto3 takes a quarter of a second to import.
-    import boto3  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     try:
-        config = client_config()
-        found = list(_instances(boto3.client("ec2", region_name=region, config=config), tags))
+        account, arn = caller(place)
+        if account != place.account_id:
+            rule = f"the aws provider is in account {place.account_id}, but these credentials are of {account} ({arn})"
+            raise _refused(tags, rule, "use the aws provider's credentials here too (AWS_PROFILE, aws:profile)")
+        found = list(_instances(aws_client("ec2", place), tags))
         profiles = sorted({item["IamInstanceProfile"]["Arn"] for item in found if "IamInstanceProfile" in item})
-        roles = _roles(boto3.client("iam", region_name=region, config=config), profiles)
-    except (BotoCoreError, ClientError) as error:
+        roles = _roles(aws_client("iam", place), profiles)
+    except (BotoCoreError, ClientError, ProviderError) as error:
         remedy = "allow ec2:DescribeInstances and iam:GetInstanceProfile, or set clientRole and zones instead"
         raise _refused(tags, f"the clients' instances cannot be read ({error})", remedy) from None
     if not found:
@@ -38,12 +40,12 @@ def clients(tags: dict[str, str], region: str | None) -> Clients:
     return Clients(sorted({item["Placement"]["AvailabilityZone"] for item in found}), roles[0])
 
 
-def complete(config: dict[str, Any], region: str | None) -> dict[str, Any]:
+def complete(config: dict[str, Any], place: Callable[[], AwsPlace]) -> dict[str, Any]:
     """A configuration with what `clientTags` stands for filled in: the role, and the zones of sets that name none."""
     tags = config.get("clientTags")
     if not isinstance(tags, dict) or not tags:
         return config
-    found = clients({str(key): str(value) for key, value in tags.items()}, region)
+    found = clients({str(key): str(value) for key, value in tags.items()}, place())
     volumes = [_with_zones(volume, found.zones) for volume in config.get("volumes") or []]
     return {"clientRole": found.role, **config, "volumes": volumes}
 

@@ -1,5 +1,6 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -7,14 +8,19 @@ from typing import Any
 
 import pulumi
 
+from provider import aws_session
+from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster
 from questions import Questions, Unanswered
-from settings import Problem, Settings, SettingsError, cluster
+from settings import Problem, Settings, SettingsError, aws, cluster
 
 _NOMAD_REMEDY = (
     "check what names the cluster: NOMAD_ADDR, NOMAD_TOKEN and, with TLS, NOMAD_CACERT, NOMAD_CLIENT_CERT and "
     "NOMAD_CLIENT_KEY"
 )
+
+_AWS_REMEDY = "check the region, the credentials and the endpoint of the aws provider"
+_ZONES_REMEDY = "allow ec2:DescribeAvailabilityZones"
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class Surroundings:
     account_id: str
     partition: str
     region: str
+    aws_config: pulumi.Input[str] = ""
+    """The aws provider's configuration as JSON."""
 
 
 def check(settings: Settings, asked: Questions) -> Surroundings:
@@ -32,8 +40,8 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     if apart:
         raise SettingsError(apart)
     role = asked.ask("aws:iam/getRole:getRole", {"name": settings.client_role})
-    identity = _known("AWS", asked.identity, "check the region, the credentials and the endpoint of the aws provider")
-    zones = _known("AWS", asked.zones, "allow ec2:DescribeAvailabilityZones")
+    identity = _known("AWS", asked.identity, _AWS_REMEDY)
+    zones = _known("AWS", asked.zones, _ZONES_REMEDY)
     nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
     _known("Nomad", asked.plugins, _NOMAD_REMEDY)
     problems = [
@@ -45,8 +53,26 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     if problems:
         raise SettingsError(problems)
     return Surroundings(
-        account_id=identity["accountId"], partition=identity["arn"].split(":")[1], region=zones["region"]
+        account_id=identity["accountId"],
+        partition=identity["arn"].split(":")[1],
+        region=zones["region"],
+        aws_config=_aws_config(),
     )
+
+
+def place(asked: Questions) -> AwsPlace:
+    """Where the aws provider makes resources, for questions that it has no function for. Raises SettingsError."""
+    identity = _known("AWS", asked.identity, _AWS_REMEDY)
+    region = _known("AWS", asked.zones, _ZONES_REMEDY)["region"]
+    return AwsPlace(region, identity["accountId"], aws_session.chosen(aws.provider_config()))
+
+
+def _aws_config() -> pulumi.Input[str]:
+    """The aws provider's configuration for our own resources; a secret where it holds one."""
+    config = aws.provider_config()
+    text = aws_session.chosen(config)
+    holds_secret = any(key in aws_session.SECRET_KEYS | aws.secret_keys() for key in json.loads(text or "{}"))
+    return pulumi.Output.secret(text) if holds_secret else text
 
 
 def _known(what: str, answer: "Future[dict[str, Any]]", remedy: str) -> dict[str, Any]:

@@ -80,6 +80,8 @@ def zonal_volumes(settings: Settings, surroundings: Surroundings) -> ZonalVolume
     return {
         "driver_tags": {MANAGED_TAG: MANAGED_TAG_VALUE},
         "region": surroundings.region,
+        "account_id": surroundings.account_id,
+        "aws_config": surroundings.aws_config,
         "volumes": [
             _zonal_volume(volume, member)
             for volume in settings.volumes

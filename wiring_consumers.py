@@ -21,6 +21,8 @@ def registered_volume(
         "external_id": registered.external_id,
         "backend": settings.plugin_of(settings.volume(volume)).known.backend,
         "region": surroundings.region,
+        "account_id": surroundings.account_id,
+        "aws_config": surroundings.aws_config,
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_nomad as nomad
@@ -27,6 +27,10 @@ class RegisteredVolume(TypedDict):
     """What holds the data: ebs, or none where only Nomad knows when it is released."""
     region: str
     """AWS region of an EBS volume."""
+    account_id: NotRequired[pulumi.Input[str]]
+    """AWS account of an EBS volume: only there is a volume that is not found taken to be detached."""
+    aws_config: NotRequired[pulumi.Input[str]]
+    """The aws provider's configuration as JSON; without it all of it is in the environment."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Consumer:
             backend=volume["backend"],
             external_id=volume["external_id"],
             region=volume["region"],
+            account_id=volume.get("account_id", ""),
+            aws_config=volume.get("aws_config", ""),
             consumer_job_id=self.job_id,
             registration_id=volume["registration_id"],
             timeout_s=timeout_s,

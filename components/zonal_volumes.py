@@ -48,6 +48,10 @@ class ZonalVolumesArgs(TypedDict):
     """Tags by which the driver's IAM policy knows the volumes it may attach."""
     region: NotRequired[str]
     """AWS region of the volumes; by default the AWS configuration's."""
+    account_id: NotRequired[str]
+    """AWS account of the volumes; while they exist, another one is refused."""
+    aws_config: NotRequired[pulumi.Input[str]]
+    """The aws provider's configuration as JSON; without it all of it is in the environment."""
 
 
 class ZonalVolumes(pulumi.ComponentResource):
@@ -62,7 +66,7 @@ class ZonalVolumes(pulumi.ComponentResource):
         super().__init__("nomad-stateful:index:ZonalVolumes", name, None, opts)
         self.volume_ids, self.sizes_gib = {}, {}
         for volume in args["volumes"]:
-            guard = self._guard(name, volume, args.get("region", ""))
+            guard = self._guard(name, volume, args)
             made = self._volume(name, volume, args["driver_tags"], guard)
             self.volume_ids[volume["name"]] = self._protection(volume, made, guard).volume_id
             self.sizes_gib[volume["name"]] = made.size
@@ -105,10 +109,13 @@ class ZonalVolumes(pulumi.ComponentResource):
             volume_id=made.id,
             final_snapshot=guard.final_snapshot,
             region=guard.region,
+            # The volume's own word, which outlasts a change of the credentials.
+            account_id=made.arn.apply(_account_of),
+            aws_config=guard.aws_config,
             opts=pulumi.ResourceOptions(parent=self, protect=volume.get("protect", True)),
         )
 
-    def _guard(self, name: str, volume: ZonalVolume, region: str) -> VolumeGuard:
+    def _guard(self, name: str, volume: ZonalVolume, args: ZonalVolumesArgs) -> VolumeGuard:
         """Without the zone in its name, so that it remembers the zone that the volume had."""
         return VolumeGuard(
             f"{name}-{volume['name']}-guard",
@@ -120,10 +127,18 @@ class ZonalVolumes(pulumi.ComponentResource):
             kms_key_id=_or_empty(volume.get("kms_key_arn")),
             protect=volume.get("protect", True),
             final_snapshot=volume.get("final_snapshot"),
-            region=region,
+            region=args.get("region", ""),
+            account_id=args.get("account_id", ""),
+            aws_config=args.get("aws_config", ""),
             opts=pulumi.ResourceOptions(parent=self),
         )
 
 
 def _or_empty(value: pulumi.Input[str] | None) -> pulumi.Input[str]:
     return "" if value is None else value
+
+
+def _account_of(arn: str | None) -> str:
+    """The account in an ARN; "" where the aws provider does not ask for it (aws:skipRequestingAccountId)."""
+    parts = (arn or "").split(":")
+    return parts[4] if len(parts) > 5 else ""

@@ -24,11 +24,6 @@ class Holding:
     holders: Holders
 
 
-def region() -> str:
-    """The stack's AWS region, "" for the default of the AWS configuration."""
-    return stack.setting("aws:region")
-
-
 def all_holdings(nomad: NomadApi, only: str = "") -> list[Holding]:
     """Every volume of the stack, or the one of that name. Raises NoSuchVolume, StackError and ProviderError."""
     known: dict[str, dict[str, Any]] = stack.outputs().get("volumes") or {}
@@ -36,7 +31,7 @@ def all_holdings(nomad: NomadApi, only: str = "") -> list[Holding]:
         raise NoSuchVolume(f"the stack has no volume {only}: it has {', '.join(sorted(known)) or 'none'}")
     registrations: Sequence[dict[str, Any]] = nomad.get("volumes", type="csi", namespace="*") or []
     namespaces = {str(item["ID"]): str(item["Namespace"]) for item in registrations}
-    ebs = EbsVolumes(region()) if any(_is_ebs(volume) for volume in known.values()) else None
+    ebs = EbsVolumes(stack.aws_place()) if any(_is_ebs(volume) for volume in known.values()) else None
     found = []
     for name in sorted([only] if only else known):
         volume = known[name]

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from operate import stack
 from operate.cluster import WaitedTooLong, connect, wait_for
-from operate.holdings import Holding, all_holdings, region
+from operate.holdings import Holding, all_holdings
 from provider.ec2_client import ec2_client
 from provider.nomad_api import NomadApi
 from provider.volume_holders import Holders
@@ -39,7 +40,7 @@ def recover(volume: str, permission: Permission) -> None:
     """Goes through the stack's volumes, or one of them. Raises StillStuck when something remains."""
     nomad = connect()
     try:
-        hands = Hands(nomad, lambda: ec2_client(region()))
+        hands = Hands(nomad, lambda: ec2_client(stack.aws_place()))
         stuck = [
             holding.name
             for holding in all_holdings(nomad, volume)

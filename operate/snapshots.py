@@ -1,23 +1,21 @@
-"""Snapshots of the stack's EBS volumes, by AWS's default credentials."""
+"""Snapshots of the stack's EBS volumes, in the account that they are in."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import boto3
 import pymysql
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from operate import stack
 from operate.cluster import Cluster, WaitedTooLong, connect
 from operate.columns import columns
 from operate.database import Database
+from provider.ec2_client import AwsPlace, caller, ec2_client
 from provider.guarded_volumes import GUARD_TAG
 
 POLL_S = 1.0
@@ -97,10 +95,20 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
 
 
 def _ec2() -> Any:
-    region = stack.setting("aws:region") or os.environ.get("AWS_REGION") or None
-    config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
+    place = stack.aws_place()
     with _told():
-        return boto3.session.Session().client("ec2", region_name=region, config=config)
+        _speaks_for(place)
+        return ec2_client(place)
+
+
+def _speaks_for(place: AwsPlace) -> None:
+    """Raises SnapshotError where the credentials are of another account, which has snapshots of its own."""
+    account, arn = caller(place)
+    if place.account_id and account != place.account_id:
+        raise SnapshotError(
+            f"the AWS credentials are of account {account} ({arn}): the stack's volumes are in account "
+            f"{place.account_id}. Use the credentials of the aws provider (AWS_PROFILE, or aws:profile in the stack)"
+        )
 
 
 def _tags(ec2: Any, volume_id: str, volume: str) -> list[dict[str, str]]:

@@ -3,8 +3,12 @@
 import json
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from provider import aws_session
+from provider.ec2_client import AwsPlace
 
 
 def project_dir() -> Path:
@@ -32,28 +36,45 @@ class MysqlOutputs:
 
 def outputs() -> dict[str, Any]:
     """The stack's outputs with secrets in clear. Raises StackError."""
-    done = subprocess.run(
-        ["pulumi", "stack", "output", "--json", "--show-secrets", "--non-interactive"],
-        cwd=project_dir(),
-        capture_output=True,
-        text=True,
-        check=False,
+    return _json("stack", "output", "--json", "--show-secrets")
+
+
+@cache
+def aws_place() -> AwsPlace:
+    """Account and region that the stack's resources are in, by their own ARNs, and the aws provider's configuration.
+
+    Raises StackError.
+    """
+    found = {tuple(arn.split(":")[3:5]) for arn in _arns(_json("stack", "export"))}
+    accounts, regions = (
+        {account for _, account in found if account.isdigit()},
+        {region for region, _ in found if region},
     )
+    config = {
+        key.removeprefix("aws:"): value.get("objectValue", value.get("value"))
+        for key, value in _json("config", "--json", "--show-secrets").items()
+        if key.startswith("aws:")
+    }
+    return AwsPlace(
+        region=regions.pop() if len(regions) == 1 else str(config.get("region") or ""),
+        # Of several none is certain, and then nothing that is not found is taken to be gone.
+        account_id=accounts.pop() if len(accounts) == 1 else "",
+        config=aws_session.chosen(config),
+    )
+
+
+def _arns(state: dict[str, Any]) -> list[str]:
+    resources = (state.get("deployment") or {}).get("resources") or []
+    found = [one["outputs"].get("arn") for one in resources if one["type"].startswith("aws:") and one.get("outputs")]
+    return [arn for arn in found if isinstance(arn, str) and arn.count(":") >= 5]
+
+
+def _json(*words: str) -> dict[str, Any]:
+    command = ["pulumi", *words, "--non-interactive"]
+    done = subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise StackError(f"pulumi stack output failed: {done.stderr.strip()}")
+        raise StackError(f"pulumi {' '.join(words)} failed: {done.stderr.strip()}")
     return dict(json.loads(done.stdout))
-
-
-def setting(key: str) -> str:
-    """One value of the stack's configuration, "" where it has none."""
-    done = subprocess.run(
-        ["pulumi", "config", "get", key, "--non-interactive"],
-        cwd=project_dir(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def mysql_outputs() -> MysqlOutputs:

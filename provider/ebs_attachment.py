@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from provider.ec2_client import Ec2Unavailable, ec2_client, is_passing
+from provider.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_passing, prove_absence
 from provider.rpc.values import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
@@ -41,19 +41,24 @@ class EbsState:
 
 
 class EbsVolumes:
-    """EC2's view of volumes, in one region ("" is the default of the AWS configuration)."""
+    """EC2's view of volumes, in one account and region."""
 
-    def __init__(self, region: str = "") -> None:
-        self._client: Any = ec2_client(region)
+    def __init__(self, place: AwsPlace) -> None:
+        self._place = place
+        self._client: Any = ec2_client(place)
 
     def state(self, volume_id: str) -> EbsState:
-        """The volume's state now. Raises ProviderError where EC2 refuses, Ec2Unavailable where it does not answer."""
+        """The volume's state now. Raises ProviderError where EC2 refuses, Ec2Unavailable where it does not answer.
+
+        A volume that is not found is only gone where it was looked for in its own account.
+        """
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
         try:
             volume = self._client.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") == "InvalidVolume.NotFound":
+                prove_absence(self._place, f"volume {volume_id}")
                 return EbsState("not-found")
             if is_passing(error):
                 raise Ec2Unavailable(f"EC2 does not say whether {volume_id} is detached: {error}") from error
@@ -85,4 +90,6 @@ class EbsVolumes:
                 f"EC2 does not say whether {', '.join(instance_ids)} runs: {error}. Allow ec2:DescribeInstances"
             ) from error
         found = {item["InstanceId"]: item["State"]["Name"] for one in reservations for item in one["Instances"]}
+        if missing := [instance_id for instance_id in instance_ids if instance_id not in found]:
+            prove_absence(self._place, f"instance {', '.join(missing)}")
         return {instance_id: found.get(instance_id, "not-found") for instance_id in instance_ids}

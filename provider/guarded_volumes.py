@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provider.ec2_client import ec2_client
+from provider.ec2_client import AwsPlace, ec2_client, prove_absence
 from provider.rpc.values import ProviderError
 
 GUARD_TAG = "nomad-stateful-guard"
@@ -13,15 +13,19 @@ _ALIVE = ["creating", "available", "in-use", "error"]
 
 
 class GuardedVolumes:
-    """Volumes and snapshots by guard, in one region ("" is the default of the AWS configuration)."""
+    """Volumes and snapshots by guard, in one account and region."""
 
-    def __init__(self, region: str = "") -> None:
-        self._client: Any = ec2_client(region)
+    def __init__(self, place: AwsPlace) -> None:
+        self._place = place
+        self._client: Any = ec2_client(place)
 
     def exists(self, guard_id: str) -> bool:
         """Whether the guard's volume was ever made and still is. Raises ProviderError."""
         filters = [_guarded_by(guard_id), {"Name": "status", "Values": _ALIVE}]
-        return bool(self._ask("describe_volumes", Filters=filters)["Volumes"])
+        if self._ask("describe_volumes", Filters=filters)["Volumes"]:
+            return True
+        prove_absence(self._place, f"a volume of guard {guard_id}")
+        return False
 
     def final_snapshot(self, volume_id: str, name: str) -> str:
         """The id of the volume's final snapshot, begun now unless it was before; "" without a volume. ProviderError."""
@@ -33,6 +37,7 @@ class GuardedVolumes:
         named = {"Name": "volume-id", "Values": [volume_id]}
         found = self._ask("describe_volumes", Filters=[named, {"Name": "status", "Values": _ALIVE}])["Volumes"]
         if not found:
+            prove_absence(self._place, f"volume {volume_id} ({name})")
             return ""
         kept = {tag["Key"]: tag["Value"] for tag in found[0].get("Tags", []) if not tag["Key"].startswith("aws:")}
         tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": name, FINAL_TAG: volume_id}.items()]

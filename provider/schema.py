@@ -61,6 +61,12 @@ _JOB_HEALTH_OUTPUTS = {
     "allocationId": _text("The healthy allocation."),
     "nodeName": _text("The client it runs on."),
 }
+_AWS_PLACE = {
+    "accountId": _text(
+        "AWS account the volume is in. Only there is a volume that EC2 does not find taken to be gone.", default=""
+    ),
+    "awsConfig": _text("The aws provider's configuration as JSON; empty: all of it is in the environment.", default=""),
+}
 _VOLUME_RELEASE_INPUTS = {
     "volumeId": _text("Id of the volume in Nomad.", replaceOnChanges=True),
     "namespace": _text("Nomad namespace of the volume and its consumer.", default="default", replaceOnChanges=True),
@@ -70,6 +76,7 @@ _VOLUME_RELEASE_INPUTS = {
     ),
     "externalId": _text("Id of the EBS volume (vol-...); needed for backend ebs.", replaceOnChanges=True),
     "region": _text("AWS region of the EBS volume; empty: the AWS configuration's."),
+    **_AWS_PLACE,
     "consumerJobId": _text("Job to stop, if it still runs, before waiting; empty: none is stopped."),
     "registrationId": _text(
         "Any value of the registration; a new one means that it is replaced.", replaceOnChanges=True
@@ -89,6 +96,7 @@ _VOLUME_GUARD_INPUTS = {
         "boolean", "Whether a snapshot is taken before deletion; by default when the volume is, or was, protected."
     ),
     "region": _text("AWS region of the volume; empty: the AWS configuration's.", default=""),
+    **_AWS_PLACE,
     "guardId": _text("Value of the tag nomad-stateful-guard that the volume is to carry; made up when not given."),
 }
 _VOLUME_PROTECTION_INPUTS = {
@@ -96,6 +104,7 @@ _VOLUME_PROTECTION_INPUTS = {
     "volumeId": _text("Id of the EBS volume.", replaceOnChanges=True),
     "finalSnapshot": _typed("boolean", "Whether deletion takes a snapshot of the volume.", default=True),
     "region": _text("AWS region of the volume; empty: the AWS configuration's.", default=""),
+    **_AWS_PLACE,
     "timeoutS": _integer("Seconds that the snapshot may take.", default=3600),
 }
 _VOLUME_GROWTH_INPUTS = {

@@ -104,6 +104,10 @@ class VolumeRelease(NomadCsiResource):
     """Id of the EBS volume."""
     region: pulumi.Output[str]
     """AWS region of the EBS volume."""
+    account_id: pulumi.Output[str] = pulumi.property("accountId")
+    """AWS account of the volume; "" where nobody recorded it."""
+    aws_config: pulumi.Output[str] = pulumi.property("awsConfig")
+    """The aws provider's configuration as JSON."""
     consumer_job_id: pulumi.Output[str] = pulumi.property("consumerJobId")
     """Job that is stopped before the wait."""
     registration_id: pulumi.Output[str] = pulumi.property("registrationId")
@@ -122,6 +126,8 @@ class VolumeRelease(NomadCsiResource):
         backend: pulumi.Input[str] = "ebs",
         external_id: pulumi.Input[str] = "",
         region: pulumi.Input[str] = "",
+        account_id: pulumi.Input[str] = "",
+        aws_config: pulumi.Input[str] = "",
         consumer_job_id: pulumi.Input[str] = "",
         registration_id: pulumi.Input[str] = "",
         timeout_s: pulumi.Input[int] = 300,
@@ -138,6 +144,8 @@ class VolumeRelease(NomadCsiResource):
             "backend": backend,
             "external_id": external_id,
             "region": region,
+            "account_id": account_id,
+            "aws_config": aws_config,
             "consumer_job_id": consumer_job_id,
             "registration_id": registration_id,
             "timeout_s": timeout_s,

@@ -30,6 +30,10 @@ class VolumeGuard(NomadCsiResource):
     """Whether a snapshot is taken before deletion."""
     region: pulumi.Output[str]
     """AWS region of the volume; "" is the AWS configuration's."""
+    account_id: pulumi.Output[str] = pulumi.property("accountId")
+    """AWS account of the volume; "" where nobody recorded it."""
+    aws_config: pulumi.Output[str] = pulumi.property("awsConfig")
+    """The aws provider's configuration as JSON."""
     guard_id: pulumi.Output[str] = pulumi.property("guardId")
     """Value of the tag nomad-stateful-guard that ties the volume to this guard."""
 
@@ -46,6 +50,8 @@ class VolumeGuard(NomadCsiResource):
         protect: pulumi.Input[bool] = True,
         final_snapshot: pulumi.Input[bool] | None = None,
         region: pulumi.Input[str] = "",
+        account_id: pulumi.Input[str] = "",
+        aws_config: pulumi.Input[str] = "",
         guard_id: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -63,6 +69,8 @@ class VolumeGuard(NomadCsiResource):
             "protect": protect,
             "final_snapshot": final_snapshot,
             "region": region,
+            "account_id": account_id,
+            "aws_config": aws_config,
             "guard_id": guard_id,
         }
         super().__init__("nomad-csi:index:VolumeGuard", resource_name, props, opts)
@@ -79,6 +87,10 @@ class VolumeProtection(NomadCsiResource):
     """Whether deletion takes a snapshot."""
     region: pulumi.Output[str]
     """AWS region of the volume; "" is the AWS configuration's."""
+    account_id: pulumi.Output[str] = pulumi.property("accountId")
+    """AWS account of the volume; "" where nobody recorded it."""
+    aws_config: pulumi.Output[str] = pulumi.property("awsConfig")
+    """The aws provider's configuration as JSON."""
     timeout_s: pulumi.Output[int] = pulumi.property("timeoutS")
     """Seconds that the snapshot may take."""
 
@@ -90,6 +102,8 @@ class VolumeProtection(NomadCsiResource):
         volume_id: pulumi.Input[str],
         final_snapshot: pulumi.Input[bool] = True,
         region: pulumi.Input[str] = "",
+        account_id: pulumi.Input[str] = "",
+        aws_config: pulumi.Input[str] = "",
         timeout_s: pulumi.Input[int] = 3600,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -99,6 +113,8 @@ class VolumeProtection(NomadCsiResource):
             "volume_id": volume_id,
             "final_snapshot": final_snapshot,
             "region": region,
+            "account_id": account_id,
+            "aws_config": aws_config,
             "timeout_s": timeout_s,
         }
         super().__init__("nomad-csi:index:VolumeProtection", resource_name, props, opts)

@@ -45,6 +45,18 @@ def volume_name(props: Props, key: str) -> list[CheckFailure]:
     return [CheckFailure(key, f"{key} is {_shown(value)}: {rule}. Use for example mysql, or data[0] in a set")]
 
 
+def aws_account(props: Props, key: str) -> list[CheckFailure]:
+    """An AWS account's id, "" where it is not known."""
+    value = props.get(key)
+    if isinstance(value, Unknown) or (isinstance(value, str) and re.fullmatch(r"([0-9]{12})?", value)):
+        return []
+    return [
+        CheckFailure(
+            key, f"{key} is {_shown(value)}: it must be twelve digits in quotes. Use for example '012345678901'"
+        )
+    ]
+
+
 def whole_number(props: Props, key: str, low: int, high: int, remedy: str) -> list[CheckFailure]:
     """An integer between two bounds."""
     value = props.get(key)

@@ -89,14 +89,14 @@ class Settings(Section):
         return sorted({member.zone for volume in volumes for member in volume.members if member.zone})
 
 
-Completion = Callable[[dict[str, Any], str | None], dict[str, Any]]
-"""Fills in what a configuration leaves to be found out in an AWS region."""
+Completion = Callable[[dict[str, Any]], dict[str, Any]]
+"""Fills in what a configuration leaves to be found out in AWS."""
 
 
 def load(complete: Completion | None = None) -> Settings:
     """The stack's settings; raises SettingsError naming every refused key."""
     config = _stack_config()
-    return parse(complete(config, pulumi.Config("aws").get("region")) if complete else config)
+    return parse(complete(config) if complete else config)
 
 
 def parse(config: dict[str, Any]) -> Settings:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator
 
 from provider import validation
+from provider.ec2_client import AwsPlace
 from provider.guarded_volumes import GuardedVolumes
 from provider.rpc.plugin import Checked, CheckFailure, Context, Props, ProviderError, ReadResult, ResourceType
 from provider.rpc.values import contains_unknown
@@ -19,6 +20,8 @@ _DEFAULTS: Props = {
     "protect": True,
     "finalSnapshot": None,
     "region": "",
+    "accountId": "",
+    "awsConfig": "",
     "guardId": "",
 }
 _INPUTS = frozenset(_DEFAULTS) | {"volumeName", "zone", "sizeGib"}
@@ -30,7 +33,7 @@ class VolumeGuard(ResourceType):
 
     token = "nomad-csi:index:VolumeGuard"  # noqa: S105 - a type's name
 
-    def __init__(self, volumes: Callable[[str], GuardedVolumes] = GuardedVolumes) -> None:
+    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
         self._volumes = volumes
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
@@ -39,6 +42,7 @@ class VolumeGuard(ResourceType):
             *validation.unknown_keys(news, _INPUTS),
             *validation.volume_name(inputs, "volumeName"),
             *validation.name(inputs, "zone", "us-west-2a"),
+            *validation.aws_account(inputs, "accountId"),
             *validation.whole_number(inputs, "sizeGib", 1, _LARGEST_GIB, "It is in GiB"),
         ]
         if failures:
@@ -65,7 +69,7 @@ class VolumeGuard(ResourceType):
     def _was_made(self, ctx: Context, olds: Props) -> bool:
         """Whether there is a volume that could be lost: one whose creation failed may still be put right."""
         try:
-            return self._volumes(olds.get("region", "")).exists(olds["guardId"])
+            return self._volumes(AwsPlace.of(olds)).exists(olds["guardId"])
         except ProviderError as error:
             ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
             return True
@@ -89,6 +93,15 @@ def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
 def _refusals(olds: Props, news: Props) -> Iterator[CheckFailure]:
     """What cannot be done to an existing volume, each as key, value, rule and remedy."""
     name = news["volumeName"]
+    for key, what in (("accountId", "account"), ("region", "region")):
+        if olds.get(key) and _changed(olds, news, key):
+            yield CheckFailure(
+                "",
+                f"the aws provider's {what} is {news[key] or 'not known'}: volume {name} is in {what} {olds[key]}, and "
+                "would be taken for gone, with an empty one in its place. Use the credentials and the "
+                f"aws:region of {what} {olds[key]} (AWS_PROFILE, aws:profile, aws:assumeRoles), and list it in "
+                "aws:allowedAccountIds",
+            )
     if _changed(olds, news, "zone"):
         yield _refusal(
             news,

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable
 
 from provider import validation
+from provider.ec2_client import AwsPlace
 from provider.guarded_volumes import GuardedVolumes
 from provider.rpc.plugin import Checked, Context, Props, ProviderError, ReadResult, ResourceType
 from provider.watching import Progress
 
 POLL_S = 1.0
-_DEFAULTS: Props = {"finalSnapshot": True, "region": "", "timeoutS": 3600}
+_DEFAULTS: Props = {"finalSnapshot": True, "region": "", "accountId": "", "awsConfig": "", "timeoutS": 3600}
 _INPUTS = frozenset(_DEFAULTS) | {"volumeName", "volumeId"}
 
 
@@ -23,7 +24,7 @@ class VolumeProtection(ResourceType):
     token = "nomad-csi:index:VolumeProtection"  # noqa: S105 - a type's name
     replace_on = frozenset({"volumeId"})
 
-    def __init__(self, volumes: Callable[[str], GuardedVolumes] = GuardedVolumes) -> None:
+    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
         self._volumes = volumes
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
@@ -32,6 +33,7 @@ class VolumeProtection(ResourceType):
             *validation.unknown_keys(news, _INPUTS),
             *validation.volume_name(inputs, "volumeName"),
             *validation.name(inputs, "volumeId", "vol-0123456789abcdef0"),
+            *validation.aws_account(inputs, "accountId"),
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 3600 is the default"),
         ]
         return Checked(inputs, failures)
@@ -52,7 +54,7 @@ class VolumeProtection(ResourceType):
         if not state["finalSnapshot"]:
             return
         name, volume_id = state["volumeName"], state["volumeId"]
-        volumes = self._volumes(state["region"])
+        volumes = self._volumes(AwsPlace.of(state))
         snapshot_id = ctx.call(lambda: volumes.final_snapshot(volume_id, name))
         if not snapshot_id:
             ctx.log("warning", f"volume {name} ({volume_id}) is gone already: there is nothing to take a snapshot of")

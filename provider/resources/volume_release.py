@@ -13,7 +13,7 @@ from urllib.parse import quote
 from provider import validation, volume_claims, volume_holders, volume_way_out
 from provider.consumer_job import ConsumerJob, volume_ids
 from provider.ebs_attachment import EbsState, EbsVolumes
-from provider.ec2_client import Ec2Unavailable
+from provider.ec2_client import AwsPlace, Ec2Unavailable
 from provider.nomad_api import NomadApi, NomadError
 from provider.patience import PATIENCE_S, Pauses
 from provider.rpc.plugin import (
@@ -27,7 +27,7 @@ from provider.rpc.plugin import (
     ResourceType,
     input_diff,
 )
-from provider.rpc.values import Unknown
+from provider.rpc.values import Unknown, contains_unknown
 from provider.volume_claims import Claim
 from provider.volume_holders import Holders
 from provider.watching import Progress, watch
@@ -39,6 +39,8 @@ _DEFAULTS: Props = {
     "backend": "ebs",
     "externalId": "",
     "region": "",
+    "accountId": "",
+    "awsConfig": "",
     "consumerJobId": "",
     "registrationId": "",
     "timeoutS": 300,
@@ -53,7 +55,7 @@ class VolumeRelease(ResourceType):
     computed = frozenset({"releaseId"})
     replace_on = frozenset({"volumeId", "namespace", "externalId", "registrationId", "consumerJobId"})
 
-    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[str], EbsVolumes] = EbsVolumes) -> None:
+    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
         self._api = api
         self._ebs = ebs
 
@@ -65,7 +67,9 @@ class VolumeRelease(ResourceType):
             *validation.name(inputs, "namespace", "default"),
             *validation.one_of(inputs, "backend", ("ebs", "none")),
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.aws_account(inputs, "accountId"),
             *_external_id_failures(inputs),
+            *_moved(olds, inputs),
         ]
         return Checked(inputs, failures)
 
@@ -105,7 +109,7 @@ class VolumeRelease(ResourceType):
 
     def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
         """Who holds the volume still, and what ends that."""
-        ebs = self._ebs(wanted["region"]) if wanted["backend"] == "ebs" else None
+        ebs = self._ebs(AwsPlace.of(wanted)) if wanted["backend"] == "ebs" else None
         namespace, volume_id = wanted["namespace"], wanted["volumeId"]
         try:
             holders = volume_holders.look(self._api(), namespace, volume_id, wanted["externalId"], ebs)
@@ -114,7 +118,7 @@ class VolumeRelease(ResourceType):
         return _deadline_message(wanted, limit_s, holders)
 
     def _await_detached(self, ctx: Context, wanted: Props, deadline: float, progress: Progress, limit_s: float) -> None:
-        volumes = self._ebs(wanted["region"])
+        volumes = self._ebs(AwsPlace.of(wanted))
         external_id = wanted["externalId"]
         gives_up_at = min(deadline, time.monotonic() + PATIENCE_S)
         pauses = Pauses(EC2_POLL_S)
@@ -149,6 +153,24 @@ def _external_id_failures(inputs: Props) -> list[CheckFailure]:
     rule = "backend ebs waits until EC2 has this volume detached, so it must be an EBS volume's id"
     remedy = 'Give the volume\'s id (vol-0123456789abcdef0), or backend "none" for storage that is not EBS'
     return [CheckFailure("externalId", f"externalId is {value!r}: {rule}. {remedy}")]
+
+
+def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
+    """A volume stays in its account and region: where another one is asked, it would count as detached there."""
+    if inputs["backend"] != "ebs" or contains_unknown(inputs["externalId"]):
+        return []
+    if olds.get("externalId") != inputs["externalId"]:
+        return []
+    return [
+        CheckFailure(
+            "",
+            f"the aws provider's {what} is {inputs[key] or 'not known'}: {inputs['externalId']} is in {what} "
+            f"{olds[key]}. Use the credentials and the aws:region of {what} {olds[key]} (AWS_PROFILE, "
+            "aws:profile, aws:assumeRoles)",
+        )
+        for key, what in (("accountId", "account"), ("region", "region"))
+        if olds.get(key) and not contains_unknown(inputs[key]) and olds[key] != inputs[key]
+    ]
 
 
 def _stop_user(ctx: Context, consumer: ConsumerJob, volume_id: str) -> bool:

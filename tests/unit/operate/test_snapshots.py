@@ -8,6 +8,7 @@ import pytest
 from moto import mock_aws
 
 from operate import snapshots, stack
+from provider.ec2_client import AwsPlace
 from provider.guarded_volumes import GUARD_TAG
 
 REGION = "us-west-2"
@@ -19,7 +20,7 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         monkeypatch.delenv(key, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    monkeypatch.setattr(stack, "setting", lambda _key: REGION)
+    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
     with mock_aws():
         yield boto3.client("ec2", region_name=REGION)
 
@@ -85,3 +86,14 @@ def test_what_ec2_refuses_is_told_without_a_traceback(ec2: Any, volume_id: str) 
     ec2.delete_volume(VolumeId=volume_id)
     with pytest.raises(snapshots.SnapshotError, match=r"EC2: .*InvalidVolume\.NotFound"):
         snapshots.take("mysql", "", quiesce=False, timeout_s=5)
+
+
+def test_credentials_of_another_account_take_and_list_nothing(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "222222222222"))
+    said = r"of account 123456789012 .*are in account 222222222222"
+    with pytest.raises(snapshots.SnapshotError, match=said):
+        snapshots.take("mysql", "", quiesce=False, timeout_s=5)
+    with pytest.raises(snapshots.SnapshotError, match=said):
+        snapshots.table("mysql")

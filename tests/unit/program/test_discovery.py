@@ -9,6 +9,7 @@ import pytest
 from moto import mock_aws
 
 import discovery
+from provider.ec2_client import AwsPlace
 from settings.errors import SettingsError
 
 REGION = "us-west-2"
@@ -45,7 +46,7 @@ def start(name: str, zone: str, instance_profile: str) -> None:
 
 
 def complete(**changes: Any) -> dict[str, Any]:
-    return discovery.complete({"clientTags": TAGS, "volumes": [], **changes}, REGION)
+    return discovery.complete({"clientTags": TAGS, "volumes": [], **changes}, lambda: AwsPlace(REGION, "123456789012"))
 
 
 @pytest.mark.usefixtures("aws")
@@ -84,5 +85,13 @@ def test_instances_of_two_roles_are_refused_by_name() -> None:
         complete()
 
 
+@pytest.mark.usefixtures("aws")
+def test_clients_are_not_looked_for_in_another_account_than_the_aws_providers() -> None:
+    with pytest.raises(
+        SettingsError, match="the aws provider is in account 222222222222, but these credentials are of 1"
+    ):
+        discovery.complete({"clientTags": TAGS}, lambda: AwsPlace(REGION, "222222222222"))
+
+
 def test_without_tags_nothing_is_asked() -> None:
-    assert discovery.complete({"clientRole": "mine"}, REGION) == {"clientRole": "mine"}
+    assert discovery.complete({"clientRole": "mine"}, pytest.fail) == {"clientRole": "mine"}

@@ -23,6 +23,12 @@ def test_a_volume_follows_its_guard_by_a_tag_and_the_final_snapshot(
     assert (protection["volumeId"], protection["finalSnapshot"]) == ("ebs-mysql-us-west-2a-id", True)
 
 
+def test_what_asks_ec2_about_a_volume_knows_its_account(resources: dict[str, mocks.MockResourceArgs]) -> None:
+    asking = ("ebs-mysql-guard", "volumes.mysql.protect", "mysql-volume-release")
+    accounts = {name: resources[name].inputs["accountId"] for name in asking}
+    assert accounts == dict.fromkeys(asking, "123456789012")
+
+
 def test_a_guard_knows_the_volume_by_its_setting_and_not_by_its_zone(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from moto import mock_aws
 
 from provider.ebs_attachment import EbsVolumes
+from provider.ec2_client import AwsPlace
 from provider.nomad_api import NomadApi
 from provider.resources.volume_release import VolumeRelease
 from provider.rpc.plugin import Context, ProviderError
@@ -39,7 +40,7 @@ def attached_volume() -> tuple[str, str]:
 @pytest.mark.usefixtures("aws")
 def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free() -> None:
     volume, instance = attached_volume()
-    volumes = EbsVolumes(REGION)
+    volumes = EbsVolumes(AwsPlace(REGION, "123456789012"))
     found = volumes.state(volume)
     assert not found.is_free
     assert str(found) == f"attached to {instance} as /dev/xvdaa (attached)"
@@ -75,4 +76,4 @@ def test_without_a_region_the_error_says_what_to_set(monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(key, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", f"{tmp_path}/none")
     with pytest.raises(ProviderError, match="Set region, or AWS_REGION"):
-        EbsVolumes()
+        EbsVolumes(AwsPlace())

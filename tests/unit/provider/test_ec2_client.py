@@ -2,7 +2,7 @@
 
 import pytest
 
-from provider.ec2_client import ec2_client
+from provider.ec2_client import AwsPlace, ec2_client
 from provider.rpc.values import ProviderError
 
 
@@ -13,8 +13,8 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_resources_of_one_region_share_a_client() -> None:
-    assert ec2_client("us-west-2") is ec2_client("us-west-2")
-    assert ec2_client("us-west-2") is not ec2_client("us-east-1")
+    assert ec2_client(AwsPlace("us-west-2")) is ec2_client(AwsPlace("us-west-2", "111111111111"))
+    assert ec2_client(AwsPlace("us-west-2")) is not ec2_client(AwsPlace("us-east-1"))
 
 
 def test_another_endpoint_in_the_environment_makes_another_client(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,14 @@ def delete(volume_id: str, *, final: bool = True, protection: VolumeProtection |
     """What a deletion tells."""
     told: list[str] = []
     ctx = Context(sink=lambda _severity, message, _urn, _ephemeral: told.append(message))
-    state = {"volumeName": "mysql", "volumeId": volume_id, "finalSnapshot": final, "region": REGION, "timeoutS": 1}
+    state = {
+        "volumeName": "mysql",
+        "volumeId": volume_id,
+        "finalSnapshot": final,
+        "region": REGION,
+        "accountId": "123456789012",
+        "timeoutS": 1,
+    }
     (protection or VolumeProtection()).delete(ctx, volume_id, state)
     return "\n".join(told)
 
