@@ -43,6 +43,11 @@ def is_healthy(stub: Json) -> bool:
     return is_running(stub) and deployment.get("Healthy") is True
 
 
+def is_unhealthy(stub: Json) -> bool:
+    """Whether a deployment has given the allocation up."""
+    return (stub.get("DeploymentStatus") or {}).get("Healthy") is False
+
+
 def troubles(stub: Json, newest: int = 3) -> list[str]:
     """An allocation's last task events, for an error message."""
     lines = []

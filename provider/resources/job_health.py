@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from provider import running_job, validation
+from provider import redeployment, running_job, validation
 from provider.consumer_job import ConsumerJob
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import (
@@ -31,7 +31,10 @@ _OUTPUTS = ("allocationId", "nodeName")
 
 
 class JobHealth(ResourceType):
-    """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group."""
+    """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group.
+
+    Where the last deployment failed, it is made once more first: the job itself has no difference then.
+    """
 
     token = "nomad-csi:index:JobHealth"  # noqa: S105 - a type's name
     computed = frozenset(_OUTPUTS)
@@ -89,7 +92,8 @@ class JobHealth(ResourceType):
         limit_s = ctx.timeout_s or inputs["timeoutS"]
         progress = Progress(ctx, limit_s)
         path = f"job/{quote(inputs['jobId'], safe='')}"
-        version = self._version(api, path, inputs["namespace"])
+        job = self._job(api, path, inputs["namespace"])
+        version = redeployment.deploy_again(ctx, api, job)
         stubs: list[dict[str, Any]] = []
         healthy: list[dict[str, Any]] = []
         wanted = inputs.get("allocations", 1)
@@ -99,22 +103,27 @@ class JobHealth(ResourceType):
             healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
             if len(healthy) >= wanted:
                 return _outputs(_newest(healthy))
+            if any(running_job.is_unhealthy(stub) for stub in stubs):
+                reason = redeployment.failed_deployment(api, job | {"Version": version})
+                if reason:
+                    break
             progress.report(f"waiting for {_described(wanted)} of {inputs['jobId']}: {_situation(stubs)}")
         details = "".join(f"\n  {line}" for stub in stubs for line in running_job.troubles(stub))
         found = "no healthy allocation" if wanted == 1 else f"{len(healthy)} healthy allocations of {wanted}"
         raise ProviderError(
-            f"job {inputs['jobId']} has {found} after {limit_s:.0f} s: {_situation(stubs)}.{details}"
-            f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, put the cause "
-            "right, and run the same command again; a slow start needs a larger timeoutS"
+            f"job {inputs['jobId']} has {found} after {progress.elapsed_s:.0f} s: {_situation(stubs)}.{details}"
+            f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, fix the cause, "
+            "and run the same command again; a slow start needs a larger timeoutS"
         )
 
-    def _version(self, api: NomadApi, path: str, namespace: str) -> int:
+    def _job(self, api: NomadApi, path: str, namespace: str) -> dict[str, Any]:
         try:
-            return int(api.get(path, namespace=namespace)["Version"])
+            job: dict[str, Any] = api.get(path, namespace=namespace)
         except NomadNotFound as error:
             raise ProviderError(
                 f"there is no {path} in namespace {namespace}: run `pulumi up --refresh` to register it again"
             ) from error
+        return job
 
 
 def _described(count: int) -> str:

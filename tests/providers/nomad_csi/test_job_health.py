@@ -14,6 +14,10 @@ INPUTS: dict[str, Any] = {"jobId": "db", "namespace": "default", "group": "g", "
 ARGS = {"jobId": "db", "group": "g", "portLabel": "db"}
 
 
+def job(version: int) -> dict[str, Any]:
+    return {"ID": "db", "Namespace": "default", "Version": version, "JobModifyIndex": 7, "Stop": False}
+
+
 def allocation(allocation_id: str, version: int, healthy: bool | None = True, **changes: Any) -> dict[str, Any]:
     return {
         "ID": allocation_id,
@@ -32,7 +36,7 @@ def allocation(allocation_id: str, version: int, healthy: bool | None = True, **
 def test_it_waits_for_the_newest_version_and_not_for_the_one_that_runs_still(
     nomad: FakeNomad, plugin: PluginProcess
 ) -> None:
-    nomad.put("job/db", {"Version": 2})
+    nomad.put("job/db", job(2))
     nomad.put("job/db/allocations", [allocation("old", 1)])
     created: list[Any] = []
     thread = threading.Thread(target=lambda: created.append(plugin.create(TYPE, INPUTS)))
@@ -47,7 +51,7 @@ def test_it_waits_for_the_newest_version_and_not_for_the_one_that_runs_still(
 
 
 def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    nomad.put("job/db", {"Version": 0})
+    nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("a1", 0, healthy=None, ClientStatus="failed")])
     with pytest.raises(Failed, match="no such image") as failed:
         plugin.create(TYPE, INPUTS | {"timeoutS": 1})
@@ -55,7 +59,7 @@ def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, 
 
 
 def test_it_waits_for_as_many_allocations_as_are_wanted(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    nomad.put("job/db", {"Version": 0})
+    nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("first", 0)])
     with pytest.raises(Failed, match="has 1 healthy allocations of 2 after 1 s"):
         plugin.create(TYPE, INPUTS | {"allocations": 2, "timeoutS": 1})
@@ -80,7 +84,7 @@ def test_a_refresh_follows_the_job_to_its_new_client_and_forgets_a_job_that_is_g
     nomad: FakeNomad, plugin: PluginProcess
 ) -> None:
     state = INPUTS | {"allocationId": "a1", "nodeName": "client-1"}
-    nomad.put("job/db", {"Version": 0})
+    nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("a2", 0, NodeName="client-2")])
     found = plugin.read(TYPE, "default/db/g", INPUTS, state)
     assert found is not None
