@@ -4,13 +4,14 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pulumi
 
-from provider import aws_session
+from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
-from provider.sdk import Cluster
+from provider.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
 from settings import Problem, Settings, SettingsError, aws, cluster
 
@@ -45,6 +46,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
     _known("Nomad", asked.plugins, _NOMAD_REMEDY)
     problems = [
+        *_unsafe_nomad(settings, nomad),
         *_unknown_zones(settings, zones["names"], zones["region"]),
         *_zones_without_client(settings, nomad),
         *_zones_without_privileged_docker(settings, nomad),
@@ -80,6 +82,31 @@ def _known(what: str, answer: "Future[dict[str, Any]]", remedy: str) -> dict[str
         return answer.result()
     except Unanswered as error:
         raise SettingsError([Problem(what, "not usable", str(error), remedy)]) from None
+
+
+def _unsafe_nomad(settings: Settings, cluster: Cluster) -> list[Problem]:
+    """Servers, and clients that may run the jobs, in versions that do not keep data safe."""
+    servers = [(server.name, server.version) for server in cluster.servers]
+    clients = [
+        (node.name, node.version) for node in cluster.nodes if node.status != "down" and _may_run(settings, node)
+    ]
+    for version in sorted({version for _, version in servers}):
+        for fault in nomad_versions.warnings(version):
+            pulumi.warn(f"Nomad {version}: {fault}. Upgrade the servers to {nomad_versions.ADVISED} or newer.")
+    remedy = f"upgrade to {nomad_versions.ADVISED} or newer, the servers first"
+    return [
+        Problem(f"the version of Nomad {what} {', '.join(names)}", version, "; ".join(reasons), remedy)
+        for what, agents in (("server", servers), ("client", clients))
+        for version in sorted({version for _, version in agents})
+        if (reasons := nomad_versions.refusals(version, is_client=what == "client"))
+        for names in [sorted(name for name, known in agents if known == version)]
+    ]
+
+
+def _may_run(settings: Settings, node: ClusterNode) -> bool:
+    placement = settings.placement
+    in_pool = placement.node_pool in ("all", node.node_pool)
+    return in_pool and any(fnmatchcase(node.datacenter, pattern) for pattern in placement.datacenters)
 
 
 def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> list[Problem]:

@@ -32,7 +32,7 @@ _NAMESPACE: Final = tuple(
 _GLOBAL: Final = tuple(
     (re.compile(pattern), block)
     for pattern, block in (
-        (r"nodes?(/.+)?|client/stats", "node"),
+        (r"nodes?(/.+)?|client/stats|agent/members", "node"),
         (r"plugins?(/.+)?", "plugin"),
         (r"agent(/.+)?|status/.+", "agent"),
         (r"operator(/.+)?", "operator"),

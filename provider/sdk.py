@@ -14,6 +14,7 @@ from provider.sdk_volumes import VolumeGrowth, VolumeGuard, VolumeProtection
 __all__ = [
     "Cluster",
     "ClusterNode",
+    "ClusterServer",
     "GeneratedSecret",
     "JobHealth",
     "PluginHealth",
@@ -253,11 +254,20 @@ def get_service_output(
 
 
 @dataclass(frozen=True)
+class ClusterServer:
+    """One Nomad server."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True)
 class ClusterNode:
     """One Nomad client; `zone` is "" where it has none, `drivers` are its healthy task drivers."""
 
     id: str
     name: str
+    version: str
     zone: str
     status: str
     eligibility: str
@@ -272,6 +282,7 @@ class Cluster:
     """What a Nomad cluster offers; `zones` are those that have a ready client."""
 
     version: str
+    servers: tuple[ClusterServer, ...]
     nodes: tuple[ClusterNode, ...]
     zones: tuple[str, ...]
 
@@ -282,6 +293,7 @@ class Cluster:
             ClusterNode(
                 id=node["id"],
                 name=node["name"],
+                version=node["version"],
                 zone=node["zone"],
                 status=node["status"],
                 eligibility=node["eligibility"],
@@ -292,7 +304,8 @@ class Cluster:
             )
             for node in answer["nodes"]
         )
-        return cls(version=answer["version"], nodes=nodes, zones=tuple(answer["zones"]))
+        servers = tuple(ClusterServer(server["name"], server["version"]) for server in answer["servers"])
+        return cls(version=answer["version"], servers=servers, nodes=nodes, zones=tuple(answer["zones"]))
 
 
 def get_cluster() -> Cluster:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from provider.csi_health import ZONE_ATTRIBUTE
-from provider.nomad_api import NomadApi, NomadApiError, NomadNotFound
+from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import Context, Function, InvokeFailure, Props
 
 _PARALLEL = 8
@@ -18,7 +18,7 @@ _PRIVILEGED_ATTRIBUTE = "driver.docker.privileged.enabled"
 
 
 class GetCluster(Function):
-    """Reads the servers' version and every client's zone, state and drivers."""
+    """Reads the servers' versions and every client's version, zone, state and drivers."""
 
     token = "nomad-csi:index:getCluster"  # noqa: S105 - a function's name
 
@@ -36,7 +36,9 @@ class GetCluster(Function):
         nodes = [_node(stub, known) for stub, known in zip(stubs, attributes, strict=True)]
         nodes.sort(key=lambda node: (node["name"], node["id"]))
         ready = {node["zone"] for node in nodes if node["status"] == "ready" and node["zone"]}
-        return {"version": _version(api, stubs), "nodes": nodes, "zones": sorted(ready)}
+        servers = _servers(api)
+        oldest = min((server["version"] for server in servers), key=_version_key, default="")
+        return {"version": oldest, "servers": servers, "nodes": nodes, "zones": sorted(ready)}
 
 
 def _attributes(api: NomadApi, stub: Mapping[str, Any]) -> Mapping[str, str]:
@@ -53,6 +55,7 @@ def _node(stub: Mapping[str, Any], attributes: Mapping[str, str]) -> Props:
     return {
         "id": stub["ID"],
         "name": stub["Name"],
+        "version": stub.get("Version") or "",
         "zone": attributes.get(ZONE_ATTRIBUTE, ""),
         "status": stub["Status"],
         "eligibility": stub["SchedulingEligibility"],
@@ -63,15 +66,17 @@ def _node(stub: Mapping[str, Any], attributes: Mapping[str, str]) -> Props:
     }
 
 
-def _version(api: NomadApi, stubs: list[Mapping[str, Any]]) -> str:
-    """The server's version; to a token without agent:read, the oldest client's."""
-    try:
-        return str(api.get("agent/self")["config"]["Version"]["Version"])
-    except NomadApiError as error:
-        if error.status != 403:
-            raise
-    versions = [stub["Version"] for stub in stubs if stub.get("Version")]
-    return min(versions, key=_version_key, default="")
+def _servers(api: NomadApi) -> list[Props]:
+    """The servers of the region that are up: gossip also knows those of federated regions, and what is gone."""
+    gossip = api.get("agent/members")
+    region = gossip.get("ServerRegion")
+    members = [(member, member.get("Tags") or {}) for member in gossip.get("Members") or []]
+    found = [
+        {"name": member["Name"], "version": tags.get("build", "")}
+        for member, tags in members
+        if member["Status"] == "alive" and tags.get("region") == region
+    ]
+    return sorted(found, key=lambda server: server["name"])
 
 
 def _version_key(version: str) -> list[int]:

@@ -24,7 +24,7 @@ namespace "default" {
   }
 }
 
-# Which zones have ready clients, and which drivers those offer.
+# Which versions servers and clients have, which zones have ready clients, and which drivers those offer.
 node {
   policy = "read"
 }

@@ -40,7 +40,8 @@ pulumi.export("keepers", secret.keepers)
 @pytest.fixture
 def stack(tmp_path: Path, nomad: FakeNomad) -> Stack:
     nomad.put("nodes", [])
-    nomad.put("agent/self", {"config": {"Version": {"Version": "1.11.0"}}})
+    server = {"Name": "s", "Status": "alive", "Tags": {"build": "1.11.3", "region": "global"}}
+    nomad.put("agent/members", {"ServerRegion": "global", "Members": [server]})
     nomad.put("plugin/csi/ebs", plugin_body(["a"]))
     env = {"PYTHONPATH": str(PROJECT), "NOMAD_ADDR": nomad.address}
     return Stack(tmp_path, PROGRAM, "nomad-csi", EXECUTABLE, env)
@@ -56,7 +57,7 @@ def _let_go(nomad: FakeNomad, path: str) -> None:
 def test_up_empty_preview_replacement_and_a_destroy_that_waits(stack: Stack, nomad: FakeNomad) -> None:
     stack.run("up", "--yes", "--skip-preview")
     first = stack.outputs()
-    assert (first["version"], first["zones"], first["topology_key"]) == ("1.11.0", {"a": 1}, "zone")
+    assert (first["version"], first["zones"], first["topology_key"]) == ("1.11.3", {"a": 1}, "zone")
     assert first["keepers"] == {"Some_Key": "1"}, "keys of maps are the user's"
     assert len(first["password"]) == 24
     assert first["password"] not in stack.run("stack", "export")

@@ -34,6 +34,14 @@ def test_a_short_secret_is_refused(plugin: PluginProcess) -> None:
     assert "length is 4" in plugin.check(SECRET, {"length": 4}).reasons
 
 
+MEMBERS = [
+    {"Name": "s2.global", "Status": "alive", "Tags": {"build": "1.11.2", "region": "global"}},
+    {"Name": "s1.global", "Status": "alive", "Tags": {"build": "1.11.3", "region": "global"}},
+    {"Name": "s3.global", "Status": "left", "Tags": {"build": "1.9.0", "region": "global"}},
+    {"Name": "s1.europe", "Status": "alive", "Tags": {"build": "1.9.1", "region": "europe"}},
+]
+
+
 def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeNomad, plugin: PluginProcess) -> None:
     stub = {"SchedulingEligibility": "eligible", "Datacenter": "dc1", "NodePool": "default", "Version": "1.11.0"}
     drivers = {"docker": {"Healthy": True}, "exec": {"Healthy": False}}
@@ -47,11 +55,13 @@ def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeN
     zone = "platform.aws.placement.availability-zone"
     nomad.put("node/1", {"Attributes": {zone: "us-west-2a", "driver.docker.privileged.enabled": "true"}})
     nomad.put("node/2", {"Attributes": {zone: "us-west-2b"}})
-    nomad.refuse("agent/self", 403, "Permission denied")
+    nomad.put("agent/members", {"ServerRegion": "global", "Members": MEMBERS})
     cluster = plugin.invoke("nomad-csi:index:getCluster")
-    assert (cluster["version"], cluster["zones"]) == ("1.11.0", ["us-west-2a"])
+    assert (cluster["version"], cluster["zones"]) == ("1.11.2", ["us-west-2a"])
+    servers = [{"name": "s1.global", "version": "1.11.3"}, {"name": "s2.global", "version": "1.11.2"}]
+    assert cluster["servers"] == servers
     first, second = cluster["nodes"]
-    assert (first["drivers"], first["dockerPrivileged"]) == (["docker"], True)
+    assert (first["drivers"], first["dockerPrivileged"], first["version"]) == (["docker"], True, "1.11.0")
     assert (second["zone"], second["status"], second["drivers"]) == ("us-west-2b", "down", [])
 
 
@@ -82,10 +92,10 @@ def test_configuration_is_checked_and_the_token_kept_secret(plugin: PluginProces
 
 def test_the_configured_address_beats_the_environment(nomad: FakeNomad) -> None:
     nomad.put("nodes", [])
-    nomad.put("agent/self", {"config": {"Version": {"Version": "1.11.0"}}})
+    nomad.put("agent/members", {"ServerRegion": "global", "Members": MEMBERS})
     with plugin_process(EXECUTABLE, {"NOMAD_ADDR": "http://127.0.0.1:1"}) as plugin:
         plugin.configure({"address": nomad.address})
-        assert plugin.invoke("nomad-csi:index:getCluster")["version"] == "1.11.0"
+        assert plugin.invoke("nomad-csi:index:getCluster")["version"] == "1.11.2"
 
 
 def test_types_and_functions_it_does_not_have_are_refused_by_name(plugin: PluginProcess) -> None:

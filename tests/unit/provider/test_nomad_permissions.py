@@ -13,6 +13,8 @@ CSI_JOB = {"Job": {"TaskGroups": [{"Tasks": [{"CSIPluginConfig": {"ID": "p"}}], 
     ("request_", "line"),
     [
         (Request("GET", "nodes", {}), 'node { policy = "read" }'),
+        (Request("GET", "agent/members", {}), 'node { policy = "read" }'),
+        (Request("GET", "agent/self", {}), 'agent { policy = "read" }'),
         (Request("GET", "client/stats", {"node_id": "1"}), 'node { policy = "read" }'),
         (Request("PUT", "node/1/drain", {}), 'node { policy = "write" }'),
         (Request("GET", "plugin/csi/ebs", {}), 'plugin { policy = "read" }'),

@@ -1,0 +1,127 @@
+"""Which versions of Nomad are refused before anything is created, and with which reason."""
+
+from concurrent.futures import Future
+from typing import Any
+
+import pulumi
+import pytest
+
+import preflight
+import settings
+from settings import SettingsError
+
+CONFIG: dict[str, Any] = {
+    "clientRole": "nomad-client",
+    "plugins": [{"id": "aws-ebs0", "driver": "ebs", "version": "v1.48.0", "taskDriver": "docker"}],
+    "volumes": [{"name": "data", "zone": "us-west-2a", "sizeGib": 1}],
+}
+NODE = {
+    "id": "1",
+    "zone": "us-west-2a",
+    "status": "ready",
+    "eligibility": "eligible",
+    "datacenter": "dc1",
+    "nodePool": "default",
+    "drivers": ["docker"],
+    "dockerPrivileged": True,
+}
+
+
+def _answer(value: dict[str, Any]) -> "Future[dict[str, Any]]":
+    future: Future[dict[str, Any]] = Future()
+    future.set_result(value)
+    return future
+
+
+class _Asked:
+    """What AWS and Nomad answer."""
+
+    def __init__(self, servers: dict[str, str], nodes: list[dict[str, Any]]) -> None:
+        self.identity = _answer({"accountId": "123456789012", "arn": "arn:aws:iam::123456789012:user/x"})
+        self.zones = _answer({"names": ["us-west-2a"], "region": "us-west-2"})
+        self.plugins = _answer({})
+        self.cluster = _answer(
+            {
+                "version": "",
+                "servers": [{"name": name, "version": version} for name, version in servers.items()],
+                "nodes": nodes,
+                "zones": ["us-west-2a"],
+            }
+        )
+
+    def ask(self, _function: str, _args: dict[str, Any]) -> "Future[dict[str, Any]]":
+        return _answer({})
+
+
+def refused(
+    servers: dict[str, str], clients: dict[str, str], placement: dict[str, Any] | None = None, **node: Any
+) -> str:
+    """What `preview` says of a cluster of these versions; empty where it goes on."""
+    nodes = [NODE | {"name": "other", "version": "1.11.3"}]
+    nodes += [NODE | {"name": name, "version": version} | node for name, version in clients.items()]
+    known = settings.parse(CONFIG | ({"placement": placement} if placement else {}))
+    asked: Any = _Asked(servers, nodes)
+    try:
+        preflight.check(known, asked)
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(autouse=True)
+def warned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", said.append)
+    return said
+
+
+@pytest.mark.parametrize("version", ["1.11.3", "1.11.4+ent", "1.12.0", "2.0.5", "2.1.0-dev", "1.10.9+ent"])
+def test_versions_without_a_known_fault_go_on_without_a_word(version: str, warned: list[str]) -> None:
+    assert refused({"s1": version}, {"c1": version}) == ""
+    assert warned == []
+
+
+@pytest.mark.parametrize(
+    ("version", "issues"),
+    [
+        ("1.10.5", ["GH-26831", "GH-27176"]),
+        ("1.11.0", ["GH-27176", "GH-27262"]),
+        ("1.11.1", ["GH-27262"]),
+        ("1.11.1+ent", ["GH-27262"]),
+        ("1.10.5+ent", ["GH-26831", "GH-27176"]),
+        ("1.10.6+ent", ["GH-27176"]),
+        ("1.8.4", ["GH-26831", "GH-27176"]),
+    ],
+)
+def test_a_server_is_refused_for_what_is_wrong_with_its_version(version: str, issues: list[str]) -> None:
+    said = refused({"s1": version, "s2": version, "s3": "1.11.3"}, {})
+    assert f"the version of Nomad server s1, s2 is {version}: " in said
+    assert [issue for issue in ("GH-26831", "GH-27176", "GH-27262", "GH-27548") if issue in said] == issues
+    assert "Upgrade to 1.11.3 or newer, the servers first." in said
+
+
+def test_the_release_that_fixed_it_is_named_for_the_line_that_runs() -> None:
+    assert "GH-26831, fixed in 1.11.0)" in refused({"s1": "1.10.5"}, {})
+    assert "GH-26831, fixed in 1.10.6+ent)" in refused({"s1": "1.10.5+ent"}, {})
+
+
+@pytest.mark.parametrize(("version", "fixed"), [("1.11.2", "1.11.3"), ("1.10.8+ent", "1.10.9+ent")])
+def test_what_is_only_advised_against_is_a_warning(version: str, fixed: str, warned: list[str]) -> None:
+    assert refused({"s1": version}, {"c1": version}) == ""
+    fault = f"the servers' state can get corrupted (GH-27548, fixed in {fixed})"
+    assert warned == [f"Nomad {version}: {fault}. Upgrade the servers to 1.11.3 or newer."]
+
+
+def test_a_client_is_refused_for_its_own_faults_alone() -> None:
+    said = refused({"s1": "1.11.3"}, {"c1": "1.10.5", "c2": "1.11.1", "c3": "1.11.3"})
+    assert "the version of Nomad client c1 is 1.10.5: a volume can be unmounted while" in said
+    assert "the version of Nomad client c2 is 1.11.1: clients must not be older than 1.11.2" in said
+    assert "GH-27176" not in said
+    assert "c3" not in said
+
+
+@pytest.mark.parametrize("elsewhere", [{"status": "down"}, {"nodePool": "gpu"}, {"datacenter": "eu1"}])
+def test_a_client_on_which_the_jobs_cannot_run_is_not_asked_about(elsewhere: dict[str, Any]) -> None:
+    placement = {"datacenters": ["dc*"], "nodePool": "default"}
+    assert refused({"s1": "1.11.3"}, {"c1": "1.10.5"}, placement) != ""
+    assert refused({"s1": "1.11.3"}, {"c1": "1.10.5"}, placement, **elsewhere) == ""
