@@ -14,6 +14,9 @@ from typing import Any, Final
 PROJECT: Final = Path(__file__).resolve().parent.parent
 """The project's top folder."""
 
+PROJECT_NAME: Final = "nomad-stateful"
+"""What Pulumi calls the program."""
+
 HOME_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_HOME"
 CONFIG_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_CONFIG"
 

@@ -27,7 +27,7 @@ from sandbox.nas.layout import Nas
 from sandbox.nomad import acl, client, nodes, server, tls
 from sandbox.phases import Phases
 from sandbox.settings import SandboxSettings
-from sandbox.stack import Stack
+from sandbox.stack import Stack, prepare_backend
 from sandbox.toolchain import Toolchain
 
 T = TypeVar("T")
@@ -143,6 +143,7 @@ def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phase
     with phases.phase("plugins") as phase:
         _, changed = plugin_home.ensure(settings, tools.pulumi, options.plugins, options.official)
         (phase.did if changed else phase.kept)(plugin_home.kinds(settings))
+    prepare_backend(settings)
     if not options.stack:
         return None
     stack = Stack(settings, tools, options.stack)

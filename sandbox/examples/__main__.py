@@ -32,11 +32,14 @@ def main() -> int:
     was_up = settings.home.is_dir() and is_alive(settings)
     _sandbox("up", "--no-stack", *(["--official", str(arguments.official.absolute())] if arguments.official else []))
     print(f"plugins: {kinds(settings)}", flush=True)
+    status = 1
     try:
-        return _run_all([example for example in EXAMPLES if example.name in wanted], settings)
+        status = _run_all([example for example in EXAMPLES if example.name in wanted], settings)
     finally:
         if not was_up:
-            _sandbox("down")
+            # What a failed one left keeps `down` from going on.
+            _sandbox("down", *([] if status == 0 else ["--force"]))
+    return status
 
 
 def _run_all(examples: list[Example], settings: SandboxSettings) -> int:

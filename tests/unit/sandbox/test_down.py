@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from sandbox import cloud, leftovers
 from sandbox.__main__ import main
 from sandbox.commands import down
+from sandbox.environment import state_dir
 from sandbox.settings import SandboxSettings, load_settings
 
 
@@ -51,6 +52,17 @@ def test_the_sandbox_goes_after_its_stack(settings: SandboxSettings, did: list[s
 def test_by_force_the_sandbox_goes_with_its_stack(settings: SandboxSettings, did: list[str]) -> None:
     assert down.run(settings, down.Options("dev", force=True)) == 0
     assert did == ["clear", "forget"]
+
+
+def test_what_else_goes_with_the_state_is_said(
+    settings: SandboxSettings, did: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = state_dir(settings) / ".pulumi" / "stacks" / "other"
+    folder.mkdir(parents=True)
+    for name in ("mine.json", "mine.json.bak", "gone.json.bak"):
+        (folder / name).write_text("{}")
+    assert down.run(settings, down.Options("dev", force=True)) == 0
+    assert "these stacks go with the sandbox's state: other/mine\n" in "".join(capsys.readouterr())
 
 
 def test_nobody_can_ask_for_both(capsys: pytest.CaptureFixture[str]) -> None:
