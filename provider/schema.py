@@ -77,7 +77,9 @@ _VOLUME_RELEASE_INPUTS = {
     "externalId": _text("Id of the EBS volume (vol-...); needed for backend ebs.", replaceOnChanges=True),
     "region": _text("AWS region of the EBS volume; empty: the AWS configuration's."),
     **_AWS_PLACE,
-    "consumerJobId": _text("Job to stop, if it still runs, before waiting; empty: none is stopped."),
+    "consumerJobId": _text(
+        "Job to stop, if it still runs, before waiting; empty: none is stopped.", replaceOnChanges=True
+    ),
     "registrationId": _text(
         "Any value of the registration; a new one means that it is replaced.", replaceOnChanges=True
     ),
@@ -143,7 +145,6 @@ _CONFIG = {
 _NODE = {
     "id": _text("The client's id."),
     "name": _text("The client's name."),
-    "version": _text("Its version of Nomad."),
     "zone": _text("Its availability zone; empty where it has none."),
     "status": _text("initializing, ready, down or disconnected."),
     "eligibility": _text("eligible or ineligible for new allocations."),
@@ -152,12 +153,8 @@ _NODE = {
     "drivers": _list("Its healthy task drivers."),
     "dockerPrivileged": _typed("boolean", "Whether its docker driver runs privileged containers."),
 }
-_SERVER = {"name": _text("The server's name."), "version": _text("Its version of Nomad.")}
 _CLUSTER = {
-    "version": _text("The oldest version among the servers."),
-    "servers": _typed(
-        "array", "The region's servers, sorted by name.", items={"$ref": "#/types/nomad-csi:index:ClusterServer"}
-    ),
+    "version": _text("Nomad's version."),
     "nodes": _typed("array", "Every client, sorted by name.", items={"$ref": "#/types/nomad-csi:index:ClusterNode"}),
     "zones": _list("Availability zones that have a ready client, sorted."),
 }
@@ -259,18 +256,12 @@ def package_schema(version: str) -> dict[str, Any]:
         "config": {"variables": _CONFIG},
         "provider": {"description": "The connection to Nomad.", "inputProperties": _CONFIG},
         "types": {
-            "nomad-csi:index:ClusterServer": {
-                "type": "object",
-                "description": "One Nomad server.",
-                "properties": _SERVER,
-                "required": sorted(_SERVER),
-            },
             "nomad-csi:index:ClusterNode": {
                 "type": "object",
                 "description": "One Nomad client.",
                 "properties": _NODE,
                 "required": sorted(_NODE),
-            },
+            }
         },
         "resources": _RESOURCES,
         "functions": _FUNCTIONS,

@@ -32,7 +32,7 @@ def _plugin_health(world: World) -> Props:
 
 
 def _job_health(world: World) -> Props:
-    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Namespace": "default", "Version": 0}
+    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Version": 0}
     world.nomad.records["job/mysql-server/allocations"] = [ALLOCATION]
     return {"jobId": "mysql-server", "group": "mysql", "timeoutS": 2}
 
@@ -45,7 +45,8 @@ def _gone(path: str) -> Any:
 
 
 def _release(world: World) -> Props:
-    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Stop": False}
+    group = {"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}
+    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Stop": False, "TaskGroups": [group]}
     return {"volumeId": "mysql", "backend": "none", "consumerJobId": "mysql-server"}
 
 
@@ -113,8 +114,8 @@ TYPES = (
         "nomad-csi:index:VolumeRelease",
         _release,
         required=frozenset({"volumeId"}),
-        updates={"timeoutS": 60, "consumerJobId": "another"},
-        replaces={"volumeId": "another", "namespace": "another", "registrationId": "another"},
+        updates={"timeoutS": 60},
+        replaces=dict.fromkeys(("volumeId", "namespace", "registrationId", "consumerJobId"), "another"),
         delete_first=True,
         invalid={"backend": "floppy", "timeoutS": 0},
     ),
@@ -134,7 +135,7 @@ TYPES = (
 
 def _cluster(world: World) -> Props:
     world.nomad.records["nodes"] = []
-    world.nomad.records["agent/members"] = {"ServerRegion": "global", "Members": []}
+    world.nomad.records["agent/self"] = {"config": {"Version": {"Version": "1.11.0"}}}
     return {}
 
 
