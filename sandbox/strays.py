@@ -26,6 +26,8 @@ class Cleared:
 
     said: Sequence[str]
     resources: Sequence[dict[str, Any]]
+    was_cut_off: bool
+    """Whether an earlier run of Pulumi left something to end, so that the state may know less than happened."""
 
 
 def clear_interrupted(settings: SandboxSettings, stack: Stack) -> Cleared:
@@ -37,7 +39,8 @@ def clear_interrupted(settings: SandboxSettings, stack: Stack) -> Cleared:
     recovery = stack.recover()
     resources = stack.resources()
     removed = remove(settings, recovery.cut_off, resources) if recovery.cut_off else []
-    return Cleared([*recovery.said, *removed, *remove_unanswered(settings, resources)], resources)
+    said = [*recovery.said, *removed, *remove_unanswered(settings, resources)]
+    return Cleared(said, resources, bool(recovery.said))
 
 
 def remove(
