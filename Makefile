@@ -71,8 +71,8 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 	$(PY) -m tests.faults "$$@"
 
 .PHONY: conformance
-conformance: bootstrap ## hold the provider plugins to their contract (AWS=, NOMAD=: path of another plugin)
-	@NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)
+conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)
+	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)
 
 .PHONY: check
 check: bootstrap ## formatting, lint, types, dependencies, and the job files as Nomad reads them

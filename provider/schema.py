@@ -145,6 +145,7 @@ _CONFIG = {
 _NODE = {
     "id": _text("The client's id."),
     "name": _text("The client's name."),
+    "version": _text("Its version of Nomad."),
     "zone": _text("Its availability zone; empty where it has none."),
     "status": _text("initializing, ready, down or disconnected."),
     "eligibility": _text("eligible or ineligible for new allocations."),
@@ -153,8 +154,12 @@ _NODE = {
     "drivers": _list("Its healthy task drivers."),
     "dockerPrivileged": _typed("boolean", "Whether its docker driver runs privileged containers."),
 }
+_SERVER = {"name": _text("The server's name."), "version": _text("Its version of Nomad.")}
 _CLUSTER = {
-    "version": _text("Nomad's version."),
+    "version": _text("The oldest version among the servers."),
+    "servers": _typed(
+        "array", "The region's servers, sorted by name.", items={"$ref": "#/types/nomad-csi:index:ClusterServer"}
+    ),
     "nodes": _typed("array", "Every client, sorted by name.", items={"$ref": "#/types/nomad-csi:index:ClusterNode"}),
     "zones": _list("Availability zones that have a ready client, sorted."),
 }
@@ -256,12 +261,18 @@ def package_schema(version: str) -> dict[str, Any]:
         "config": {"variables": _CONFIG},
         "provider": {"description": "The connection to Nomad.", "inputProperties": _CONFIG},
         "types": {
+            "nomad-csi:index:ClusterServer": {
+                "type": "object",
+                "description": "One Nomad server.",
+                "properties": _SERVER,
+                "required": sorted(_SERVER),
+            },
             "nomad-csi:index:ClusterNode": {
                 "type": "object",
                 "description": "One Nomad client.",
                 "properties": _NODE,
                 "required": sorted(_NODE),
-            }
+            },
         },
         "resources": _RESOURCES,
         "functions": _FUNCTIONS,

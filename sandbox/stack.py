@@ -19,7 +19,7 @@ from sandbox import processes
 from sandbox.environment import passphrase_file, process_environment, state_dir
 from sandbox.orphans import end_orphans
 from sandbox.private_files import read_text, write_private
-from sandbox.settings import PROJECT, SandboxError, SandboxSettings
+from sandbox.settings import PROJECT, PROJECT_NAME, SandboxError, SandboxSettings
 from sandbox.stack_file import put_salt, read_salt
 from sandbox.toolchain import Toolchain
 
@@ -29,6 +29,19 @@ _INTERRUPT_TIMEOUT_S: Final = 90.0
 def config_file(stack: str, project: Path = PROJECT) -> Path:
     """A stack's configuration in the clone."""
     return project / f"Pulumi.{stack}.yaml"
+
+
+def prepare_backend(settings: SandboxSettings) -> None:
+    """Makes the folder of Pulumi's state and the passphrase of what is secret in it, for every stack in there."""
+    state_dir(settings).mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not read_text(passphrase_file(settings)):
+        write_private(passphrase_file(settings), f"{secrets.token_urlsafe(32)}\n")
+
+
+def stacks_in_state(settings: SandboxSettings) -> list[tuple[str, str]]:
+    """Project and name of every stack that the sandbox's state knows."""
+    found = (state_dir(settings) / ".pulumi" / "stacks").glob("*/*")
+    return sorted((path.parent.name, path.stem) for path in found if path.suffix == ".json")
 
 
 class StackError(SandboxError):
@@ -67,7 +80,7 @@ class Stack:
 
     def ensure(self) -> bool:
         """Makes the backend and the stack and selects it; says whether the stack is new."""
-        state_dir(self._settings).mkdir(mode=0o700, parents=True, exist_ok=True)
+        prepare_backend(self._settings)
         exists = self.exists() and self._salt_file.is_file()
         if not exists:
             self._init()
@@ -89,8 +102,6 @@ class Stack:
 
         See docs/decisions/2026-11-21-sandbox-state.md.
         """
-        if not read_text(passphrase_file(self._settings)):
-            write_private(passphrase_file(self._settings), f"{secrets.token_urlsafe(32)}\n")
         with tempfile.TemporaryDirectory(dir=self._settings.home) as folder:
             copy = Path(folder) / self.config_file.name
             for path in (self._project / "Pulumi.yaml", self.config_file):
@@ -170,6 +181,14 @@ class Stack:
 
     def _export(self) -> dict[str, Any]:
         return dict(json.loads(self._call("stack", "export", "--stack", self.name)))
+
+    def others(self) -> dict[str, int]:
+        """How many resources each other stack of this state has, by its name."""
+        listed = json.loads(self._call("stack", "ls", "--all", "--json"))
+        counts = {item["name"].removeprefix("organization/"): item.get("resourceCount") or 0 for item in listed}
+        own = (self.name, f"{PROJECT_NAME}/{self.name}")
+        # One is the stack itself.
+        return {name: count for name, count in counts.items() if count > 1 and name not in own}
 
     def _locks(self) -> list[Path]:
         return sorted((state_dir(self._settings) / ".pulumi" / "locks").glob(f"**/{self.name}/*.json"))

@@ -11,8 +11,8 @@ from sandbox.lock import exclusive
 from sandbox.nomad import acl, server, tls
 from sandbox.phases import Phases
 from sandbox.processes import is_alive
-from sandbox.settings import SandboxError, SandboxSettings
-from sandbox.stack import Stack, config_file
+from sandbox.settings import PROJECT_NAME, SandboxError, SandboxSettings
+from sandbox.stack import Stack, config_file, stacks_in_state
 from sandbox.stack_file import put_salt
 
 
@@ -37,20 +37,26 @@ def run(settings: SandboxSettings, options: Options) -> int:
         phases.say("nothing is running")
         return 0
     with exclusive(settings.home):
+        known = stacks_in_state(settings)
+        others = [f"{project}/{name}" for project, name in known if name != options.stack]
         if options.force:
             phases.say("--force: the stack is not destroyed, it goes with the sandbox")
         elif cloud.is_alive(settings):
-            _destroy(settings, options.stack, phases)
+            _destroy(settings, options, phases)
             _look(settings, phases)
             if options.keep_sandbox:
                 phases.say("the sandbox runs on")
                 return 0
         elif leftovers.was_started(settings):
             phases.say("the sandbox has died, and its volumes with it: there is nothing to destroy, only to clear")
+        if others:
+            phases.say(f"these stacks go with the sandbox's state: {', '.join(others)}")
         with phases.phase("sandbox") as phase:
             said = leftovers.clear(settings, keep_logs=False)
             phase.did("; ".join(said) or "nothing was running")
-        _forget_salt(options.stack)
+        for project, name in {(PROJECT_NAME, options.stack), *known}:
+            if project == PROJECT_NAME:
+                _forget_salt(name)
     phases.say("everything is gone")
     return 0
 
@@ -62,7 +68,7 @@ def _forget_salt(stack: str) -> None:
         put_salt(path, "")
 
 
-def _destroy(settings: SandboxSettings, name: str, phases: Phases) -> None:
+def _destroy(settings: SandboxSettings, options: Options, phases: Phases) -> None:
     tools = toolchain.find()
     if tools is None:
         if any(settings.home.glob("pulumi/.pulumi/stacks/*/*.json")):
@@ -71,7 +77,10 @@ def _destroy(settings: SandboxSettings, name: str, phases: Phases) -> None:
                 "or drop the sandbox with everything in it: `make down FORCE=1`."
             )
         return
+    name = options.stack
     stack = Stack(settings, tools, name)
+    if not options.keep_sandbox:
+        _refuse_others(stack)
     if not stack.exists():
         phases.say(f"there is no stack {name}")
         return
@@ -85,6 +94,19 @@ def _destroy(settings: SandboxSettings, name: str, phases: Phases) -> None:
             phases.say(f"  {sentence}")
         stack.destroy(refresh=cleared.was_cut_off)
         phase.did(f"{name} is destroyed")
+
+
+def _refuse_others(stack: Stack) -> None:
+    """Nothing is destroyed that was not asked for: other stacks may belong to programs that are not here."""
+    others = stack.others()
+    if not others:
+        return
+    listed = ", ".join(f"{name} ({count} resources)" for name, count in sorted(others.items()))
+    raise SandboxError(
+        f"The sandbox holds more stacks, which would go with it: {listed}. Nothing was destroyed. Destroy each in the "
+        "folder of its program (`. .sandbox/env`, then `pulumi destroy --stack NAME`) and run `make down` again, or "
+        "drop the sandbox with everything in it: `make down FORCE=1`."
+    )
 
 
 def _look(settings: SandboxSettings, phases: Phases) -> None:

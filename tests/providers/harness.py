@@ -1,5 +1,5 @@
 # ruff: noqa: A002 - the protocol calls it id
-"""Drives a provider plugin by the path of its executable, in the place of the engine."""
+"""Drives a provider plugin by the path of its executable, in the place of the engine and as the engine does."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
@@ -21,6 +22,9 @@ from provider.rpc.stubs import engine_pb2, engine_pb2_grpc, provider_pb2, provid
 from provider.rpc.values import Props, marshal, unmarshal
 
 STARTUP_TIMEOUT_S = 20.0
+DEATH_S = 2.0
+"""How long a plugin that hung up in the middle of a call may take to end."""
+TAIL_BYTES = 3000
 EXERCISED: set[str] = set()
 """Tokens of the types and functions that plugins were asked about; the run's summary takes them test by test."""
 
@@ -32,6 +36,10 @@ class Failed(Exception):  # noqa: N818 - reads as the outcome
         super().__init__(message)
         self.message = message
         self.partial = partial
+
+
+class PluginDied(Exception):  # noqa: N818 - reads as the outcome
+    """The plugin ended in the middle of a call, with what it wrote last."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +117,23 @@ class FakeEngine(engine_pb2_grpc.EngineServicer):
 class PluginProcess:
     """A running plugin; its methods are the engine's calls with plain values."""
 
-    def __init__(self, process: subprocess.Popen[str], channel: grpc.Channel, engine: FakeEngine) -> None:
+    def __init__(
+        self, process: subprocess.Popen[str], channel: grpc.Channel, engine: FakeEngine, errors: IO[bytes]
+    ) -> None:
         self.process = process
         self.engine = engine
         self.stub: Any = provider_pb2_grpc.ResourceProviderStub(channel)
+        self._errors = errors
+        self._takes_secrets = True
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process has ended."""
+        return self.process.poll() is not None
+
+    def last_words(self) -> str:
+        """Returns the end of what the plugin wrote to its standard error."""
+        return _tail(self._errors)
 
     def configure(self, config: Mapping[str, str] | None = None) -> None:
         """CheckConfig and Configure with values in wire form: strings, anything else as JSON."""
@@ -122,7 +143,7 @@ class PluginProcess:
         request = provider_pb2.ConfigureRequest(
             args=marshal(checked.inputs.props, checked.inputs.secrets), acceptSecrets=True, sends_old_inputs=True
         )
-        self._call(self.stub.Configure, request)
+        self._takes_secrets = self._call(self.stub.Configure, request).acceptSecrets
 
     def check_config(self, config: Mapping[str, str]) -> CheckResult:
         urn = "urn:pulumi:test::test::pulumi:providers:test::default"
@@ -141,10 +162,11 @@ class PluginProcess:
         request = provider_pb2.CheckRequest(
             urn=urn(token, name),
             olds=marshal(olds or {}),
-            news=marshal(news, secrets or ()),
+            news=marshal(news, self._sent(secrets)),
             randomSeed=bytes([seed]) * 32,
         )
-        return _check_result(self._call(self.stub.Check, request))
+        result = _check_result(self._call(self.stub.Check, request))
+        return CheckResult(self._kept(result.inputs, secrets), result.failures)
 
     def diff(self, token: str, id: str, state: Props, old_inputs: Props, news: Props, name: str = "it") -> DiffResult:
         response = self._call(
@@ -176,10 +198,10 @@ class PluginProcess:
         secrets: set[str] | None = None,
     ) -> Resource:
         request = provider_pb2.CreateRequest(
-            urn=urn(token, name), properties=marshal(inputs, secrets or ()), timeout=timeout_s, preview=preview
+            urn=urn(token, name), properties=marshal(inputs, self._sent(secrets)), timeout=timeout_s, preview=preview
         )
         response = self._call(self.stub.Create, request)
-        return Resource(response.id, Properties(*unmarshal(response.properties)))
+        return Resource(response.id, self._kept(Properties(*unmarshal(response.properties)), secrets))
 
     def update(
         self,
@@ -198,12 +220,12 @@ class PluginProcess:
             urn=urn(token, name),
             olds=marshal(state),
             old_inputs=marshal(old_inputs),
-            news=marshal(news, secrets or ()),
+            news=marshal(news, self._sent(secrets)),
             timeout=timeout_s,
             preview=preview,
         )
         response = self._call(self.stub.Update, request)
-        return Resource(id, Properties(*unmarshal(response.properties)))
+        return Resource(id, self._kept(Properties(*unmarshal(response.properties)), secrets))
 
     def read(
         self, token: str, id: str, inputs: Props | None = None, state: Props | None = None, name: str = "it"
@@ -231,13 +253,25 @@ class PluginProcess:
     def cancel(self) -> None:
         self._call(self.stub.Cancel, Empty())
 
-    @staticmethod
-    def _call(method: Any, request: Any) -> Any:
+    def _sent(self, secrets: set[str] | None) -> set[str]:
+        """As the engine, says what is secret only to a plugin that understands it."""
+        return (secrets or set()) if self._takes_secrets else set()
+
+    def _kept(self, answered: Properties, secrets: set[str] | None) -> Properties:
+        """As the engine, keeps secret for such a plugin what comes back under the same name."""
+        kept = set() if self._takes_secrets else (secrets or set()) & set(answered.props)
+        return Properties(answered.props, answered.secrets | kept)
+
+    def _call(self, method: Any, request: Any) -> Any:
         EXERCISED.update(_tokens(request))
         try:
             return method(request)
         except grpc.RpcError as error:
             call: Any = error
+            if call.code() == grpc.StatusCode.UNAVAILABLE:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(DEATH_S)
+                    raise PluginDied(f"exit code {self.process.returncode}: {self.last_words()}") from None
             raise Failed(call.details(), _partial(call)) from None
 
 
@@ -287,17 +321,18 @@ def plugin_process(executable: Path, env: Mapping[str, str] | None = None) -> It
     """Starts a plugin with exactly this environment besides PATH, HOME and the test's own Python, and ends it."""
     base = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
     base["NOMAD_STATEFUL_PYTHON"] = sys.executable
-    with _fake_engine() as (engine, address):
+    # A file, which takes any amount: a pipe that nobody reads would stop a plugin that writes much.
+    with _fake_engine() as (engine, address), tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             [str(executable), address],
             cwd=os.sep,  # not the project's folder, whose packages another plugin would find before its own
             env=base | dict(env or {}),
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=errors,
             text=True,
         )
         try:
-            yield from _connected(process, engine)
+            yield from _connected(process, engine, errors)
         finally:
             process.terminate()
             try:
@@ -307,7 +342,7 @@ def plugin_process(executable: Path, env: Mapping[str, str] | None = None) -> It
                 process.communicate()
 
 
-def _connected(process: subprocess.Popen[str], engine: FakeEngine) -> Iterator[PluginProcess]:
+def _connected(process: subprocess.Popen[str], engine: FakeEngine, errors: IO[bytes]) -> Iterator[PluginProcess]:
     assert process.stdout is not None
     watchdog = threading.Timer(STARTUP_TIMEOUT_S, process.kill)
     watchdog.start()
@@ -315,6 +350,13 @@ def _connected(process: subprocess.Popen[str], engine: FakeEngine) -> Iterator[P
     watchdog.cancel()
     watchdog.join()
     if not line.strip().isdigit():
-        raise AssertionError(f"the plugin printed {line!r} instead of its port: {process.communicate()[1]}")
+        process.communicate()
+        raise AssertionError(f"the plugin printed {line!r} instead of its port: {_tail(errors)}")
     with grpc.insecure_channel(f"127.0.0.1:{line.strip()}") as channel:
-        yield PluginProcess(process, channel, engine)
+        yield PluginProcess(process, channel, engine, errors)
+
+
+def _tail(errors: IO[bytes]) -> str:
+    # Not by seek(), which would move the place at which the plugin writes.
+    size = os.fstat(errors.fileno()).st_size
+    return os.pread(errors.fileno(), TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")

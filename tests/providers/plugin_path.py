@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 from pathlib import Path
+
+from sandbox import official
+from tests import official_parts
 
 PROJECT = Path(__file__).resolve().parents[2]
 OURS = {
@@ -14,9 +18,32 @@ OURS = {
 }
 
 
+def named_plugin(name: str) -> str:
+    """What NOMAD_STATEFUL_PLUGIN_AWS, _NOMAD or _NOMAD_CSI says: nothing, embedded, official, or a path."""
+    return os.environ.get(f"NOMAD_STATEFUL_PLUGIN_{name.upper().replace('-', '_')}") or ""
+
+
+def is_ours(name: str) -> bool:
+    """Whether our own plugin is tested."""
+    return named_plugin(name) in {"", "embedded", str(OURS[name])}
+
+
 def plugin_path(name: str) -> Path:
-    """The plugin's executable; NOMAD_STATEFUL_PLUGIN_AWS, _NOMAD or _NOMAD_CSI name another one."""
-    return Path(os.environ.get(f"NOMAD_STATEFUL_PLUGIN_{name.upper().replace('-', '_')}") or OURS[name]).absolute()
+    """The plugin's executable: our own, or what `named_plugin` says."""
+    if is_ours(name):
+        return OURS[name]
+    if (name, named_plugin(name)) == ("nomad", "official"):
+        found = official_nomad()
+        if found is None:
+            raise LookupError(f"the official nomad plugin is missing: {official_parts.missing()}")
+        return found
+    return Path(named_plugin(name)).absolute()
+
+
+def official_nomad() -> Path | None:
+    """The official nomad plugin out of the folder of official parts, None where there is none."""
+    folder = official_parts.folder()
+    return folder and official.take(folder, "pulumi-resource-nomad", importlib.metadata.version("pulumi-nomad"))
 
 
 def beside_nomad(folder: Path, nomad_folder: Path) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from provider.nomad_api import NomadApi, NomadApiError, NomadNotFound
+from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import Context, Props, ProviderError
 
 from .waits import Progress, retry
@@ -70,19 +70,29 @@ def put_volume(ctx: Context, api: NomadApi, path: str, body: Props, namespace: s
 
 
 def remove_volume(ctx: Context, api: NomadApi, volume: VolumeKey, verb: str, call: Callable[[], Any]) -> None:
-    """Deregisters or deletes the volume; retried while allocations claim it. One that is gone is done."""
+    """Deregisters or deletes the volume; retried while allocations claim it, and, as the official plugin does, while
+    there is none: a refresh takes one that is gone out of the state.
+    """
 
     def attempt() -> None:
         try:
             call()
         except ProviderError as error:
-            if _is_gone(error):
-                return
             raise ProviderError(f"error {verb} CSI volume: {error}") from None
 
     what = f"volume {volume.id} to be released by the allocations that claim it"
     progress = Progress(ctx, what, budget_s(ctx))
-    retry(ctx, attempt, progress, lambda message: "response code: 403" in message, lambda: claims(api, volume))
+    retry(ctx, attempt, progress, lambda message: "response code: 403" in message, lambda: hindrance(api, volume))
+
+
+def hindrance(api: NomadApi, volume: VolumeKey) -> str:
+    """What is in the way of a removal, as an addition to a message: claims, or that there is no such volume."""
+    try:
+        if find_volume(api, volume.id, volume.namespace) is None:
+            return "; it is gone: `pulumi refresh` takes it out of the state"
+    except ProviderError:
+        return ""
+    return claims(api, volume)
 
 
 def claims(api: NomadApi, volume: VolumeKey) -> str:
@@ -103,10 +113,3 @@ def claims(api: NomadApi, volume: VolumeKey) -> str:
 def is_final(message: str) -> bool:
     """Whether trying again cannot help."""
     return any(text in message for text in _FINAL)
-
-
-def _is_gone(error: ProviderError) -> bool:
-    if isinstance(error, NomadNotFound):
-        return True
-    text = error.body if isinstance(error, NomadApiError) else ""
-    return "volume not found" in text

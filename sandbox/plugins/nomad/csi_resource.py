@@ -68,7 +68,7 @@ class CsiResource(ResourceType):
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """An explicit name makes a replacement delete first: the new volume has the old one's id."""
         changes = volume_changes(state, news, self.fields)
-        kinds = {path: kind.as_replace() if self._forces(path, state, news) else kind for path, kind in changes.items()}
+        kinds = {path: kind.as_replace() if self.forces(path, state, news) else kind for path, kind in changes.items()}
         replaces = sorted({path.split(".")[0].split("[")[0] for path, kind in kinds.items() if kind.replaces})
         return Diff(kinds, replaces, bool(replaces) and not is_autonamed(news))
 
@@ -101,8 +101,7 @@ class CsiResource(ResourceType):
         volume = find_volume(self.api, volume_id, namespace)
         if volume is None:
             return None
-        defaults = {name: field.default for name, field in self.fields.items() if field.default is not None}
-        known = defaults if importing else pick(state, self.fields)
+        known = {} if importing else pick(state, self.fields)
         outputs = volume_outputs(volume, known) | self.extra_outputs(volume)
         if importing:
             outputs |= {key: volume[name] for key, name in self.import_extras().items() if volume.get(name)}
@@ -127,7 +126,8 @@ class CsiResource(ResourceType):
         ]
         return given | {name: inputs[name] for name in same}
 
-    def _forces(self, path: str, state: Props, news: Props) -> bool:
+    def forces(self, path: str, state: Props, news: Props) -> bool:
+        """Whether a change at this path needs a new volume."""
         top = path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
         if top != "topologyRequest":
             return top in self.forcing

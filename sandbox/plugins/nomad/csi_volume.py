@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from provider.rpc.plugin import Checked, CheckFailure, Context, Diff, Props, ProviderError
+from provider.rpc.values import contains_unknown
 
 from .csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
 from .csi_requests import VolumeKey, put_volume, remove_volume, volume_path
@@ -39,6 +40,12 @@ class CsiVolume(CsiResource):
                 f"capacityMax is {most}, less than the {current} bytes the volume has: it cannot shrink"
             )
         return super().diff(ctx, id, state, old_inputs, news)
+
+    def forces(self, path: str, state: Props, news: Props) -> bool:
+        """Other capabilities, but as many, are an update to the official plugin."""
+        if path.startswith("capabilities[") and not contains_unknown(news["capabilities"]):
+            return len(state.get("capabilities") or []) != len(news["capabilities"])
+        return super().forces(path, state, news)
 
     def topology_change_forces(self, path: str) -> bool:
         """A created volume cannot move: any change needs a new one."""

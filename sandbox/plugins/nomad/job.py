@@ -37,9 +37,9 @@ _FIELDS: dict[str, Field] = {
     "deregisterOnIdChange": Field("bool", default=True),
     "policyOverride": Field("bool"),
     "purgeOnDestroy": Field("bool"),
-    "preserveCounts": Field("bool"),
+    "preserveCounts": Field("bool", default=False),
     "rerunIfDead": Field("bool", default=False),
-    "readAllocationIds": Field("bool", default=False),
+    "readAllocationIds": Field("bool"),
 }
 _FLAGS = tuple(name for name, field in _FIELDS.items() if field.shape == "bool")
 _HCL2_KEYS = {"allowFs", "vars"}
@@ -92,7 +92,9 @@ class JobResource(ResourceType):
             failures += _hcl2_failures(hcl2)
             if "allowFs" not in hcl2:
                 inputs["hcl2"] = hcl2 | {"allowFs": False, "__defaults": ["allowFs"]}
-        source = JobSource.from_inputs(inputs) if not failures else None
+        # The official plugin parses at the preview: only then is a jobspec in JSON, with `json` unknown, read as HCL.
+        readable = not failures and not contains_unknown(inputs.get("json"))
+        source = JobSource.from_inputs(inputs) if readable else None
         if source is not None:
             try:
                 self._parser.parse(source)
@@ -150,11 +152,8 @@ class JobResource(ResourceType):
         """The job as Nomad has it, with the jobspec it was last submitted with."""
         importing = not inputs and not state
         job_id, namespace = import_identity(id) if importing else (id, str(state.get("namespace") or "default"))
-        kept = (
-            {name: f.default for name, f in _FIELDS.items() if f.default is not None}
-            if importing
-            else pick(state, _FIELDS)
-        )
+        # As with the official plugin, an import leaves the flags unset: the next run sets them.
+        kept = {} if importing else pick(state, _FIELDS)
         job = self._find(job_id, namespace)
         if job is None:
             return None

@@ -55,7 +55,7 @@ def job_submission(ctx: Context, api: NomadApi, job: Job, known: Props) -> Props
         return {}
     outputs: Props = {"jobspec": source}
     if (found.get("Format") or "hcl2") != "hcl2":
-        return outputs | {"json": True}
+        return outputs
     flags = found.get("VariableFlags") or {}
     hcl2 = known.get("hcl2") or {}
     if flags != (hcl2.get("vars") or {}):

@@ -46,12 +46,12 @@ class JobSource:
 
     @classmethod
     def from_inputs(cls, inputs: Props) -> JobSource | None:
-        """The source in a Job's inputs; None while any part of it is unknown."""
-        if contains_unknown([inputs.get(name) for name in ("jobspec", "json", "hcl2")]):
+        """The source in a Job's inputs, None while it is unknown; an unknown `json` counts as false."""
+        if contains_unknown([inputs.get("jobspec"), inputs.get("hcl2")]):
             return None
         hcl2 = inputs.get("hcl2") or {}
         variables = tuple(sorted((hcl2.get("vars") or {}).items()))
-        return cls(inputs.get("jobspec") or "", bool(inputs.get("json")), bool(hcl2.get("allowFs")), variables)
+        return cls(inputs.get("jobspec") or "", inputs.get("json") is True, bool(hcl2.get("allowFs")), variables)
 
 
 class JobspecParser:

@@ -117,7 +117,7 @@ class Namespace(ResourceType):
         return ReadResult(id, given, outputs)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Tried again while jobs in it are still stopping."""
+        """Tried again while jobs in it are still stopping; one that is gone is the official plugin's error too."""
         if id == _DEFAULT:
             self._api.put(f"namespace/{_DEFAULT}", {"Name": _DEFAULT, "Description": "Default shared namespace"})
             return
@@ -125,11 +125,7 @@ class Namespace(ResourceType):
             try:
                 self._api.delete(f"namespace/{quote(id, safe='')}")
                 return
-            except NomadNotFound:
-                return
             except ProviderError as error:
-                if "namespace not found" in str(error):
-                    return
                 if "has non-terminal jobs" not in str(error):
                     raise ProviderError(f"error deleting namespace {id}: {error}") from None
             ctx.log("info", f"namespace {id} still has running jobs: stop them to have it deleted", ephemeral=True)

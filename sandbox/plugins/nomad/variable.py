@@ -87,11 +87,11 @@ class Variable(ResourceType):
         return self.create(ctx, inputs)[1]
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The items as they are, unless they are write-only; imported as <path>@<namespace>."""
-        importing = not inputs and not state
-        path, namespace = (
-            import_identity(id) if importing or not state.get("path") else (state["path"], state["namespace"])
-        )
+        """The items as they are, unless they are write-only.
+
+        An import fails as it does with the official plugin, which does not read the path out of the id.
+        """
+        path, namespace = str(state.get("path") or ""), str(state.get("namespace") or "")
         try:
             found = self._connection.api.get(_api_path(path), namespace=namespace)
         except NomadNotFound:
@@ -101,8 +101,7 @@ class Variable(ResourceType):
         outputs: Props = pick(state, _FIELDS) | {"path": path, "namespace": namespace}
         if not state.get("itemsWoVersion"):
             outputs["items"] = found.get("Items") or {}
-        given = pick(outputs, _FIELDS) if importing else refreshed_inputs(inputs, outputs)
-        return ReadResult(f"{path}@{namespace}", given, outputs)
+        return ReadResult(f"{path}@{namespace}", refreshed_inputs(inputs, outputs), outputs)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         path, namespace = import_identity(id)

@@ -1,4 +1,4 @@
-"""One plugin of each kind for the whole run, on memory alone; every test finds its world empty."""
+"""One plugin of each kind for the whole run, on memory alone; every test finds its world empty and its plugin alive."""
 
 from __future__ import annotations
 
@@ -9,20 +9,30 @@ from pathlib import Path
 import pytest
 
 from sandbox import toolchain
+from tests import closing_lines, official_parts
 
+from . import differences
 from .subjects import FunctionSubject, TypeSubject
 from .tables import FUNCTIONS, TYPES
-from .worlds import PLUGINS, World, executable, world
+from .worlds import OFFICIAL, World, executable, implementations, names, world
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Asks every type, every function and every plugin."""
     for name, values in (("subject", TYPES), ("function", FUNCTIONS)):
         marks = metafunc.definition.iter_markers("parametrize")
-        if name in metafunc.fixturenames and name not in [mark.args[0] for mark in marks]:
-            metafunc.parametrize(name, values, ids=[one.token for one in values])
+        if name in metafunc.fixturenames and not any(name in mark.args[0] for mark in marks):
+            metafunc.parametrize(name, values, ids=[one.label for one in values])
     if "plugin_name" in metafunc.fixturenames:
-        metafunc.parametrize("plugin_name", PLUGINS)
+        metafunc.parametrize("plugin_name", names())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Expects the official plugin's differences, and refuses a table that is not up to date."""
+    unknown = differences.expect(items)
+    if unknown and OFFICIAL in implementations() and not any("::" in argument for argument in config.args):
+        listed = ", ".join(f"{entry.test}[{OFFICIAL}{entry.about}]" for entry in unknown)
+        raise pytest.UsageError(f"differences.py expects tests that do not exist: {listed}")
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +40,14 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Executables by a plugin's name."""
     found = toolchain.find()
     folder = tmp_path_factory.mktemp("plugins")
-    return lambda name: executable(name, folder, found.nomad if found else None)
+
+    def of(name: str) -> Path:
+        program = executable(name, folder, found.nomad if found else None)
+        if program is None:
+            pytest.skip(f"needs the official nomad plugin: {official_parts.missing()}")
+        return program
+
+    return of
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +57,9 @@ def worlds(programs: Callable[[str], Path]) -> Iterator[Callable[[str], World]]:
     with contextlib.ExitStack() as stack:
 
         def of(name: str) -> World:
+            if name in made and made[name].plugin.is_dead:
+                closing_lines.say(f"conformance: the plugin {name} had ended and was started again")
+                del made[name]
             if name not in made:
                 made[name] = stack.enter_context(world(name, programs(name)))
             made[name].reset()
@@ -54,4 +74,4 @@ def place(worlds: Callable[[str], World], request: pytest.FixtureRequest) -> Wor
     asked: TypeSubject | FunctionSubject = request.getfixturevalue(
         "subject" if "subject" in request.fixturenames else "function"
     )
-    return worlds(asked.plugin)
+    return worlds(asked.world)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.values import Props
+from provider.rpc.values import UNKNOWN, Props
 from tests.providers.harness import DiffResult, Resource
 
 from .subjects import TypeSubject
@@ -19,7 +19,36 @@ from .worlds import World
 def of(concerned: Callable[[TypeSubject], bool]) -> pytest.MarkDecorator:
     """Asks only the types that a promise concerns."""
     subjects = [subject for subject in TYPES if concerned(subject)]
-    return pytest.mark.parametrize("subject", subjects, ids=[subject.token for subject in subjects])
+    return pytest.mark.parametrize("subject", subjects, ids=[subject.label for subject in subjects])
+
+
+EMPTY: tuple[Any, ...] = (None, "", 0, False, [], {})
+"""Values that say no more than a missing one."""
+
+
+def visible(value: Any) -> Any:
+    """Returns the value without nulls, and without what plugins keep for themselves: "__defaults", "__meta"."""
+    if isinstance(value, dict):
+        kept = {name: visible(one) for name, one in value.items() if not name.startswith("__")}
+        return {name: one for name, one in kept.items() if one not in (None, [], {})}
+    return [visible(one) for one in value] if isinstance(value, list) else value
+
+
+def keeps(planned: Any, made: Any) -> bool:
+    """Whether what was planned came true; what was unknown may be anything."""
+    if planned is UNKNOWN or (planned in EMPTY and made in EMPTY):
+        return True
+    if isinstance(planned, dict) and isinstance(made, dict):
+        return all(keeps(value, made.get(name)) for name, value in planned.items())
+    if isinstance(planned, list) and isinstance(made, list) and len(planned) == len(made):
+        return all(keeps(*pair) for pair in zip(planned, made, strict=True))
+    return bool(planned == made)
+
+
+def spellings(name: str) -> str:
+    """Returns a pattern for a property's name, as programs of any language write it."""
+    snake_case = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return f"{name}|{snake_case}"
 
 
 def checked(world: World, subject: TypeSubject, given: Props, olds: Props | None = None) -> Props:
@@ -58,8 +87,8 @@ class Made:
         return self.world.plugin.read(self.subject.token, self.resource.id, self.inputs, self.state)
 
     def delete(self) -> None:
-        """Deletes it."""
-        self.world.plugin.delete(self.subject.token, self.resource.id, self.state, timeout_s=70)
+        """Deletes it, within the shortest time in which a CSI volume is tried at all."""
+        self.world.plugin.delete(self.subject.token, self.resource.id, self.state, timeout_s=61)
 
 
 def make(world: World, subject: TypeSubject, **change: Any) -> Made:

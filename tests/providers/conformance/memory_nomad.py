@@ -5,72 +5,98 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.providers.nomad_server import Reply, Request, serving
 
-Answer = tuple[int, Any]
-_SUFFIXES = ("/create", "/delete")
+from . import memory_jobs, memory_volumes
+from .memory_answers import Answer, Asked, Records, refused
+
+_MISSING = {
+    "namespace": "Namespace not found",
+    "var": "variable not found",
+    "job": "job not found",
+    "volume": "volume not found",
+    "plugin": "plugin not found",
+    "evaluation": "eval not found",
+    "deployment": "deployment not found",
+}
+_LISTS = ("nodes", "plugins", "volumes", "jobs")
 
 
 class MemoryNomad:
-    """Records by path below /v1/ ("var/a", "namespace/b", "job/c", "volume/csi/d"); anything else is 404."""
+    """Records by path below /v1/ ("var/a", "namespace/b", "job/c", "volume/csi/d@namespace")."""
 
     def __init__(self) -> None:
         self.address = ""
-        self.records: dict[str, Any] = {}
+        self.records: Records = {}
         self.writes: list[str] = []
         self._index = 10
+        self.reset()
 
     def reset(self) -> None:
         """Forgets everything."""
         self.records.clear()
         self.writes.clear()
+        self.records["namespace/default"] = _namespace({"Name": "default", "Description": "Default shared namespace"})
 
-    def answer(self, method: str, path: str, body: Any) -> Answer:
+    def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Answer:
         """Status and body for a request."""
-        if method == "GET":
-            found = self.records.get(path)
-            return (404, "not found") if found is None else (200, found)
-        if path.endswith("/plan"):
-            job = self.records.get(path.removesuffix("/plan"))
-            return 200, {"JobModifyIndex": job["JobModifyIndex"] if job else 0}
-        self.writes.append(f"{method} {path}")
-        return self._remove(path) if method == "DELETE" else self._write(path, body)
-
-    def _write(self, path: str, body: Any) -> Answer:
-        self._index += 1
         kind = path.partition("/")[0]
-        if kind == "jobs":
-            job = body["Job"] | {"Status": "running", "Version": 0, "Stop": False, "SubmitTime": 1}
-            self.records[f"job/{job['ID']}"] = job | {"JobModifyIndex": self._index, "CreateIndex": self._index}
-            return 200, {"EvalID": "", "JobModifyIndex": self._index}
+        namespace = (body or {}).get("Namespace") or query.get("namespace") or "default"
+        asked = Asked(method, path, query, body, "default" if kind == "namespace" else namespace)
+        if method == "GET":
+            return self._read(asked)
+        self._index += 1
+        if path.endswith("/plan"):
+            return memory_jobs.plan(self.records, asked)
+        self.writes.append(f"{method} {path}")
+        if kind in {"jobs", "job"}:
+            return memory_jobs.write(self.records, asked, self._index)
         if kind == "volume":
-            return self._write_volume(_volume_path(path), body["Volumes"][0])
-        self.records[path] = body
-        return 200, body
+            return memory_volumes.write(self.records, asked)
+        return self._write_variable(asked) if kind == "var" else self._write_namespace(asked)
 
-    def _write_volume(self, path: str, volume: dict[str, Any]) -> Answer:
-        capacity = volume.get("RequestedCapacityMin") or 0
-        health = dict.fromkeys(("ControllersExpected", "ControllersHealthy", "NodesExpected", "NodesHealthy"), 1)
-        added = {"Capacity": capacity, "ExternalID": f"storage-{volume['ID']}", "Schedulable": True, "Provider": "p"}
-        topologies = (volume.get("RequestedTopologies") or {}).get("Required")
-        # As Nomad does, the API keeps mount options and secrets to itself.
-        hidden = {"Secrets": None, "MountOptions": None, "Topologies": topologies}
-        self.records[path] = added | {"Namespace": "default"} | health | volume | hidden
-        return 200, {"Volumes": [self.records[path]]}
+    def _read(self, asked: Asked) -> Answer:
+        found = self.records.get(asked.key())
+        if found is not None:
+            return 200, memory_volumes.shown(found) if asked.path.startswith("volume/") else found
+        if asked.path in _LISTS or asked.path.endswith("/allocations"):
+            return 200, []
+        kind, _, rest = asked.path.partition("/")
+        if asked.path == "var/":
+            return 400, "missing variable path"
+        if rest.endswith("/submission"):
+            return memory_jobs.submission(self.records, asked)
+        return 404, _MISSING.get(kind, "")
 
-    def _remove(self, path: str) -> Answer:
-        known = self.records.pop(_volume_path(path), None)
-        if known is None and path.startswith(("volume/", "namespace/")):
-            return (500 if path.startswith("volume/") else 404), "volume not found"
-        return 200, {"EvalID": "", "JobModifyIndex": self._index}
+    def _write_variable(self, asked: Asked) -> Answer:
+        path = asked.path.removeprefix("var/")
+        if asked.method == "DELETE":
+            self.records.pop(asked.key(), None)
+            return 204, ""
+        if not asked.body.get("Items"):
+            return 400, "variable missing required Items object"
+        found = {"Path": path, "Namespace": asked.namespace, "Items": asked.body["Items"]}
+        self.records[asked.key()] = found
+        return 200, found
+
+    def _write_namespace(self, asked: Asked) -> Answer:
+        name = asked.path.partition("/")[2]
+        if asked.method == "DELETE":
+            if name == "default":
+                return refused("can not delete default namespace")
+            gone = self.records.pop(asked.path, None)
+            return refused("namespace not found") if gone is None else (200, "")
+        if name and asked.body.get("Name") != name:
+            return 400, "Namespace name does not match request path"
+        self.records[f"namespace/{asked.body['Name']}"] = _namespace(asked.body)
+        return 200, ""
 
 
-def _volume_path(path: str) -> str:
-    for suffix in _SUFFIXES:
-        path = path.removesuffix(suffix) if path.startswith("volume/") else path
-    return path
+def _namespace(given: dict[str, Any]) -> dict[str, Any]:
+    blocks = ("Capabilities", "NodePoolConfiguration", "VaultConfiguration", "ConsulConfiguration", "Meta")
+    return {"Description": "", "Quota": ""} | dict.fromkeys(blocks) | given
 
 
 @contextlib.contextmanager
@@ -79,8 +105,10 @@ def memory_nomad() -> Iterator[MemoryNomad]:
     nomad = MemoryNomad()
 
     def reply_to(request: Request) -> Reply:
-        path = unquote(urlsplit(request.path).path.removeprefix("/v1/"))
-        return Reply(*nomad.answer(request.method, path, request.document), index=10)
+        url = urlsplit(request.path)
+        query = {name: values[-1] for name, values in parse_qs(url.query).items()}
+        path = unquote(url.path.removeprefix("/v1/"))
+        return Reply(*nomad.answer(request.method, path, query, request.document), index=10)
 
     with serving(reply_to) as nomad.address:
         yield nomad

@@ -32,7 +32,7 @@ def _plugin_health(world: World) -> Props:
 
 
 def _job_health(world: World) -> Props:
-    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Version": 0}
+    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Namespace": "default", "Version": 0}
     world.nomad.records["job/mysql-server/allocations"] = [ALLOCATION]
     return {"jobId": "mysql-server", "group": "mysql", "timeoutS": 2}
 
@@ -135,7 +135,7 @@ TYPES = (
 
 def _cluster(world: World) -> Props:
     world.nomad.records["nodes"] = []
-    world.nomad.records["agent/self"] = {"config": {"Version": {"Version": "1.11.0"}}}
+    world.nomad.records["agent/members"] = {"ServerRegion": "global", "Members": []}
     return {}
 
 

@@ -29,6 +29,19 @@ def topology(*zones: str) -> Props:
     return {"required": {"topologies": [{"segments": {"zone": zone}} for zone in zones]}}
 
 
+_JOB_FLAGS = frozenset(
+    {
+        "deregisterOnDestroy",
+        "deregisterOnIdChange",
+        "detach",
+        "json",
+        "preserveCounts",
+        "readAllocationIds",
+        "rerunIfDead",
+    }
+)
+
+
 def _forget(*prefixes: str) -> Callable[[World, Resource], None]:
     def vanish(world: World, _made: Resource) -> None:
         for path in [one for one in world.nomad.records if one.startswith(prefixes)]:
@@ -39,6 +52,21 @@ def _forget(*prefixes: str) -> Callable[[World, Resource], None]:
 
 def _at_default(made: Resource) -> str:
     return f"{made.id}@default"
+
+
+_HEALTHY = {"Healthy": True}
+_DRIVER = {"ID": "driver", "ControllerRequired": True, "Provider": "driver.example.test", "Version": "1"} | {
+    "Controllers": {"n1": _HEALTHY},
+    "Nodes": {"n1": _HEALTHY},
+}
+
+
+def _volume(**more: Any) -> Callable[[World], Props]:
+    def prepare(world: World) -> Props:
+        world.nomad.records["plugin/csi/driver"] = _DRIVER
+        return _VOLUME | more
+
+    return prepare
 
 
 _VOLUME: Props = {
@@ -53,7 +81,7 @@ _VOLUME: Props = {
 _VOLUME_UPDATES: dict[str, Any] = {
     "secrets": {"key": "hush-hush"},
     "mountOptions": {"fsType": "xfs"},
-    "capacityMin": "2GiB",
+    "capacityMin": "2.0 GiB",
 }
 _VOLUME_REPLACES: dict[str, Any] = {
     "volumeId": "another",
@@ -84,36 +112,40 @@ TYPES = (
         replaces={"jobspec": jobspec("another")},
         vanish=_forget("job/"),
         import_id=_at_default,
-        hidden=frozenset({"jobspec", "json"}),
+        delete_stops=True,
+        must_be_known={"json": "error parsing jobspec"},
+        hidden=_JOB_FLAGS,
         invalid={"jobspec": "{", "hcl2": {"vars": {"a": 5}}},
     ),
     TypeSubject(
         "nomad",
         "nomad:index/csiVolumeRegistration:CsiVolumeRegistration",
-        lambda _world: _VOLUME | {"externalId": "vol-1", "context": {"a": "b"}},
+        _volume(externalId="vol-1", context={"a": "b"}),
         required=frozenset({"volumeId", "pluginId", "externalId", "capabilities"}),
         stricter=frozenset({"capabilities"}),
-        updates=_VOLUME_UPDATES | {"capabilities": [WRITER, READER], "deregisterOnDestroy": False},
+        updates=_VOLUME_UPDATES | {"capabilities": [READER, WRITER], "deregisterOnDestroy": False},
         replaces=_VOLUME_REPLACES | {"externalId": "vol-2"},
         delete_first_if_named=True,
         autonamed=True,
         secrets=frozenset({"secrets"}),
         vanish=_forget("volume/"),
+        gone_fails="volume not found",
         import_id=_at_default,
-        hidden=frozenset({"secrets", "mountOptions"}),
+        hidden=frozenset({"secrets", "mountOptions", "deregisterOnDestroy"}),
         invalid=_VOLUME_INVALID,
     ),
     TypeSubject(
         "nomad",
         "nomad:index/csiVolume:CsiVolume",
-        lambda _world: dict(_VOLUME),
+        _volume(),
         required=frozenset({"volumeId", "pluginId", "capabilities"}),
-        updates=_VOLUME_UPDATES,
-        replaces=_VOLUME_REPLACES | {"capabilities": [READER], "snapshotId": "s"},
+        updates=_VOLUME_UPDATES | {"capabilities": [READER]},
+        replaces=_VOLUME_REPLACES | {"capabilities": [WRITER, READER], "snapshotId": "s"},
         delete_first_if_named=True,
         autonamed=True,
         secrets=frozenset({"secrets"}),
         vanish=_forget("volume/"),
+        gone_fails="volume not found",
         import_id=_at_default,
         hidden=frozenset({"secrets", "mountOptions"}),
         invalid=_VOLUME_INVALID,
@@ -127,7 +159,7 @@ TYPES = (
         replaces={"path": "another", "namespace": "another"},
         secrets=frozenset({"items"}),
         vanish=_forget("var/"),
-        import_id=lambda made: made.id,
+        import_fails="missing variable path",
         invalid={"path": "nomad", "items": {}},
     ),
     TypeSubject(
@@ -139,7 +171,8 @@ TYPES = (
         replaces={"name": "another"},
         delete_first_if_named=True,
         autonamed=True,
-        vanish=_forget("namespace/"),
+        vanish=_forget("namespace/it-"),
+        gone_fails="namespace not found",
         import_id=lambda made: made.id,
         invalid={"meta": {"a": 5}},
     ),
@@ -158,7 +191,7 @@ FUNCTIONS = (
     FunctionSubject(
         "nomad",
         "nomad:index/getPlugin:getPlugin",
-        _with("plugin/csi/driver", {"ID": "driver", "Nodes": {}, "Controllers": {}}, {"pluginId": "driver"}),
+        _with("plugin/csi/driver", _DRIVER, {"pluginId": "driver"}),
         required=frozenset({"pluginId"}),
         waits=True,
     ),

@@ -9,15 +9,32 @@ from typing import Any
 from provider.rpc.values import Props
 from tests.providers.harness import Resource
 
-from .worlds import World
+from .worlds import EMBEDDED, World
 
 
 @dataclass(frozen=True)
-class TypeSubject:
-    """A resource type; property names are the wire's, values what a program would give."""
+class Subject:
+    """What is asked, and whose plugin."""
 
     plugin: str
     token: str
+    implementation: str = field(default=EMBEDDED, kw_only=True)
+
+    @property
+    def world(self) -> str:
+        """The name of the world in which it is asked."""
+        return self.implementation + self.plugin
+
+    @property
+    def label(self) -> str:
+        """What the tests call it."""
+        return self.implementation + self.token
+
+
+@dataclass(frozen=True)
+class TypeSubject(Subject):
+    """A resource type; property names are the wire's, values what a program would give."""
+
     inputs: Callable[[World], Props]
     """Inputs of a resource that can be made; makes what they refer to."""
     required: frozenset[str]
@@ -25,6 +42,8 @@ class TypeSubject:
     """Input -> another value, which an update brings."""
     replaces: Mapping[str, Any] = field(default_factory=dict)
     """Input -> another value, which only a replacement brings."""
+    gone_fails: str = ""
+    """What the deletion of what is gone is refused with; empty where it succeeds."""
     delete_first: bool = False
     """Whether a replacement deletes first where the name is the plugin's choice."""
     delete_first_if_named: bool = False
@@ -36,24 +55,28 @@ class TypeSubject:
     """Takes the resource away behind the plugin's back; None where it is nothing outside the stack."""
     delete_leaves: str = ""
     """Why a deletion asks nothing of any service and a refresh still finds it; empty where deletion takes it away."""
+    delete_stops: bool = False
+    """Whether deletion stops it, and a refresh still finds it stopped."""
     import_id: Callable[[Resource], str] | None = None
     """Id for an import; None where it cannot be imported."""
+    import_fails: str = ""
+    """What any import is refused with; empty where there is an import, or none by design."""
     hidden: frozenset[str] = frozenset()
-    """Inputs that an import cannot find out."""
+    """Inputs that an import cannot find out, or does not."""
     left_out: frozenset[str] = frozenset()
     """Inputs of the official type that our plugin refuses by name."""
     stricter: frozenset[str] = frozenset()
     """Inputs that our plugin requires and the SDK does not."""
     invalid: Mapping[str, Any] = field(default_factory=dict)
     """Input -> a value that is refused before anything is done."""
+    must_be_known: Mapping[str, str] = field(default_factory=dict)
+    """Input -> what a preview is refused with while that input alone is unknown."""
 
 
 @dataclass(frozen=True)
-class FunctionSubject:
+class FunctionSubject(Subject):
     """A function a program can invoke."""
 
-    plugin: str
-    token: str
     args: Callable[[World], Props]
     required: frozenset[str] = frozenset()
     waits: bool = False

@@ -6,6 +6,7 @@ import pytest
 
 from tests.providers.harness import Failed
 
+from .life import spellings
 from .subjects import FunctionSubject
 from .worlds import World
 
@@ -29,8 +30,8 @@ def test_it_changes_nothing(place: World, function: FunctionSubject) -> None:
 
 def test_a_missing_or_unknown_argument_is_told_by_name(place: World, function: FunctionSubject) -> None:
     args = function.args(place)
-    with pytest.raises(Failed, match="noSuchArgument"):
+    with pytest.raises(Failed, match=spellings("noSuchArgument")):
         place.plugin.invoke(function.token, args | {"noSuchArgument": "x"})
     for name in sorted(function.required):
-        with pytest.raises(Failed, match=name):
+        with pytest.raises(Failed, match=spellings(name)):
             place.plugin.invoke(function.token, {key: value for key, value in args.items() if key != name})

@@ -31,7 +31,7 @@ def prepared(worlds: Callable[[str], World], plugin_name: str) -> Prepared:
     """Each type of the plugin with checked inputs."""
     found = []
     for subject in TYPES:
-        if subject.plugin == plugin_name:
+        if subject.world == plugin_name:
             place = worlds(plugin_name)
             found.append((subject, checked(place, subject, subject.inputs(place))))
     return found
@@ -72,7 +72,7 @@ def test_an_unreachable_service_is_told_without_a_traceback(
     asking = operations(subjects) + [
         lambda plugin, f=function: plugin.invoke(f.token, dict.fromkeys(sorted(f.required), "x"))
         for function in FUNCTIONS
-        if function.plugin == plugin_name and function.waits
+        if function.world == plugin_name and function.waits
     ]
     with unreachable(plugin_name, programs(plugin_name), NOBODY) as plugin, ThreadPoolExecutor(len(asking)) as pool:
         for text in pool.map(lambda operation: outcome(operation, plugin), asking):
@@ -83,7 +83,7 @@ def test_an_unreachable_service_is_told_without_a_traceback(
 
 def test_what_is_malformed_is_refused_without_a_traceback(worlds: Callable[[str], World], plugin_name: str) -> None:
     for subject in TYPES:
-        if subject.plugin != plugin_name:
+        if subject.world != plugin_name:
             continue
         place = worlds(plugin_name)
         given = subject.inputs(place)
@@ -102,10 +102,11 @@ def test_many_waits_at_once_leave_the_plugin_answering_and_a_cancel_ends_them_al
 ) -> None:
     asking = operations(prepared(worlds, plugin_name))
     asking *= 60 // len(asking) + 1
+    # The pool is the last to go: a plugin that does not end its calls ends them by being ended.
     with (
+        ThreadPoolExecutor(len(asking)) as pool,
         silence() as service,
         unreachable(plugin_name, programs(plugin_name), service.url) as plugin,
-        ThreadPoolExecutor(len(asking)) as pool,
     ):
         waiting = [pool.submit(outcome, operation, plugin) for operation in asking]
         service.wait_for(min(40, len(asking)))

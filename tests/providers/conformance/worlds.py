@@ -12,11 +12,12 @@ from typing import Any
 
 from tests.providers import moto_account
 from tests.providers.harness import PluginProcess, plugin_process
-from tests.providers.plugin_path import beside_nomad, plugin_path
+from tests.providers.plugin_path import beside_nomad, is_ours, named_plugin, official_nomad, plugin_path
 
 from .memory_nomad import MemoryNomad, memory_nomad
 
-PLUGINS = ("aws", "nomad", "nomad-csi")
+EMBEDDED, OFFICIAL = "", "official "
+"""What the name of a world begins with: whose nomad plugin it holds."""
 
 
 @dataclass
@@ -44,8 +45,23 @@ def environment(name: str, aws_url: str, nomad_url: str) -> dict[str, str]:
     return aws if name == "aws" else aws | {"NOMAD_ADDR": nomad_url, "NOMAD_TOKEN": "t0ken-of-the-test"}
 
 
-def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path:
-    """The plugin as the engine would start it, with nomad on its PATH where there is one."""
+def implementations() -> tuple[str, ...]:
+    """Whose nomad plugins are asked: both, or the one that NOMAD_STATEFUL_PLUGIN_NOMAD chooses by word or path."""
+    named = named_plugin("nomad")
+    if not named:
+        return EMBEDDED, OFFICIAL
+    return (EMBEDDED,) if is_ours("nomad") else (OFFICIAL,)
+
+
+def names() -> list[str]:
+    """The worlds there are."""
+    return ["aws", *(implementation + "nomad" for implementation in implementations()), "nomad-csi"]
+
+
+def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path | None:
+    """The plugin as the engine would start it, with nomad on its PATH where there is one; None where it is missing."""
+    if name.startswith(OFFICIAL):
+        return plugin_path("nomad") if named_plugin("nomad") else official_nomad()
     return plugin_path(name) if name != "nomad" or nomad_bin is None else beside_nomad(folder, nomad_bin.parent)
 
 
@@ -67,14 +83,12 @@ def world(name: str, program: Path) -> Iterator[World]:
 def unreachable(name: str, program: Path, url: str) -> Iterator[PluginProcess]:
     """A plugin configured, without asking, for endpoints that do not answer as they should."""
     with plugin_process(program, environment(name, url, url)) as plugin:
-        plugin.configure({**_UNASKED[name], **({} if name == "aws" else {"address": url})})
+        plugin.configure({**_UNASKED.get(name, {}), **({} if name == "aws" else {"address": url})})
         yield plugin
 
 
 _UNASKED: Mapping[str, Mapping[str, str]] = {
     "aws": {"skipCredentialsValidation": "true", "skipRequestingAccountId": "true", "maxRetries": "0"},
-    "nomad": {},
-    "nomad-csi": {},
 }
 
 

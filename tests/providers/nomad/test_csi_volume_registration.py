@@ -317,11 +317,16 @@ def test_a_claim_that_stays_is_named_when_time_is_up(fake: tuple[PluginProcess, 
 
 
 @pytest.mark.parametrize("answer", [(404, "volume not found"), (500, "volume not found: v")])
-def test_a_volume_that_is_gone_is_deregistered(fake: tuple[PluginProcess, FakeNomad], answer: tuple[int, str]) -> None:
+def test_a_volume_that_is_gone_is_an_error_that_names_the_refresh(
+    fake: tuple[PluginProcess, FakeNomad], answer: tuple[int, str]
+) -> None:
     plugin, server = fake
     server.answer("DELETE /v1/volume/csi/v", answer)
-    plugin.delete(REGISTRATION, "v", {"namespace": "default"})
-    assert len(server.asked("DELETE")) == 1
+    server.answer("GET /v1/volume/csi/v", (404, "volume not found"))
+    with pytest.raises(Failed, match=r"error deregistering CSI volume: .*volume not found") as failed:
+        plugin.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
+    assert "it is gone: `pulumi refresh` takes it out of the state" in failed.value.message
+    assert len(server.asked("DELETE")) > 1
 
 
 def test_a_volume_that_is_to_stay_registered_is_left_alone(fake: tuple[PluginProcess, FakeNomad]) -> None:

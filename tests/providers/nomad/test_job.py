@@ -44,7 +44,7 @@ def test_an_unknown_jobspec_leaves_everything_of_it_unknown(offline: PluginProce
 
 def test_defaults_are_those_of_the_official_plugin(offline: PluginProcess, name: str) -> None:
     inputs = offline.check(JOB, {"jobspec": sleeper(name), "hcl2": {"vars": {}}}).inputs
-    defaults = ["deregisterOnDestroy", "deregisterOnIdChange", "detach", "readAllocationIds", "rerunIfDead"]
+    defaults = ["deregisterOnDestroy", "deregisterOnIdChange", "detach", "preserveCounts", "rerunIfDead"]
     assert inputs["__defaults"] == defaults
     assert inputs["hcl2"] == {"vars": {}, "allowFs": False, "__defaults": ["allowFs"]}
 
@@ -277,7 +277,9 @@ def test_an_import_takes_id_and_namespace(plugin: PluginProcess, name: str) -> N
     assert found.id == name
     assert found.inputs is not None
     assert found.inputs["jobspec"] == inputs["jobspec"]
-    assert not plugin.diff(JOB, name, found.outputs.props, found.inputs.props, inputs).changed
+    # The official plugin leaves the flags unset too, so that the next run sets them.
+    diff = plugin.diff(JOB, name, found.outputs.props, found.inputs.props, inputs)
+    assert (set(diff.detailed), diff.replaces) == ({"detach", "deregisterOnDestroy", "deregisterOnIdChange"}, [])
     with pytest.raises(Failed, match="Import ID should follow the pattern <id>@<namespace>"):
         plugin.read(JOB, name)
 

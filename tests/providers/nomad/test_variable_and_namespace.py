@@ -44,10 +44,8 @@ def test_items_changed_behind_our_back_show_in_a_refresh(plugin: PluginProcess, 
     assert found is not None
     assert found.inputs is not None
     assert (found["items"], found.inputs["items"], found.outputs.secrets) == ({"a": "2"}, {"a": "2"}, {"items"})
-    imported = plugin.read(VARIABLE, f"{name}@default")
-    assert imported is not None
-    assert imported.inputs is not None
-    assert (imported.inputs["path"], imported.inputs.secrets) == (name, {"items"})
+    with pytest.raises(Failed, match="missing variable path"):
+        plugin.read(VARIABLE, f"{name}@default")
     plugin.delete(VARIABLE, variable.id, variable.outputs.props)
 
 
@@ -113,7 +111,8 @@ def test_a_namespace_is_made_changed_and_removed(plugin: PluginProcess, agent: A
     assert found.inputs.props == news
     plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
     assert plugin.read(NAMESPACE, namespace.id, news, updated.outputs.props) is None
-    plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
+    with pytest.raises(Failed, match="namespace not found"):
+        plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
 
 
 def test_a_namespace_of_another_explicit_name_replaces_deleting_first(offline: PluginProcess) -> None:

@@ -1,0 +1,72 @@
+"""Jobs of a MemoryNomad: registered, planned, stopped, purged, and what they were submitted with."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from .memory_answers import Answer, Asked, Records, record_key, refused, several
+
+_MADE = {"Status": "running", "StatusDescription": "", "Stop": False, "Stable": False, "SubmitTime": 1, "Version": 0}
+_DEFAULTS = {"Type": "service", "Region": "global", "Priority": 50, "AllAtOnce": False, "ParentID": ""}
+# What a registration leaves out or adds says nothing about whether the job is another one.
+_BOOKKEEPING = frozenset({*_MADE, "CreateIndex", "JobModifyIndex", "ModifyIndex"})
+_SUBMISSIONS = "submissions of "
+
+
+def write(records: Records, asked: Asked, index: int) -> Answer:
+    """Registers or deregisters a job."""
+    return _deregister(records, asked, index) if asked.method == "DELETE" else _register(records, asked, index)
+
+
+def plan(records: Records, asked: Asked) -> Answer:
+    """What a registration would meet."""
+    job = asked.body["Job"]
+    found = records.get(record_key(f"job/{job['ID']}", job.get("Namespace") or asked.namespace))
+    return 200, {"JobModifyIndex": found["JobModifyIndex"] if found else 0, "Warnings": ""}
+
+
+def submission(records: Records, asked: Asked) -> Answer:
+    """What a version of the job was submitted with."""
+    job = asked.key(asked.path.removesuffix("/submission"))
+    found = records.get(_SUBMISSIONS + job, {}).get(int(asked.query.get("version") or 0))
+    return (404, "job source not found") if found is None else (200, found)
+
+
+def _register(records: Records, asked: Asked, index: int) -> Answer:
+    given: dict[str, Any] = asked.body["Job"]
+    identity, namespace = given.get("ID"), given.get("Namespace") or asked.namespace
+    if not identity:
+        return refused(several("Missing job ID") + "\n")
+    if f"namespace/{namespace}" not in records:
+        return refused(several(f'job "{identity}" is in nonexistent namespace "{namespace}"') + "\n")
+    key = record_key(f"job/{identity}", namespace)
+    before = records.get(key)
+    job = _DEFAULTS | {name: value for name, value in given.items() if value is not None} | {"Namespace": namespace}
+    changed = before is None or before["Stop"] or _essence(before) != _essence(job)
+    if changed:
+        version = 0 if before is None else before["Version"] + 1
+        created = index if before is None else before["CreateIndex"]
+        indexes = {"CreateIndex": created, "JobModifyIndex": index, "ModifyIndex": index}
+        records[key] = job | _MADE | indexes | {"Version": version}
+        if asked.body.get("Submission"):
+            records.setdefault(_SUBMISSIONS + key, {})[version] = asked.body["Submission"]
+    evaluation = str(uuid.uuid4())
+    records[record_key(f"evaluation/{evaluation}", namespace)] = {"ID": evaluation, "Status": "complete"}
+    return 200, {"EvalID": evaluation, "JobModifyIndex": records[key]["JobModifyIndex"], "Warnings": ""}
+
+
+def _deregister(records: Records, asked: Asked, index: int) -> Answer:
+    key = asked.key()
+    job = records.get(key)
+    if job is None:
+        return 200, {"EvalID": "", "JobModifyIndex": 0}
+    if asked.query.get("purge") == "true":
+        del records[key]
+    else:
+        records[key] = job | {"Stop": True, "Status": "dead", "JobModifyIndex": index}
+    return 200, {"EvalID": str(uuid.uuid4()), "JobModifyIndex": index}
+
+
+def _essence(job: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in job.items() if name not in _BOOKKEEPING}
