@@ -18,8 +18,8 @@ bootstrap: ## make .venv from requirements.lock (the other targets do this thems
 	@sandbox/bootstrap.sh
 
 .PHONY: up
-up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1: mutual TLS; OFFICIAL=DIR: official parts)
-	@$(PY) -m sandbox up $(if $(TLS),--tls) $(if $(OFFICIAL),--official "$(OFFICIAL)")
+up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1, DOCKER=1: in containers, OFFICIAL=DIR: official parts)
+	@$(PY) -m sandbox up $(if $(TLS),--tls) $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)")
 
 .PHONY: verify
 verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to another client
@@ -27,7 +27,7 @@ verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to a
 
 .PHONY: preview
 preview: bootstrap ## show what the program would change in the sandbox
-	@$(SANDBOX_SHELL) && pulumi preview --stack dev
+	@$(SANDBOX_SHELL) && pulumi preview
 
 .PHONY: preview-report
 preview-report: bootstrap ## what a reviewer reads: this change against BASE in a sandbox of its own, or against STACK

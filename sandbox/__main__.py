@@ -52,13 +52,16 @@ def _parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start the sandbox and deploy the stack; a second time changes nothing")
     up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins to use")
     up.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
-    up.add_argument("--stack", default="dev", help="the stack to deploy (default: dev)")
+    up.add_argument("--stack", help="the stack to deploy (default: dev; with docker: docker)")
     up.add_argument(
         "--tls", action="store_true", help="have Nomad speak TLS and ask for certificates, as tls = true does"
     )
+    up.add_argument(
+        "--docker", action="store_true", help="have a docker daemon in each instance, as docker = true does"
+    )
     up.add_argument("--no-stack", action="store_true", help="start the sandbox only")
     down = commands.add_parser("down", help="destroy the stack and remove the sandbox")
-    down.add_argument("--stack", default="dev", help="the stack to destroy (default: dev)")
+    down.add_argument("--stack", help="the stack to destroy (default: dev; with docker: docker)")
     how = down.add_mutually_exclusive_group()
     how.add_argument("--force", action="store_true", help="drop the sandbox without destroying the stack first")
     how.add_argument("--keep-sandbox", action="store_true", help="destroy the stack alone; the sandbox runs on")
@@ -73,15 +76,15 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
         case "up":
             from sandbox.commands import up  # noqa: PLC0415
 
-            settings = replace(settings, tls=settings.tls or arguments.tls)
-            stack = "" if arguments.no_stack else arguments.stack
+            settings = replace(settings, tls=settings.tls or arguments.tls, docker=settings.docker or arguments.docker)
+            stack = "" if arguments.no_stack else arguments.stack or settings.stack
             return up.run(settings, up.Options(arguments.plugins, stack, arguments.official))
         case "down":
             from sandbox.commands import down  # noqa: PLC0415
 
             keep = arguments.keep_sandbox
             force = arguments.force or (not keep and os.environ.get("FORCE") == "1")
-            return down.run(settings, down.Options(arguments.stack, force=force, keep_sandbox=keep))
+            return down.run(settings, down.Options(arguments.stack or settings.stack, force=force, keep_sandbox=keep))
         case "status":
             from sandbox.commands import status  # noqa: PLC0415
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from sandbox import cloud, processes
+from sandbox.docker import daemon
 from sandbox.ec2.cleanup import cleanup
 from sandbox.nomad import cgroups, server
 from sandbox.orphans import end_orphans
@@ -45,7 +46,7 @@ def clear(settings: SandboxSettings, *, keep_logs: bool) -> list[str]:
     if server.stop(settings):
         said.append("stopped the Nomad server")
     said += cleanup(settings)
-    removed = cgroups.remove_left(allocation_ids)
+    removed = cgroups.remove_left(allocation_ids) + cgroups.remove_tree(daemon.cgroup(settings))
     if removed:
         said.append(f"removed {removed} control group{'' if removed == 1 else 's'} of tasks")
     _remove_files(settings, keep_logs=keep_logs)

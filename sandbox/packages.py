@@ -6,14 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from sandbox.settings import SandboxError
 
 _SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _SHOWN_LINES: Final = 10
+_POLICY: Final = Path("/usr/sbin/policy-rc.d")
+_NO_STARTS: Final = "#!/bin/sh\n# Of the sandbox of nomad-stateful, while it installs packages.\nexit 101\n"
 
 
 class PackageError(SandboxError):
@@ -27,6 +31,8 @@ class Requirement:
     commands: tuple[str, ...]
     packages: tuple[str, ...]
     purpose: str
+    services: tuple[str, ...] = ()
+    """Units that the packages would start, now and at each boot of the machine: they are kept from it."""
 
 
 SANDBOX: Final = (
@@ -39,6 +45,17 @@ SANDBOX: Final = (
     Requirement(("ip",), ("iproute2",), "the instances' network"),
     Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
     Requirement(("losetup",), ("mount",), "the instances' disks"),
+)
+
+DOCKER: Final = (
+    Requirement(
+        ("dockerd",),
+        ("docker.io",),
+        "the instances' docker daemons",
+        ("docker.service", "docker.socket", "containerd.service"),
+    ),
+    Requirement(("debootstrap",), ("debootstrap",), "building images"),
+    Requirement(("iptables",), ("iptables",), "the containers' network"),
 )
 
 TESTS: Final = (
@@ -62,7 +79,8 @@ def ensure_packages(requirements: Sequence[Requirement] = SANDBOX) -> list[str]:
     if os.geteuid() != 0:
         raise PackageError(f"missing here: {reasons}. Only root can install them: run `sudo {command}`.")
     print(f"packages: installing {' '.join(wanted)} (missing here: {reasons})", file=sys.stderr, flush=True)
-    _install(wanted, command)
+    with _kept_from_starting([unit for requirement in lacking for unit in requirement.services]):
+        _install(wanted, command)
     still = missing(lacking)
     if still:
         names = ", ".join(requirement.commands[0] for requirement in still)
@@ -84,10 +102,41 @@ def find_command(name: str) -> str | None:
 def _install(packages: list[str], shown: str) -> None:
     # Package lists may be stale or absent on a fresh machine; if only some mirror fails, the install can still work.
     _apt("update", "-qq")
-    result = _apt("install", "-qq", "-y", "--no-install-recommends", *packages)
+    # What is installed already, another vendor's docker say, is nobody's to remove.
+    result = _apt("install", "-qq", "-y", "--no-install-recommends", "--no-remove", *packages)
     if result.returncode != 0:
         lines = (result.stdout + result.stderr).strip().splitlines()[-_SHOWN_LINES:]
         raise PackageError(f"`{shown}` failed (exit code {result.returncode}); it said:\n  " + "\n  ".join(lines))
+
+
+@contextmanager
+def _kept_from_starting(units: Sequence[str]) -> Iterator[None]:
+    """While packages are installed their services are not started, and afterwards they are not started at boot.
+
+    https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt
+    """
+    ours = bool(units) and (not _POLICY.exists() or _POLICY.read_text(encoding="utf-8") == _NO_STARTS)
+    if ours:
+        _POLICY.write_text(_NO_STARTS, encoding="utf-8")
+        _POLICY.chmod(0o755)
+    elif units and any(_may_start(unit) for unit in units):
+        raise PackageError(
+            f"{_POLICY} lets packages start their services, and {units[0]} must not run on this machine: install "
+            "the packages yourself, or move that file away while this runs."
+        )
+    try:
+        yield
+    finally:
+        if ours:
+            _POLICY.unlink(missing_ok=True)
+        if units and shutil.which("systemctl"):
+            subprocess.run(["systemctl", "disable", *units], capture_output=True, check=False)
+
+
+def _may_start(unit: str) -> bool:
+    return (
+        subprocess.run([_POLICY, unit.partition(".")[0], "start"], capture_output=True, check=False).returncode != 101
+    )
 
 
 def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:

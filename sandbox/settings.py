@@ -59,6 +59,12 @@ class SandboxSettings:
     nomad_rpc_port: int
     nomad_serf_port: int
     tls: bool
+    docker: bool
+
+    @property
+    def stack(self) -> str:
+        """The stack that is deployed when none is named."""
+        return "docker" if self.docker else "dev"
 
     @property
     def bridge(self) -> str:
@@ -130,6 +136,11 @@ class SandboxSettings:
         """Certificates and keys of the cluster; there with TLS alone."""
         return self.nomad_dir / "tls"
 
+    @property
+    def docker_dir(self) -> Path:
+        """What the sandbox notes about its images; there with docker alone."""
+        return self.home / "docker"
+
     def zone_subnet(self, zone: str) -> IPv4Network:
         """The part of the subnet that belongs to a zone."""
         parts = 1 << (len(self.zones) - 1).bit_length()
@@ -161,13 +172,17 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
     except tomllib.TOMLDecodeError as error:
         raise SandboxError(f"{path} is not TOML: {error}. Mend that line.") from error
     settings = parse_settings(table, home)
-    # A sandbox that was started with TLS has it until it goes down.
-    return replace(settings, tls=settings.tls or settings.nomad_tls_dir.is_dir())
+    # A sandbox that was started with TLS or docker has it until it goes down.
+    return replace(
+        settings,
+        tls=settings.tls or settings.nomad_tls_dir.is_dir(),
+        docker=settings.docker or settings.docker_dir.is_dir(),
+    )
 
 
 _DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "nomad_serf": 4648}
 _DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
-_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "ports", "instances")
+_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "docker", "ports", "instances")
 
 
 def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
@@ -194,7 +209,8 @@ def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
         nomad_http_port=ports["nomad_http"],
         nomad_rpc_port=ports["nomad_rpc"],
         nomad_serf_port=ports["nomad_serf"],
-        tls=_tls(table.get("tls", False)),
+        tls=_switch("tls", table.get("tls", False)),
+        docker=_switch("docker", table.get("docker", False)),
     )
     _check_room(settings)
     return settings
@@ -244,9 +260,9 @@ def _zones(value: object, region: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _tls(value: object) -> bool:
+def _switch(key: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise SettingsError("tls", value, "it is neither true nor false", "Write tls = true, without quotes.")
+        raise SettingsError(key, value, "it is neither true nor false", f"Write {key} = true, without quotes.")
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from provider.nomad_api import NomadError
 from sandbox import cloud, leftovers, strays, toolchain
+from sandbox.docker import stack as docker_stack
 from sandbox.lock import exclusive
 from sandbox.nomad import acl, server, tls
 from sandbox.phases import Phases
@@ -64,7 +65,9 @@ def run(settings: SandboxSettings, options: Options) -> int:
 def _forget_salt(stack: str) -> None:
     """Takes the salt out of the clone: it belonged to the state that is gone."""
     path = config_file(stack)
-    if path.is_file():
+    if stack == docker_stack.STACK:
+        path.unlink(missing_ok=True)
+    elif path.is_file():
         put_salt(path, "")
 
 

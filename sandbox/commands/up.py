@@ -21,12 +21,15 @@ from sandbox import (
     toolchain,
 )
 from sandbox.credentials import aws_credentials
+from sandbox.docker import stack as docker_stack
+from sandbox.docker import store
+from sandbox.docker.store import Store
 from sandbox.lock import exclusive
 from sandbox.mysql import rootfs
 from sandbox.nas.layout import Nas
 from sandbox.nomad import acl, client, nodes, server, tls
 from sandbox.phases import Phases
-from sandbox.settings import SandboxSettings
+from sandbox.settings import SandboxSettings, SettingsError
 from sandbox.stack import Stack, prepare_backend
 from sandbox.toolchain import Toolchain
 
@@ -55,11 +58,13 @@ def run(settings: SandboxSettings, options: Options) -> int:
         options = replace(options, official=official.require(options.official))
     with exclusive(settings.home):
         _clear_broken(settings, phases)
-        tools = _tools(phases)
+        _refuse_late_docker(settings)
+        tools = _tools(settings, phases)
+        images = _images(settings, options, phases)
         with ThreadPoolExecutor(max_workers=4) as pool:
-            stack = pool.submit(_pulumi, settings, tools, options, phases)
+            stack = pool.submit(_pulumi, settings, tools, options, images, phases)
             try:
-                _cluster(settings, tools, phases, pool)
+                _cluster(settings, tools, images, phases, pool)
             finally:
                 stack.exception()
             prepared = stack.result()
@@ -80,9 +85,20 @@ def _clear_broken(settings: SandboxSettings, phases: Phases) -> None:
     leftovers.mark_started(settings)
 
 
-def _tools(phases: Phases) -> Toolchain:
+def _refuse_late_docker(settings: SandboxSettings) -> None:
+    if settings.docker and not settings.docker_dir.is_dir() and cloud.is_alive(settings):
+        raise SettingsError(
+            "docker",
+            True,
+            "the sandbox was started without, and its instances have no daemon",
+            "Run `make down` first.",
+        )
+
+
+def _tools(settings: SandboxSettings, phases: Phases) -> Toolchain:
     with phases.phase("tools") as phase:
-        installed = packages.ensure_packages()
+        wanted = (*packages.SANDBOX, *packages.DOCKER) if settings.docker else packages.SANDBOX
+        installed = packages.ensure_packages(wanted)
         tools = toolchain.ensure()
         if installed:
             phase.did(f"installed {', '.join(installed)}")
@@ -91,7 +107,19 @@ def _tools(phases: Phases) -> Toolchain:
     return tools
 
 
-def _cluster(settings: SandboxSettings, tools: Toolchain, phases: Phases, pool: ThreadPoolExecutor) -> None:
+def _images(settings: SandboxSettings, options: Options, phases: Phases) -> Store | None:
+    if not settings.docker:
+        return None
+    with phases.phase("images") as phase:
+        images = store.of_sandbox(settings, options.official)
+        names = [f"{name.rpartition('/')[2]} ({note})" if note else name for name, note in images.names.items()]
+        phase.kept(f"{store.daemon_version()}; {', '.join(names)}")
+    return images
+
+
+def _cluster(
+    settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases, pool: ThreadPoolExecutor
+) -> None:
     drivers.write(settings)
     Nas(settings.nas_dir).prepare()
     root = pool.submit(rootfs.build, client.rootfs(settings))
@@ -102,7 +130,7 @@ def _cluster(settings: SandboxSettings, tools: Toolchain, phases: Phases, pool: 
         (phase.did if started else phase.kept)(f"EC2, IAM and STS at {settings.ec2_url}")
     # A client that finds no server yet tries again only after half a minute.
     _all(root, nomad)
-    _instances(settings, tools, phases)
+    _instances(settings, tools, images, phases)
     with phases.phase("clients") as phase:
         api = tls.connect(settings, acl.read_tokens(settings).management)
         ready = nodes.await_ready(api, settings, _CLIENTS_TIMEOUT_S)
@@ -110,14 +138,14 @@ def _cluster(settings: SandboxSettings, tools: Toolchain, phases: Phases, pool: 
         phase.kept(", ".join(f"{item.name} in {item.zone}" for item in ready))
 
 
-def _instances(settings: SandboxSettings, tools: Toolchain, phases: Phases) -> None:
+def _instances(settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases) -> None:
     from sandbox.ec2.seed import seed  # noqa: PLC0415 - boto3 is slow to import, and not needed to say no
 
     keys = aws_credentials(settings)
     with phases.phase("instances") as phase:
         seeded = seed(
             settings,
-            lambda spec, _address: client.user_data(settings, spec, tools.nomad, tools.csi_proto_dir),
+            lambda spec, _address: client.user_data(settings, spec, tools.nomad, tools.csi_proto_dir, images),
             keys.access_key_id,
             keys.secret_access_key,
         )
@@ -139,13 +167,17 @@ def _access(settings: SandboxSettings) -> str:
     return f"access control on{', mutual TLS' if settings.tls else ''}"
 
 
-def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phases: Phases) -> Stack | None:
+def _pulumi(
+    settings: SandboxSettings, tools: Toolchain, options: Options, images: Store | None, phases: Phases
+) -> Stack | None:
     with phases.phase("plugins") as phase:
         _, changed = plugin_home.ensure(settings, tools.pulumi, options.plugins, options.official)
         (phase.did if changed else phase.kept)(plugin_home.kinds(settings))
     prepare_backend(settings)
     if not options.stack:
         return None
+    if images is not None and options.stack == docker_stack.STACK:
+        docker_stack.write(settings, images)
     stack = Stack(settings, tools, options.stack)
     stack.ensure()
     return stack

@@ -42,6 +42,23 @@ def remove_left(allocation_ids: set[str], root: Path = _ROOT, timeout_s: float =
     return removed
 
 
+def remove_tree(name: str, root: Path = _ROOT, timeout_s: float = 3.0) -> int:
+    """Removes a group with all below it, in every tree there is; gives how many groups below it there were."""
+    deadline = time.monotonic() + timeout_s
+    removed = 0
+    while found := [tree / name for tree in _trees(root) if (tree / name).is_dir()]:
+        for top in found:
+            below = sorted((path for path in top.rglob("*") if path.is_dir()), key=lambda path: -len(path.parts))
+            for path in (*below, top):
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+                    removed += path != top
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    return removed
+
+
 def _remove_parents(root: Path) -> None:
     for parent in _parents(root):
         for folder in (*(parent / partition for partition in _PARTITIONS), parent):
@@ -49,9 +66,12 @@ def _remove_parents(root: Path) -> None:
                 folder.rmdir()
 
 
+def _trees(root: Path) -> list[Path]:
+    return [root, *(path for path in sorted(root.iterdir()) if path.is_dir())] if root.is_dir() else []
+
+
 def _parents(root: Path) -> Iterator[Path]:
-    trees = [root, *(path for path in sorted(root.iterdir()) if path.is_dir())] if root.is_dir() else []
-    for tree in trees:
+    for tree in _trees(root):
         for name in _PARENTS:
             if (tree / name).is_dir():
                 yield tree / name

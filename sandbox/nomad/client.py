@@ -8,6 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from sandbox.docker import daemon
+from sandbox.docker.store import Store
 from sandbox.nomad import tls
 from sandbox.settings import PROJECT, InstanceSpec, SandboxSettings
 
@@ -52,7 +54,7 @@ client {
   # env_aws stays: this instance has a metadata service. Of the others each would ask that service in vain.
   options = {
     "fingerprint.denylist" = "env_gce,env_azure,env_digitalocean,consul,vault"
-    "driver.allowlist"     = "exec,raw_exec"
+    "driver.allowlist"     = "$drivers"
   }
 
   # The root of exec tasks: a small one, since it is copied for each task.
@@ -61,12 +63,32 @@ client {
   }
 }
 
+$plugin
+""")
+
+_RAW_EXEC: Final = """\
 plugin "raw_exec" {
   config {
     enabled = true
   }
-}
-""")
+}"""
+
+# As on an instance that runs CSI drivers in containers; images stay, since nothing could be pulled again.
+_DOCKER: Final = Template("""\
+plugin "docker" {
+  config {
+    endpoint         = "$socket"
+    allow_privileged = true
+
+    volumes {
+      enabled = true
+    }
+
+    gc {
+      image = false
+    }
+  }
+}""")
 
 _BOOT: Final = Template("""\
 #!/bin/sh
@@ -84,6 +106,7 @@ cat >/mnt/etc/nomad.hcl <<'CONFIG'
 $config
 CONFIG
 
+$docker
 # A client that ends, for whatever reason, is started again; its tasks go on meanwhile.
 while :; do
   $nomad agent -config=/mnt/etc/nomad.hcl
@@ -108,7 +131,14 @@ def config(settings: SandboxSettings, spec: InstanceSpec) -> str:
         server=f"{settings.gateway}:{settings.nomad_rpc_port}",
         rootfs=rootfs(settings),
         tls=_tls_block(settings),
+        drivers=",".join(task_drivers(settings)),
+        plugin=_DOCKER.substitute(socket=daemon.SOCKET) if settings.docker else _RAW_EXEC,
     )
+
+
+def task_drivers(settings: SandboxSettings) -> tuple[str, ...]:
+    """The task drivers of the clients: with docker, those a client on AWS has by default."""
+    return ("docker", "exec") if settings.docker else ("exec", "raw_exec")
 
 
 def _tls_block(settings: SandboxSettings) -> str:
@@ -117,8 +147,10 @@ def _tls_block(settings: SandboxSettings) -> str:
     return "\n".join(["", "tls {", *lines, "}", ""]) if lines else ""
 
 
-def user_data(settings: SandboxSettings, spec: InstanceSpec, nomad: Path, csi_proto_dir: Path) -> str:
-    """The boot script of an instance."""
+def user_data(
+    settings: SandboxSettings, spec: InstanceSpec, nomad: Path, csi_proto_dir: Path, store: Store | None = None
+) -> str:
+    """The boot script of an instance; with a store of images it runs a docker daemon too."""
     path = [settings.bin_dir, PROJECT / ".venv/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"]
     return _BOOT.substitute(
         name=spec.name,
@@ -128,5 +160,6 @@ def user_data(settings: SandboxSettings, spec: InstanceSpec, nomad: Path, csi_pr
         csi_proto=shlex.quote(str(csi_proto_dir)),
         data_dir=_DATA_DIR,
         config=config(settings, spec).rstrip(),
+        docker=daemon.boot_script(settings, store) if store else "",
         nomad=shlex.quote(str(nomad)),
     )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 from provider.nomad_api import NomadApi
+from sandbox.nomad.client import task_drivers
 from sandbox.settings import SandboxError, SandboxSettings
 
 ZONE_ATTRIBUTE: Final = "platform.aws.placement.availability-zone"
 INSTANCE_ATTRIBUTE: Final = "unique.platform.aws.instance-id"
-_DRIVERS: Final = ("exec", "raw_exec")
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,9 @@ class Client:
     eligible: bool
     drivers: tuple[str, ...]
 
-    @property
-    def ready(self) -> bool:
-        """Whether it takes work and knows where it is."""
-        return self.status == "ready" and bool(self.zone) and set(_DRIVERS) <= set(self.drivers)
+    def is_ready(self, task_drivers: Collection[str]) -> bool:
+        """Whether it takes work for these task drivers and knows where it is."""
+        return self.status == "ready" and bool(self.zone) and set(task_drivers) <= set(self.drivers)
 
 
 def clients(api: NomadApi) -> list[Client]:
@@ -65,10 +64,11 @@ def await_ready(
     """
     deadline = time.monotonic() + timeout_s
     wanted = {spec.name for spec in settings.instances}
+    wanted_drivers = task_drivers(settings)
     index = 0
     while still_wanted():
         _, index = api.get_indexed("nodes", index=index, wait_s=1)
-        ready = [client for client in clients(api) if client.name in wanted and client.ready]
+        ready = [client for client in clients(api) if client.name in wanted and client.is_ready(wanted_drivers)]
         if len(ready) == len(wanted):
             return ready
         if time.monotonic() > deadline:

@@ -101,7 +101,7 @@ def test_every_instance_is_a_ready_client_that_knows_its_zone_from_its_metadata(
     known = nodes.clients(api(running, "management"))
     assert [(item.name, item.zone) for item in known] == [(spec.name, spec.zone) for spec in running.instances]
     for item in known:
-        assert item.ready
+        assert item.is_ready(("exec", "raw_exec"))
         assert item.drivers == ("exec", "raw_exec")
         assert item.instance_id.startswith("i-")
     assert len({item.instance_id for item in known}) == len(running.instances)

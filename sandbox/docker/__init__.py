@@ -1,0 +1,1 @@
+"""Docker in the sandbox: a daemon in each instance, and images that are built from Debian's packages."""

@@ -1,0 +1,89 @@
+"""The docker daemon of an instance: its configuration, and the part of the boot script that runs it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from sandbox.docker.store import DRIVER, FEATURES, Store
+from sandbox.packages import find_command
+from sandbox.settings import SandboxSettings
+
+SOCKET: Final = "unix:///run/docker.sock"
+_DATA: Final = "/mnt/docker"
+_RUNTIME: Final = "sandbox"
+_SCRIPT: Final = Path(__file__).with_name("runtime.py")
+
+# The daemon writes into /etc/docker and /opt/containerd: both folders get a layer on the instance's own disk.
+# The images' layers are read where the store has them: a folder of links stands in for a pull.
+_BOOT: Final = Template("""\
+mkdir -p /mnt/layers/etc /mnt/layers/etc.work /mnt/layers/opt /mnt/layers/opt.work
+cp -L /etc/passwd /etc/group /etc/hosts /etc/hostname /etc/resolv.conf /mnt/layers/etc/
+for folder in etc opt; do
+  over=/mnt/layers/$$folder
+  mount -t overlay "$$folder" -o "lowerdir=/$$folder,upperdir=$$over,workdir=$$over.work" "/$$folder"
+done
+if [ ! -d $data ]; then
+  rm -rf $data.new
+  cp -a $store $data.new
+  for layer in $layers/*; do ln -s "$$layer" "$data.new/$driver/"; done
+  mv $data.new $data
+fi
+cat >/mnt/etc/docker.json <<'CONFIG'
+$config
+CONFIG
+cat >/mnt/etc/docker-runtime <<'SCRIPT'
+#!/bin/sh
+exec $python -I -S $script "$$@"
+SCRIPT
+chmod 755 /mnt/etc/docker-runtime
+printf 'AWS_EC2_ENDPOINT=%s\\nAWS_REGION=%s\\n' "$$AWS_EC2_ENDPOINT" "$$AWS_REGION" >/mnt/etc/container.env
+echo 1 >/proc/sys/net/ipv4/ip_forward
+
+while :; do
+  $dockerd --config-file=/mnt/etc/docker.json >>/mnt/docker.log 2>&1
+  echo "dockerd ended with status $$?; starting it again" >&2
+  sleep 1
+done &
+until [ -S /run/docker.sock ]; do sleep 0.1; done
+""")
+
+
+def cgroup(settings: SandboxSettings) -> str:
+    """The control group that holds those of every container of the sandbox."""
+    return f"nomad-stateful-{settings.name}"
+
+
+def config(settings: SandboxSettings) -> dict[str, object]:
+    """The daemon's configuration, all of it on the instance's own disk and in its own /run."""
+    return {
+        "data-root": _DATA,
+        "exec-root": "/run/docker",
+        "pidfile": "/run/docker.pid",
+        "hosts": [SOCKET],
+        "storage-driver": DRIVER,
+        "features": FEATURES,
+        "cgroup-parent": f"/{cgroup(settings)}",
+        "exec-opts": ["native.cgroupdriver=cgroupfs"],
+        "runtimes": {_RUNTIME: {"path": "/mnt/etc/docker-runtime"}},
+        "default-runtime": _RUNTIME,
+        "ip6tables": False,
+    }
+
+
+def boot_script(settings: SandboxSettings, store: Store) -> str:
+    """Shell that starts the daemon and waits until it takes requests."""
+    return _BOOT.substitute(
+        data=_DATA,
+        driver=DRIVER,
+        store=shlex.quote(str(store.data)),
+        layers=shlex.quote(str(store.layers)),
+        config=json.dumps(config(settings), indent=2),
+        python=shlex.quote(sys.executable),
+        script=shlex.quote(str(_SCRIPT)),
+        dockerd=shlex.quote(find_command("dockerd") or "dockerd"),
+    )

@@ -1,0 +1,217 @@
+"""The images that a stack pulls, under the very names it pulls them by, and what each is made of."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from drivers.catalogue import DRIVERS
+from drivers.model import CsiDriver
+from sandbox import official
+from sandbox.docker.errors import DockerError
+from sandbox.docker.layers import Layer, Recipe
+from sandbox.settings import PROJECT
+from sandbox.toolchain import cache
+
+MYSQL_SERIES: Final = "9.7"
+"""The series that the project is run with; Debian's unstable suite moves on some day."""
+
+_ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint.sh")
+_PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PYTHON_PACKAGES: Final = ("grpcio", "protobuf", "PyYAML", "typing_extensions")
+_STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
+
+_MYSQL_SCRIPT: Final = """
+echo 'mysql:x:999:' >>/etc/group
+echo 'mysql:x:999:999::/var/lib/mysql:/usr/sbin/nologin' >>/etc/passwd
+mkdir -p /etc/mysql/conf.d /docker-entrypoint-initdb.d /var/lib/mysql /var/lib/mysql-files /var/run/mysqld
+chown mysql:mysql /var/lib/mysql /var/lib/mysql-files /var/run/mysqld
+chmod 1777 /var/lib/mysql /var/run/mysqld
+chmod 750 /var/lib/mysql-files
+rm -f /usr/bin/mysqlbinlog /etc/mysql/my.cnf
+cat >/etc/my.cnf <<'END'
+[mysqld]
+skip-name-resolve
+datadir=/var/lib/mysql
+socket=/var/run/mysqld/mysqld.sock
+secure-file-priv=/var/lib/mysql-files
+user=mysql
+pid-file=/var/run/mysqld/mysqld.pid
+
+[client]
+socket=/var/run/mysqld/mysqld.sock
+
+!includedir /etc/mysql/conf.d/
+END
+"""
+_BUSYBOX_SCRIPT: Final = """
+mkdir -p /only/bin /only/tmp /only/etc
+cp /bin/busybox /only/bin/
+chroot /only /bin/busybox --install /bin
+echo 'root:x:0:0:root:/root:/bin/sh' >/only/etc/passwd
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """An image: its layers from the bottom up, and what docker runs in it."""
+
+    repository: str
+    tag: str
+    layers: tuple[Recipe, ...]
+    tag_from: str = ""
+    """The Debian package whose version is the tag, in place of `tag`."""
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    version_env: str = ""
+    """Variable of the container that has the version."""
+    note: str = ""
+
+    def name(self, layers: tuple[Layer, ...]) -> str:
+        """The name by which a job pulls it."""
+        return f"{self.repository}:{self.version(layers)}"
+
+    def version(self, layers: tuple[Layer, ...]) -> str:
+        """Its tag."""
+        if not self.tag_from:
+            return self.tag
+        return next(version for layer in layers if (version := layer.version(self.tag_from)))
+
+
+def catalogue(parts: Path | None) -> tuple[Image, ...]:
+    """Every image; with a folder of official parts, those that are there are in the images."""
+    base = Recipe("base", packages=("ca-certificates",))
+    tools = Recipe("tools", (base,), ("e2fsprogs", "xfsprogs", "mount", "util-linux", "udev"))
+    python = Recipe("python", (base, tools), ("python3",), fill=_python_packages, fill_key=" ".join(_requirements()))
+    return (
+        _mysql(base, parts),
+        *_drivers(base, tools, python, parts),
+        _busybox(base),
+    )
+
+
+def _mysql(base: Recipe, parts: Path | None) -> Image:
+    own = parts / "mysql/docker-entrypoint.sh" if parts else None
+    entrypoint = own if own is not None and own.is_file() else _ENTRYPOINT
+    server = Recipe(
+        "mysql",
+        (base,),
+        ("mysql-server-core", "mysql-client-core", "gosu", "openssl", "bzip2", "gzip", "xz-utils", "zstd", "tzdata"),
+        _MYSQL_SCRIPT,
+    )
+    start = Recipe(
+        "mysql-start",
+        (base, server),
+        files={"/usr/local/bin/docker-entrypoint.sh": entrypoint},
+    )
+    return Image(
+        "mysql",
+        "",
+        (base, server, start),
+        tag_from="mysql-server-core",
+        entrypoint=("docker-entrypoint.sh",),
+        command=("mysqld",),
+        env=(_PATH, f"MYSQL_MAJOR={MYSQL_SERIES}"),
+        volumes=("/var/lib/mysql",),
+        ports=("3306/tcp", "33060/tcp"),
+        version_env="MYSQL_VERSION",
+        note="official entrypoint" if entrypoint is own else "own entrypoint",
+    )
+
+
+def _drivers(base: Recipe, tools: Recipe, python: Recipe, parts: Path | None) -> list[Image]:
+    stand_ins = Recipe("stand-ins", (base, tools, python), fill=_stand_ins, fill_key=_sources())
+    images = []
+    for name, driver in DRIVERS.items():
+        program = f"/bin/{driver.command}"
+        binary = _official_program(parts, driver)
+        layers: tuple[Recipe, ...] = (base, tools, python, stand_ins)
+        if binary is not None:
+            layers = (base, tools, Recipe(f"{name}-driver", (base, tools), files={f"/usr{program}": binary}))
+        note = "official driver" if binary else "stand-in"
+        images.append(
+            Image(driver.image, driver.default_version, layers, entrypoint=(program,), env=(_PATH,), note=note)
+        )
+    return images
+
+
+def _official_program(folder: Path | None, driver: CsiDriver) -> Path | None:
+    if folder is None or driver.command not in official.PROGRAMS:
+        return None
+    return official.take(folder, driver.command, driver.default_version.removeprefix("v"))
+
+
+def _busybox(base: Recipe) -> Image:
+    made = Recipe("busybox", (base,), ("busybox-static",), _BUSYBOX_SCRIPT, fill=_nothing_else, fill_key="only")
+    return Image("busybox", "", (made,), tag_from="busybox-static", command=("sh",), env=(_PATH,))
+
+
+def _requirements() -> list[str]:
+    return [f"{name}=={importlib.metadata.version(name)}" for name in _PYTHON_PACKAGES]
+
+
+def _python_packages(layer: Path, base: Path) -> None:
+    """Installs the packages that the stand-ins import, for the image's own Python."""
+    found = sorted((base / "usr/lib").glob("python3.*")) + sorted((layer / "usr/lib").glob("python3.*"))
+    if not found:
+        raise DockerError("The image's layer python has no Python in it.")
+    version = found[-1].name.removeprefix("python")
+    target = layer / "usr/local/lib" / found[-1].name / "dist-packages"
+    words = ["pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", version]
+    done = subprocess.run(
+        [sys.executable, "-m", *words, "--target", str(target), *_requirements()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise DockerError(f"The image's Python {version} cannot have its packages: {done.stderr.strip()[-500:]}")
+
+
+def _nothing_else(layer: Path, _base: Path) -> None:
+    """Leaves nothing in the layer but what its script put under /only."""
+    only = layer.rename(layer.with_name("all")) / "only"
+    only.rename(layer)
+
+
+def _stand_in_files() -> list[Path]:
+    folders = [PROJECT / "sandbox" / name for name in _STAND_INS]
+    return sorted([PROJECT / "sandbox/__init__.py", *(path for folder in folders for path in folder.rglob("*.py"))])
+
+
+def _sources() -> str:
+    proto = _proto()
+    return cache.digest(*(path.read_bytes() for path in (*_stand_in_files(), *sorted(proto.glob("*.py")))))
+
+
+def _proto() -> Path:
+    from sandbox.toolchain import csi_proto_dir  # noqa: PLC0415 - asks for the installed packages' versions
+
+    return csi_proto_dir()
+
+
+def _stand_ins(layer: Path, _base: Path) -> None:
+    """Puts in the stand-ins' modules, the CSI protocol, and a command for each under its official name."""
+    home = layer / "opt/stand-ins"
+    for path in _stand_in_files():
+        target = home / path.relative_to(PROJECT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    for path in _proto().glob("*.py"):
+        (home / path.name).write_bytes(path.read_bytes())
+    commands = layer / "usr/bin"
+    commands.mkdir(parents=True)
+    modules = {"aws-ebs-csi-driver": "ebs_csi_driver", "aws-efs-csi-driver": "efs_csi_driver"}
+    modules |= {"democratic-csi": "democratic_csi", "hostpathplugin": "hostpath"}
+    for command, module in modules.items():
+        path = commands / command
+        variables = "PYTHONPATH=/opt/stand-ins NOMAD_STATEFUL_CSI_PROTO=/opt/stand-ins"
+        path.write_text(f'#!/bin/sh\nexec env {variables} python3 -m sandbox.{module} "$@"\n', encoding="ascii")
+        path.chmod(0o755)

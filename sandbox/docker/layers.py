@@ -1,0 +1,143 @@
+"""The layers that images are made of, each built once and kept in the toolchain's cache."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from sandbox.docker import tree
+from sandbox.docker.errors import DockerError
+from sandbox.toolchain import cache, progress
+
+SUITE: Final = "sid"
+_MIRROR: Final = "http://deb.debian.org/debian"
+_SCRIPT: Final = Path(__file__).with_name("layer.sh")
+_SHOWN_LINES: Final = 8
+_VERSION: Final = "1"
+"""Changed when the same recipe makes something else."""
+
+Fill = Callable[[Path, Path], None]
+"""Puts files into a layer's folder; the second path is the root file system under it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How a layer is made: Debian's packages over the layers below it, a script run there, files put into it."""
+
+    name: str
+    below: tuple[Recipe, ...] = ()
+    packages: tuple[str, ...] = ()
+    script: str = ""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Files of this machine by their path in the image; those in a folder `bin` can be run."""
+    fill: Fill | None = None
+    fill_key: str = ""
+    """Says what `fill` puts in, as far as the files and packages do not say it."""
+
+    @property
+    def key(self) -> str:
+        """Names exactly this recipe on exactly those below it."""
+        sums = [f"{name}={tree.file_digest(path)}" for name, path in sorted(self.files.items())]
+        parts = [_VERSION, SUITE, self.name, *self.packages, self.script, *sums, self.fill_key]
+        return cache.digest(*parts, *(recipe.key for recipe in self.below), _SCRIPT.read_bytes())
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer in the cache."""
+
+    folder: Path
+
+    @property
+    def tar(self) -> Path:
+        """The layer as an image holds it."""
+        return self.folder / "layer.tar"
+
+    @property
+    def digest(self) -> str:
+        """The tar's SHA-256."""
+        return (self.folder / "sha256").read_text(encoding="ascii").strip()
+
+    def version(self, package: str) -> str:
+        """The upstream version of one of Debian's packages, empty when it is not installed here."""
+        for line in (self.folder / "packages").read_text(encoding="utf-8").splitlines():
+            name, _, version = line.partition("\t")
+            if name.partition(":")[0] == package:
+                return version.rpartition(":")[2].rpartition("-")[0].partition("+")[0]
+        return ""
+
+
+def root() -> Path:
+    """Where layers are kept."""
+    return cache.cache_root() / "docker"
+
+
+def build(recipe: Recipe) -> Layer:
+    """Returns the layer, built if it is not there yet. The caller holds the lock on `root()`.
+
+    Raises:
+        DockerError: it cannot be built; the last lines of the tools are in the message.
+    """
+    folder = root() / f"layer-{recipe.name}-{recipe.key}"
+    if not folder.is_dir():
+        with progress.step(f"building the image layer {recipe.name}", 30):
+            cache.publish(folder, partial(_make, recipe))
+    return Layer(folder)
+
+
+def _make(recipe: Recipe, folder: Path) -> None:
+    workshop = folder.with_name("work")
+    workshop.mkdir()
+    upper = workshop / "layer"
+    if recipe.below:
+        _over(recipe, workshop, upper)
+    else:
+        _run(["debootstrap", "--variant=minbase", f"--include={','.join(recipe.packages)}", SUITE, str(upper), _MIRROR])
+        _trim(upper)
+        (workshop / "layer.packages").touch()
+    (folder / "sha256").write_text(f"{tree.pack(upper, folder / 'layer.tar')}\n", encoding="ascii")
+    (workshop / "layer.packages").replace(folder / "packages")
+
+
+def _over(recipe: Recipe, workshop: Path, upper: Path) -> None:
+    """Makes a layer on those below it, which are unpacked one over the other."""
+    base = workshop / "base"
+    base.mkdir()
+    # Publishing clears the folder of whoever works beside it, so what is below was built before.
+    for lower in recipe.below:
+        packed = Layer(root() / f"layer-{lower.name}-{lower.key}").tar
+        unpack = ["tar", "--extract", "--xattrs", "--xattrs-include=*", "--numeric-owner"]
+        _run([*unpack, "--directory", str(base), "--file", str(packed)])
+    upper.mkdir(mode=0o755)
+    for inside, source in recipe.files.items():
+        target = upper / inside.lstrip("/")
+        target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+        target.chmod(0o755 if target.parent.name == "bin" else 0o644)
+    if recipe.packages or recipe.script:
+        chroot = ["unshare", "--mount", "--pid", "--fork", "sh", str(_SCRIPT), str(base), str(upper)]
+        _run([*chroot, *recipe.packages], recipe.script)
+    else:
+        (workshop / "layer.packages").touch()
+    if recipe.fill is not None:
+        recipe.fill(upper, base)
+
+
+def _trim(base: Path) -> None:
+    script = "rm -rf var/lib/apt/lists/* var/cache/apt/* var/log/* usr/share/doc/* usr/share/man/* usr/share/locale/*"
+    _run(["sh", "-eu"], f"cd '{base}'\n{script} etc/resolv.conf etc/hostname\n")
+
+
+def _run(words: list[str], stdin: str = "") -> None:
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines()[-_SHOWN_LINES:]
+        print("\n".join(lines), file=sys.stderr)
+        raise DockerError(
+            f"`{' '.join(words[:4])} …` failed with exit code {done.returncode}; it said:\n  " + "\n  ".join(lines)
+        )

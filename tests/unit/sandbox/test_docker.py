@@ -1,0 +1,112 @@
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sandbox.docker import daemon, runtime, stack, tree
+from sandbox.docker.images import catalogue
+from sandbox.docker.store import Store
+from sandbox.nomad import cgroups, client
+from sandbox.settings import SandboxError, parse_settings
+
+SETTINGS = parse_settings({"docker": True}, Path("/nowhere"))
+
+
+def rendered(text: str) -> str:
+    return stack.render(text, SETTINGS, {"mysql": "9.7.4"}.__getitem__)
+
+
+def test_the_stack_is_the_examples_but_for_marked_lines_sizes_and_image_tags() -> None:
+    example = stack.EXAMPLE.read_text(encoding="utf-8")
+    before, after = example.splitlines(), rendered(example).splitlines()
+    assert len(before) == len(after)
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            assert "# <" in old or old.strip().startswith(("sizeGib:", "image:"))
+            assert old.partition(":")[0] == new.partition(":")[0]
+
+
+def test_the_stack_has_the_sandboxs_account_zones_and_role() -> None:
+    config = yaml.safe_load(rendered(stack.EXAMPLE.read_text(encoding="utf-8")))["config"]
+    assert config["aws:allowedAccountIds"] == ["123456789012"]
+    volumes = config["nomad-stateful:volumes"]
+    assert [volume["zone"] for volume in volumes] == ["us-west-2a", "us-west-2b"]
+    assert not any(volume["protect"] for volume in volumes)
+    assert config["nomad-stateful:mysql"]["image"] == "mysql:9.7.4"
+
+
+def test_a_marked_line_that_the_sandbox_has_no_value_for_is_refused() -> None:
+    with pytest.raises(SandboxError, match="aws:profile"):
+        rendered("config:\n  aws:profile: prod # <\n")
+
+
+def test_a_container_keeps_the_capabilities_that_the_machine_has() -> None:
+    process = {"capabilities": {"bounding": ["CAP_CHOWN", "CAP_SYS_RESOURCE"], "ambient": None}, "env": ["A=1"]}
+    runtime.adapt(process, {"CAP_CHOWN"}, ["A=2", "B=3"])
+    assert process["capabilities"] == {"bounding": ["CAP_CHOWN"], "ambient": []}
+    assert process["env"] == ["A=1", "B=3"]
+
+
+def test_the_runtime_rewrites_what_is_created_and_becomes_runc(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"process": {"capabilities": {"bounding": ["CAP_NONE"]}}}))
+    argv = ["--root", "/r", "create", "--bundle", str(tmp_path), "id"]
+    program = f"""
+import sys
+sys.path.insert(0, {str(Path(runtime.__file__).parent)!r})
+import os, runtime
+os.execv = lambda _, words: print(*words)
+runtime.main(sys.argv[1:])
+"""
+    command = ["python3", "-I", "-S", "-c", program, *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["runc", *argv]
+    assert json.loads((tmp_path / "config.json").read_text())["process"]["capabilities"] == {"bounding": []}
+
+
+def test_a_boot_script_with_docker_is_a_shell_script_and_starts_the_daemon_before_the_client() -> None:
+    script = client.user_data(SETTINGS, SETTINGS.instances[0], Path("/nomad"), Path("/proto"), Store(Path("/a store")))
+    subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=True)
+    assert script.index("--config-file=/mnt/etc/docker.json") < script.index("/nomad agent")
+    assert "cp -a '/a store/data'" in script
+
+
+def test_a_client_with_docker_allows_what_csi_drivers_need() -> None:
+    config = client.config(SETTINGS, SETTINGS.instances[0])
+    assert '"driver.allowlist"     = "docker,exec"' in config
+    assert "allow_privileged = true" in config
+    assert "raw_exec" not in config
+
+
+def test_a_daemon_keeps_everything_on_its_instances_own_disk() -> None:
+    config = daemon.config(SETTINGS)
+    assert config["data-root"] == "/mnt/docker"
+    assert all(str(config[key]).startswith("/run/") for key in ("exec-root", "pidfile"))
+
+
+def test_groups_of_containers_are_removed_from_every_tree(tmp_path: Path) -> None:
+    for path in ("cpu/ours/container/inner", "memory/ours/container", "cpu/others/container"):
+        (tmp_path / path).mkdir(parents=True)
+    assert cgroups.remove_tree("ours", tmp_path) == 3
+    assert not list(tmp_path.glob("*/ours"))
+    assert (tmp_path / "cpu/others/container").is_dir()
+
+
+def test_the_same_tree_is_the_same_layer(tmp_path: Path) -> None:
+    digests: list[str] = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin/program").write_text("x")
+        os.utime(folder / "bin/program", (len(digests), len(digests)))
+        digests.append(tree.pack(folder, tmp_path / f"{name}.tar"))
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.nomad
+def test_without_official_parts_the_images_hold_the_stand_ins_under_the_names_that_stacks_pull() -> None:
+    notes = {image.repository: image.note for image in catalogue(None)}
+    assert notes["mysql"] == "own entrypoint"
+    assert notes["public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver"] == "stand-in"
