@@ -106,7 +106,7 @@ def _release(holders: Holders, node_id: str, client: Client | None, instance_id:
     """Nothing runs on the instance any more: what Nomad and EC2 still hold there can go."""
     nobody = f"the instance {instance_id} is {holders.instance_state(instance_id)}, so nothing writes there any more"
     if client is not None and client.has_node_plugin:
-        return [_await(nobody)]
+        return [_await(holders, nobody)]
     # Nomad does not know the instance of the client, so it cannot ask for the detachment.
     steps = [
         _ec2_detach(holders, item)
@@ -114,13 +114,13 @@ def _release(holders: Holders, node_id: str, client: Client | None, instance_id:
         if item.instance_id == instance_id and holders.instance_state(instance_id) == "stopped"
     ]
     if client is None or client.status == GONE:
-        return [*steps, _await(nobody)]
+        return [*steps, _await(holders, nobody)]
     why = (
         f"the node plugin {holders.plugin_id} had not registered again on that client when it went away, so Nomad "
         "cannot detach there; a client that it has forgotten holds nothing, and registers anew should it come back"
     )
     purge = Step("purge-client", node_id, _purge(node_id), why)
-    return [*steps, purge, _await(nobody)]
+    return [*steps, purge, _await(holders, nobody)]
 
 
 def _left_over(holders: Holders, claim: Claim, client: Client | None) -> WayOut:
@@ -131,7 +131,9 @@ def _left_over(holders: Holders, claim: Claim, client: Client | None) -> WayOut:
     if not client.has_node_plugin and holders.plugin_id:
         why = f"the node plugin must run on {client.name or client.node_id[:8]} to unmount the volume there"
         return WayOut(problem, [Step("by-hand", "", f"nomad plugin status -verbose {holders.plugin_id}", why)])
-    return WayOut(problem, [_await(f"the node plugin on {client.name or client.node_id[:8]} unmounts it first")])
+    return WayOut(
+        problem, [_await(holders, f"the node plugin on {client.name or client.node_id[:8]} unmounts it first")]
+    )
 
 
 def _strays(holders: Holders) -> list[Attachment]:
@@ -158,13 +160,13 @@ def _stray(holders: Holders, attachment: Attachment) -> WayOut:
     return WayOut(problem, [Step("by-hand", instance_id, _detach(holders, instance_id), why)])
 
 
-def _await(why: str) -> Step:
+def _await(holders: Holders, why: str) -> Step:
     """Nomad's own collection of claims; `nomad volume detach` of 1.11 refuses every call (Unknown allocation)."""
     said = (
-        f"{why}. Nomad lets go of the claim by itself when it next collects them (csi_volume_claim_gc_interval, "
-        "5 minutes by default); this makes it at once, and needs a management token"
+        f"{why}. Nothing to do: Nomad collects the claim within csi_volume_claim_gc_interval (5 minutes by default) or "
+        "as soon as any CSI volume is registered; this shows whether it has"
     )
-    return Step("await", "", "nomad system gc", said)
+    return Step("await", "", f"nomad volume status -namespace {holders.namespace} {holders.volume_id}", said)
 
 
 def _purge(node_id: str) -> str:

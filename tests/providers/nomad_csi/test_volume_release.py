@@ -155,7 +155,12 @@ def test_a_stopped_consumer_with_another_volume_still_claimed_is_left_to_that_on
         ("running", {"Stop": False}, "ready", "`nomad job stop -namespace default mysql-server`"),
         ("running", {"Stop": True}, "ready", "`nomad alloc status -namespace default 8f3c2a1b`"),
         ("lost", {"Stop": True}, "down", "`nomad operator api -X PUT /v1/node/abcdef0123/purge`"),
-        ("complete", {"Stop": True}, "ready", "`nomad system gc`: the node plugin on client-1 unmounts it first"),
+        (
+            "complete",
+            {"Stop": True},
+            "ready",
+            "`nomad volume status -namespace default mysql`: the node plugin on client-1 unmounts it first",
+        ),
     ],
 )
 def test_at_the_deadline_it_names_the_holder_and_the_next_command(

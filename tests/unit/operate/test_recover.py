@@ -58,7 +58,7 @@ def test_without_leave_it_only_tells(capsys: pytest.CaptureFixture[str]) -> None
     world = World(STOPPED, {})
     assert not world.recover(NOTHING)
     assert world.done == []
-    assert "safe: `nomad system gc`" in capsys.readouterr().out
+    assert "safe: `nomad volume status -namespace default mysql`" in capsys.readouterr().out
 
 
 def test_a_volume_in_order_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:

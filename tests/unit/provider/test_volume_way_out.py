@@ -18,7 +18,7 @@ NODE, ALLOC = "node-0a", "8f3c2a1b-0000"
 STOP = f"aws ec2 stop-instances --instance-ids {INSTANCE}"
 DETACH = f"aws ec2 detach-volume --volume-id {VOLUME} --instance-id {INSTANCE}"
 PURGE = f"nomad operator api -X PUT /v1/node/{NODE}/purge"
-COLLECT = "nomad system gc"
+COLLECT = "nomad volume status -namespace default mysql"
 
 
 class FakeEbs:
