@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-import jobs
+from components.nomad_job import private_variable, submit
 from components.placement import JobPlacement
 from provider.sdk import JobHealth, VolumeRelease
 
@@ -68,15 +68,12 @@ class Consumer:
         """What the job carries in its meta, so that it is started anew when the volume asks for it."""
         return pulumi.Output.all(gate.release_id, volume["restart_id"]).apply(lambda ids: " ".join(filter(None, ids)))
 
-    def variable(self, items: pulumi.Input[Mapping[str, pulumi.Input[str]]]) -> nomad.Variable:
-        """Secrets at the one path that the job may read by its own identity; other jobs may not."""
-        return nomad.Variable(
-            f"{self.name}-variable",
-            namespace=self.placement["namespace"],
-            path=f"nomad/jobs/{self.job_id}",
-            items=pulumi.Output.secret(items),
-            opts=pulumi.ResourceOptions(parent=self.parent),
-        )
+    def variable(
+        self, items: pulumi.Input[Mapping[str, pulumi.Input[str]]], gates: Sequence[VolumeRelease]
+    ) -> nomad.Variable:
+        """Secrets of the job. After its gates, so that one at another path comes when the old job has stopped."""
+        job = (self.placement["namespace"], self.job_id)
+        return private_variable(f"{self.name}-variable", job, items, self.parent, gates)
 
     def job(
         self,
@@ -91,16 +88,7 @@ class Consumer:
         A job that holds volumes is `purged_by_gate`: its deletion stops it, and the gate of the volume that is released
         last purges it. One that is purged while it runs takes its allocations out of Nomad's sight with it.
         """
-        values = {key: pulumi.Output.from_input(value).apply(jobs.hcl_value) for key, value in variables.items()}
-        return nomad.Job(
-            f"{self.name}-job",
-            jobspec=jobs.spec(spec),
-            hcl2=nomad.JobHcl2Args(vars=values),
-            purge_on_destroy=not purged_by_gate,
-            # A job that somebody stopped by hand comes back with the next refresh and up.
-            rerun_if_dead=True,
-            opts=pulumi.ResourceOptions(parent=self.parent, depends_on=list(depends_on)),
-        )
+        return submit(f"{self.name}-job", spec, variables, self.parent, depends_on, purge=not purged_by_gate)
 
     def health(self, job: nomad.Job, group: str, timeout_s: int, allocations: int = 1) -> JobHealth:
         """Complete once that many allocations of the job's newest version run and pass their checks."""

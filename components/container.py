@@ -6,6 +6,7 @@ import pulumi
 
 from components.consumer import Consumer, RegisteredVolume
 from components.placement import JobConstraint, JobPlacement
+from provider.sdk import VolumeRelease
 
 
 class ContainerVolume(TypedDict):
@@ -153,19 +154,21 @@ class Container(pulumi.ComponentResource):
         super().__init__("nomad-stateful:index:Container", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self)
         items = args.get("secrets")
-        secrets = [] if items is None else [own.variable(items)]
-        job = own.job("container", _variables(own, args), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
+        gates = [_gates(own, volume, args["release_timeout_s"]) for volume in args["volumes"]]
+        secrets = [] if items is None else [own.variable(items, [gate for found in gates for gate in found])]
+        job = own.job("container", _variables(args, gates), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
         health = own.health(job, "container", args["timeout_s"], allocations=args["count"])
         self.job_id = pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0]))
         self.allocation_id = health.allocation_id
         self.register_outputs({"job_id": self.job_id, "allocation_id": self.allocation_id})
 
 
-def _variables(own: Consumer, args: ContainerArgs) -> dict[str, object]:
+def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[str, object]:
+    volumes = [_volume(volume, found) for volume, found in zip(args["volumes"], gates, strict=True)]
     return {
         "job": {"id": args["job_id"], **args["placement"], "constraints": args["constraints"]},
         "instances": {"count": args["count"], "canaries": args["canaries"]},
-        "volumes": pulumi.Output.all(*[_volume(own, volume, args) for volume in args["volumes"]]),
+        "volumes": pulumi.Output.all(*volumes),
         "task": args["task"],
         "ports": args["ports"],
         "files": args["files"],
@@ -175,10 +178,16 @@ def _variables(own: Consumer, args: ContainerArgs) -> dict[str, object]:
     }
 
 
-def _volume(own: Consumer, volume: ContainerVolume, args: ContainerArgs) -> dict[str, object]:
-    releases = []
-    for index, member in enumerate(volume["members"]):
-        suffix = f"release-{volume['name']}" + (f"-{index}" if volume["per_alloc"] else "")
-        releases.append(own.generation(own.gate(suffix, member, args["release_timeout_s"]), member))
+def _gates(own: Consumer, volume: ContainerVolume, timeout_s: int) -> list[VolumeRelease]:
+    """A gate for the volume, or for each one of the set."""
+    suffixes = [
+        f"release-{volume['name']}" + (f"-{index}" if volume["per_alloc"] else "")
+        for index, _ in enumerate(volume["members"])
+    ]
+    return [own.gate(suffix, member, timeout_s) for suffix, member in zip(suffixes, volume["members"], strict=True)]
+
+
+def _volume(volume: ContainerVolume, gates: list[VolumeRelease]) -> dict[str, object]:
+    releases = [Consumer.generation(gate, member) for gate, member in zip(gates, volume["members"], strict=True)]
     plain = {key: value for key, value in volume.items() if key != "members"}
     return {**plain, "releases": releases}

@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-import jobs
+from components.nomad_job import private_variable, submit
 from components.placement import JobConstraint, JobPlacement
 from provider.sdk import PluginHealth
 
@@ -147,29 +147,16 @@ class CsiPlugin(pulumi.ComponentResource):
         }
         if is_controller:
             variables["count"] = args["controller_count"]
-        return nomad.Job(
-            f"{name}-{role['role']}",
-            jobspec=jobs.spec("csi-controller" if is_controller else "csi-node"),
-            hcl2=nomad.JobHcl2Args(vars={key: jobs.hcl_value(value) for key, value in variables.items()}),
-            purge_on_destroy=True,
-            # A job that somebody stopped by hand comes back with the next refresh and up.
-            rerun_if_dead=True,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=self._config(name, role, args)),
-        )
+        spec = "csi-controller" if is_controller else "csi-node"
+        return submit(f"{name}-{role['role']}", spec, variables, self, self._config(name, role, args))
 
     def _config(self, name: str, role: PluginRole, args: CsiPluginArgs) -> list[pulumi.Resource]:
         """The driver's configuration, where only this role's job can read it."""
         config = args.get("config")
         if not args["config_path"] or config is None:
             return []
-        variable = nomad.Variable(
-            f"{name}-{role['role']}-config",
-            namespace=args["placement"]["namespace"],
-            path=f"nomad/jobs/{role['job_id']}",
-            items={"driver_config": config},
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        return [variable]
+        job = (args["placement"]["namespace"], role["job_id"])
+        return [private_variable(f"{name}-{role['role']}-config", job, {"driver_config": config}, self)]
 
 
 def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:

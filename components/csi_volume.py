@@ -86,7 +86,9 @@ def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> noma
             )
         ],
         topology_request=_topology_request(args),
-        mount_options=_mount_options(args),
+        mount_options=nomad.CsiVolumeRegistrationMountOptionsArgs(**options)
+        if (options := _mount_options(args))
+        else None,
         context=args.get("context") or None,
         parameters=args.get("parameters") or None,
         secrets=args.get("secrets"),
@@ -119,11 +121,7 @@ def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.C
             nomad.CsiVolumeCapabilityArgs(access_mode=args["access_mode"], attachment_mode=args["attachment_mode"])
         ],
         topology_request=request,
-        mount_options=None
-        if args["attachment_mode"] != "file-system"
-        else nomad.CsiVolumeMountOptionsArgs(
-            fs_type=args.get("fs_type") or None, mount_flags=args.get("mount_flags") or None
-        ),
+        mount_options=nomad.CsiVolumeMountOptionsArgs(**options) if (options := _mount_options(args)) else None,
         parameters=args.get("parameters") or None,
         secrets=args.get("secrets"),
         snapshot_id=args.get("snapshot_id"),
@@ -177,9 +175,17 @@ def _topology_request(
     )
 
 
-def _mount_options(args: CsiVolumeArgs) -> nomad.CsiVolumeRegistrationMountOptionsArgs | None:
-    if args["attachment_mode"] != "file-system":
-        return None
-    return nomad.CsiVolumeRegistrationMountOptionsArgs(
-        fs_type=args.get("fs_type") or None, mount_flags=args.get("mount_flags") or None
-    )
+class _MountOptions(TypedDict, total=False):
+    fs_type: str
+    mount_flags: list[str]
+
+
+def _mount_options(args: CsiVolumeArgs) -> _MountOptions:
+    """What is set of them; the plugin refuses a block with nothing in it."""
+    options: _MountOptions = {}
+    if args["attachment_mode"] == "file-system":
+        if fs_type := args.get("fs_type"):
+            options["fs_type"] = fs_type
+        if mount_flags := args.get("mount_flags"):
+            options["mount_flags"] = mount_flags
+    return options

@@ -148,8 +148,8 @@ class MysqlServer(pulumi.ComponentResource):
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
-        variable = own.variable(_secrets(args, password.result, drawn))
         release = own.gate("volume-release", args["volume"], args["release_timeout_s"])
+        variable = own.variable(_secrets(args, password.result, drawn), [release])
         job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
         health = own.health(job, "mysql", args["timeout_s"])
         service = get_service_output(

@@ -102,7 +102,7 @@ class MysqlBackup(pulumi.ComponentResource):
                 "server": {**args["server"], "account": args["account"]},
                 "schedule": args["schedule"],
             },
-            depends_on=[dump.variable({"password": args["account_password"]})],
+            depends_on=[dump.variable({"password": args["account_password"]}, [gate])],
         )
         restored = restore.job(
             "mysql-restore",
@@ -111,7 +111,7 @@ class MysqlBackup(pulumi.ComponentResource):
                 "job": {"id": restore.job_id, **args["placement"]},
                 "server": {**args["server"], "account": "root"},
             },
-            depends_on=[restore.variable({"password": args["root_password"]})],
+            depends_on=[restore.variable({"password": args["root_password"]}, [gate])],
         )
         self.job_id = dumped.name
         self.restore_job_id = restored.name

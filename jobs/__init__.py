@@ -8,9 +8,19 @@ from typing import Any
 FOLDER = Path(__file__).parent
 
 
-def spec(name: str) -> str:
-    """The text of a job file, e.g. ``spec("mysql")`` for ``mysql.nomad.hcl``."""
-    return (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8")
+def spec(name: str, job_id: str, namespace: str) -> str:
+    """Returns the text of a job file, e.g. of ``mysql.nomad.hcl`` for "mysql", with the job's id and namespace in it.
+
+    The provider plugin replaces a job whose text names another one; by a variable it would change the job it has.
+    """
+    text = (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8")
+    known = {"id": hcl_literal(job_id), "namespace": hcl_literal(namespace)}
+    written, count = _IDENTITY.subn(lambda found: f"{found[1]}{known[found[2]]}", text)
+    if count != 3:
+        raise ValueError(
+            f"{name}.nomad.hcl must take id and name from var.job.id, and namespace from var.job.namespace"
+        )
+    return written
 
 
 def hcl_value(value: Any) -> str:
@@ -19,7 +29,16 @@ def hcl_value(value: Any) -> str:
     HCL would find templates of its own in it, and does not know all of JSON's escapes. A bare string is taken literally
     by Nomad, so it is not escaped.
     """
-    return value if isinstance(value, str) else _FOREIGN.sub(_in_hcl, json.dumps(value, sort_keys=True))
+    return value if isinstance(value, str) else hcl_literal(value)
+
+
+def hcl_literal(value: Any) -> str:
+    """Returns a value as it is written in a job file, where it evaluates to itself."""
+    return _FOREIGN.sub(_in_hcl, json.dumps(value, sort_keys=True))
+
+
+# Attributes of the job block alone: those of inner blocks are indented deeper.
+_IDENTITY = re.compile(r"^(  (?:id|name|namespace) += )var\.job\.(id|namespace)$", re.MULTILINE)
 
 
 # Escapes of JSON, a pair of them for a character beyond 16 bits, and openings of HCL's templates.

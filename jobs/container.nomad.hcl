@@ -109,6 +109,10 @@ job "container" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  ui {
+    description = "A program on CSI volumes."
+  }
+
   dynamic "constraint" {
     for_each = var.job.constraints
     content {

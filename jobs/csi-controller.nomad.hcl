@@ -62,6 +62,10 @@ job "csi-controller" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  ui {
+    description = "Controller of a CSI plugin: attaches and detaches its volumes."
+  }
+
   dynamic "constraint" {
     for_each = var.job.constraints
     content {

@@ -56,6 +56,10 @@ job "csi-node" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  ui {
+    description = "Node plugin of a CSI driver: mounts its volumes on each client."
+  }
+
   # A copy on every client; system jobs are drained last, after the tasks that use their volumes.
   type = "system"
 

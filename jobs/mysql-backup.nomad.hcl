@@ -69,6 +69,10 @@ job "mysql-backup" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  ui {
+    description = "Dumps a MySQL server, periodically."
+  }
+
   periodic {
     crons            = [var.schedule.cron]
     time_zone        = "UTC"

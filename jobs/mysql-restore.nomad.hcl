@@ -61,6 +61,10 @@ job "mysql-restore" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  ui {
+    description = "Restores a dump when it is dispatched."
+  }
+
   parameterized {
     payload       = "forbidden"
     meta_required = ["dump"]

@@ -146,6 +146,10 @@ job "mysql" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
+  ui {
+    description = "MySQL server on a CSI volume."
+  }
+
   # No canary: the volume has a single writer, so a second copy could never start.
   update {
     max_parallel      = 1

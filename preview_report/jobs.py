@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from preview_report.document import Preview, State, Step
@@ -63,8 +63,15 @@ def _render(step: Step, render: Render) -> RenderedJob:
             new_variables[key] = old_variables.get(key, value)
     after = None
     if not any(has_unknown(value) for value in new_variables.values()):
-        after = _try(None if goes else step.new, new_variables, render, notes, "after")
+        after = _try(None if goes else _with_known_text(step), new_variables, render, notes, "after")
     return RenderedJob(step.name, before, after, tuple(notes))
+
+
+def _with_known_text(step: Step) -> State | None:
+    """The new state; a job file is as unknown as one of its variables, though only the job's id can differ."""
+    if step.new is None or step.old is None or not has_unknown(step.new.inputs.get("jobspec")):
+        return step.new
+    return replace(step.new, inputs={**step.new.inputs, "jobspec": step.old.inputs.get("jobspec")})
 
 
 def _try(

@@ -125,6 +125,8 @@ def volume_changes(old: Props, new: Props, names: Iterable[str]) -> dict[str, Ki
             continue
         if name == "capabilities" and not contains_unknown(after):
             before, after = _ordered(before or []), _ordered(after or [])
+        if name == "mountOptions":
+            before, after = _without_unset(before), _without_unset(after)
         if _is_unset(before) and _is_unset(after):
             continue
         changes |= property_diff(before, after, name)
@@ -138,6 +140,11 @@ def capacity_bytes(inputs: Props, name: str) -> int:
 
 def _is_unset(value: Any) -> bool:
     return value is None or (value is not UNKNOWN and value in ("", {}, [], False))
+
+
+def _without_unset(value: Any) -> Any:
+    """An object without what is not set: a state of the official plugin has an empty list there."""
+    return {key: item for key, item in value.items() if not _is_unset(item)} if isinstance(value, dict) else value
 
 
 def _same_capacity(old: Any, new: Any) -> bool:
@@ -190,6 +197,12 @@ def _capacity_failures(inputs: Props) -> list[CheckFailure]:
 def _mount_failures(mount: Any) -> list[CheckFailure]:
     if not isinstance(mount, dict):
         return []
+    if not plain(mount):
+        # The official plugin says so at creation only.
+        reason = (
+            "failed to unpack mount_options configuration block: it is empty. Set fsType or mountFlags, or leave it out"
+        )
+        return [CheckFailure("mountOptions", reason)]
     unknown_keys = sorted(set(plain(mount)) - _MOUNT_OPTIONS)
     return [CheckFailure("", f"mountOptions.{key} is not an input: use fsType and mountFlags") for key in unknown_keys]
 

@@ -66,8 +66,6 @@ _FIRST_ONLY = [
     "updateStrategies",
     "periodicConfigs",
 ]
-# May change whenever a job is submitted, even if the job is the same
-_PER_SUBMISSION = ("modifyIndex", "version", "submitTime", "deploymentId", "deploymentStatus")
 _DEFAULT_WAIT_S = 300.0
 
 
@@ -103,40 +101,49 @@ class JobResource(ResourceType):
         return Checked(inputs, failures)
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        """Compares jobs, not texts: layout, comments and spelled-out defaults change nothing."""
+        """Compares jobs, not texts: layout, comments and spelled-out defaults change nothing.
+
+        Nor do other variables make it another job: old and new text are both read with the new ones.
+        """
         old, new = plain(state), plain(news)
         detailed = _flag_changes(old, new) | property_diff(_hcl2(old), _hcl2(new), "hcl2")
         source = JobSource.from_inputs(new)
         if source is None:
+            self._parse_without_variables(new)
             return Diff(detailed | {"jobspec": Kind.UPDATE})
-        text_changed = self._text_changed(old, source)
-        if text_changed:
+        if self._text_changed(old, source):
             detailed["jobspec"] = Kind.UPDATE
-        if text_changed or any(path.startswith("hcl2") for path in detailed):
             job = self._parser.parse(source)
             replaced_by = _new_identity(id, old, new, job)
             if replaced_by:
                 return Diff(detailed | {replaced_by: Kind.UPDATE_REPLACE}, replaces=[replaced_by])
-            if text_changed and job["ID"] == id:
+            if job["ID"] == id:
                 self._require_same_index(ctx, old, new, job)
         if not detailed and new.get("rerunIfDead") is True and old.get("status") == "dead":
             detailed["status"] = Kind.UPDATE
         return Diff(detailed)
 
+    def _parse_without_variables(self, inputs: Props) -> None:
+        """Refuses a jobspec that is known while a variable that it needs is not, as the official plugin does."""
+        if not contains_unknown([inputs.get("jobspec"), inputs.get("json")]):
+            self._parser.parse(JobSource(inputs.get("jobspec") or "", bool(inputs.get("json"))))
+
     def preview_create(self, ctx: Context, inputs: Props) -> Props:
         """What the jobspec says is known, what Nomad adds is not."""
+        if JobSource.from_inputs(inputs) is None:
+            self._parse_without_variables(inputs)
         return _without_bookkeeping(inputs) | dict.fromkeys(_FIRST_ONLY, UNKNOWN) | self._planned(inputs)
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
-        """Old outputs stay known where the job itself does not change."""
+        """Old outputs stay known unless the text changes, also where another variable will change them."""
         kept = {key: value for key, value in state.items() if key not in _FIELDS}
-        planned = self._planned(inputs) if self.diff_of_job(state, inputs) else dict.fromkeys(_PER_SUBMISSION, UNKNOWN)
+        planned = self._planned(inputs) if self._is_planned_anew(state, inputs) else {}
         return kept | _without_bookkeeping(inputs) | planned
 
-    def diff_of_job(self, state: Props, inputs: Props) -> bool:
-        """Whether the registered job would change: its text, its variables, or a dead job that is to run again."""
+    def _is_planned_anew(self, state: Props, inputs: Props) -> bool:
+        """Whether the text changes, or a dead job is to run again."""
         source = JobSource.from_inputs(inputs)
-        if source is None or self._text_changed(state, source) or _hcl2(plain(state)) != _hcl2(plain(inputs)):
+        if source is None or self._text_changed(state, source):
             return True
         return inputs.get("rerunIfDead") is True and state.get("status") == "dead"
 

@@ -17,7 +17,7 @@ _WAIT_S = 1200.0
 
 
 class GetPlugin(Function):
-    """One CSI plugin; may wait until it is registered or its controllers are healthy."""
+    """One CSI plugin; may wait until it is registered, or all its controllers and nodes are healthy."""
 
     token = "nomad:index/getPlugin:getPlugin"  # noqa: S105
 
@@ -49,9 +49,13 @@ class GetPlugin(Function):
             raise ProviderError(f'plugin "{plugin_id}" not found') from None
         except ProviderError as error:
             raise ProviderError(f"error checking for plugin: {error}") from None
-        expected, ready = found.get("ControllersExpected") or 0, found.get("ControllersHealthy") or 0
-        if healthy and expected != ready:
-            raise ProviderError(f'plugin "{plugin_id}" has {ready} of {expected} controllers healthy')
+        lacking = [
+            f"{found.get(f'{kind}Healthy') or 0} of {found.get(f'{kind}Expected') or 0} {kind.lower()}"
+            for kind in ("Controllers", "Nodes")
+            if (found.get(f"{kind}Expected") or 0) != (found.get(f"{kind}Healthy") or 0)
+        ]
+        if healthy and lacking:
+            raise ProviderError(f'plugin "{plugin_id}" has {" and ".join(lacking)} healthy')
         return found
 
 
@@ -95,9 +99,9 @@ def _plugin(found: dict[str, Any], args: Props) -> Props:
         "pluginProvider": found.get("Provider") or "",
         "pluginProviderVersion": found.get("Version") or "",
         "controllerRequired": bool(found.get("ControllerRequired")),
-        "controllersExpected": len(found.get("Controllers") or {}),
+        "controllersExpected": found.get("ControllersExpected") or 0,
         "controllersHealthy": found.get("ControllersHealthy") or 0,
-        "nodesExpected": len(nodes),
+        "nodesExpected": found.get("NodesExpected") or 0,
         "nodesHealthy": found.get("NodesHealthy") or 0,
         "nodes": [
             {

@@ -183,14 +183,6 @@ def test_another_job_id_is_another_job(plugin: PluginProcess, name: str, deregis
     assert not diff.delete_before_replace
 
 
-def test_a_variable_that_changes_the_job_id_replaces_the_job(plugin: PluginProcess, name: str) -> None:
-    spec = 'variable "id" { type = string }\n' + sleeper(name).replace("namespace =", "id = var.id\n namespace =")
-    inputs, job = created(plugin, jobspec=spec, hcl2={"vars": {"id": name}})
-    diff = plugin.diff(JOB, name, job.outputs.props, inputs, inputs | {"hcl2": {"vars": {"id": name + "-new"}}})
-    assert diff.replaces == ["name"]
-    assert diff.detailed["hcl2.vars.id"] == "UPDATE"
-
-
 def test_another_namespace_replaces_the_job(plugin: PluginProcess, name: str) -> None:
     inputs, job = created(plugin, jobspec=sleeper(name))
     diff = plugin.diff(JOB, name, job.outputs.props, inputs, inputs | {"jobspec": sleeper(name, namespace="other")})

@@ -232,3 +232,19 @@ def test_the_page_for_reviewers_names_everything_that_holds_data() -> None:
     page = (Path(__file__).parents[3] / "docs/pull-requests.md").read_text(encoding="utf-8")
     assert [token for token in DATA_HOLDERS if f"`{token}`" not in page] == []
     assert f"**`{LABEL}`**" in page
+
+
+def test_a_job_file_that_is_as_unknown_as_its_variable_is_rendered_from_the_old_text() -> None:
+    texts: list[str] = []
+
+    def render(text: str, _variables: dict[str, str]) -> dict[str, Any]:
+        texts.append(text)
+        return {"ID": "mysql"}
+
+    recorded = json.loads((RECORDED / "zone-change-in-use.json").read_text(encoding="utf-8"))
+    for step in recorded["steps"]:
+        if step.get("newState", {}).get("type") == "nomad:index/job:Job":
+            step["newState"]["inputs"]["jobspec"] = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    (job,) = render_jobs(parse(json.dumps(recorded)), render)
+    assert job.after == {"ID": "mysql"}
+    assert texts[0] == texts[1]

@@ -12,7 +12,7 @@ ALLOWED = {
     "drivers": {"drivers"},
     "jobs": {"jobs"},
     "preview_report": {"preview_report"},
-    "components": {"components.placement", "components.consumer", "provider.sdk", "jobs"},
+    "components": {"components.placement", "components.consumer", "components.nomad_job", "provider.sdk", "jobs"},
     "package": {"package", "components"},
     "provider": {"provider"},
     "policy": {"policy"},
