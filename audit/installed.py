@@ -21,6 +21,7 @@ EXCEPTIONS: Final = {
     "@cloud-copilot/iam-simulate": _JUDGE,
     "@cloud-copilot/iam-policy": _JUDGE,
     "@cloud-copilot/iam-utils": _JUDGE,
+    "asyncssh": "EPL-2.0 or GPL-2.0-or-later: a library of the sandbox alone, unchanged; nothing of it is given away",
     "@logdna/tail-file": "MIT, in its file LICENSE; a part of Pulumi's SDK",
     "spdx-exceptions": "CC-BY-3.0: a list, no program; a part of Pulumi's SDK",
 }

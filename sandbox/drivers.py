@@ -21,7 +21,7 @@ _COMMANDS: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "/etc/amazon/efs": f"{_DISK}/etc/amazon/efs",
         },
     ),
-    "democratic-csi": ("sandbox.democratic_csi", {"/storage": f"{_DISK}/var/lib/democratic-csi"}),
+    "democratic-csi": ("sandbox.democratic_csi", {}),
     "hostpathplugin": ("sandbox.hostpath", {"/csi-data-dir": f"{_DISK}/var/lib/csi-hostpath-data"}),
 }
 """Module of each command, and where the folders are that its image has from bind mounts."""

@@ -45,6 +45,7 @@ SANDBOX: Final = (
     Requirement(("ip",), ("iproute2",), "the instances' network"),
     Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
     Requirement(("losetup",), ("mount",), "the instances' disks"),
+    Requirement(("bindfs",), ("bindfs",), "mounts of the file server's shares"),
 )
 
 DOCKER: Final = (

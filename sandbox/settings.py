@@ -77,6 +77,11 @@ class SandboxSettings:
         return self.subnet.network_address + 1
 
     @property
+    def file_server(self) -> IPv4Address:
+        """The file server's address on the bridge, which VPCs keep for themselves too: no instance gets it."""
+        return self.subnet.network_address + 2
+
+    @property
     def ec2_url(self) -> str:
         """Endpoint of the EC2, IAM and STS APIs."""
         return f"http://{self.gateway}:{self.ec2_port}"

@@ -26,7 +26,7 @@ from sandbox.docker import store
 from sandbox.docker.store import Store
 from sandbox.lock import exclusive
 from sandbox.mysql import rootfs
-from sandbox.nas.layout import Nas
+from sandbox.nas import openssh
 from sandbox.nomad import acl, client, nodes, server, tls
 from sandbox.phases import Phases
 from sandbox.settings import SandboxSettings, SettingsError
@@ -99,6 +99,7 @@ def _tools(settings: SandboxSettings, phases: Phases) -> Toolchain:
     with phases.phase("tools") as phase:
         wanted = (*packages.SANDBOX, *packages.DOCKER) if settings.docker else packages.SANDBOX
         installed = packages.ensure_packages(wanted)
+        openssh.ensure()
         tools = toolchain.ensure()
         if installed:
             phase.did(f"installed {', '.join(installed)}")
@@ -121,7 +122,6 @@ def _cluster(
     settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases, pool: ThreadPoolExecutor
 ) -> None:
     drivers.write(settings)
-    Nas(settings.nas_dir).prepare()
     root = pool.submit(rootfs.build, client.rootfs(settings))
     with phases.phase("cloud") as phase:
         started = cloud.start(settings)

@@ -30,9 +30,9 @@ class FolderStore:
         *,
         volume_folder: str = "",
         snapshot_folder: str = "snapshots",
-        mode: int = 0o777,
+        mode: int | None = 0o777,
     ) -> None:
-        """`make_id` makes an id from a name; `mode` is that of a new volume's folder."""
+        """`make_id` makes an id from a name; `mode` is that of a new volume's folder, none leaves it."""
         self._root = root
         self._make_id = make_id
         self._volume_folder = volume_folder
@@ -68,10 +68,11 @@ class FolderStore:
         shutil.rmtree(folder, ignore_errors=True)
         if source is None:
             folder.mkdir(parents=True)
-            folder.chmod(self._mode)
         else:
             origin = self.snapshot_path(source.id) if source.kind == "snapshot" else self.volume_path(source.id)
             _copy(origin, folder)
+        if self._mode is not None and source is None:
+            folder.chmod(self._mode)
         with self._changed() as state:
             state["volumes"].append(asdict(volume))
         return volume

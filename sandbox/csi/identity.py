@@ -1,8 +1,8 @@
-"""csi.v1.Identity of a driver that is ready as soon as it answers."""
+"""csi.v1.Identity of a driver."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ class Identity:
     services: Collection[str] = field(default_factory=tuple)
     """Of CONTROLLER_SERVICE, VOLUME_ACCESSIBILITY_CONSTRAINTS."""
     online_expansion: bool = False
+    check: Callable[[], None] | None = None
+    """Raises CsiError while the driver is not ready; without it one that answers is."""
 
     def get_plugin_info(self, _request: Any, _timeout_s: float | None) -> Any:
         """Name and version."""
@@ -33,7 +35,9 @@ class Identity:
         return csi.GetPluginCapabilitiesResponse(capabilities=found)
 
     def probe(self, _request: Any, _timeout_s: float | None) -> Any:
-        """Ready."""
+        """Ready, or why not."""
+        if self.check is not None:
+            self.check()
         answer = csi.ProbeResponse()
         answer.ready.value = True
         return answer

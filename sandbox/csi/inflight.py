@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Lock
 
 from .errors import aborted
 
@@ -12,27 +12,18 @@ from .errors import aborted
 class InFlight:
     """The keys that calls are working on now."""
 
-    def __init__(self) -> None:
+    def __init__(self, busy: str = "An operation with the given volume {key!r} is already in progress") -> None:
+        """`busy` is what a caller is told, with the key."""
+        self._busy = busy
         self._keys: set[str] = set()
-        self._lock = Condition()
+        self._lock = Lock()
 
     @contextmanager
     def hold(self, key: str) -> Iterator[None]:
         """Own `key` for the duration of the block; ABORTED when another call owns it."""
         with self._lock:
             if key in self._keys:
-                raise aborted(f"An operation with the given volume {key!r} is already in progress")
-            self._keys.add(key)
-        try:
-            yield
-        finally:
-            self._free(key)
-
-    @contextmanager
-    def queue(self, key: str) -> Iterator[None]:
-        """Own `key` for the duration of the block, once nobody else does."""
-        with self._lock:
-            self._lock.wait_for(lambda: key not in self._keys)
+                raise aborted(self._busy.format(key=key))
             self._keys.add(key)
         try:
             yield
@@ -42,4 +33,3 @@ class InFlight:
     def _free(self, key: str) -> None:
         with self._lock:
             self._keys.discard(key)
-            self._lock.notify_all()

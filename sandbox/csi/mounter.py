@@ -33,11 +33,16 @@ def bind(source: str, target: str, options: Sequence[str]) -> None:
         raise
 
 
+def unmount(path: str) -> None:
+    """Unmount what is on top at a path; raises CommandError."""
+    run(["umount", path], timeout_s=MOUNT_TIMEOUT_S)
+
+
 def unmount_all(path: str) -> int:
     """Unmount whatever is mounted at a path, also several things on top of each other; gives their number."""
     count = 0
     while mounts.mount_at(path) is not None:
-        run(["umount", path], timeout_s=MOUNT_TIMEOUT_S)
+        unmount(path)
         count += 1
     return count
 

@@ -25,6 +25,8 @@ class Traits(Protocol):
     """Names of the controller's capabilities."""
     node_expansion: bool
     """Whether the node has a part in growing a volume."""
+    sized: bool
+    """Whether volumes have a size: where it is not enforced, some drivers tell none and compare none."""
 
     def refusal(self, capability: Any) -> str:
         """Why a volume cannot be used so, empty where it can."""
@@ -75,12 +77,15 @@ class VolumeController:
             volume = next((one for one in volumes if one.name == request.name), None)
             if volume is None:
                 volume = self._create(request.name, low, high, source, volumes)
-            elif volume.capacity_bytes < low or (high and volume.capacity_bytes > high) or volume.source != source:
+            elif volume.source != source or not self._fits(volume, low, high):
                 raise already_exists(
                     f"Volume {request.name!r} already exists with {volume.capacity_bytes} bytes, filled from "
                     f"{volume.source.id if volume.source else 'nothing'}"
                 )
         return csi.CreateVolumeResponse(volume=self._message(volume))
+
+    def _fits(self, volume: Volume, low: int, high: int) -> bool:
+        return not self._traits.sized or (volume.capacity_bytes >= low and not 0 < high < volume.capacity_bytes)
 
     def _create(self, name: str, low: int, high: int, source: Source | None, volumes: list[Volume]) -> Volume:
         smallest = 0
@@ -106,6 +111,7 @@ class VolumeController:
 
     def controller_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Enlarge a volume; large enough already is fine."""
+        self._offered("EXPAND_VOLUME")
         volume_id = _needed(request.volume_id, "Volume ID")
         if not request.HasField("capacity_range"):
             raise invalid("Capacity range not provided")
@@ -115,7 +121,8 @@ class VolumeController:
             if low > volume.capacity_bytes:
                 self._store.resize(volume, low)
         return csi.ControllerExpandVolumeResponse(
-            capacity_bytes=max(low, volume.capacity_bytes), node_expansion_required=self._traits.node_expansion
+            capacity_bytes=max(low, volume.capacity_bytes) if self._traits.sized else 0,
+            node_expansion_required=self._traits.node_expansion,
         )
 
     def validate_volume_capabilities(self, request: Any, _timeout_s: float | None) -> Any:
@@ -139,6 +146,7 @@ class VolumeController:
 
     def list_volumes(self, request: Any, _timeout_s: float | None) -> Any:
         """All volumes, in pages."""
+        self._offered("LIST_VOLUMES")
         with _doing("Could not list volumes"):
             page, token = _page(self._store.volumes(), request)
         entries = [csi.ListVolumesResponse.Entry(volume=self._message(volume)) for volume in page]
@@ -146,6 +154,7 @@ class VolumeController:
 
     def get_capacity(self, _request: Any, _timeout_s: float | None) -> Any:
         """Room for further volumes."""
+        self._offered("GET_CAPACITY")
         with _doing("Could not measure the room left"):
             return csi.GetCapacityResponse(available_capacity=self._store.available_bytes())
 
@@ -173,6 +182,7 @@ class VolumeController:
 
     def list_snapshots(self, request: Any, _timeout_s: float | None) -> Any:
         """One snapshot, a volume's, or all, in pages; unknown ids give an empty list."""
+        self._offered("LIST_SNAPSHOTS")
         with _doing("Could not list snapshots"):
             found = [
                 one
@@ -182,6 +192,10 @@ class VolumeController:
         page, token = _page(found, request)
         entries = [csi.ListSnapshotsResponse.Entry(snapshot=_snapshot_message(one)) for one in page]
         return csi.ListSnapshotsResponse(entries=entries, next_token=token)
+
+    def _offered(self, capability: str) -> None:
+        if capability not in self._traits.capabilities:
+            raise CsiError(grpc.StatusCode.UNIMPLEMENTED, "operation not supported by driver")
 
     def _check_capabilities(self, capabilities: Any) -> None:
         if not capabilities:
@@ -200,7 +214,7 @@ class VolumeController:
         segments = self._traits.topology()
         return csi.Volume(
             volume_id=volume.volume_id,
-            capacity_bytes=volume.capacity_bytes,
+            capacity_bytes=volume.capacity_bytes if self._traits.sized else 0,
             volume_context=self._traits.context(volume),
             content_source=source,
             accessible_topology=[csi.Topology(segments=segments)] if segments else [],

@@ -30,15 +30,18 @@ class SshConnection:
 
 
 @dataclass(frozen=True)
-class Zfs:
+class ZfsOptions:
     """Where volumes are datasets."""
 
     parent: str
     properties: Mapping[str, str]
     quotas: bool
     mode: str
+    """Of a new volume's folder; empty leaves it as the server made it."""
     owner: str
     sudo: bool
+    paths: Mapping[str, str]
+    """Of the programs on the server, by name."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,14 @@ class Config:
     driver: str
     instance_id: str
     share_host: str
-    share_nfs: str
-    """What the property sharenfs of a volume's dataset is set to."""
+    share_strategy: str
+    share_properties: Mapping[str, str] | None
+    """What a volume's dataset gets set to be shared; none where the section is missing, which ends each creation."""
     share_base: str
     controller_base: str
-    dir_mode: int
+    dir_mode: int | None
     ssh: SshConnection | None
-    zfs: Zfs | None
+    zfs: ZfsOptions | None
 
 
 def load(path: str) -> Config:
@@ -88,22 +92,35 @@ class _Reader:
         if driver not in DRIVERS:
             raise ConfigError(f"{self._path}: driver is {driver!r}: use {', '.join(DRIVERS)}")
         is_zfs, is_client = driver in ZFS_DRIVERS, driver == "nfs-client"
-        mode = self._text("nfs.dirPermissionsMode", "0777")
-        try:
-            dir_mode = int(mode, 8)
-        except ValueError:
-            raise self._wrong("nfs.dirPermissionsMode", mode, "it is no octal mode", 'Write it as "0777"') from None
         return Config(
             driver=driver,
             instance_id=self._text("instance_id", ""),
             share_host="" if driver == "node-manual" else self._text("nfs.shareHost"),
-            share_nfs=self._text("nfs.shareStrategySetDatasetProperties.properties.sharenfs", "on"),
+            share_strategy=self._text("nfs.shareStrategy", ""),
+            share_properties=self._share_properties(),
             share_base=self._folder("nfs.shareBasePath") if is_client else "",
             controller_base=self._folder("nfs.controllerBasePath") if is_client else "",
-            dir_mode=dir_mode,
+            dir_mode=self._dir_mode(),
             ssh=self._ssh() if is_zfs else None,
             zfs=self._zfs() if is_zfs else None,
         )
+
+    def _share_properties(self) -> Mapping[str, str] | None:
+        found = self._get("nfs.shareStrategySetDatasetProperties.properties", None)
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise ConfigError(f"{self._path}: nfs.shareStrategySetDatasetProperties.properties is no mapping")
+        return {str(key): _plain(value) for key, value in found.items()}
+
+    def _dir_mode(self) -> int | None:
+        mode = self._text("nfs.dirPermissionsMode", "")
+        if not mode:
+            return None
+        try:
+            return int(mode, 8)
+        except ValueError:
+            raise self._wrong("nfs.dirPermissionsMode", mode, "it is no octal mode", 'Write it as "0777"') from None
 
     def _ssh(self) -> SshConnection:
         port = self._get("sshConnection.port", 22)
@@ -127,27 +144,28 @@ class _Reader:
             key.strip() + "\n",
         )
 
-    def _zfs(self) -> Zfs:
+    def _zfs(self) -> ZfsOptions:
         parent = self._text("zfs.datasetParentName").strip("/")
-        detached = self._text("zfs.detachedSnapshotsDatasetParentName", "").strip("/")
-        if detached and (detached == parent or detached.startswith(f"{parent}/")):
+        detached = self._text("zfs.detachedSnapshotsDatasetParentName").strip("/")
+        if f"{detached}/".startswith(f"{parent}/") or f"{parent}/".startswith(f"{detached}/"):
             raise self._wrong(
                 "zfs.detachedSnapshotsDatasetParentName",
                 detached,
-                f"it is inside zfs.datasetParentName ({parent})",
+                f"it and zfs.datasetParentName ({parent}) must not overlap",
                 "Use a dataset beside it",
             )
         properties = self._get("zfs.datasetProperties", None) or {}
         if not isinstance(properties, dict):
             raise ConfigError(f"{self._path}: zfs.datasetProperties is no mapping of property names to values")
-        owner = ":".join(str(self._get(f"zfs.datasetPermissions{who}", "")) for who in ("User", "Group")).rstrip(":")
-        return Zfs(
+        owner = [str(self._get(f"zfs.datasetPermissions{who}", "")) for who in ("User", "Group")]
+        return ZfsOptions(
             parent=parent,
             properties={str(key): _plain(value) for key, value in properties.items()},
             quotas=bool(self._get("zfs.datasetEnableQuotas", False)),
-            mode=str(self._get("zfs.datasetPermissionsMode", "0777")),
-            owner=owner,
+            mode=str(self._get("zfs.datasetPermissionsMode", "")),
+            owner=":".join(owner) if any(owner) else "",
             sudo=bool(self._get("zfs.cli.sudoEnabled", False)),
+            paths={name: str(path) for name, path in (self._get("zfs.cli.paths", None) or {}).items()},
         )
 
     def _folder(self, key: str) -> str:

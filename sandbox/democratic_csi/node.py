@@ -14,7 +14,7 @@ from sandbox.csi.errors import failed_precondition, invalid
 from sandbox.csi.inflight import InFlight
 
 NODE_ID_VARIABLE: Final = "CSI_NODE_ID"
-FS_TYPES: Final = ("nfs",)
+FS_TYPES: Final = ("nfs", "cifs")
 
 
 def node_id() -> str:
@@ -34,11 +34,11 @@ def nfs_source(context: Mapping[str, str]) -> str:
 
 
 class NfsNode:
-    """The node's side of the plugin."""
+    """The node's side of the plugin. A volume is worked on by one call at a time: others are ABORTED, as upstream."""
 
     def __init__(self, *, knows_multi_writer: bool) -> None:
         self._extra = ["SINGLE_NODE_MULTI_WRITER"] if knows_multi_writer else []
-        self._in_flight = InFlight()
+        self._in_flight = InFlight('operation locked due to in progress operation(s): ["volume_id_{key}"]')
 
     def node_get_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
         """Stage, stats."""
@@ -49,35 +49,45 @@ class NfsNode:
         return csi.NodeGetInfoResponse(node_id=node_id(), max_volumes_per_node=0)
 
     def node_stage_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Mount the share."""
+        """Mount the share; mounted there already is known by its source and its place."""
         volume_id, staging = node_calls.volume_id(request), node_calls.path(request, "staging_target_path")
         capability = capabilities.needed(request)
         capabilities.check(capability, capabilities.EVERY_MODE, FS_TYPES)
         source = nfs_source(request.volume_context)
+        options = [*capability.mount.mount_flags, "defaults"]
         doing = f"Could not stage volume {volume_id!r} from {source}"
-        # Several allocations of one client may want a shared volume at the same moment: Nomad would fail all but one.
-        with self._in_flight.queue(volume_id), node_calls.failures(doing):
-            Path(staging).mkdir(parents=True, exist_ok=True)
-            if mounts.mount_at(staging) is None:
-                mounter.mount_device(source, staging, "nfs", list(dict.fromkeys(capability.mount.mount_flags)))
+        with self._in_flight.hold(volume_id), node_calls.failures(doing):
+            Path(staging).mkdir(mode=0o750, parents=True, exist_ok=True)
+            if all(mount.source != source for mount in mounts.mounts_at(staging)):
+                mounter.mount_device(source, staging, capability.mount.fs_type or "nfs", options)
         logs.info("NodeStageVolume: mounted", level=2, volumeID=volume_id, source=source)
         return csi.NodeStageVolumeResponse()
 
     def node_unstage_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Unmount the share."""
         volume_id, staging = node_calls.volume_id(request), node_calls.path(request, "staging_target_path")
-        with self._in_flight.queue(volume_id), node_calls.failures(f"Could not unstage volume {volume_id!r}"):
-            mounter.clean_up(staging)
+        with self._in_flight.hold(volume_id), node_calls.failures(f"Could not unstage volume {volume_id!r}"):
+            there = mounts.mount_at(staging)
+            if there is not None and there.source.startswith("/"):
+                raise failed_precondition(
+                    f"{there.source} is mounted at {staging}: a device, or a folder of one, and no share"
+                )
+            _take_away(staging)
         return csi.NodeUnstageVolumeResponse()
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Show the share at the target path."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
         staging = node_calls.path(request, "staging_target_path")
-        capabilities.check(capabilities.needed(request), capabilities.EVERY_MODE, FS_TYPES)
-        with self._in_flight.hold(target), node_calls.failures(f"Could not publish volume {volume_id!r}"):
-            if mounts.mount_at(staging) is None:
+        capability = capabilities.needed(request)
+        capabilities.check(capability, capabilities.EVERY_MODE, FS_TYPES)
+        with self._in_flight.hold(volume_id), node_calls.failures(f"Could not publish volume {volume_id!r}"):
+            staged = mounts.mount_at(staging)
+            if staged is None:
                 raise failed_precondition(f"nothing is staged at {staging}: the volume has to be staged first")
+            published = mounts.mounts_at(target)
+            if published and all(mount.source != staged.source for mount in published):
+                raise failed_precondition(f"it appears something else is already mounted at {target}")
             # The share's own flags are the staging mount's.
             node_calls.publish(staging, target, [], read_only=request.readonly)
         logs.info("NodePublishVolume: published", level=2, volumeID=volume_id, target=target)
@@ -86,10 +96,18 @@ class NfsNode:
     def node_unpublish_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Take the share away from the target path, and the path with it."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
-        with self._in_flight.hold(target), node_calls.failures(f"Could not unpublish volume {volume_id!r}"):
-            mounter.clean_up(target)
+        with self._in_flight.hold(volume_id), node_calls.failures(f"Could not unpublish volume {volume_id!r}"):
+            _take_away(target)
         return csi.NodeUnpublishVolumeResponse()
 
     def node_get_volume_stats(self, request: Any, _timeout_s: float | None) -> Any:
         """How full the share is."""
         return node_calls.stats(request)
+
+
+def _take_away(path: str) -> None:
+    """Unmounts once, and removes the folder: what lies below another mount keeps it busy, and is not looked for."""
+    if mounts.mount_at(path) is not None:
+        mounter.unmount(path)
+    if Path(path).exists():
+        Path(path).rmdir()

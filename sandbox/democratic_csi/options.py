@@ -46,7 +46,7 @@ FLAGS: Final = FlagSet(
         flags.string("server-address", "", "listen address for the server"),
         flags.integer("server-port", 0, "listen port for the server"),
         flags.string("server-socket", "", "listen socket for the server"),
-        flags.string("server-socket-permissions-mode", "0755", "permissions on the socket file; without effect here"),
+        flags.string("server-socket-permissions-mode", "0600", "permissions on the socket file; without effect here"),
         flags.boolean("version", "Show version number"),
     ],
 )

@@ -52,18 +52,18 @@ def group(host_text: str) -> str:
     return _merge(host_text, {account.name for account in ours}, {str(account.gid) for account in ours}, lines)
 
 
-def hosts(address: str, dns_name: str, gateway: str) -> str:
-    """The instance's /etc/hosts: itself, and the file server, which is beside the gateway."""
+def hosts(address: str, dns_name: str, file_server: str) -> str:
+    """The instance's /etc/hosts: itself, and the file server."""
     own = f"{address} {dns_name} {dns_name.partition('.')[0]}"
-    return f"127.0.0.1 localhost\n{own}\n{gateway} {' '.join(NAMES)}\n"
+    return f"127.0.0.1 localhost\n{own}\n{file_server} {' '.join(NAMES)}\n"
 
 
-def etc_files(address: str, dns_name: str, gateway: str) -> dict[str, str]:
+def etc_files(address: str, dns_name: str, file_server: str) -> dict[str, str]:
     """Files under /etc that the instance has of its own, by name."""
     return {
         "passwd": passwd(_host_file("/etc/passwd")),
         "group": group(_host_file("/etc/group")),
-        "hosts": hosts(address, dns_name, gateway),
+        "hosts": hosts(address, dns_name, file_server),
         "hostname": f"{dns_name}\n",
     }
 
@@ -75,7 +75,6 @@ def programs(zone: str, efs: Path, nas: Path) -> dict[str, str]:
         "mount.efs": _program("sandbox.ec2.mount_efs", str(efs), zone),
         "mount.nfs": nfs,
         "mount.nfs4": nfs,
-        "ssh": _program("sandbox.nas.ssh", str(nas)),
     }
 
 

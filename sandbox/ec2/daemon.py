@@ -9,11 +9,15 @@ import platform
 import shutil
 import signal
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.ec2 import ami, network
+from sandbox.ec2 import ami, file_server, network
 from sandbox.ec2.errors import CloudError
+from sandbox.ec2.file_server import FileServer
 from sandbox.settings import PROJECT, SandboxSettings
 
 if TYPE_CHECKING:
@@ -44,16 +48,30 @@ def serve(settings: SandboxSettings) -> None:
     os.umask(0o077)
     network.create_bridge(settings)
     try:
-        hypervisor, app = _make_cloud(settings)
-        try:
-            _serve_api(settings, app, stop)
-        finally:
-            hypervisor.stop_all()
-            app.close()
+        with _file_server(settings) as started:
+            hypervisor, app = _make_cloud(settings)
+            try:
+                started.result()
+                _serve_api(settings, app, stop)
+            finally:
+                hypervisor.stop_all()
+                app.close()
     finally:
         shutil.rmtree(settings.home / "ec2", ignore_errors=True)
         network.remove_bridge(settings)
         LOG.info("down")
+
+
+@contextmanager
+def _file_server(settings: SandboxSettings) -> Iterator[Future[FileServer]]:
+    """The file server, which comes up while the cloud does and goes down after its instances."""
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(file_server.start, settings)
+        try:
+            yield started
+        finally:
+            with suppress(CloudError):
+                started.result().stop()
 
 
 def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:

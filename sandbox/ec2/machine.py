@@ -96,7 +96,7 @@ class Machine:
             os.close(ready_inside)
         try:
             self._await_ready(ready)
-            self._first = _child_of(process.pid)
+            self._first = child_of(process.pid)
             network.connect(self._settings, self.link, self._first.pid, self.spec.address, self.spec.mac)
             self._service = serve(self._first.pid)
             plug()
@@ -149,7 +149,7 @@ class Machine:
         disk.chmod(0o755)
         (disk / "tmp").chmod(0o1777)
         settings, address = self._settings, self.spec.address
-        _write(etc, ami.etc_files(str(address), self.spec.dns_name, str(settings.gateway)), 0o644)
+        _write(etc, ami.etc_files(str(address), self.spec.dns_name, str(settings.file_server)), 0o644)
         zone = next(zone for zone in settings.zones if address in settings.zone_subnet(zone))
         _write(self._folder / "sbin", ami.programs(zone, settings.efs_dir, settings.nas_dir), 0o755)
         script = self._folder / "boot.sh"
@@ -231,7 +231,12 @@ def _answer(process: subprocess.Popen[bytes]) -> None:
         raise CloudError("the instance died while it booted") from error
 
 
-def _child_of(parent: int) -> ProcessRecord:
+def child_of(parent: int) -> ProcessRecord:
+    """The child of a process that makes namespaces, once it is there.
+
+    Raises:
+        CloudError: there is none.
+    """
     deadline = time.monotonic() + _BOOT_TIMEOUT_S
     while time.monotonic() < deadline:
         for pid, ppid in parents().items():

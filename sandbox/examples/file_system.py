@@ -8,6 +8,7 @@ import re
 import shutil
 from ipaddress import IPv4Network
 from typing import Any
+from uuid import uuid4
 
 import yaml
 
@@ -36,7 +37,7 @@ def _client(place: Workplace, service: str) -> Any:
 def make_efs(place: Workplace, name: str) -> None:
     """Makes a file system with a mount target in every zone."""
     efs, ec2 = _client(place, "efs"), _client(place, "ec2")
-    made = efs.create_file_system(CreationToken=f"example-{name}", Encrypted=True)["FileSystemId"]
+    made = efs.create_file_system(CreationToken=f"example-{name}-{uuid4()}", Encrypted=True)["FileSystemId"]
     for subnet in ec2.describe_subnets()["Subnets"]:
         if IPv4Network(subnet["CidrBlock"]).subnet_of(place.settings.subnet):
             efs.create_mount_target(FileSystemId=made, SubnetId=subnet["SubnetId"])
@@ -57,8 +58,13 @@ def name_nas(place: Workplace, name: str) -> None:
         "zfs": {
             "datasetParentName": f"{POOL}/csi",
             "detachedSnapshotsDatasetParentName": f"{POOL}/snapshots",
+            "datasetPermissionsMode": "0777",
         },
-        "nfs": {"shareHost": NAMES[0], "shareStrategy": "setDatasetProperties"},
+        "nfs": {
+            "shareHost": NAMES[0],
+            "shareStrategy": "setDatasetProperties",
+            "shareStrategySetDatasetProperties": {"properties": {"sharenfs": "on"}},
+        },
     }
     place.stack(name)
     key = "nomad-stateful:plugins[0].config"

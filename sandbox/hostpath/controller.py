@@ -26,8 +26,6 @@ class HostPathController(VolumeController):
         if not options.enable_attach:
             # A call that is not offered is UNIMPLEMENTED, by its name.
             self.controller_publish_volume = self.controller_unpublish_volume = None  # type: ignore[assignment]
-        if not options.enable_expansion:
-            self.controller_expand_volume = None  # type: ignore[assignment]
 
     def create_volume(self, request: Any, timeout_s: float | None) -> Any:
         """As all, within --capacity."""

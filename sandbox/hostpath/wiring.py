@@ -21,6 +21,8 @@ from .options import VERSION, Options
 class HostPathTraits:
     """Volumes of one client: only there can they be reached."""
 
+    sized = True
+
     def __init__(self, options: Options) -> None:
         self._options = options
         self.node_expansion = options.node_expand_required

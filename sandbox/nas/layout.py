@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +14,8 @@ NAMES: Final = ("nas", "nas.sandbox.internal")
 
 POOL: Final = "tank"
 USER: Final = "root"
-_HEADER: Final = b"openssh-key-v1\0"
+MOUNT_ROOT: Final = "/mnt"
+"""Where the server mounts its datasets, as TrueNAS does."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,12 @@ class Nas:
 
     @property
     def root(self) -> Path:
-        """Its root directory: datasets are mounted in it by their names."""
+        """What the server sees at MOUNT_ROOT: datasets are mounted in it by their names."""
         return self.folder / "root"
+
+    def mount_point(self, dataset: str) -> str:
+        """Where the server has a dataset, which is also how clients name it."""
+        return f"{MOUNT_ROOT}/{dataset}"
 
     @property
     def snapshots(self) -> Path:
@@ -50,14 +53,29 @@ class Nas:
         """The public keys that may log in."""
         return self.folder / "authorized_keys"
 
+    @property
+    def host_key(self) -> Path:
+        """The key by which clients can know the server."""
+        return self.folder / "ssh_host_ed25519_key"
+
+    @property
+    def mount_socket(self) -> Path:
+        """Where the server takes requests to mount: the kernel may have no NFS."""
+        return self.folder / "mount.sock"
+
+    @property
+    def own_files(self) -> Path:
+        """What the server has of its own over the machine's files: programs and accounts."""
+        return self.folder / "own"
+
     def prepare(self) -> bool:
         """Makes the server where there is none: a pool, an exported dataset for shares, a key; says whether it did."""
-        if self.authorized_keys.is_file():
+        if self.host_key.is_file():
             return False
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.snapshots.mkdir(exist_ok=True)
         # Late, for it is slow to load and needed once.
-        from sandbox.nas.zfs import Pool  # noqa: PLC0415
+        from sandbox.nas.pool import Pool  # noqa: PLC0415
 
         pool = Pool(self)
         for dataset, properties in ((POOL, {}), (f"{POOL}/shares", {"sharenfs": "on"}), (f"{POOL}/csi", {})):
@@ -65,21 +83,8 @@ class Nas:
         private, public = _new_key()
         write_private(self.key_file, private)
         self.authorized_keys.write_text(public, encoding="ascii")
+        write_private(self.host_key, _new_key()[0])
         return True
-
-
-def public_part(private_key: str) -> str:
-    """The base64 public key inside an OpenSSH private key; raises ValueError."""
-    lines = [line for line in private_key.strip().splitlines() if not line.startswith("-----")]
-    blob = base64.b64decode("".join(lines), validate=True)
-    if not blob.startswith(_HEADER):
-        raise ValueError("not an OpenSSH private key")
-    rest = blob[len(_HEADER) :]
-    for _ in ("cipher", "kdf", "kdf options"):
-        (length,) = struct.unpack(">I", rest[:4])
-        rest = rest[4 + length :]
-    (length,) = struct.unpack(">I", rest[4:8])
-    return base64.b64encode(rest[8 : 8 + length]).decode()
 
 
 def _new_key() -> tuple[str, str]:

@@ -5,33 +5,50 @@ mount(8) runs it for the file system types nfs and nfs4; the only server there i
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
 
-from sandbox.ec2.share_mounts import MountError, Request, inside, run
+from sandbox.csi.mounts import mount_at
+from sandbox.ec2.share_mounts import EXIT_FAILED, KERNEL_OPTIONS, NFS_OPTIONS, MountError, Request, check_options, read
+from sandbox.nas import mount_protocol
 from sandbox.nas.layout import NAMES, Nas
-from sandbox.nas.zfs import Pool
 
 
-def folder(nas: Nas, request: Request) -> Path:
-    """The folder to mount; raises MountError for what the server does not have or does not export."""
-    server, _, path = request.source.partition(":")
+def mount(nas: Nas, request: Request) -> None:
+    """Mounts a share; raises MountError for what the server does not have or does not export."""
+    check_options(request, NFS_OPTIONS | KERNEL_OPTIONS)
+    server, colon, path = request.source.partition(":")
+    if not colon or not path.startswith("/"):
+        raise MountError(f"remote share not in 'host:dir' format: {request.source}")
     if server not in NAMES:
         raise MountError(f"Failed to resolve server {server}: Name or service not known")
-    pool = Pool(nas)
-    dataset = pool.dataset_of(path)
-    if not dataset or pool.value(dataset, "sharenfs") == "off":
-        raise MountError(f"access denied by server while mounting {request.source}")
-    found = inside(nas.root, path)
-    if not found.is_dir():
-        raise MountError(f"mounting {request.source} failed, reason given by server: No such file or directory")
-    return found
+    target = os.path.realpath(request.target)
+    if not Path(target).is_dir():
+        raise MountError(f"mount point {request.target} does not exist")
+    # The kernel refuses to mount what is mounted there already.
+    there = mount_at(target)
+    if there is not None and there.source == request.source:
+        raise MountError(f"{request.target} is busy or already mounted")
+    try:
+        mount_protocol.mount(nas.mount_socket, path, request.source, target, request.options)
+    except mount_protocol.RefusedError as error:
+        raise MountError(str(error)) from None
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ECONNREFUSED}:
+            raise MountError(f"Connection refused: the file server {server} does not run") from None
+        raise MountError(f"{request.source} cannot be mounted: {error.strerror}") from None
 
 
 def main(arguments: list[str]) -> int:
     """Mount; the exit status."""
-    nas = Nas(Path(arguments[0]))
-    return run("mount.nfs", arguments[1:], frozenset(), lambda request: folder(nas, request))
+    try:
+        mount(Nas(Path(arguments[0])), read(arguments[1:]))
+    except MountError as error:
+        print(f"mount.nfs: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ def secrets_of(stack: Running) -> dict[str, bytes]:
         "AWS secret access key": json.loads((home / "aws-credentials.json").read_text())["secret_access_key"].encode(),
         "passphrase of the state": (home / "pulumi-passphrase").read_bytes().strip(),
         "MySQL password": stack.outputs()["mysqlPassword"].encode(),
-        "file server's key": _body((home / "nas/id_ed25519").read_bytes()),
+        "key to the file server": _body((home / "nas/id_ed25519").read_bytes()),
+        "file server's own key": _body((home / "nas/ssh_host_ed25519_key").read_bytes()),
     }
     assert all(len(value) >= 16 for value in known.values()), {name: len(value) for name, value in known.items()}
     return known

@@ -17,18 +17,21 @@ from pathlib import Path
 
 from sandbox.csi import folders
 from sandbox.ec2 import ami, efs
+from sandbox.ec2.file_server import FileServer
 from sandbox.nas.layout import Nas
 from tests.sandbox.ebs_rig import IMDS_PORT, NAMESPACES, PROJECT, ZONE, documents, serve_imds
 
 INSTANCE = "i-0123456789abcdef0"
 FILE_SYSTEM = "fs-0123456789abcdef0"
+HOST = "127.0.0.1"
+"""Where the file server is, for SSH."""
 
 __all__ = ["FILE_SYSTEM", "INSTANCE", "NAMESPACES", "PROJECT"]
 
 ZFS_CONFIG = """\
 driver: zfs-generic-nfs
 sshConnection:
-  host: nas
+  host: {host}
   port: 22
   username: root
   privateKey: |
@@ -37,25 +40,29 @@ zfs:
   datasetParentName: tank/csi
   detachedSnapshotsDatasetParentName: tank/snapshots
   datasetEnableQuotas: true
+  datasetPermissionsMode: "0777"
   datasetProperties:
     "com.sun:auto-snapshot": "true"
 nfs:
   shareHost: nas
   shareStrategy: setDatasetProperties
+  shareStrategySetDatasetProperties:
+    properties:
+      sharenfs: "on"
 """
 CLIENT_CONFIG = """\
 driver: nfs-client
 nfs:
   shareHost: nas
-  shareBasePath: /tank/shares
-  controllerBasePath: /storage
+  shareBasePath: /mnt/tank/shares
+  controllerBasePath: {base}
+  dirPermissionsMode: "0777"
 """
 
 
 def prepare(folder: Path) -> dict[str, list[str]]:
     """Makes storage and programs visible in this mount namespace; gives each driver's command line without endpoint."""
     nas = Nas(folder / "nas")
-    nas.prepare()
     for part in (efs.root, efs.zones, efs.access_points):
         part(folder / "efs", FILE_SYSTEM).mkdir(parents=True, exist_ok=True)
     (efs.zones(folder / "efs", FILE_SYSTEM) / ZONE).touch()
@@ -68,7 +75,10 @@ def prepare(folder: Path) -> dict[str, list[str]]:
     layers = f"lowerdir={programs}:{sbin}"
     subprocess.run(["mount", "-t", "overlay", "rig-sbin", "-o", layers, sbin], check=True)
     key = "".join(f"    {line}\n" for line in nas.key_file.read_text().splitlines())
-    for name, text in (("zfs", ZFS_CONFIG.format(key=key.rstrip("\n"))), ("client", CLIENT_CONFIG)):
+    for name, text in (
+        ("zfs", ZFS_CONFIG.format(host=HOST, key=key.rstrip("\n"))),
+        ("client", CLIENT_CONFIG.format(base=folder / "share")),
+    ):
         (folder / f"{name}.yaml").write_text(text)
     shares = ["sandbox.democratic_csi", "--csi-version=1.5.0", "--csi-name=nas", "--log-level=debug"]
     return {
@@ -84,7 +94,7 @@ def environment(folder: Path) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     places = {
         name: folder / "client" / name.strip("/")
-        for name in ("/storage", "/csi-data-dir", "/var/run/efs", "/var/amazon/efs", "/etc/amazon/efs")
+        for name in ("/csi-data-dir", "/var/run/efs", "/var/amazon/efs", "/etc/amazon/efs")
     }
     return env | {
         "PYTHONPATH": str(PROJECT),
@@ -117,11 +127,24 @@ def driver(folder: Path, words: list[str], name: str = "csi") -> Iterator[str]:
 def main(folder: Path, name: str, command: list[str]) -> int:
     """Run the command beside a driver; its exit status."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    known = prepare(folder)
-    serve_imds(documents(INSTANCE), IMDS_PORT)
-    with driver(folder, known[name]) as socket, driver(folder, known["hostpath"], "other") as other:
-        argv = [part.replace("{socket}", socket).replace("{other}", other) for part in command]
-        return subprocess.run(argv, check=False, env=environment(folder)).returncode
+    server = FileServer(folder / "nas", folder / "nas.log", HOST, None)
+    try:
+        known = prepare(folder)
+        serve_imds(documents(INSTANCE), IMDS_PORT)
+        if name == "client":
+            mount_share(folder)
+        with driver(folder, known[name]) as socket, driver(folder, known["hostpath"], "other") as other:
+            argv = [part.replace("{socket}", socket).replace("{other}", other) for part in command]
+            return subprocess.run(argv, check=False, env=environment(folder)).returncode
+    finally:
+        server.stop()
+
+
+def mount_share(folder: Path) -> None:
+    """Gives the controller of nfs-client its share, which it does not mount by itself."""
+    base = folder / "share"
+    base.mkdir()
+    subprocess.run(["mount", "-t", "nfs", "-o", "nolock", "nas:/mnt/tank/shares", str(base)], check=True)
 
 
 if __name__ == "__main__":

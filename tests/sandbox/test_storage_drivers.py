@@ -20,6 +20,15 @@ MEET = (
     'echo "written by $NOMAD_ALLOC_INDEX" >/data/$NOMAD_ALLOC_INDEX; '
     "until [ -e /data/0 ] && [ -e /data/1 ]; do sleep 0.1; done; cat /data/0 /data/1; exec sleep 600"
 )
+BASE = "/mnt/var/lib/democratic-csi"
+SHARE = [
+    "unshare",
+    "--mount",
+    "sh",
+    "-ec",
+    f'mkdir -p {BASE}; mount -t nfs -o nolock nas:/mnt/tank/shares {BASE}; exec "$@"',
+    "sh",
+]
 READ = "cat /data/0 /data/1; exec sleep 600"
 BOTH = ["written by 0", "written by 1"]
 
@@ -196,7 +205,7 @@ def failure(cluster: Cluster, job: str) -> str | None:
 def test_two_clients_share_an_nfs_volume_that_two_controllers_made(cluster: Cluster, tmp_path: Path, kind: str) -> None:
     key = (cluster.running.project / ".sandbox/nas/id_ed25519").read_text()
     block = "\n".join(f"    {line}" for line in key.splitlines())
-    config = ZFS_CONFIG.format(key=block) if kind == "zfs" else CLIENT_CONFIG
+    config = ZFS_CONFIG.format(host="nas", key=block) if kind == "zfs" else CLIENT_CONFIG.format(base=BASE)
     plugin, volume, mode = f"nas-{kind}", f"traefik-acme-{kind}", "multi-node-multi-writer"
     for role in ("controller", "node"):
         job = f"{plugin}-{role}"
@@ -204,11 +213,14 @@ def test_two_clients_share_an_nfs_volume_that_two_controllers_made(cluster: Clus
         cluster.running.nomad.put(f"var/nomad/jobs/{job}", items)
         flags = ["--csi-version=1.5.0", f"--csi-name={plugin}", f"--driver-config-file={CONFIG_FILE}"]
         flags += ["--log-level=info", f"--csi-mode={role}", f"--server-socket={ENDPOINT}"]
-        cluster.plugin(job, plugin, role, "democratic-csi", *flags, with_config=True)
+        # A controller of nfs-client does not mount the share by itself.
+        wrapper = SHARE if (kind, role) == ("client", "controller") else []
+        words = [*wrapper, "democratic-csi", *flags]
+        cluster.plugin(job, plugin, role, *words, with_config=True)
     assert cluster.healthy(plugin, 2, 3)["Provider"] == plugin
     more = 'capacity_min = "100MB"\nmount_options {\n  fs_type = "nfs"\n  mount_flags = ["nolock"]\n}'
     cluster.volume("create", tmp_path, VOLUME.format(id=volume, plugin=plugin, mode=mode, more=more))
-    share = f"/tank/csi/{volume}" if kind == "zfs" else f"/tank/shares/v/{volume}"
+    share = f"/mnt/tank/csi/{volume}" if kind == "zfs" else f"/mnt/tank/shares/v/{volume}"
     provisioner = "zfs-generic-nfs" if kind == "zfs" else "nfs-client"
     found = cluster.running.nomad.get(f"volume/csi/{volume}")
     context = {"node_attach_driver": "nfs", "provisioner_driver": provisioner, "server": "nas", "share": share}
@@ -223,7 +235,7 @@ def test_two_clients_share_an_nfs_volume_that_two_controllers_made(cluster: Clus
     cluster.purge("again")
     cluster.released(volume)
     cluster.nomad("volume", "delete", volume)
-    assert not (cluster.running.project / f".sandbox/nas/root{share}").exists()
+    assert not (cluster.running.project / f".sandbox/nas/root{share.removeprefix('/mnt')}").exists()
 
 
 def test_a_hostpath_volume_keeps_its_files_on_its_client_and_draws_its_consumer_there(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import toolchain
+from sandbox.nas import openssh
 
 from . import csi_sanity as sanity
 from . import storage_rig
@@ -22,11 +23,14 @@ NEEDS_A_VOLUME = (
     "should work|should be idempotent|remove target path|not exist on the specified path|volume is not found"
 )
 UNASKED = "left out, as there is no controller that could make the suite a volume"
+WITHOUT_SIZES = "with already existing name and different capacity"
+"""What upstream's nfs-client does not refuse: it makes folders, keeps no sizes and tells none."""
 
 
 @pytest.fixture(scope="module")
 def csi_sanity() -> Path:
-    """The suite's program, built once into the toolchain's cache."""
+    """The suite's program, built once into the toolchain's cache; and what the file server needs."""
+    openssh.ensure()
     return toolchain.ensure_csi_sanity()
 
 
@@ -36,7 +40,7 @@ def csi_sanity() -> Path:
         # Left out, as upstream: groups, attaching, modifying, and expanding on the node where it has no part in it.
         pytest.param("hostpath", 67, {"Pending": 1, "Skipped": 24}, id="hostpath"),
         pytest.param("zfs", 63, {"Pending": 1, "Skipped": 28}, id="democratic-csi zfs-generic-nfs"),
-        pytest.param("client", 63, {"Pending": 1, "Skipped": 28}, id="democratic-csi nfs-client"),
+        pytest.param("client", 48, {"Pending": 1, "Skipped": 43}, id="democratic-csi nfs-client"),
         # Without provisioning EFS has no controller.
         pytest.param("efs", 12, {"Pending": 1}, id="efs"),
     ],
@@ -54,10 +58,13 @@ def test_csi_sanity_passes(
     if driver == "efs":
         # Before each test of the node the suite wants capabilities of a controller: any will do.
         suite += ["--csi.controllerendpoint={other}", f"--ginkgo.skip={NO_CONTROLLER}|{NEEDS_A_VOLUME}"]
+    if driver == "client":
+        suite.append(f"--ginkgo.skip={WITHOUT_SIZES}")
     rig = [*storage_rig.NAMESPACES, sys.executable, "-m", "tests.sandbox.storage_rig", str(tmp_path), driver, *suite]
     done = subprocess.run(rig, check=False, capture_output=True, text=True, timeout=300, cwd=storage_rig.PROJECT)
     tail = "\n".join(done.stdout.splitlines()[-60:]) + done.stderr[-4000:]
     assert done.returncode == 0, tail
-    counts = sanity.read(driver, done.stdout, tmp_path, UNASKED).counts
+    unasked = "left out, as the driver keeps no sizes" if driver == "client" else UNASKED
+    counts = sanity.read(driver, done.stdout, tmp_path, unasked).counts
     assert (counts["Passed"], counts["Failed"]) == (passed, 0), tail
     assert {name: counts[name] for name in left_out} == left_out, tail

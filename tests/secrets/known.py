@@ -39,7 +39,7 @@ def of_folder(home: Path) -> list[Secret]:
     found = [
         Secret(f"{path.stem} token", path.read_text().strip()) for path in sorted((home / "nomad").glob("*.token"))
     ]
-    for path in sorted([*home.glob("nas/id_ed25519"), *home.rglob("*-key.pem")]):
+    for path in sorted([*home.glob("nas/*_ed25519"), *home.glob("nas/*_key"), *home.rglob("*-key.pem")]):
         lines = [line for line in path.read_text().splitlines() if "-----" not in line]
         # The first lines of an OpenSSH key say of what kind it is, and are alike in all.
         found += [Secret(f"private key {path.name}", line) for line in lines[-2:] if len(line) >= SHORTEST]

@@ -24,6 +24,7 @@ sshConnection:
     {KEY}
 zfs:
   datasetParentName: pool2/democratic/root
+  detachedSnapshotsDatasetParentName: pool2/democratic/snapshots
   datasetProperties:
     "com.sun:auto-snapshot": true
 nfs:
@@ -110,6 +111,8 @@ def test_the_configuration_of_the_document_is_understood(tmp_path: Path) -> None
         ("driver: zfs-generic-nfs", "driver: zfs", "driver is 'zfs'"),
         ("  shareHost: kowlan.jellybean.sihnon.net", "  other: x", "nfs.shareHost is missing"),
         ("  datasetParentName: pool2/democratic/root", "", "zfs.datasetParentName is missing"),
+        ("  detachedSnapshotsDatasetParentName: pool2/democratic/snapshots", "", "ParentName is missing"),
+        ("democratic/snapshots", "democratic/root/snapshots", "must not overlap"),
         ("  username: root", "  port: many", "sshConnection.port is 'many'"),
         ("BEGIN OPENSSH PRIVATE", "BEGIN OPENSSH PUBLIC", "sshConnection.privateKey is no private key"),
         ("    c2VjcmV0", "c2VjcmV0: [", "this is not YAML"),

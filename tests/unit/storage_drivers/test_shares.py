@@ -1,8 +1,6 @@
 """Which folder a mount gets, and what is refused: EFS volume ids, the mount helpers, the file server."""
 
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any
 
 import pytest
 
@@ -11,9 +9,10 @@ from sandbox.csi.inflight import InFlight
 from sandbox.ec2 import efs, mount_efs
 from sandbox.ec2.share_mounts import MountError, Request, read
 from sandbox.efs_csi_driver.volume_id import parse, share
-from sandbox.nas import mount_nfs, ssh
-from sandbox.nas.layout import Nas, public_part
-from sandbox.nas.zfs import Pool, ZfsError, run
+from sandbox.nas import exports, mount_nfs
+from sandbox.nas.layout import Nas
+from sandbox.nas.mount_protocol import RefusedError
+from sandbox.nas.zfs import run
 
 FS = "fs-0123456789abcdef0"
 POINT = "fsap-0123456789abcdef0"
@@ -110,63 +109,37 @@ def nas(tmp_path: Path) -> Nas:
 
 
 def test_a_dataset_is_exported_by_its_own_or_its_parents_sharenfs(nas: Nas) -> None:
-    pool = Pool(nas)
-    run(pool, ["create", "-p", "-o", "refquota=1024", "-o", "a:b=c d", "tank/csi/one"])
-    with pytest.raises(MountError, match="access denied"):
-        mount_nfs.folder(nas, request("nas:/tank/csi/one"))
-    run(pool, ["set", "sharenfs=on", "tank/csi/one"])
-    assert mount_nfs.folder(nas, request("nas:/tank/csi/one")) == nas.root / "tank/csi/one"
+    run(nas, ["create", "-p", "-o", "refquota=1024", "-o", "a:b=c d", "tank/csi/one"])
+    with pytest.raises(RefusedError, match="access denied"):
+        exports.folder(nas, "/mnt/tank/csi/one")
+    run(nas, ["set", "sharenfs=on", "tank/csi/one"])
+    assert exports.folder(nas, "/mnt/tank/csi/one") == nas.root / "tank/csi/one"
     (nas.root / "tank/shares/v").mkdir()
-    assert mount_nfs.folder(nas, request("nas:/tank/shares/v")) == nas.root / "tank/shares/v"
-    with pytest.raises(MountError, match="resolve"):
-        mount_nfs.folder(nas, request("elsewhere:/tank/shares"))
-    listed = run(pool, ["list", "-H", "-p", "-r", "-t", "filesystem", "-o", "name,refquota,a:b", "tank/csi"])
-    assert listed == "tank/csi\t0\t-\ntank/csi/one\t1024\tc d\n"
+    assert exports.folder(nas, "/mnt/tank/shares/v") == nas.root / "tank/shares/v"
+    for other in ("/mnt/tank/csi/../../..", "/etc", "/mnt", "/tank/shares", "/mnt/tank/shares/../csi"):
+        with pytest.raises(RefusedError, match="access denied"):
+            exports.folder(nas, other)
+    with pytest.raises(RefusedError, match="No such file"):
+        exports.folder(nas, "/mnt/tank/shares/none")
 
 
-def test_snapshots_keep_what_was_there_and_clones_start_from_it(nas: Nas) -> None:
-    pool = Pool(nas)
-    run(pool, ["create", "tank/csi/one"])
-    file = nas.root / "tank/csi/one/file"
-    file.write_text("before")
-    run(pool, ["snapshot", "tank/csi/one@s"])
-    file.write_text("after")
-    run(pool, ["clone", "tank/csi/one@s", "tank/csi/two"])
-    assert (nas.root / "tank/csi/two/file").read_text() == "before"
-    with pytest.raises(ZfsError, match="has children"):
-        run(pool, ["destroy", "tank/csi/one"])
-    run(pool, ["destroy", "-r", "tank/csi/one"])
-    assert not file.exists()
-    with pytest.raises(ZfsError, match="does not exist"):
-        run(pool, ["list", "tank/csi/one"])
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        ("elsewhere:/mnt/tank/shares", "rw", "Failed to resolve server elsewhere"),
+        ("/mnt/tank/shares", "rw", "not in 'host:dir' format"),
+        ("nas:/mnt/tank/shares", "tls", "incorrect mount option"),
+        ("nas:/mnt/tank/shares", "nolock", "the file server nas does not run"),
+    ],
+)
+def test_a_mount_says_what_mount_nfs_says(nas: Nas, tmp_path: Path, source: str, options: str, said: str) -> None:
+    with pytest.raises(MountError, match=said):
+        mount_nfs.mount(nas, read([source, str(tmp_path), "-o", options]))
 
 
-def test_only_the_servers_own_key_logs_in(nas: Nas, tmp_path: Path, capsys: Any) -> None:
-    assert public_part(nas.key_file.read_text()) in nas.authorized_keys.read_text()
-    assert nas.key_file.stat().st_mode & 0o777 == 0o600
-    login = ["-o", "BatchMode=yes", "-p", "22"]
-    words = ["zfs list -H -o name tank/csi"]
-    assert ssh.main([str(nas.folder), "-i", str(nas.key_file), *login, "root@nas", *words]) == 0
-    assert capsys.readouterr().out == "tank/csi\n"
-    stranger = Nas(tmp_path / "other")
-    stranger.prepare()
-    assert ssh.main([str(nas.folder), "-i", str(stranger.key_file), *login, "root@nas", *words]) == ssh.EXIT_SSH
-    assert "Permission denied (publickey)" in capsys.readouterr().err
-    assert ssh.main([str(nas.folder), "-i", str(nas.key_file), *login, "root@nas", "reboot"]) == 127
-
-
-def test_who_queues_for_a_volume_goes_on_when_it_is_free() -> None:
-    in_flight, went_on = InFlight(), Event()
-
-    def second() -> None:
-        with in_flight.queue("volume"):
-            went_on.set()
-
-    waiting = Thread(target=second)
-    with in_flight.queue("volume"):
-        waiting.start()
-        with pytest.raises(CsiError, match="already in progress"), in_flight.hold("volume"):
-            pass
-        assert not went_on.is_set()
-    waiting.join(timeout=5)
-    assert went_on.is_set()
+def test_two_calls_for_one_volume_are_not_made_at_once() -> None:
+    in_flight = InFlight("locked: {key}")
+    with in_flight.hold("volume"), pytest.raises(CsiError, match="locked: volume"), in_flight.hold("volume"):
+        pass
+    with in_flight.hold("volume"):
+        pass
