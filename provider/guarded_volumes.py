@@ -27,13 +27,14 @@ class GuardedVolumes:
         prove_absence(self._place, f"a volume of guard {guard_id}")
         return False
 
-    def final_snapshot(self, volume_id: str, name: str) -> str:
-        """The id of the volume's final snapshot, begun now unless it was before; "" without a volume. ProviderError."""
+    def earlier_final_snapshots(self, volume_id: str) -> dict[str, str]:
+        """State by id of what deletions that did not end have taken; the volume may have been written to since."""
         marked = {"Name": f"tag:{FINAL_TAG}", "Values": [volume_id]}
-        begun = self._ask("describe_snapshots", OwnerIds=["self"], Filters=[marked])["Snapshots"]
-        usable = [snapshot for snapshot in begun if snapshot["State"] != "error"]
-        if usable:
-            return str(usable[0]["SnapshotId"])
+        found = self._ask("describe_snapshots", OwnerIds=["self"], Filters=[marked])["Snapshots"]
+        return {str(one["SnapshotId"]): str(one["State"]) for one in found if one["State"] != "error"}
+
+    def begin_final_snapshot(self, volume_id: str, name: str) -> str:
+        """The id of a snapshot begun now; "" where the volume is gone. Raises ProviderError."""
         named = {"Name": "volume-id", "Values": [volume_id]}
         found = self._ask("describe_volumes", Filters=[named, {"Name": "status", "Values": _ALIVE}])["Volumes"]
         if not found:

@@ -50,28 +50,51 @@ class VolumeProtection(ResourceType):
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Takes the final snapshot; one that an interrupted deletion began is waited for instead of taking another."""
+        """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""
         if not state["finalSnapshot"]:
             return
         name, volume_id = state["volumeName"], state["volumeId"]
         volumes = self._volumes(AwsPlace.of(state))
-        snapshot_id = ctx.call(lambda: volumes.final_snapshot(volume_id, name))
-        if not snapshot_id:
-            ctx.log("warning", f"volume {name} ({volume_id}) is gone already: there is nothing to take a snapshot of")
-            return
         limit_s = ctx.timeout_s or state["timeoutS"]
-        deadline = time.monotonic() + limit_s
-        progress = Progress(ctx, limit_s)
-        while (copied := ctx.call(lambda: volumes.snapshot_progress(snapshot_id))) != "completed":
-            if time.monotonic() >= deadline:
-                raise ProviderError(
-                    f"final snapshot {snapshot_id} of volume {name} is not complete after {limit_s:.0f} s ({copied}); "
-                    "the volume was not deleted. Run the same command again: it waits for this snapshot"
-                )
-            progress.report(f"waiting for final snapshot {snapshot_id} of volume {name}: {copied}")
-            ctx.wait(POLL_S)
+        copying = _Copying(ctx, volumes, name, limit_s)
+        earlier = ctx.call(lambda: volumes.earlier_final_snapshots(volume_id))
+        # What is being copied need not be copied twice, and EC2 allows few at a time.
+        for snapshot_id in [one for one, its_state in earlier.items() if its_state != "completed"]:
+            copying.wait(snapshot_id, "earlier snapshot")
+        snapshot_id = ctx.call(lambda: volumes.begin_final_snapshot(volume_id, name))
+        if not snapshot_id:
+            left = f"; what it held is in {', '.join(sorted(earlier))}" if earlier else ""
+            ctx.log("warning", f"volume {name} ({volume_id}) is gone already: nothing to take a snapshot of{left}")
+            return
+        copying.wait(snapshot_id, "final snapshot")
         ctx.log(
             "info",
             f"the contents of volume {name} are in snapshot {snapshot_id}; the volume may go. To restore them, give a "
             f"volume snapshotId: {snapshot_id}",
         )
+        if earlier:
+            ctx.log("info", f"older contents, of deletions that did not end, are in {', '.join(sorted(earlier))}")
+
+
+class _Copying:
+    """Waits for snapshots, all within one time."""
+
+    def __init__(self, ctx: Context, volumes: GuardedVolumes, name: str, limit_s: float) -> None:
+        self._ctx = ctx
+        self._volumes = volumes
+        self._name = name
+        self._limit_s = limit_s
+        self._deadline = time.monotonic() + limit_s
+        self._progress = Progress(ctx, limit_s)
+
+    def wait(self, snapshot_id: str, what: str) -> None:
+        """Returns once the snapshot is complete. Raises ProviderError at the deadline."""
+        which = f"{what} {snapshot_id} of volume {self._name}"
+        while (copied := self._ctx.call(lambda: self._volumes.snapshot_progress(snapshot_id))) != "completed":
+            if time.monotonic() >= self._deadline:
+                raise ProviderError(
+                    f"{which} is not complete after {self._limit_s:.0f} s ({copied}); the volume was not deleted. Run "
+                    "the same command again: it waits for this snapshot, and then takes one of what changed since"
+                )
+            self._progress.report(f"waiting for {which}: {copied}")
+            self._ctx.wait(POLL_S)

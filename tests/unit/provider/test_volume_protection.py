@@ -8,6 +8,7 @@ import pytest
 from moto import mock_aws
 
 from provider.guarded_volumes import GuardedVolumes
+from provider.resources import volume_protection
 from provider.resources.volume_protection import VolumeProtection
 from provider.rpc.plugin import Context, ProviderError
 
@@ -59,9 +60,36 @@ def test_a_deletion_takes_a_snapshot_with_the_volumes_tags_and_names_it(ec2: Any
     assert (tags["Name"], tags["team"]) == ("mysql", "db")
 
 
-def test_a_repeated_deletion_does_not_take_another_one(ec2: Any, volume_id: str) -> None:
-    assert delete(volume_id) == delete(volume_id)
-    assert len(snapshots(ec2, volume_id)) == 1
+def test_a_later_deletion_takes_what_was_written_since_an_earlier_one_that_did_not_end(
+    ec2: Any, volume_id: str
+) -> None:
+    delete(volume_id)
+    [earlier] = snapshots(ec2, volume_id)
+    # Here the destroy was aborted; an `up` brought the consumers back, and they wrote for months.
+    told = delete(volume_id)
+    [final] = [one for one in snapshots(ec2, volume_id) if one["SnapshotId"] != earlier["SnapshotId"]]
+    assert f"the contents of volume mysql are in snapshot {final['SnapshotId']}" in told
+    assert f"older contents, of deletions that did not end, are in {earlier['SnapshotId']}" in told
+
+
+def test_a_snapshot_that_is_still_being_copied_is_waited_for_before_the_next_one(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(volume_protection, "POLL_S", 0.01)
+    delete(volume_id)
+    [earlier] = snapshots(ec2, volume_id)
+    progress = iter(["40% copied", "completed"])
+    asked: list[str] = []
+
+    def of(_self: GuardedVolumes, snapshot_id: str) -> str:
+        asked.append("earlier" if snapshot_id == earlier["SnapshotId"] else "final")
+        return next(progress) if asked[-1] == "earlier" else "completed"
+
+    monkeypatch.setattr(GuardedVolumes, "snapshot_progress", of)
+    states = {earlier["SnapshotId"]: "pending"}
+    monkeypatch.setattr(GuardedVolumes, "earlier_final_snapshots", lambda _self, _id: states)
+    delete(volume_id)
+    assert asked == ["earlier", "earlier", "final"]
 
 
 def test_without_a_final_snapshot_nothing_is_taken(ec2: Any, volume_id: str) -> None:
@@ -70,8 +98,11 @@ def test_without_a_final_snapshot_nothing_is_taken(ec2: Any, volume_id: str) -> 
 
 
 def test_a_volume_that_is_gone_has_nothing_to_take(ec2: Any, volume_id: str) -> None:
+    delete(volume_id)
+    [taken] = snapshots(ec2, volume_id)
     ec2.delete_volume(VolumeId=volume_id)
-    assert "is gone already" in delete(volume_id)
+    told = delete(volume_id)
+    assert f"is gone already: nothing to take a snapshot of; what it held is in {taken['SnapshotId']}" in told
 
 
 @pytest.mark.usefixtures("ec2")
