@@ -96,8 +96,9 @@ class ZonalVolumes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=volume.get("protect", True),
-                # The snapshot counts at creation only: forgetting it later must not replace the restored volume.
-                ignore_changes=["snapshotId"],
+                # They count at creation only. What EC2 answers may differ from what was set (an alias is a key,
+                # encryption is on by default), and must not replace the volume; the guard refuses to change them.
+                ignore_changes=["snapshotId", "encrypted", "kmsKeyId"],
             ),
         )
 

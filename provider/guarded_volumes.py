@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from provider.ec2_client import AwsPlace, ec2_client, prove_absence
@@ -19,13 +20,26 @@ class GuardedVolumes:
         self._place = place
         self._client: Any = ec2_client(place)
 
-    def exists(self, guard_id: str) -> bool:
-        """Whether the guard's volume was ever made and still is. Raises ProviderError."""
+    def find(self, guard_id: str) -> Mapping[str, Any] | None:
+        """EC2's description of the guard's volume; None where it was never made, or is gone. Raises ProviderError."""
         filters = [_guarded_by(guard_id), {"Name": "status", "Values": _ALIVE}]
-        if self._ask("describe_volumes", Filters=filters)["Volumes"]:
-            return True
-        prove_absence(self._place, f"a volume of guard {guard_id}")
-        return False
+        found: list[Mapping[str, Any]] = self._ask("describe_volumes", Filters=filters)["Volumes"]
+        if not found:
+            prove_absence(self._place, f"a volume of guard {guard_id}")
+        return found[0] if found else None
+
+    def exists(self, volume_id: str) -> bool:
+        """Whether EC2 still has a volume. Raises ProviderError."""
+        return bool(self._described(volume_id, volume_id))
+
+    def _described(self, volume_id: str, what: str) -> list[Mapping[str, Any]]:
+        named = {"Name": "volume-id", "Values": [volume_id]}
+        found: list[Mapping[str, Any]] = self._ask(
+            "describe_volumes", Filters=[named, {"Name": "status", "Values": _ALIVE}]
+        )["Volumes"]
+        if not found:
+            prove_absence(self._place, f"volume {what}")
+        return found
 
     def earlier_final_snapshots(self, volume_id: str) -> dict[str, str]:
         """State by id of what deletions that did not end have taken; the volume may have been written to since."""
@@ -35,10 +49,8 @@ class GuardedVolumes:
 
     def begin_final_snapshot(self, volume_id: str, name: str) -> str:
         """The id of a snapshot begun now; "" where the volume is gone. Raises ProviderError."""
-        named = {"Name": "volume-id", "Values": [volume_id]}
-        found = self._ask("describe_volumes", Filters=[named, {"Name": "status", "Values": _ALIVE}])["Volumes"]
+        found = self._described(volume_id, f"{volume_id} ({name})")
         if not found:
-            prove_absence(self._place, f"volume {volume_id} ({name})")
             return ""
         kept = {tag["Key"]: tag["Value"] for tag in found[0].get("Tags", []) if not tag["Key"].startswith("aws:")}
         tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": name, FINAL_TAG: volume_id}.items()]

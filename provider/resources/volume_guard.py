@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from provider import validation
 from provider.ec2_client import AwsPlace
@@ -47,10 +48,15 @@ class VolumeGuard(ResourceType):
         ]
         if failures:
             return Checked(inputs, failures)
-        refused = list(_refusals(olds, inputs)) if olds else []
-        if refused and self._was_made(ctx, olds):
-            return Checked(inputs, refused)
-        return Checked(_with_memory(olds, inputs, forget_origin=bool(refused)))
+        refused = dict(_refusals(olds, inputs)) if olds else {}
+        if not refused:
+            return Checked(_with_memory(olds, inputs, forget_origin=False))
+        made = self._made(ctx, olds)
+        if made is None:
+            return Checked(_with_memory(olds, inputs, forget_origin=True))
+        so_already = {key for key, name in _EC2_NAMES.items() if name in made and made[name] == inputs[key]}
+        failures = [failure for key, failure in refused.items() if key not in so_already]
+        return Checked(inputs, failures) if failures else Checked(_with_memory(olds, inputs, forget_origin=False))
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["guardId"], inputs
@@ -66,13 +72,13 @@ class VolumeGuard(ResourceType):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Nothing to remove: what the guard knew goes with the stack's state."""
 
-    def _was_made(self, ctx: Context, olds: Props) -> bool:
-        """Whether there is a volume that could be lost: one whose creation failed may still be put right."""
+    def _made(self, ctx: Context, olds: Props) -> Mapping[str, Any] | None:
+        """The volume that could be lost, as EC2 has it; None where its creation failed and may still be put right."""
         try:
-            return self._volumes(AwsPlace.of(olds)).exists(olds["guardId"])
+            return self._volumes(AwsPlace.of(olds)).find(olds["guardId"])
         except ProviderError as error:
             ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
-            return True
+            return {}
 
 
 def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
@@ -90,18 +96,12 @@ def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
     return inputs | {"guardId": guard_id, "snapshotId": origin, "finalSnapshot": final}
 
 
-def _refusals(olds: Props, news: Props) -> Iterator[CheckFailure]:
-    """What cannot be done to an existing volume, each as key, value, rule and remedy."""
+def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
+    """What cannot be done to an existing volume by its key, each as key, value, rule and remedy."""
     name = news["volumeName"]
     for key, what in (("accountId", "account"), ("region", "region")):
         if olds.get(key) and _changed(olds, news, key):
-            yield CheckFailure(
-                "",
-                f"the aws provider's {what} is {news[key] or 'not known'}: volume {name} is in {what} {olds[key]}, and "
-                "would be taken for gone, with an empty one in its place. Use the credentials and the "
-                f"aws:region of {what} {olds[key]} (AWS_PROFILE, aws:profile, aws:assumeRoles), and list it in "
-                "aws:allowedAccountIds",
-            )
+            yield key, _elsewhere(olds, news, key, what)
     if _changed(olds, news, "zone"):
         yield _refusal(
             news,
@@ -143,17 +143,29 @@ def _refusals(olds: Props, news: Props) -> Iterator[CheckFailure]:
         )
 
 
+def _elsewhere(olds: Props, news: Props, key: str, what: str) -> CheckFailure:
+    name, here = news["volumeName"], f"{what} {olds[key]}"
+    return CheckFailure(
+        "",
+        f"the aws provider's {what} is {news[key] or 'not known'}: volume {name} is in {here}, and would be taken for "
+        f"gone, with an empty one in its place. Use the credentials and the aws:region of {here} (AWS_PROFILE, "
+        "aws:profile, aws:assumeRoles), and list it in aws:allowedAccountIds",
+    )
+
+
 def _changed(olds: Props, news: Props, key: str) -> bool:
     old, new = olds.get(key, _DEFAULTS.get(key)), news[key]
     return old != new if not contains_unknown([old, new]) else False
 
 
+# EC2 may have made it otherwise than it was set: then a setting is put right, and nothing is changed.
+_EC2_NAMES = {"encrypted": "Encrypted", "kmsKeyId": "KmsKeyId"}
 _SETTINGS = {"kmsKeyId": "kmsKeyArn"}
 
 
-def _refusal(news: Props, key: str, rule: str, remedy: str) -> CheckFailure:
+def _refusal(news: Props, key: str, rule: str, remedy: str) -> tuple[str, CheckFailure]:
     path = f"volumes.{news['volumeName']}.{_SETTINGS.get(key, key)}"
-    return CheckFailure("", f"{path} is {_yaml(news, key)}: {rule}. {remedy}")
+    return key, CheckFailure("", f"{path} is {_yaml(news, key)}: {rule}. {remedy}")
 
 
 def _yaml(props: Props, key: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from provider import validation
 from provider.ec2_client import AwsPlace
 from provider.guarded_volumes import GuardedVolumes
-from provider.rpc.plugin import Checked, Context, Props, ProviderError, ReadResult, ResourceType
+from provider.rpc.plugin import Checked, CheckFailure, Context, Props, ProviderError, ReadResult, ResourceType
+from provider.rpc.values import Unknown
 from provider.watching import Progress
 
 POLL_S = 1.0
@@ -36,7 +37,25 @@ class VolumeProtection(ResourceType):
             *validation.aws_account(inputs, "accountId"),
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 3600 is the default"),
         ]
-        return Checked(inputs, failures)
+        return Checked(inputs, failures or self._replacement(ctx, olds, inputs))
+
+    def _replacement(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+        """Another volume is about to take the place of one that still exists: its id is another, or not known yet."""
+        old, name = olds.get("volumeId"), inputs["volumeName"]
+        if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):
+            return []
+        try:
+            if not self._volumes(AwsPlace.of(olds)).exists(old):
+                return []
+        except ProviderError as error:
+            ctx.log("warning", f"{error}; it is taken for granted that volume {old} exists")
+        reason = (
+            f"volume {name} is {old}, which would be replaced by an empty one and deleted: nothing may do that to what "
+            "is on it. `pulumi preview --diff` shows which property of the aws:ebs/volume:Volume does it: undo that. "
+            f"For a new volume with these contents take a snapshot (`python -m operate snapshot {name}`) and give a "
+            "volume of a new name snapshotId: that snapshot's id"
+        )
+        return [CheckFailure("", reason)]
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["volumeId"], inputs

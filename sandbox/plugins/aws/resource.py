@@ -102,6 +102,7 @@ class AwsResource(ResourceType):
     # -- diff -----------------------------------------------------------------------------------------------------
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        news = ignoring(ctx, state, news)
         detailed: dict[str, Kind] = {}
         for name, field in self._compared().items():
             changes = self._field_diff(name, field, state, news)
@@ -200,6 +201,11 @@ class AwsResource(ResourceType):
         rules = self.cloud.config.tag_rules
         own = rules.own_shown(actual, plain_tags(state.get("tags")))
         return {**({"tags": own} if own else {}), "tagsAll": rules.all_shown(actual)}
+
+
+def ignoring(ctx: Context, state: Props, news: Props) -> Props:
+    """Return inputs in which ignored ones are as AWS has them: the official plugin ignores drift, too."""
+    return news | {name: state[name] for name in ctx.ignore_changes if name in state and name in news}
 
 
 def known(props: Props, name: str) -> Any:

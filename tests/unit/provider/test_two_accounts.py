@@ -73,7 +73,7 @@ def test_an_instance_of_another_account_does_not_count_as_gone() -> None:
 
 def test_a_guard_that_another_account_cannot_find_takes_its_volume_to_exist() -> None:
     with pytest.raises(ProviderError, match=SAID):
-        GuardedVolumes(HERE).exists("guard")
+        GuardedVolumes(HERE).find("guard")
     news = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2, "region": REGION, "accountId": OURS}
     made = VolumeGuard().check(Context(), {}, news).inputs
     refused = VolumeGuard().check(Context(), made, news | {"zone": "us-west-2b"}).failures
@@ -109,7 +109,8 @@ def test_what_the_right_account_does_not_find_is_gone(monkeypatch: pytest.Monkey
     ours(monkeypatch)
     assert EbsVolumes(HERE).state(GONE).is_free
     assert EbsVolumes(HERE).instance_states(["i-0"]) == {"i-0": "not-found"}
-    assert not GuardedVolumes(HERE).exists("guard")
+    assert GuardedVolumes(HERE).find("guard") is None
+    assert not GuardedVolumes(HERE).exists(GONE)
 
 
 def test_the_aws_providers_profile_wins_over_the_environment(

@@ -14,15 +14,16 @@ NEW: dict[str, Any] = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2
 class Ec2:
     """EC2 as the guard sees it."""
 
-    def __init__(self, *, made: bool = True, reachable: bool = True) -> None:
+    def __init__(self, *, made: bool = True, reachable: bool = True, **described: Any) -> None:
         self.made = made
+        self.described = described
         self.reachable = reachable
 
-    def exists(self, guard_id: str) -> bool:
+    def find(self, guard_id: str) -> dict[str, Any] | None:
         assert guard_id
         if not self.reachable:
             raise ProviderError("EC2 does not answer")
-        return self.made
+        return self.described if self.made else None
 
 
 class Log:
@@ -73,6 +74,23 @@ def test_a_smaller_size_is_refused_and_a_larger_one_is_not() -> None:
 )
 def test_what_else_would_replace_a_volume_is_refused(change: dict[str, Any], said: str) -> None:
     assert said in refusals(first(), **change)
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now", "ec2"),
+    [
+        ({"encrypted": False}, {"encrypted": True}, {"Encrypted": True}),
+        ({}, {"kmsKeyId": "arn:aws:kms:k"}, {"Encrypted": True, "KmsKeyId": "arn:aws:kms:k"}),
+        ({"kmsKeyId": "arn:aws:kms:alias/a"}, {"kmsKeyId": "arn:aws:kms:k"}, {"KmsKeyId": "arn:aws:kms:k"}),
+    ],
+)
+def test_a_setting_may_become_what_ec2_has_anyway(
+    was: dict[str, Any], is_now: dict[str, Any], ec2: dict[str, Any]
+) -> None:
+    olds = first(**was)
+    checked = guard(Ec2(**ec2)).check(Context(), olds, NEW | is_now)
+    assert (checked.failures, checked.inputs["guardId"]) == ([], olds["guardId"])
+    assert refusals(olds, Ec2(Encrypted=False, KmsKeyId="arn:aws:kms:other"), **is_now) != ""
 
 
 def test_a_volume_that_was_never_made_may_still_be_put_right() -> None:

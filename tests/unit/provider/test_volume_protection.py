@@ -11,6 +11,7 @@ from provider.guarded_volumes import GuardedVolumes
 from provider.resources import volume_protection
 from provider.resources.volume_protection import VolumeProtection
 from provider.rpc.plugin import Context, ProviderError
+from provider.rpc.values import UNKNOWN
 
 REGION = "us-west-2"
 
@@ -90,6 +91,18 @@ def test_a_snapshot_that_is_still_being_copied_is_waited_for_before_the_next_one
     monkeypatch.setattr(GuardedVolumes, "earlier_final_snapshots", lambda _self, _id: states)
     delete(volume_id)
     assert asked == ["earlier", "earlier", "final"]
+
+
+@pytest.mark.parametrize("planned", [UNKNOWN, "vol-0fedcba9876543210"])
+def test_a_volume_that_would_be_replaced_is_refused_as_long_as_it_exists(
+    ec2: Any, volume_id: str, planned: Any
+) -> None:
+    olds = {"volumeName": "mysql", "volumeId": volume_id, "region": REGION, "accountId": "123456789012"}
+    [refused] = VolumeProtection().check(Context(), olds, olds | {"volumeId": planned}).failures
+    assert refused.reason.startswith(f"volume mysql is {volume_id}, which would be replaced by an empty one")
+    assert VolumeProtection().check(Context(), olds, olds).failures == []
+    ec2.delete_volume(VolumeId=volume_id)
+    assert VolumeProtection().check(Context(), olds, olds | {"volumeId": planned}).failures == []
 
 
 def test_without_a_final_snapshot_nothing_is_taken(ec2: Any, volume_id: str) -> None:

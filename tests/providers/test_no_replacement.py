@@ -1,0 +1,63 @@
+"""A volume that EC2 made otherwise than it was set, on the real Pulumi engine, with both of its plugins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.ec2.models import ec2_backends
+
+from sandbox import toolchain
+from tests.providers import moto_account
+from tests.providers.engine_stack import Stack
+from tests.providers.moto_account import ACCOUNT, empty_account
+from tests.providers.plugin_path import PROJECT, plugin_path
+
+pytestmark = pytest.mark.engine
+KEY, ALIAS = (f"arn:aws:kms:us-west-2:{ACCOUNT}:{name}" for name in ("key/0a", "alias/data"))
+
+PROGRAM = f"""
+import pulumi
+from components.zonal_volumes import ZonalVolumes
+
+common = {{"zone": "us-west-2a", "size_gib": 1, "protect": False}}
+volumes = ZonalVolumes("ebs", {{
+    "volumes": [
+        {{"name": "plain", "encrypted": False, **common}},
+        {{"name": "keyed", "kms_key_arn": "{ALIAS}", **common}},
+    ],
+    "driver_tags": {{}}, "region": "us-west-2", "account_id": "{ACCOUNT}",
+}})
+pulumi.export("ids", volumes.volume_ids)
+"""
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[Stack]:
+    found = toolchain.find()
+    binaries = f"{found.bin_dir}:" if found else ""
+    path = f"{binaries}{plugin_path('nomad-csi').parent}:{os.environ['PATH']}"
+    with moto_account.moto() as url:
+        empty_account()
+        env = moto_account.environment(url) | {"PYTHONPATH": str(PROJECT), "PATH": path}
+        made = Stack(tmp_path, PROGRAM, "aws", plugin_path("aws"), env)
+        made.run("config", "set", "aws:region", "us-west-2")
+        yield made
+
+
+def test_what_ec2_answers_replaces_no_volume_and_neither_does_anything_else(stack: Stack) -> None:
+    stack.run("up", "--yes", "--skip-preview")
+    first: dict[str, Any] = stack.outputs()["ids"]
+    made = ec2_backends[ACCOUNT]["us-west-2"].volumes
+    # As with encryption by default, and as EC2 names an alias's key.
+    made[first["plain"]].encrypted, made[first["plain"]].kms_key_id = True, KEY
+    made[first["keyed"]].kms_key_id = KEY
+    stack.run("refresh", "--yes", "--skip-preview")
+    assert "replace" not in stack.run("preview", "--diff", "--expect-no-changes")
+
+    told = stack.run("preview", "--replace", "**ebs-plain-us-west-2a", fails=True)
+    assert f"volume plain is {first['plain']}, which would be replaced by an empty one" in told
+    assert sorted(made) == sorted(first.values())
