@@ -30,13 +30,15 @@ _DEFAULTS: Props = {"controllers": 1, "zones": [], "zoneKeys": [], "timeoutS": 3
 _INPUTS = frozenset(_DEFAULTS) | {"pluginId"}
 # What a new version of the driver may change; topology keys it keeps, or its volumes would be lost.
 _VOLATILE = frozenset({"providerVersion", "controllersHealthy", "nodesHealthy", "zonesHealthy"})
+# What the registrations of volumes are made with: an unhealthy moment must not take it away.
+_LASTING = frozenset({"provider", "topologyKey", "topologyKeys"})
 
 
 class PluginHealth(ResourceType):
     """Waits in create, and again in update when `triggers` or what is asked for changed."""
 
     token = "nomad-csi:index:PluginHealth"  # noqa: S105 - a type's name
-    computed = _VOLATILE | {"provider", "topologyKey", "topologyKeys"}
+    computed = _VOLATILE | _LASTING
     replace_on = frozenset({"pluginId"})
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
@@ -62,40 +64,55 @@ class PluginHealth(ResourceType):
             detailed["controllersHealthy"] = Kind.UPDATE
         if not detailed and any(not (state.get("zonesHealthy") or {}).get(zone) for zone in news["zones"]):
             detailed["zonesHealthy"] = Kind.UPDATE
+        if not detailed and state.get("nodesHealthy") == 0:
+            detailed["nodesHealthy"] = Kind.UPDATE
         return Diff(detailed)
 
     def preview_create(self, ctx: Context, inputs: Props) -> Props:
         """What is healthy already is known: a gate that is new to a stack changes nothing that hangs on it."""
-        planned = super().preview_create(ctx, inputs)
+        return super().preview_create(ctx, inputs) | self._healthy_now(inputs)
+
+    def _healthy_now(self, inputs: Props) -> Props:
+        """The outputs that a wait would end with at once; {} where it would not."""
         if contains_unknown(inputs | {"triggers": {}}):
-            return planned
+            return {}
         try:
             api = self._api()
             health = csi_health.assess(api.get(_path(inputs["pluginId"])), inputs["zoneKeys"], ZoneLookup(api))
         except ProviderError:
-            return planned
-        return planned if health.missing(inputs["controllers"], inputs["zones"]) else inputs | _outputs(health)
+            return {}
+        return {} if health.missing(inputs["controllers"], inputs["zones"]) else _outputs(health)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["pluginId"], inputs | _outputs(self._wait(ctx, inputs))
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
-        return super().preview_update(ctx, id, state, inputs) | dict.fromkeys(_VOLATILE, UNKNOWN)
+        planned = super().preview_update(ctx, id, state, inputs) | dict.fromkeys(_VOLATILE, UNKNOWN)
+        if state.get("topologyKey"):
+            return planned
+        # A refresh of an earlier release may have stored an unhealthy moment's.
+        return planned | {key: value for key, value in self._healthy_now(inputs).items() if key in _LASTING}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return inputs | _outputs(self._wait(ctx, inputs))
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The plugin's health now. One that Nomad does not know has none: the next update waits until it is back."""
         api = self._api()
         try:
             plugin = api.get(_path(id))
         except NomadNotFound:
-            return None
+            if not state:
+                return None
+            plugin = None
         health = csi_health.assess(plugin, inputs.get("zoneKeys", []), ZoneLookup(api))
         if not inputs:
             zones = sorted(zone for zone in health.zones if zone)
             inputs = _DEFAULTS | {"pluginId": id, "controllers": health.controllers, "zones": zones}
-        return ReadResult(id, inputs, inputs | _outputs(health))
+        outputs = _outputs(health)
+        unhealthy = bool(health.missing(inputs["controllers"], inputs["zones"]))
+        kept = {key: state[key] for key in _LASTING if state.get(key) and (unhealthy or not outputs[key])}
+        return ReadResult(id, inputs, inputs | outputs | kept)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Nothing to remove: the plugin's jobs are other resources."""

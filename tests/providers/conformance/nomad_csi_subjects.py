@@ -62,6 +62,7 @@ TYPES = (
         updates={"triggers": {"job": "2"}, "timeoutS": 60},
         replaces={"pluginId": "efs"},
         vanish=_gone("plugin/csi/ebs"),
+        outlasts="registrations hang on its topology key; the next update waits until the plugin is back",
         import_id=lambda made: made.id,
         hidden=frozenset({"controllers", "timeoutS"}),
         invalid={"pluginId": "a b", "controllers": -1, "zones": "us-west-2a", "timeoutS": 0},
@@ -96,6 +97,7 @@ TYPES = (
         required=frozenset({"volumeId", "volumeName"}),
         updates={"finalSnapshot": True, "timeoutS": 60},
         replaces={"volumeId": "vol-0123456789abcdef1"},
+        defended=frozenset({"volumeId"}),
         invalid={"volumeId": "", "timeoutS": 0},
     ),
     TypeSubject(

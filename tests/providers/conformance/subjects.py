@@ -53,6 +53,10 @@ class TypeSubject(Subject):
     """Outputs that are secret whatever the inputs were."""
     vanish: Callable[[World, Resource], None] | None = None
     """Takes the resource away behind the plugin's back; None where it is nothing outside the stack."""
+    outlasts: str = ""
+    """Why a refresh keeps it in the state although it was taken away; empty where it is gone then."""
+    defended: frozenset[str] = frozenset()
+    """Inputs whose change is refused while what they name may exist."""
     delete_leaves: str = ""
     """Why a deletion asks nothing of any service and a refresh still finds it; empty where deletion takes it away."""
     delete_stops: bool = False

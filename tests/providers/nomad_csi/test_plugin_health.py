@@ -196,4 +196,49 @@ def test_read_gives_the_counts_of_now_and_nothing_for_a_plugin_that_is_gone(
     assert found is not None
     assert found["zonesHealthy"] == {"a": 1}
     nomad.put("plugin/csi/ebs", None)
-    assert plugin.read(TYPE, "ebs", INPUTS, INPUTS) is None
+    assert plugin.read(TYPE, "ebs") is None
+
+
+NODES_AWAY: list[tuple[str, dict[str, Any] | None]] = [
+    ("no node plugin", plugin_body([])),
+    ("only one zone's, without topology", {**plugin_body(["a"]), "Nodes": {"n0": {"Healthy": True, "NodeInfo": {}}}}),
+    ("no such plugin", None),
+]
+
+
+@pytest.mark.parametrize(("moment", "body"), NODES_AWAY, ids=[moment for moment, _ in NODES_AWAY])
+def test_an_unhealthy_moment_at_a_refresh_takes_nothing_from_what_hangs_on_the_plugin(
+    nomad: FakeNomad, plugin: PluginProcess, moment: str, body: dict[str, Any] | None
+) -> None:
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b"]))
+    made = plugin.create(TYPE, INPUTS).outputs.props
+    nomad.put("plugin/csi/ebs", body)
+    found = plugin.read(TYPE, "ebs", INPUTS, made)
+    assert found is not None
+    lasting = ("provider", "topologyKey", "topologyKeys")
+    assert [found[key] for key in lasting] == ["ebs.csi.aws.com", "zone", ["zone"]] == [made[key] for key in lasting]
+    state = found.outputs.props
+    diff = plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS)
+    assert (diff.changed, diff.replaces) == (True, []), "the next update waits until it is healthy"
+    planned = plugin.update(TYPE, "ebs", state, INPUTS, INPUTS, preview=True)
+    assert [planned[key] for key in lasting] == [made[key] for key in lasting]
+
+
+def test_a_state_that_kept_an_unhealthy_moment_is_planned_with_what_the_plugin_reports_now(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b"]))
+    made = plugin.create(TYPE, INPUTS).outputs.props
+    poor = made | {"topologyKey": "", "topologyKeys": [], "nodesHealthy": 0, "zonesHealthy": {}}
+    planned = plugin.update(TYPE, "ebs", poor, INPUTS, INPUTS, preview=True)
+    assert (planned["topologyKey"], planned["topologyKeys"]) == ("zone", ["zone"])
+
+
+def test_a_driver_without_zones_whose_nodes_are_away_is_waited_for(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    inputs = INPUTS | {"zones": [], "controllers": 0}
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    made = plugin.create(TYPE, inputs).outputs.props
+    nomad.put("plugin/csi/ebs", plugin_body([]))
+    found = plugin.read(TYPE, "ebs", inputs, made)
+    assert found is not None
+    assert plugin.diff(TYPE, "ebs", found.outputs.props, inputs, inputs).changed
