@@ -105,7 +105,7 @@ def volume_outputs(volume: dict[str, Any], known: Props) -> Props:
         "pluginProviderVersion": volume.get("ProviderVersion") or "",
         "schedulable": bool(volume.get("Schedulable")),
         "topologies": _topology_outputs(volume.get("Topologies")),
-        "capabilities": _capability_outputs(volume.get("RequestedCapabilities"), known.get("capabilities")),
+        "capabilities": _capability_outputs(volume.get("RequestedCapabilities")),
     }
     for name, size in (("capacityMin", outputs["capacityMinBytes"]), ("capacityMax", outputs["capacityMaxBytes"])):
         if known.get(name):
@@ -248,10 +248,6 @@ def _topology_request_outputs(request: dict[str, Any] | None) -> Props | None:
     return outputs or None
 
 
-def _capability_outputs(found: list[dict[str, Any]] | None, known: Any) -> list[Props] | None:
-    """In the order they were given, where they are the same set."""
+def _capability_outputs(found: list[dict[str, Any]] | None) -> list[Props] | None:
     capabilities = [{"accessMode": c["AccessMode"], "attachmentMode": c["AttachmentMode"]} for c in found or []]
-    given = plain(known) if isinstance(known, list) else None
-    if given is not None and _ordered(given) == _ordered(capabilities):
-        return list(given)
-    return _ordered(capabilities) or None
+    return sorted(capabilities, key=lambda one: (one["accessMode"], one["attachmentMode"])) or None

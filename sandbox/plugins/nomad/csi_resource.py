@@ -117,11 +117,11 @@ class CsiResource(ResourceType):
         return {}
 
     def _refreshed(self, inputs: Props, outputs: Props) -> Props:
-        """A size stays in the user's spelling where it is the same size."""
+        """A size stays in the user's spelling, and capabilities in the user's order, where they are the same."""
         given = refreshed_inputs(inputs, outputs)
         same = [
             name
-            for name in ("capacityMin", "capacityMax")
+            for name in ("capacityMin", "capacityMax", "capabilities")
             if name in inputs and not volume_changes(outputs, inputs, [name])
         ]
         return given | {name: inputs[name] for name in same}

@@ -23,7 +23,7 @@ from provider.rpc.values import contains_unknown
 from .config import Connection
 from .inputs import Field, checked, pick, plain, refreshed_inputs
 from .job_canonical import same_job
-from .job_outputs import planned_outputs, registered_outputs
+from .job_outputs import described_outputs, planned_outputs, registered_outputs
 from .job_state import import_identity, job_allocations, job_path, job_submission
 from .jobspec import Job, JobSource, JobspecError, JobspecParser
 from .waits import wait_for_deployment, wait_for_evaluation
@@ -264,13 +264,13 @@ class JobResource(ResourceType):
             return self._current(ctx, str(job["ID"]), namespace, given)
         except ProviderError:
             index = str(response.get("JobModifyIndex") or 0)
-            return given | planned_outputs(job) | {"modifyIndex": index}
+            return given | described_outputs(job) | {"modifyIndex": index}
 
     def _current(self, ctx: Context, job_id: str, namespace: str, given: Props) -> Props:
         job = self._find(job_id, namespace)
         if job is None:
             raise ProviderError(f"job {job_id} disappeared from namespace {namespace} right after it was registered")
-        return given | self._outputs(ctx, job, given) | {"deploymentId": "", "deploymentStatus": ""}
+        return given | self._outputs(ctx, job, given)
 
     def _find(self, job_id: str, namespace: str) -> Job | None:
         try:
@@ -283,7 +283,8 @@ class JobResource(ResourceType):
 
     def _outputs(self, ctx: Context, job: Job, given: Props) -> Props:
         allocations = job_allocations(ctx, self._api, job) if given.get("readAllocationIds") else []
-        return registered_outputs(job) | {"allocationIds": allocations}
+        flag = bool(given.get("readAllocationIds"))
+        return registered_outputs(job) | {"allocationIds": allocations, "readAllocationIds": flag}
 
 
 def _hcl2_failures(hcl2: Props) -> list[CheckFailure]:

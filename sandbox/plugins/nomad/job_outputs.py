@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from provider.rpc.plugin import Props
+from provider.rpc.plugin import UNKNOWN, Props
 
 from .jobspec import Job
 
+_SECOND = 10**9
+UPDATE: dict[str, Any] = {
+    "Stagger": 30 * _SECOND,
+    "MaxParallel": 1,
+    "HealthCheck": "checks",
+    "MinHealthyTime": 10 * _SECOND,
+    "HealthyDeadline": 300 * _SECOND,
+    "AutoRevert": False,
+    "Canary": 0,
+}
+"""What Nomad completes an update block with."""
 _UNITS = ((3600 * 10**9, "h"), (60 * 10**9, "m"))
 _SUBSECOND = ((10**6, "ms"), (10**3, "µs"))
 
@@ -38,21 +49,39 @@ def _decimal(value: int, size: int) -> str:
 
 
 def planned_outputs(job: Job) -> Props:
-    """What is known of a job before Nomad has it."""
-    known: Props = {
+    """What the jobspec says of a job before Nomad has it. What it leaves out is unknown."""
+    known = described_outputs(job)
+    given = {"type": job.get("Type"), "datacenters": job.get("Datacenters"), "region": job.get("Region")}
+    groups = job.get("TaskGroups") or []
+    planned = [_planned_group(group, outputs) for group, outputs in zip(groups, known["taskGroups"], strict=True)]
+    return known | {name: UNKNOWN for name, value in given.items() if not value} | {"taskGroups": planned}
+
+
+def described_outputs(job: Job) -> Props:
+    """What a job says of itself, with Nomad's defaults."""
+    return {
         "name": job["ID"],
         "namespace": job.get("Namespace") or "default",
         "type": job.get("Type") or "service",
+        "region": job.get("Region") or "",
         "datacenters": sorted(job.get("Datacenters") or ["*"]),
         "taskGroups": [_task_group(group) for group in job.get("TaskGroups") or []],
     }
-    return known | ({"region": job["Region"]} if job.get("Region") else {})
+
+
+def _planned_group(group: dict[str, Any], outputs: Props) -> Props:
+    tasks = [task | {"meta": task["meta"] or UNKNOWN} for task in outputs["tasks"]]
+    strategies = _updates(UPDATE | _given(group["Update"])) if group.get("Update") else UNKNOWN
+    return outputs | {"meta": outputs["meta"] or UNKNOWN, "tasks": tasks, "updateStrategies": strategies}
+
+
+def _given(block: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if value is not None}
 
 
 def registered_outputs(job: Job) -> Props:
     """The outputs that Nomad's record of a job gives."""
-    return planned_outputs(job) | {
-        "region": job.get("Region") or "",
+    return described_outputs(job) | {
         "status": job.get("Status") or "",
         "statusDescription": job.get("StatusDescription") or "",
         "version": job.get("Version") or 0,

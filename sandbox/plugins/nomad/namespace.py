@@ -74,6 +74,9 @@ class Namespace(ResourceType):
         old = {name: state.get(name) for name in _FIELDS}
         if "nodePoolConfig" not in new:
             old["nodePoolConfig"] = None  # the server fills it in
+        for block in _OBJECTS.keys() & new.keys():
+            # The official plugin keeps an empty list where nothing is set.
+            old[block], new[block] = ({k: v for k, v in (one.get(block) or {}).items() if v} for one in (old, new))
         changes = input_diff({k: v for k, v in old.items() if v or k in new}, new, {"name"})
         replaces = ["name"] if any(kind.replaces for kind in changes.values()) else []
         return Diff(changes, replaces, bool(replaces) and not is_autonamed(news))
@@ -156,4 +159,4 @@ def _outputs(found: dict[str, Any], known: Props) -> Props:
         block = found.get(api_name)
         if block and (key in known or key == "nodePoolConfig"):
             outputs[key] = {part: block[name] for part, name in parts.items() if block.get(name)}
-    return {key: value for key, value in outputs.items() if value not in ("", {}) or key in known or key == "name"}
+    return {key: value for key, value in outputs.items() if value != {} or key in known}

@@ -8,9 +8,29 @@ from typing import Any
 from .memory_answers import Answer, Asked, Records, record_key, refused, several
 
 _MADE = {"Status": "running", "StatusDescription": "", "Stop": False, "Stable": False, "SubmitTime": 1, "Version": 0}
-_DEFAULTS = {"Type": "service", "Region": "global", "Priority": 50, "AllAtOnce": False, "ParentID": ""}
+_DEFAULTS = {
+    "Type": "service",
+    "Datacenters": ["*"],
+    "Region": "global",
+    "Priority": 50,
+    "AllAtOnce": False,
+    "ParentID": "",
+}
 # What a registration leaves out or adds says nothing about whether the job is another one.
 _BOOKKEEPING = frozenset({*_MADE, "CreateIndex", "JobModifyIndex", "ModifyIndex"})
+_SECOND = 10**9
+_UPDATE = {
+    "Stagger": 30 * _SECOND,
+    "MaxParallel": 1,
+    "HealthCheck": "checks",
+    "MinHealthyTime": 10 * _SECOND,
+    "HealthyDeadline": 300 * _SECOND,
+    "ProgressDeadline": 600 * _SECOND,
+    "AutoRevert": False,
+    "AutoPromote": False,
+    "Canary": 0,
+}
+_NO_UPDATE = {name: type(value)() for name, value in _UPDATE.items()}
 _SUBMISSIONS = "submissions of "
 
 
@@ -42,7 +62,7 @@ def _register(records: Records, asked: Asked, index: int) -> Answer:
         return refused(several(f'job "{identity}" is in nonexistent namespace "{namespace}"') + "\n")
     key = record_key(f"job/{identity}", namespace)
     before = records.get(key)
-    job = _DEFAULTS | {name: value for name, value in given.items() if value is not None} | {"Namespace": namespace}
+    job = _completed(given) | {"Namespace": namespace}
     changed = before is None or before["Stop"] or _essence(before) != _essence(job)
     if changed:
         version = 0 if before is None else before["Version"] + 1
@@ -66,6 +86,21 @@ def _deregister(records: Records, asked: Asked, index: int) -> Answer:
     else:
         records[key] = job | {"Stop": True, "Status": "dead", "JobModifyIndex": index}
     return 200, {"EvalID": str(uuid.uuid4()), "JobModifyIndex": index}
+
+
+def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    """The job with what Nomad fills in, as far as plugins read it."""
+    job: dict[str, Any] = _DEFAULTS | _set(given)
+    if job["Type"] != "service":
+        return job
+    update = _set(job.get("Update") or {})
+    groups = [group | {"Update": _UPDATE | update | _set(group.get("Update") or {})} for group in job["TaskGroups"]]
+    first = update or {"Stagger": _UPDATE["Stagger"], "MaxParallel": 1}
+    return job | {"Update": _NO_UPDATE | first, "TaskGroups": groups}
+
+
+def _set(block: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if value is not None}
 
 
 def _essence(job: dict[str, Any]) -> dict[str, Any]:

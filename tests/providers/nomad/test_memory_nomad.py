@@ -30,6 +30,8 @@ VOLUME = {
     "Namespace": "default",
     "RequestedCapabilities": [WRITER],
 }
+SERVICE = json.loads(jobspec("service", count=0))["Job"]
+UPDATED = SERVICE["TaskGroups"][0] | {"Update": {"MaxParallel": 2, "MinHealthyTime": 5 * 10**9}}
 SUBMISSION = {"Source": "the text", "Format": "hcl2", "VariableFlags": {"a": "b"}}
 
 QUESTIONS: dict[str, list[Question]] = {
@@ -76,6 +78,13 @@ QUESTIONS: dict[str, list[Question]] = {
         ("DELETE", "job/memory?purge=true", None),
         ("GET", "job/memory", None),
         ("DELETE", "job/memory?purge=true", None),
+    ],
+    "services": [
+        ("PUT", "jobs", {"Job": SERVICE}),
+        ("GET", "job/service", None),
+        ("PUT", "jobs", {"Job": SERVICE | {"Datacenters": None, "TaskGroups": [UPDATED]}}),
+        ("GET", "job/service", None),
+        ("DELETE", "job/service?purge=true", None),
     ],
     "volumes": [
         ("GET", "volume/csi/v", None),

@@ -89,7 +89,14 @@ def test_volumes_of_a_group_are_sorted_by_name() -> None:
     volumes = {"b": {"Name": "b", "Type": "csi", "Source": "s"}, "a": {"Name": "a"}}
     group = planned_outputs({"ID": "j", "TaskGroups": [{"Name": "g", "Volumes": volumes}]})["taskGroups"][0]
     assert [volume["name"] for volume in group["volumes"]] == ["a", "b"]
-    assert "region" not in planned_outputs({"ID": "j"})
+
+
+def test_what_a_jobspec_leaves_out_is_unknown_until_nomad_has_the_job() -> None:
+    planned = planned_outputs({"ID": "j", "TaskGroups": [{"Name": "g", "Update": {"MinHealthyTime": 10**9}}]})
+    assert [planned[name] for name in ("type", "region", "datacenters")] == [UNKNOWN] * 3
+    assert planned["taskGroups"][0]["meta"] is UNKNOWN
+    update = planned["taskGroups"][0]["updateStrategies"][0]
+    assert (update["minHealthyTime"], update["healthyDeadline"]) == ("1s", "5m0s")
 
 
 @pytest.mark.parametrize("bad", ["job", "@ns", "job@"])
