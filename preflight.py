@@ -1,7 +1,7 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,7 +13,7 @@ from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
-from settings import Problem, Settings, SettingsError, aws, cluster
+from settings import Plugin, Problem, Settings, SettingsError, aws, cluster
 
 _NOMAD_REMEDY = (
     "check what names the cluster: NOMAD_ADDR, NOMAD_TOKEN and, with TLS, NOMAD_CACERT, NOMAD_CLIENT_CERT and "
@@ -49,7 +49,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
         *_unsafe_nomad(settings, nomad),
         *_unknown_zones(settings, zones["names"], zones["region"]),
         *_zones_without_client(settings, nomad),
-        *_zones_without_privileged_docker(settings, nomad),
+        *_clients_unfit_for_docker(settings, nomad),
         *_unknown_role(settings, role),
     ]
     if problems:
@@ -142,20 +142,51 @@ def _zones_without_client(settings: Settings, cluster: Cluster) -> list[Problem]
     return problems
 
 
-def _zones_without_privileged_docker(settings: Settings, cluster: Cluster) -> list[Problem]:
+def _clients_unfit_for_docker(settings: Settings, cluster: Cluster) -> list[Problem]:
+    """What a plugin's containers need, where no client that could run them allows it."""
     return [
         Problem(
             f"plugins.{plugin.id}.taskDriver",
             "docker",
-            f"no Nomad client in {zone} allows privileged containers, which a node plugin must be",
-            'set allow_privileged = true in the client\'s plugin "docker" block and restart the client',
+            f"no Nomad client{where} {rule}",
+            f'set {remedy} in the client\'s plugin "docker" block and restart the client',
         )
         for plugin in settings.plugins
         if plugin.task_driver == "docker"
-        for zone in settings.zones_of(plugin)
-        if any(node.zone == zone for node in cluster.nodes)
-        and not any(node.docker_privileged for node in cluster.nodes if node.zone == zone)
+        for where, nodes in _candidates(settings, plugin, cluster)
+        for allows, rule, remedy in _docker_needs(plugin)
+        if nodes and not any(allows(node) for node in nodes)
     ]
+
+
+def _candidates(settings: Settings, plugin: Plugin, cluster: Cluster) -> list[tuple[str, list[ClusterNode]]]:
+    """The clients that a plugin has to run on, by zone where its volumes are bound to one."""
+    zones = settings.zones_of(plugin)
+    if not zones:
+        return [("", list(cluster.nodes))]
+    return [(f" in {zone}", [node for node in cluster.nodes if node.zone == zone]) for zone in zones]
+
+
+def _docker_needs(plugin: Plugin) -> list[tuple[Callable[[ClusterNode], bool], str, str]]:
+    node = plugin.known.roles[plugin.known.node_role]
+    mounts = node.host_mounts if plugin.host_mounts is None else plugin.host_mounts
+    needs: list[tuple[Callable[[ClusterNode], bool], str, str]] = [
+        (
+            lambda client: client.docker_privileged,
+            "allows privileged containers, which a node plugin must be",
+            "allow_privileged = true",
+        )
+    ]
+    if mounts:
+        folders = ", ".join(mount.source for mount in mounts)
+        needs.append(
+            (
+                lambda client: client.docker_volumes,
+                f"lets containers mount its folders, and the plugin needs {folders}",
+                f"volumes {{ enabled = true }} (and make the folders {folders})",
+            )
+        )
+    return needs
 
 
 def _unknown_role(settings: Settings, answer: "Future[dict[str, Any]]") -> list[Problem]:

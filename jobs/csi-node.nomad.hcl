@@ -82,6 +82,15 @@ job "csi-node" {
       }
     }
 
+    # The same for the client's folders.
+    dynamic "constraint" {
+      for_each = var.task.driver == "docker" && length(var.task.mounts) > 0 ? [1] : []
+      content {
+        attribute = "${attr.driver.docker.volumes.enabled}"
+        value     = "true"
+      }
+    }
+
     # A plugin must come back: without it volumes can be neither mounted nor released.
     restart {
       attempts = 10

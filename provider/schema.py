@@ -153,6 +153,7 @@ _NODE = {
     "nodePool": _text("Its node pool."),
     "drivers": _list("Its healthy task drivers."),
     "dockerPrivileged": _typed("boolean", "Whether its docker driver runs privileged containers."),
+    "dockerVolumes": _typed("boolean", "Whether its docker driver lets containers mount the client's folders."),
 }
 _SERVER = {"name": _text("The server's name."), "version": _text("Its version of Nomad.")}
 _CLUSTER = {

@@ -275,6 +275,7 @@ class ClusterNode:
     node_pool: str
     drivers: tuple[str, ...]
     docker_privileged: bool
+    docker_volumes: bool
 
 
 @dataclass(frozen=True)
@@ -301,6 +302,7 @@ class Cluster:
                 node_pool=node["nodePool"],
                 drivers=tuple(node["drivers"]),
                 docker_privileged=bool(node["dockerPrivileged"]),
+                docker_volumes=bool(node["dockerVolumes"]),
             )
             for node in answer["nodes"]
         )

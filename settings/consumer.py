@@ -110,7 +110,9 @@ class Consumer(Section):
     kill_signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL"] = Field(
         "SIGTERM", description="Signal that asks the program to end."
     )
-    kill_timeout: Duration = Field("30s", description="Time the program has to end.")
+    kill_timeout: Duration = Field(
+        "30s", description="Time the program has to end; a client cuts it to its `max_kill_timeout`, 30s by default."
+    )
     stop_after_disconnect: DisconnectTime | None = Field(
         None,
         description="How long a client that reaches no Nomad server lets it run; then it stops it and unmounts. When a "

@@ -120,7 +120,10 @@ class Mysql(Section):
     restart_attempts: int = Field(10, ge=0, description="Restarts on the same client within `restartInterval`.")
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
-    kill_timeout: Duration = Field("60s", description="Time the server has to shut down cleanly.")
+    kill_timeout: Duration = Field(
+        "60s",
+        description="Time the server has to shut down; a client cuts it to its `max_kill_timeout`, 30s by default.",
+    )
     stop_after_disconnect: DisconnectTime = Field(
         DISCONNECT_TIME,
         description="How long a client that reaches no Nomad server lets MySQL run; then it stops it and unmounts. "

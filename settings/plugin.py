@@ -93,7 +93,9 @@ class Plugin(Section):
         None, description="Docker IPC mode of the node plugin; the driver's own if left out, empty for Docker's."
     )
     host_mounts: list[HostMount] | None = Field(
-        None, description="Folders of the client that the node plugin sees; the driver's own if left out."
+        None,
+        description="Folders of the client that the node plugin sees; the driver's own if left out. With docker they "
+        "must be there already, and the client's docker plugin must have `volumes { enabled = true }`.",
     )
     job_ids: JobIds = Field(default_factory=JobIds, description="Ids of the plugin's jobs.")
     log_level: int = Field(2, ge=0, le=10, description="Verbosity of the driver's log (`--v`).")

@@ -15,6 +15,7 @@ from provider.rpc.plugin import Context, Function, InvokeFailure, Props
 
 _PARALLEL = 8
 _PRIVILEGED_ATTRIBUTE = "driver.docker.privileged.enabled"
+_VOLUMES_ATTRIBUTE = "driver.docker.volumes.enabled"
 
 
 class GetCluster(Function):
@@ -63,6 +64,7 @@ def _node(stub: Mapping[str, Any], attributes: Mapping[str, str]) -> Props:
         "nodePool": stub.get("NodePool", ""),
         "drivers": sorted(name for name, driver in drivers.items() if driver and driver.get("Healthy")),
         "dockerPrivileged": attributes.get(_PRIVILEGED_ATTRIBUTE) in ("true", "1"),
+        "dockerVolumes": attributes.get(_VOLUMES_ATTRIBUTE) in ("true", "1"),
     }
 
 

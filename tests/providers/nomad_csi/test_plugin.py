@@ -53,7 +53,16 @@ def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeN
         ],
     )
     zone = "platform.aws.placement.availability-zone"
-    nomad.put("node/1", {"Attributes": {zone: "us-west-2a", "driver.docker.privileged.enabled": "true"}})
+    nomad.put(
+        "node/1",
+        {
+            "Attributes": {
+                zone: "us-west-2a",
+                "driver.docker.privileged.enabled": "true",
+                "driver.docker.volumes.enabled": "true",
+            }
+        },
+    )
     nomad.put("node/2", {"Attributes": {zone: "us-west-2b"}})
     nomad.put("agent/members", {"ServerRegion": "global", "Members": MEMBERS})
     cluster = plugin.invoke("nomad-csi:index:getCluster")
@@ -62,6 +71,7 @@ def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeN
     assert cluster["servers"] == servers
     first, second = cluster["nodes"]
     assert (first["drivers"], first["dockerPrivileged"], first["version"]) == (["docker"], True, "1.11.0")
+    assert (first["drivers"], first["dockerPrivileged"], first["dockerVolumes"]) == (["docker"], True, True)
     assert (second["zone"], second["status"], second["drivers"]) == ("us-west-2b", "down", [])
 
 

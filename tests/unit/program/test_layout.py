@@ -17,7 +17,7 @@ ALLOWED = {
     "provider": {"provider"},
     "policy": {"policy"},
     "operate": {"operate", "provider"},
-    "sandbox": {"sandbox", "provider", "operate"},
+    "sandbox": {"sandbox", "provider", "operate", "drivers"},
 }
 
 
