@@ -11,6 +11,18 @@ from components.nomad_job import private_variable, submit
 from components.placement import JobPlacement
 from provider.sdk import JobHealth, VolumeRelease
 
+_LEAST_DEADLINE_S = 300
+_PROGRESS_S = 60
+
+
+def deadlines(timeout_s: int) -> dict[str, str]:
+    """How long Nomad waits for an allocation: at least as long as `up`, since it never calls it healthy after that.
+
+    An `up` that gave up sooner still finds a server that came later healthy. Nomad wants the second to be longer.
+    """
+    healthy_s = max(timeout_s, _LEAST_DEADLINE_S)
+    return {"deadline": f"{healthy_s}s", "progress_deadline": f"{healthy_s + _PROGRESS_S}s"}
+
 
 class RegisteredVolume(TypedDict):
     """A registered volume, as its consumer needs to know it."""

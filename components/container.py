@@ -4,7 +4,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.consumer import Consumer, RegisteredVolume
+from components.consumer import Consumer, RegisteredVolume, deadlines
 from components.placement import JobConstraint, JobPlacement
 from provider.sdk import VolumeRelease
 
@@ -174,6 +174,7 @@ def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[st
         "files": args["files"],
         "services": args["services"],
         "restart": args["restart"],
+        "health": deadlines(args["timeout_s"]),
         "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
     }
 

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.consumer import Consumer, RegisteredVolume
+from components.consumer import Consumer, RegisteredVolume, deadlines
 from components.placement import JobPlacement
 from provider.sdk import GeneratedSecret, VolumeRelease, get_service_output
 
@@ -216,6 +216,7 @@ def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, objec
         "port": args["port"],
         "service": args["service"],
         "restart": args["restart"],
+        "health": deadlines(args["timeout_s"]),
         "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
         "config": {name: option_text(value) for name, value in args["config"].items()},
         "init_scripts": args["init_scripts"],

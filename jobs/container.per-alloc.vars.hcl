@@ -37,4 +37,5 @@ ports      = []
 files      = [{ path = "local/run.sh", text = "echo $GREETING >>/log/greetings\nexec sleep 1d\n", perms = "0755", change_mode = "restart" }]
 services   = []
 restart    = { attempts = 10, interval = "5m", delay = "15s" }
+health     = { deadline = "300s", progress_deadline = "360s" }
 disconnect = { stop_on_client_after = "2m" }

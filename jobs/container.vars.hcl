@@ -30,4 +30,5 @@ ports      = [{ label = "http", static = 0, to = 80 }]
 files      = []
 services   = [{ provider = "nomad", port = "http", check = "http", check_path = "/", check_interval = "10s", check_timeout = "2s" }]
 restart    = { attempts = 10, interval = "5m", delay = "15s" }
+health     = { deadline = "300s", progress_deadline = "360s" }
 disconnect = { stop_on_client_after = "" }

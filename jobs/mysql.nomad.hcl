@@ -62,6 +62,14 @@ variable "restart" {
   })
 }
 
+variable "health" {
+  description = "How long an allocation may take to be healthy, such as 300s, and the deployment to make progress, which has to be longer."
+  type = object({
+    deadline          = string
+    progress_deadline = string
+  })
+}
+
 variable "disconnect" {
   description = "How long a client that reaches no server lets it run, such as 2m; empty for as long as it likes."
   type = object({
@@ -156,8 +164,8 @@ job "mysql" {
     canary            = 0
     health_check      = "checks"
     min_healthy_time  = "1s"
-    healthy_deadline  = "4m"
-    progress_deadline = "5m"
+    healthy_deadline  = var.health.deadline
+    progress_deadline = var.health.progress_deadline
   }
 
   group "mysql" {

@@ -23,6 +23,7 @@ task = {
 port       = 3306
 service    = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
 restart    = { attempts = 10, interval = "5m", delay = "25s" }
+health     = { deadline = "300s", progress_deadline = "360s" }
 disconnect = { stop_on_client_after = "2m" }
 
 config       = {}

@@ -158,3 +158,18 @@ def test_several_writers_and_readers_share_one_volume(resources: Resources) -> N
 def test_a_programs_secrets_are_in_its_variable_and_in_nothing_else(resources: Resources) -> None:
     holders = [name for name, resource in resources.items() if "whispered" in json.dumps(resource.inputs, default=str)]
     assert holders == ["consumer-logs-variable"]
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "health"),
+    [
+        (10, {"deadline": "300s", "progress_deadline": "360s"}),
+        (7200, {"deadline": "7200s", "progress_deadline": "7260s"}),
+    ],
+)
+def test_nomad_waits_for_an_instance_at_least_as_long_as_up_does(timeout_s: int, health: dict[str, str]) -> None:
+    mysql = {**SETTINGS["mysql"], "timeoutS": timeout_s}
+    consumers = [{**consumer, "timeoutS": timeout_s} for consumer in SETTINGS["consumers"]]
+    found = record({**SETTINGS, "mysql": mysql, "consumers": consumers})
+    services = ["mysql-job", *(f"consumer-{consumer['name']}-job" for consumer in consumers)]
+    assert [variables(found[name])["health"] for name in services] == [health] * len(services)
