@@ -216,7 +216,7 @@ def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, v
         "task": {
             "driver": mysql.task_driver,
             "image": mysql.image,
-            "command": mysql.command,
+            "command": mysql.entrypoint,
             "user": mysql.user,
             "args": mysql.server_args,
             "uid": mysql.server_uid,

@@ -18,7 +18,7 @@ class MysqlTask(TypedDict):
     image: str
     """Image with its tag (docker)."""
     command: str
-    """Program that takes the image's environment and arguments (exec)."""
+    """The image's entrypoint; with exec a program that takes its environment and arguments."""
     user: str
     """User the task starts as; empty leaves it to the task driver."""
     uid: int

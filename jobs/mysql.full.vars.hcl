@@ -11,7 +11,7 @@ volume = {
 task = {
   driver       = "docker"
   image        = "mysql:8.4.6"
-  command      = ""
+  command      = "docker-entrypoint.sh"
   args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
   user         = ""
   uid          = 999

@@ -25,7 +25,7 @@ variable "volume" {
 }
 
 variable "task" {
-  description = "How the server runs: docker uses image, exec uses command; an empty user leaves it to the task driver. The server drops to uid, which alone may read its secrets."
+  description = "How the server runs: docker uses image; command is the image's entrypoint, or with exec a program like it; an empty user leaves it to the task driver. The server drops to uid, which alone may read its secrets."
   type = object({
     driver       = string
     image        = string
@@ -217,8 +217,10 @@ job "mysql" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
           image = var.task.image
-          args  = concat(local.server_args, ["--port=${NOMAD_PORT_db}"])
-          ports = ["db"]
+          # The image's entrypoint runs a command that is no server as it is.
+          command = "sh"
+          args    = concat(["${NOMAD_TASK_DIR}/start.sh"], local.server_args, ["--port=${NOMAD_PORT_db}"])
+          ports   = ["db"]
           mount = [for folder in length(var.init_scripts) == 0 ? [] : [local.init_folder] : {
             type     = "bind"
             source   = "local/${folder}"
@@ -231,13 +233,115 @@ job "mysql" {
       dynamic "config" {
         for_each = var.task.driver == "docker" ? [] : [1]
         content {
-          command = var.task.command
-          args    = concat(local.server_args, ["--port=${NOMAD_PORT_db}"])
+          command = "/bin/sh"
+          args    = concat(["${NOMAD_TASK_DIR}/start.sh"], local.server_args, ["--port=${NOMAD_PORT_db}"])
         }
       }
 
       env {
         MYSQL_ROOT_PASSWORD_FILE = "${NOMAD_SECRETS_DIR}/root-password"
+        START_ENTRYPOINT         = var.task.command
+        START_UID                = var.task.uid
+      }
+
+      # An entrypoint takes a data directory for whole as soon as it has the folder mysql, also where its first start was cut
+      # off. So the first start happens in a folder inside of the data directory, without network, and what it made is moved
+      # up when the entrypoint hands over to the server: the folder mysql last, by one rename. What was not moved up has
+      # served nobody, and is made again.
+      template {
+        destination = "local/start.sh"
+        perms       = "0755"
+        change_mode = "noop"
+        data        = <<-SCRIPT
+          set -eu
+          say() { echo "mysql: $*" >&2; }
+          fail() { say "$@"; exit 1; }
+
+          datadir=
+          for argument in "$@"; do
+            case "$argument" in --datadir=*) datadir=$${argument#--datadir=} ;; esac
+          done
+          [ -n "$datadir" ] || fail "--datadir is missing"
+          making=$datadir/first-start
+          command -v "$START_ENTRYPOINT" >/dev/null ||
+            fail "there is no $START_ENTRYPOINT here: set mysql.command to the entrypoint"
+          server=$(command -v mysqld || command -v mariadbd) || fail "there is no mysqld and no mariadbd here"
+
+          # Of two versions as 9.7.4 the first is older than a server may be for the second's files: a lower series, or a lower
+          # patch of a series without long-term support.
+          too_old() {
+            [ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ] || return 1
+            [ "$${1%.*}" != "$${2%.*}" ] || case "$1" in 8.4.* | 9.7.*) return 1 ;; esac
+          }
+
+          check_version() {
+            for file in mysql_upgrade_history mysql_upgrade_info mariadb_upgrade_info; do
+              [ ! -f "$datadir/$file" ] || written=$(grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' "$datadir/$file" | tail -n 1)
+            done
+            runs=$("$server" --version | grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' | head -n 1)
+            [ -z "$${written:-}" ] || [ -z "$runs" ] || ! too_old "$runs" "$written" ||
+              fail "$datadir was written by version $written, which $runs cannot read: run $written or newer again." \
+                "To go back, dump with that, and restore into a server of $runs on a new volume."
+          }
+
+          if [ -d "$datadir/mysql" ]; then
+            [ ! -d "$making" ] || rmdir "$making"
+            check_version
+            exec "$START_ENTRYPOINT" "$@"
+          fi
+
+          if [ -d "$making" ]; then
+            say "the first start did not come to its end (its messages are above, or in the allocation before):" \
+              "what it made in $datadir is removed, and it begins again"
+            find "$datadir" -mindepth 1 -maxdepth 1 ! -path "$making" -exec rm -rf -- {} +
+            rm -rf -- "$making"
+          elif [ -d "$datadir" ] && [ -n "$(find "$datadir" -mindepth 1 -maxdepth 1 ! -name lost+found)" ]; then
+            fail "$datadir holds files but no database, as after a first start that was cut off in an earlier release." \
+              "Set mysql.dataDir to a new folder of the volume, such as $datadir-2, or look into the files and move them away."
+          fi
+          mkdir -p "$making"
+          [ "$(id -u)" != 0 ] || chown "$START_UID" "$datadir" "$making"
+
+          shims=$NOMAD_TASK_DIR/first-start
+          mkdir -p "$shims"
+          for name in mysqld mariadbd; do
+            ! command -v "$name" >/dev/null || cp "$NOMAD_TASK_DIR/server.sh" "$shims/$name"
+          done
+          export START_MAKING="$making" START_PATH="$PATH" PATH="$shims:$PATH"
+          exec "$START_ENTRYPOINT" "$@" --skip-networking --datadir="$making"
+        SCRIPT
+      }
+
+      # Stands for the server while the entrypoint works on a first start: at its end it runs the server with no further option.
+      template {
+        destination = "local/server.sh"
+        perms       = "0755"
+        change_mode = "noop"
+        data        = <<-SCRIPT
+          #!/bin/sh
+          set -eu
+          PATH=$START_PATH
+          for last in "$@"; do :; done
+          [ "$${last:-}" = "--datadir=$START_MAKING" ] || exec "$${0##*/}" "$@"
+
+          datadir=$${START_MAKING%/*}
+          sync
+          find "$START_MAKING" -mindepth 1 -maxdepth 1 ! -name mysql -exec mv -t "$datadir" -- {} +
+          sync
+          mv -T "$START_MAKING/mysql" "$datadir/mysql"
+          rmdir "$START_MAKING"
+          sync
+          echo "mysql: the first start is complete" >&2
+
+          kept=$(($# - 2))
+          while [ "$kept" -gt 0 ]; do
+            set -- "$@" "$1"
+            shift
+            kept=$((kept - 1))
+          done
+          shift 2
+          exec "$${0##*/}" "$@"
+        SCRIPT
       }
 
       # The secrets folder is kept in memory. The image reads the password once, when the data directory is made; a

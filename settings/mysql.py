@@ -99,8 +99,9 @@ class Mysql(Section):
     task_driver: Literal["docker", "exec"] = Field("docker", description="How Nomad runs the server: docker or exec.")
     image: PinnedImage = Field("mysql:8.4.6", description="Image with a pinned tag or digest (docker only).")
     command: PlainText = Field(
-        "mysql-entrypoint",
-        description="Program to run when `taskDriver` is exec; takes the image's environment and arguments.",
+        "",
+        description="The entrypoint that makes the data directory and starts the server: the image's, "
+        "`docker-entrypoint.sh` if left out; with exec a program like it, `mysql-entrypoint` if left out.",
     )
     user: PlainText = Field("", description="User the task starts as; empty leaves it to the task driver.")
     server_uid: int = Field(
@@ -158,6 +159,11 @@ class Mysql(Section):
         300, ge=10, description="How long `destroy` waits for the volume to be released, in seconds."
     )
     timeout_s: int = Field(300, ge=10, description="How long `up` waits for the server to answer, in seconds.")
+
+    @property
+    def entrypoint(self) -> str:
+        """What makes the data directory and starts the server."""
+        return self.command or ("docker-entrypoint.sh" if self.task_driver == "docker" else "mysql-entrypoint")
 
     @property
     def mount_path(self) -> str:

@@ -15,7 +15,24 @@ _SERVERS: Final = ("mariadbd", "mysqld")
 _CLIENTS: Final = (("mariadb", "mysql"), ("mariadb-dump", "mysqldump"))
 _TOOLS: Final = (
     *("sh", "env", "find", "grep", "sed", "mountpoint"),
-    *("cat", "chmod", "chown", "cp", "date", "dd", "df", "head", "id", "install", "ls", "mkdir", "mv", "printf", "rm"),
+    *(
+        "cat",
+        "chmod",
+        "chown",
+        "cp",
+        "date",
+        "dd",
+        "df",
+        "head",
+        "id",
+        "install",
+        "ls",
+        "mkdir",
+        "mv",
+        "printf",
+        "rm",
+        "rmdir",
+    ),
     *("sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "uname", "wc", "gzip", "openssl"),
 )
 _SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,0 +1,151 @@
+"""A task's root folder with a server's programs in it, and the files that a job file gives the task."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jobs
+
+DATA = "/srv/mysql"
+ROOT_PASSWORD = "root-pass-word"
+# What a container has: processes, mounts and loopback of its own. They end with the first of its processes.
+_CONTAINER = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+_ENTER = 'root=$1; shift; mount --rbind /dev "$root/dev"; mount -t proc proc "$root/proc"; exec chroot "$root" "$@"'
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """A server and the entrypoint that makes its data directory."""
+
+    name: str
+    root: Path
+    entrypoint: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as Nomad would run it."""
+
+    files: Mapping[str, str]
+    args: Sequence[str]
+    env: Mapping[str, str]
+
+
+def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> Task:
+    """The task of a job file, with what Nomad makes of its example values and others."""
+    more = [f"-var={key}={jobs.hcl_value(value)}" for key, value in variables.items()]
+    example = jobs.FOLDER / f"{spec}.exec.vars.hcl"
+    words = [str(nomad), "job", "run", "-output", f"-var-file={example}", *more, str(jobs.FOLDER / f"{spec}.nomad.hcl")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (group,) = json.loads(done.stdout)["Job"]["TaskGroups"]
+    found = next(one for one in group["Tasks"] if one["Name"] == name)
+    files = {template["DestPath"]: template["EmbeddedTmpl"] for template in found["Templates"] or []}
+    return Task(files, found["Config"].get("args") or [], found["Env"] or {})
+
+
+def rendered(text: str, secrets: Mapping[str, str]) -> str:
+    """A Nomad template of the job files, which show items of the job's variable and nothing else here."""
+    shown = re.sub(r"{{ \.(\w+) }}", lambda found: secrets[found[1]], text)
+    return re.sub(r"{{ (with nomadVar [^}]*|end) }}", "", shown)
+
+
+@dataclass
+class Place:
+    """A root folder, over that of a flavour, which it leaves as it is."""
+
+    flavour: Flavour
+    root: Path
+    port: int
+    log: Path
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def put(self, found: Task, secrets: Mapping[str, str]) -> None:
+        """Writes the task's files where Nomad would."""
+        places = {"${NOMAD_SECRETS_DIR}": "secrets", "${NOMAD_TASK_DIR}": "local"}
+        for destination, text in found.files.items():
+            path = self.root / re.sub(r"\$\{\w+\}", lambda name: places[name[0]], destination)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(rendered(text, secrets))
+            path.chmod(0o755 if path.parent.name == "local" else 0o444)
+
+    def words(self, found: Task, more_env: Mapping[str, str]) -> list[str]:
+        """The command that runs the task in this root."""
+        folders = {"NOMAD_TASK_DIR": "/local", "NOMAD_SECRETS_DIR": "/secrets"}
+        known = {**folders, "NOMAD_PORT_db": str(self.port)}
+        filled = [_filled(text, known) for text in found.args]
+        env = {**folders, **{name: _filled(value, known) for name, value in found.env.items()}, **more_env}
+        path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        settings = [f"{name}={value}" for name, value in env.items()]
+        enter = [*_CONTAINER, "sh", "-ec", _ENTER, "enter", str(self.root)]
+        return [*enter, "env", "-i", path, *settings, "/bin/sh", *filled]
+
+    def start(self, found: Task, **more_env: str) -> subprocess.Popen[bytes]:
+        """Starts the task as in a new container; what it says goes to the log."""
+        for run in ("tmp", "run/mysqld", "var/run/mysqld"):
+            for left in (self.root / run).glob("*"):
+                subprocess.run(["rm", "-rf", str(left)], check=True)
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(self.words(found, more_env), stdout=log, stderr=log, start_new_session=True)
+        self.started.append(process)
+        return process
+
+    def run(self, found: Task, **more_env: str) -> subprocess.CompletedProcess[str]:
+        """Runs a task to its end."""
+        return subprocess.run(self.words(found, more_env), capture_output=True, text=True, check=False, timeout=300)
+
+
+def _filled(text: str, known: Mapping[str, str]) -> str:
+    return re.sub(r"\$\{(\w+)\}", lambda name: known[name[1]], text)
+
+
+@contextlib.contextmanager
+def place(flavour: Flavour, folder: Path, port: int) -> Iterator[Place]:
+    """A root folder over the flavour's, gone with all its processes at the end."""
+    layers = {name: folder / name for name in ("upper", "work", "root")}
+    for layer in layers.values():
+        layer.mkdir(parents=True)
+    options = f"lowerdir={flavour.root},upperdir={layers['upper']},workdir={layers['work']}"
+    subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", str(layers["root"])], check=True)
+    made = Place(flavour, layers["root"], port, folder / "log")
+    try:
+        for inside in ("dev", "proc", "local", "secrets", "srv", "dumps", "docker-entrypoint-initdb.d"):
+            (made.root / inside).mkdir(exist_ok=True)
+        yield made
+    finally:
+        for process in made.started:
+            stop(process, kill=True)
+        subprocess.run(["umount", str(layers["root"])], check=True)
+
+
+def stop(process: subprocess.Popen[bytes], *, kill: bool = False) -> int:
+    """Ends a task, cleanly or in the middle of what it does; returns once none of its processes is left."""
+    if process.poll() is None:
+        # Its first process is the child of unshare, which hands no signal on.
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        signal = "-KILL" if kill else "-TERM"
+        subprocess.run(["kill", signal, *(children or [str(process.pid)])], check=False, capture_output=True)
+    return process.wait(timeout=120)
+
+
+def server_task(nomad: Path, flavour: Flavour, **variables: Any) -> Task:
+    """The server's task for a flavour."""
+    known = {
+        "driver": "exec",
+        "image": "",
+        "command": flavour.entrypoint,
+        "args": [f"--datadir={DATA}", "--skip-name-resolve", *variables.pop("args", [])],
+        "user": "",
+        "uid": 999,
+        "kill_timeout": "60s",
+        "cpu_mhz": 500,
+        "memory_mib": 1024,
+    }
+    return task(nomad, "mysql", "mysql", {"task": known, **variables})

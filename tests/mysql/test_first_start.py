@@ -1,0 +1,155 @@
+"""A first start that is cut off anywhere: what comes after it has a whole database, or says why there is none."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+
+from tests import closing_lines
+from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, server_task, stop
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+NewPlace = Callable[[], Place]
+KILLS = int(os.environ.get("FIRST_START_KILLS", "4"))
+LAST = 40
+# Long enough to be cut off in the middle; the stand-in reads one statement a line.
+INIT = {
+    "10-first.sql": "CREATE DATABASE shop;\nCREATE TABLE shop.t (i INT PRIMARY KEY);\n",
+    "20-rows.sql": "".join(f"INSERT INTO shop.t VALUES ({row});\n" for row in range(LAST)),
+    "30-last.sql": "CREATE TABLE shop.last (i INT PRIMARY KEY);\nINSERT INTO shop.last VALUES (1);\n",
+}
+
+
+def query(place: Place, *statements: str) -> tuple[tuple[Any, ...], ...]:
+    with (
+        pymysql.connect(
+            host="127.0.0.1", port=place.port, user="root", password=ROOT_PASSWORD, autocommit=True, connect_timeout=5
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        for statement in statements:
+            cursor.execute(statement)
+        return tuple(cursor.fetchall())
+
+
+def until_it_answers(place: Place, process: subprocess.Popen[bytes], timeout_s: float = 180) -> None:
+    """Returns once root can log in over the network, which is when Nomad's check passes."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            query(place, "SELECT 1")
+            return
+        except pymysql.err.OperationalError:
+            assert process.poll() is None, place.log.read_text()[-3000:]
+            assert time.monotonic() < deadline, place.log.read_text()[-3000:]
+        time.sleep(0.05)
+
+
+def prepared(place: Place, nomad: Path, **variables: Any) -> Task:
+    task = server_task(nomad, place.flavour, **variables)
+    place.put(task, {"root_password": ROOT_PASSWORD})
+    return task
+
+
+def assert_whole(place: Place) -> None:
+    assert query(place, "SELECT COUNT(*) FROM shop.t") == ((LAST,),)
+    assert query(place, "SELECT * FROM shop.last") == ((1,),)
+    assert query(place, "SELECT COUNT(*) FROM mysql.user WHERE User = 'root'") == ((2,),)
+    assert not (place.root / DATA.lstrip("/") / "first-start").exists()
+
+
+def first_start_takes(new_place: NewPlace, nomad: Path) -> float:
+    place = new_place()
+    started = time.monotonic()
+    process = place.start(prepared(place, nomad, init_scripts=INIT))
+    until_it_answers(place, process)
+    took = time.monotonic() - started
+    assert_whole(place)
+    return took
+
+
+def test_a_first_start_killed_at_any_moment_is_whole_after_the_next(
+    new_place: NewPlace, nomad: Path, flavour: Flavour
+) -> None:
+    takes = first_start_takes(new_place, nomad)
+    draw = random.Random(KILLS)
+    seen = closing_lines.tally(f"first starts of {flavour.name} that were killed")
+    for _ in range(KILLS):
+        place = new_place()
+        task = prepared(place, nomad, init_scripts=INIT)
+        for _ in range(draw.choice((1, 1, 2))):
+            process = place.start(task)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(draw.uniform(0, 1.1) * takes)
+            stop(process, kill=True)
+        data = place.root / DATA.lstrip("/")
+        half = (data / "first-start").exists()
+        seen["half made, and made again" if half else "whole" if (data / "mysql").exists() else "before"] += 1
+        process = place.start(task)
+        until_it_answers(place, process)
+        assert_whole(place)
+        assert ("did not come to its end" in place.log.read_text()) or not half
+        stop(process, kill=True)
+
+
+def test_an_init_script_that_fails_is_not_taken_for_done_by_the_next_start(new_place: NewPlace, nomad: Path) -> None:
+    place = new_place()
+    broken = prepared(place, nomad, init_scripts={**INIT, "15-broken.sql": "INSERT INTO shop.nowhere VALUES (1);\n"})
+    for _ in range(2):
+        assert place.start(broken).wait(180) != 0
+    (place.root / "docker-entrypoint-initdb.d/15-broken.sql").unlink()
+    until_it_answers(place, place.start(prepared(place, nomad, init_scripts=INIT)))
+    assert_whole(place)
+
+
+def test_data_of_an_earlier_release_is_taken_as_it_is(new_place: NewPlace, nomad: Path) -> None:
+    place = new_place()
+    task = prepared(place, nomad, init_scripts=INIT)
+    process = place.start(task)
+    until_it_answers(place, process)
+    query(place, "INSERT INTO shop.t VALUES (1000)")
+    for kill in (False, True):
+        stop(process, kill=kill)
+        process = place.start(task)
+        until_it_answers(place, process)
+        assert query(place, "SELECT i FROM shop.t WHERE i = 1000") == ((1000,),)
+    assert len(re.findall("the first start is complete", place.log.read_text())) == 1
+
+
+def test_files_that_are_no_database_are_left_alone_and_the_way_out_is_told(new_place: NewPlace, nomad: Path) -> None:
+    place = new_place()
+    kept = place.root / DATA.lstrip("/") / "ibdata1"
+    kept.parent.mkdir()
+    kept.write_text("somebody's")
+    assert place.start(prepared(place, nomad)).wait(60) == 1
+    assert "holds files but no database" in place.log.read_text()
+    assert "Set mysql.dataDir to a new folder" in place.log.read_text()
+    assert kept.read_text() == "somebody's"
+
+
+@pytest.mark.parametrize(("written", "told"), [("99.1.0", True), ("5.0.1", False)])
+def test_a_server_older_than_its_data_is_refused_with_the_way_back(
+    new_place: NewPlace, nomad: Path, written: str, told: bool
+) -> None:
+    place = new_place()
+    data = place.root / DATA.lstrip("/")
+    (data / "mysql").mkdir(parents=True)
+    history = {"MySQL": f'{{"file_format":"1","upgrade_history":[{{"version":"{written}-2"}}]}}'}
+    (data / "mysql_upgrade_history").write_text(history["MySQL"])
+    process = place.start(prepared(place, nomad))
+    if told:
+        assert process.wait(60) == 1
+    else:
+        process.wait(120)
+    assert (f"was written by version {written}" in place.log.read_text()) == told
+    assert ("run 99.1.0 or newer again" in place.log.read_text()) == told
