@@ -25,7 +25,7 @@ from wiring_consumers import own_time, registered_volume
 ZONE_ATTRIBUTE = "${attr.platform.aws.placement.availability-zone}"
 
 # The least with which every database can be read for a dump.
-BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES"
+BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT"
 
 
 def _placement(settings: Settings) -> JobPlacement:

@@ -94,16 +94,20 @@ job "mysql-backup" {
       attachment_mode = var.volume.attachment_mode
     }
 
+    # A failed dump ends its allocation, which lets go of the volume, for a restore for instance. Another allocation tries again
+    # for most of a day: meanwhile the run is not dead, so that Nomad does not collect it and it can be seen.
     restart {
-      attempts = 3
-      interval = "10m"
-      delay    = "15s"
+      attempts = 0
       mode     = "fail"
     }
 
     reschedule {
-      attempts  = 0
-      unlimited = false
+      attempts       = 24
+      interval       = "24h"
+      delay          = "1m"
+      delay_function = "exponential"
+      max_delay      = "1h"
+      unlimited      = false
     }
 
     task "dump" {
@@ -143,6 +147,16 @@ job "mysql-backup" {
           client=$(command -v mysql || command -v mariadb)
           case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
           dump=$(command -v mysqldump || command -v mariadb-dump)
+          # The dump is of rows, not of a replica's position: with GTIDs it could be restored into no server that has run
+          # transactions, and reading them takes the privilege to flush tables.
+          case $("$dump" --version) in *MariaDB*) gtid= ;; *) gtid=--set-gtid-purged=OFF ;; esac
+
+          # Without some of them a dump lacks rows or triggers and is called complete.
+          lacks=$("$client" "$options" "$tls" --batch --skip-column-names --execute "SELECT wanted.privilege FROM
+            (SELECT 'SELECT' privilege UNION SELECT 'SHOW VIEW' UNION SELECT 'TRIGGER' UNION SELECT 'EVENT') wanted
+            WHERE wanted.privilege NOT IN (SELECT privilege_type FROM information_schema.user_privileges WHERE grantee =
+            CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1))))")
+          [ -z "$lacks" ] || { echo "the account ${var.server.account} lacks" $lacks "on all databases" >&2; exit 1; }
 
           # The server's own schemas stay out: accounts are made anew by the server's job, with their passwords.
           databases=$("$client" "$options" "$tls" --batch --skip-column-names --execute "SELECT schema_name FROM
@@ -156,8 +170,10 @@ job "mysql-backup" {
           '
           IFS=$newline
           # A dump is whole when its last line says so: the exit code is lost in the pipe.
-          "$dump" "$options" "$tls" --single-transaction --quick --routines --events --triggers --hex-blob --no-tablespaces \
-            --databases $databases | gzip >"$partial"
+          {
+            "$dump" "$options" "$tls" --single-transaction --quick --routines --events --triggers --hex-blob \
+              --no-tablespaces $gtid --databases $databases || echo "-- failed"
+          } | gzip >"$partial"
           gzip -dc "$partial" | tail -n 1 | grep -q '^-- Dump completed' || { echo "the dump is not whole" >&2; exit 1; }
           sync "$partial"
           mv "$partial" "$DUMPS/$name"

@@ -185,6 +185,19 @@ def test_a_restore_of_a_dump_that_is_not_there_fails_and_changes_nothing(stack: 
     assert sql(stack, "SELECT * FROM first.letters") == ROWS
 
 
+def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(stack: Running) -> None:
+    sql(stack, "REVOKE SELECT ON *.* FROM 'backup'@'%'")
+    answer = stack.nomad.put("job/mysql-backup/periodic/force", {})
+    child = stack.nomad.get(f"evaluation/{answer['EvalID']}")["JobID"]
+    failed = {"ID": child}
+    eventually(lambda: summary(stack, failed).get("Failed"), 60, "a failed dump", stack.diagnosis)
+    assert summary(stack, restore(stack, "latest")) == {"Complete": 1}
+    assert stack.nomad.get(f"job/{child.replace('/', '%2F')}")["Status"] != "dead"
+    sql(stack, "GRANT SELECT ON *.* TO 'backup'@'%'")
+    stack.nomad.delete(f"job/{child.replace('/', '%2F')}", purge=True)
+    assert summary(stack, force_dump(stack)) == {"Complete": 1}
+
+
 def test_a_given_certificate_takes_the_place_of_the_servers_own(stack: Running, tmp_path: Path) -> None:
     made = stack.run(
         *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=mysql.example"),

@@ -1,0 +1,228 @@
+"""Dumps and restores by the tasks' own scripts, as the accounts that the server's job makes."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+
+from tests.mysql.conftest import FLAVOURS, free_port
+from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, server_task, task
+from tests.mysql.test_first_start import query, until_it_answers
+from wiring import BACKUP_PRIVILEGES
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+PASSWORD = "of-the-backup"
+SCHEMA = (
+    "CREATE DATABASE shop",
+    "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARBINARY(20))",
+    "INSERT INTO shop.orders VALUES (1, 'a'), (2, x'00ff27')",
+    "CREATE VIEW shop.seen AS SELECT * FROM shop.orders",
+    "CREATE PROCEDURE shop.count_orders() SELECT COUNT(*) FROM shop.orders",
+    "CREATE EVENT shop.nightly ON SCHEDULE EVERY 1 DAY DO DELETE FROM shop.orders WHERE id < 0",
+    "CREATE TRIGGER shop.marks BEFORE INSERT ON shop.orders FOR EACH ROW SET NEW.what = UPPER(NEW.what)",
+)
+OBJECTS = {
+    "rows": "SELECT id, what FROM shop.orders ORDER BY id",
+    "view": "SELECT COUNT(*) FROM shop.seen",
+    "routines": "SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'shop'",
+    "events": "SELECT event_name FROM information_schema.events WHERE event_schema = 'shop'",
+    "triggers": "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = 'shop'",
+}
+
+
+@dataclass(frozen=True)
+class Databases:
+    """A server, and the tasks beside it that dump and restore."""
+
+    server: Place
+    nomad: Path
+
+    def accounts(self) -> None:
+        """Runs the task that makes the accounts."""
+        account = {"name": "backup", "privileges": BACKUP_PRIVILEGES, "database": ""}
+        found = task(self.nomad, "mysql", "accounts", {"accounts": [account], "tls": TLS})
+        self._put(found, "root", ROOT_PASSWORD)
+        done = self.server.run(found)
+        assert done.returncode == 0, done.stderr
+
+    def dump(self, keep: int = 7) -> subprocess.CompletedProcess[str]:
+        found = self._prepared("mysql-backup", "dump", "backup", PASSWORD)
+        return self.server.run(found, KEEP=str(keep))
+
+    def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
+        return self.server.run(self._prepared("mysql-restore", "restore", "root", ROOT_PASSWORD), NOMAD_META_dump=name)
+
+    def start(self, spec: str, name: str, user: str, password: str, **env: str) -> subprocess.Popen[bytes]:
+        return self.server.start(self._prepared(spec, name, user, password), **env)
+
+    def objects(self) -> dict[str, tuple[tuple[Any, ...], ...]]:
+        return {name: query(self.server, statement) for name, statement in OBJECTS.items()}
+
+    @property
+    def dumps(self) -> list[Path]:
+        return sorted((self.server.root / "dumps").glob("*.sql.gz"))
+
+    def _prepared(self, spec: str, name: str, user: str, password: str) -> Task:
+        found = task(self.nomad, spec, name, {})
+        self._put(found, user, password)
+        return found
+
+    def _put(self, found: Task, user: str, password: str) -> None:
+        login = f"[client]\nuser = {user}\nhost = 127.0.0.1\nport = {self.server.port}\npassword = {password}\n"
+        files = {path: login if path.endswith("client.cnf") else text for path, text in found.files.items()}
+        self.server.put(
+            Task(files, found.args, found.env), {"password_backup": PASSWORD, "root_password": ROOT_PASSWORD}
+        )
+
+
+TLS = {"mode": "preferred", "certificate": False, "ca": False}
+
+
+@contextmanager
+def running(flavour: Flavour, folder: Path, nomad: Path, *options: str) -> Iterator[Databases]:
+    """A server whose accounts are made."""
+    with place(flavour, folder, free_port()) as made:
+        found = server_task(nomad, flavour, args=list(options))
+        made.put(found, {"root_password": ROOT_PASSWORD})
+        until_it_answers(made, made.start(found))
+        databases = Databases(made, nomad)
+        databases.accounts()
+        yield databases
+
+
+SERVERS = {
+    "mariadb": ["--log-bin=binlog"],
+    "mysql": ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "mysql without GTIDs": ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"],
+}
+
+
+@pytest.fixture(scope="module", params=[name for name in SERVERS if name.split()[0] in FLAVOURS])
+def databases(
+    request: pytest.FixtureRequest,
+    flavour_of: Callable[[str], Flavour],
+    nomad: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Databases]:
+    flavour = flavour_of(request.param.split()[0])
+    with running(flavour, tmp_path_factory.mktemp("server"), nomad, *SERVERS[request.param]) as made:
+        yield made
+
+
+@pytest.fixture
+def shop(databases: Databases) -> Databases:
+    """The schema, anew, and no dump."""
+    query(databases.server, "SET GLOBAL log_bin_trust_function_creators = 1", "DROP DATABASE IF EXISTS shop", *SCHEMA)
+    for dump in databases.dumps:
+        dump.unlink()
+    return databases
+
+
+def test_a_dump_restores_everything_into_the_running_server(shop: Databases) -> None:
+    before = shop.objects()
+    done = shop.dump()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(shop.dumps[0].name)
+    query(shop.server, "DELETE FROM shop.orders", "DROP VIEW shop.seen", "DROP PROCEDURE shop.count_orders")
+    query(shop.server, "DROP EVENT shop.nightly", "DROP TRIGGER shop.marks")
+    restored = shop.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert shop.objects() == before
+    assert before["rows"] == ((1, b"a"), (2, b"\x00\xff'"))
+    assert all(before.values())
+
+
+def test_a_dump_restores_into_a_server_that_has_no_database(shop: Databases, nomad: Path, tmp_path: Path) -> None:
+    before = shop.objects()
+    assert shop.dump().returncode == 0
+    with running(shop.server.flavour, tmp_path, nomad) as empty:
+        subprocess.run(["cp", str(shop.dumps[0]), str(empty.server.root / "dumps")], check=True)
+        restored = empty.restore(shop.dumps[0].name)
+        assert restored.returncode == 0, restored.stderr
+        assert empty.objects() == before
+
+
+# Without SELECT MariaDB's dump has no rows, without TRIGGER no dump has triggers, and both are called complete.
+@pytest.mark.parametrize("privilege", BACKUP_PRIVILEGES.split(", "))
+def test_a_dump_as_an_account_that_lacks_a_privilege_is_refused(shop: Databases, privilege: str) -> None:
+    query(shop.server, f"REVOKE {privilege} ON *.* FROM 'backup'@'%'")
+    try:
+        done = shop.dump()
+        assert done.returncode != 0
+        assert f"the account backup lacks {privilege} on all databases" in done.stderr
+        assert shop.dumps == []
+    finally:
+        shop.accounts()
+    assert shop.dump().returncode == 0
+
+
+def test_the_account_can_neither_write_nor_flush(shop: Databases) -> None:
+    for statement in ("INSERT INTO shop.orders VALUES (3, 'c')", "FLUSH TABLES WITH READ LOCK", "DROP DATABASE shop"):
+        with (
+            pymysql.connect(host="127.0.0.1", port=shop.server.port, user="backup", password=PASSWORD) as connection,
+            connection.cursor() as cursor,
+            pytest.raises(pymysql.err.MySQLError, match="denied"),
+        ):
+            cursor.execute(statement)
+
+
+def test_a_dump_that_sets_gtids_as_others_make_it_is_restored_without_them(shop: Databases) -> None:
+    text = (
+        "-- MySQL dump 10.13\nSET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN;\nSET @@SESSION.SQL_LOG_BIN= 0;\n"
+        "SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5,\n"
+        "4e11fa47-71ca-11e1-9e33-c80aa9429562:1-7';\n"
+        "-- Current Database: `shop`\nUSE `shop`;\nDELETE FROM orders;\nINSERT INTO orders VALUES (7, 'seven');\n"
+        "-- Dump completed on 2026-01-01\n"
+    )
+    (shop.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+    restored = shop.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert query(shop.server, OBJECTS["rows"]) == ((7, b"seven"),)
+
+
+def test_a_restore_while_a_dump_runs_breaks_neither(shop: Databases) -> None:
+    rows = ", ".join(f"({number}, REPEAT('x', 20))" for number in range(3, 60000))
+    query(shop.server, f"INSERT INTO shop.orders VALUES {rows}")
+    assert shop.dump().returncode == 0
+    name, before = shop.dumps[0].name, shop.objects()
+    dumping = shop.start("mysql-backup", "dump", "backup", PASSWORD, KEEP="7")
+    restored = shop.restore(name)
+    dumping.wait(120)
+    assert restored.returncode == 0, restored.stderr
+    assert shop.objects() == before
+    for dump in shop.dumps:
+        assert gzip.decompress(dump.read_bytes()).rstrip().splitlines()[-1].startswith(b"-- Dump completed")
+        assert shop.restore(dump.name).returncode == 0
+        assert shop.objects() == before
+
+
+def test_a_dump_that_fails_leaves_the_older_ones_and_says_why(shop: Databases) -> None:
+    assert shop.dump().returncode == 0
+    (kept,) = shop.dumps
+    query(
+        shop.server, "CREATE VIEW shop.broken AS SELECT * FROM shop.orders", "ALTER TABLE shop.orders RENAME shop.gone"
+    )
+    done = shop.dump()
+    assert done.returncode != 0
+    assert "broken" in done.stderr
+    assert shop.dumps == [kept]
+
+
+def test_a_dump_that_cannot_be_read_to_its_end_is_not_restored(shop: Databases) -> None:
+    assert shop.dump().returncode == 0
+    (dump,) = shop.dumps
+    dump.write_bytes(dump.read_bytes()[:-100])
+    before = shop.objects()
+    restored = shop.restore()
+    assert restored.returncode != 0
+    assert "is not whole" in restored.stderr
+    assert shop.objects() == before
