@@ -9,12 +9,14 @@ from typing import Any
 
 import pulumi
 
+import preflight_mysql
 from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
 from settings import Plugin, Problem, Settings, SettingsError, aws, cluster
 
+_GET_JOB = "nomad-csi:index:getJob"
 _NOMAD_REMEDY = (
     "check what names the cluster: NOMAD_ADDR, NOMAD_TOKEN and, with TLS, NOMAD_CACERT, NOMAD_CLIENT_CERT and "
     "NOMAD_CLIENT_KEY"
@@ -41,6 +43,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     if apart:
         raise SettingsError(apart)
     role = asked.ask("aws:iam/getRole:getRole", {"name": settings.client_role})
+    running = {job: asked.ask(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _mysql_jobs(settings)}
     identity = _known("AWS", asked.identity, _AWS_REMEDY)
     zones = _known("AWS", asked.zones, _ZONES_REMEDY)
     nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
@@ -51,6 +54,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
         *_zones_without_client(settings, nomad),
         *_clients_unfit_for_docker(settings, nomad),
         *_unknown_role(settings, role),
+        *_mysql_problems(settings, {job: _known("Nomad", answer, _NOMAD_REMEDY) for job, answer in running.items()}),
     ]
     if problems:
         raise SettingsError(problems)
@@ -107,6 +111,26 @@ def _may_run(settings: Settings, node: ClusterNode) -> bool:
     placement = settings.placement
     in_pool = placement.node_pool in ("all", node.node_pool)
     return in_pool and any(fnmatchcase(node.datacenter, pattern) for pattern in placement.datacenters)
+
+
+def _namespace(settings: Settings) -> dict[str, str]:
+    return {"namespace": settings.placement.namespace}
+
+
+def _mysql_jobs(settings: Settings) -> list[str]:
+    if settings.mysql is None:
+        return []
+    return [settings.mysql.job_id, *([settings.mysql.backup.job_id] if settings.mysql.backup else [])]
+
+
+def _mysql_problems(settings: Settings, registered: dict[str, dict[str, Any]]) -> list[Problem]:
+    if settings.mysql is None:
+        return []
+    server, *dumps = registered.values()
+    for job in dumps:
+        for warning in preflight_mysql.failing_dumps(job):
+            pulumi.warn(warning)
+    return preflight_mysql.downgrade(settings.mysql, server)
 
 
 def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> list[Problem]:

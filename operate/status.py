@@ -1,11 +1,16 @@
-"""What holds what: each volume with its registration, claims, clients, instances and attachments, on one screen."""
+"""What holds what: each volume with its registration, claims, clients, instances and attachments, on one screen.
+
+Below it what is wrong with them, and the dumps that fail.
+"""
 
 from collections.abc import Iterator, Sequence
 
+from operate import dumps
 from operate.cluster import connect
 from operate.columns import columns
 from operate.holdings import Holding, all_holdings
 from provider import volume_way_out
+from provider.periodic_runs import FailingRun
 from provider.volume_claims import Claim
 from provider.volume_holders import Client, Holders
 
@@ -17,12 +22,12 @@ def show() -> str:
     """The table, with what is wrong below it."""
     nomad = connect()
     try:
-        return text(all_holdings(nomad))
+        return text(all_holdings(nomad), dumps.failing(nomad))
     finally:
         nomad.close()
 
 
-def text(holdings: Sequence[Holding]) -> str:
+def text(holdings: Sequence[Holding], failing_dumps: Sequence[FailingRun] = ()) -> str:
     """Rows for a person, one for each claim of a volume."""
     rows = [_HEADER, *[row for holding in holdings for row in _rows(holding)]]
     problems = [
@@ -30,7 +35,7 @@ def text(holdings: Sequence[Holding]) -> str:
         for holding in holdings
         for way in volume_way_out.ways_out(holding.holders, wanted_free=False)
     ]
-    return "\n".join([columns(rows), *problems])
+    return "\n".join([columns(rows), *problems, *(f"\n{dumps.text(run)}" for run in failing_dumps)])
 
 
 def _rows(holding: Holding) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from provider import nomad_api
 from provider.functions.get_cluster import GetCluster
+from provider.functions.get_job import GetJob
 from provider.functions.get_service import GetService
 from provider.nomad_api import NomadApi
 from provider.nomad_tls import CONFIG_FIELDS
@@ -43,7 +44,7 @@ class NomadCsiPlugin(Plugin):
     secret_config = frozenset({"secretId", "keyPem"})
     unrecognized_note = (
         "The nomad-csi plugin has PluginHealth, VolumeGuard, VolumeProtection, VolumeGrowth, VolumeRelease, JobHealth, "
-        "GeneratedSecret, getCluster and getService."
+        "GeneratedSecret, getCluster, getJob and getService."
     )
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class NomadCsiPlugin(Plugin):
             JobHealth(self._api),
             GeneratedSecret(),
         ]
-        self.functions = [GetCluster(self._api), GetService(self._api)]
+        self.functions = [GetCluster(self._api), GetJob(self._api), GetService(self._api)]
 
     def prepare(self) -> None:
         """The HTTP client."""

@@ -177,6 +177,37 @@ _SERVICE = {
     "host": _text("Address of the port."),
     "port": _integer("Number of the port; 0 while none runs."),
 }
+_JOB_ARGS = {
+    "jobId": _text("Id of the job."),
+    "namespace": _text("The job's Nomad namespace.", default="default"),
+}
+_TASK = {
+    "name": _text("The task's name."),
+    "image": _text("Its image; empty where its driver runs none."),
+    "args": _list("Its arguments."),
+    "volumes": _list("Sources of the volumes it mounts, sorted."),
+}
+_FAILING_RUN = {
+    "jobId": _text("Id of the run's own job."),
+    "failures": _integer("Allocations of it that failed."),
+    "since": _text("When it was launched, in UTC."),
+    "allocationId": _text("The newest allocation that failed."),
+    "reason": _text("What that one's task ended with."),
+    "again": _typed("boolean", "Whether Nomad tries again."),
+}
+_JOB = {
+    "registered": _typed("boolean", "Whether there is such a job."),
+    "tasks": _typed(
+        "array",
+        "Its tasks; none while it is stopped.",
+        items={"$ref": "#/types/nomad-csi:index:JobTask"},
+    ),
+    "failingRuns": _typed(
+        "array",
+        "Runs of a periodic job that have failed and not succeeded since, as long as Nomad knows them.",
+        items={"$ref": "#/types/nomad-csi:index:FailingRun"},
+    ),
+}
 
 
 def _resource(
@@ -241,6 +272,11 @@ _FUNCTIONS = {
         "description": "What the Nomad cluster offers: its version, clients and zones.",
         "outputs": {"type": "object", "properties": _CLUSTER, "required": sorted(_CLUSTER)},
     },
+    "nomad-csi:index:getJob": {
+        "description": "What a job runs as it is registered, and which of its periodic runs fail.",
+        "inputs": {"type": "object", "properties": _JOB_ARGS, "required": ["jobId"]},
+        "outputs": {"type": "object", "properties": _JOB, "required": sorted(_JOB)},
+    },
     "nomad-csi:index:getService": {
         "description": "Where a job answers right now.",
         "inputs": {
@@ -273,6 +309,18 @@ def package_schema(version: str) -> dict[str, Any]:
                 "description": "One Nomad client.",
                 "properties": _NODE,
                 "required": sorted(_NODE),
+            },
+            "nomad-csi:index:JobTask": {
+                "type": "object",
+                "description": "One task of a job.",
+                "properties": _TASK,
+                "required": sorted(_TASK),
+            },
+            "nomad-csi:index:FailingRun": {
+                "type": "object",
+                "description": "A run of a periodic job that has failed and not succeeded since.",
+                "properties": _FAILING_RUN,
+                "required": sorted(_FAILING_RUN),
             },
         },
         "resources": _RESOURCES,

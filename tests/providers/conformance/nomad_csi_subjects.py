@@ -145,6 +145,13 @@ FUNCTIONS = (
     FunctionSubject("nomad-csi", "nomad-csi:index:getCluster", _cluster, waits=True),
     FunctionSubject(
         "nomad-csi",
+        "nomad-csi:index:getJob",
+        lambda _world: {"jobId": "mysql-server"},
+        required=frozenset({"jobId"}),
+        waits=True,
+    ),
+    FunctionSubject(
+        "nomad-csi",
         "nomad-csi:index:getService",
         lambda _world: {"jobId": "mysql-server", "group": "mysql", "portLabel": "mysql"},
         required=frozenset({"jobId", "group", "portLabel"}),

@@ -11,6 +11,7 @@ from operate.cluster import WaitedTooLong
 from operate.holdings import Holding
 from operate.recover import Hands, Permission
 from provider.ebs_attachment import Attachment, EbsState
+from provider.periodic_runs import FailingRun
 from provider.volume_claims import Claim
 from provider.volume_holders import Client, Holders
 from provider.volume_way_out import Step, ways_out
@@ -169,3 +170,14 @@ def test_the_status_shows_each_volume_with_its_holders_and_what_is_wrong() -> No
         "-",
         "available",
     ]
+
+
+def test_the_status_shows_dumps_that_fail() -> None:
+    run = FailingRun(
+        "mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "Exit Code: 2", again=True
+    )
+    *_, told = status.text([holding(FREE)], [run]).splitlines()
+    assert told == (
+        "mysql-backup/periodic-1: the dump has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2); Nomad tries "
+        "again. `nomad alloc logs -stderr 01234567` says why"
+    )

@@ -1,0 +1,78 @@
+"""What the registered MySQL server tells before it is stopped."""
+
+from typing import Any
+
+import pytest
+
+import preflight_mysql
+import settings
+
+
+def mysql(image: str, **more: Any) -> settings.Mysql:
+    return settings.Mysql.model_validate({"volume": "disk", "image": image, **more})
+
+
+def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str, Any]:
+    task = {"name": "mysql", "image": image, "args": ["start.sh", f"--datadir={data}"], "volumes": [volume]}
+    accounts = {"name": "accounts", "image": image, "args": [], "volumes": []}
+    return {"registered": True, "tasks": [task, accounts], "failingRuns": []}
+
+
+@pytest.mark.parametrize(
+    ("runs", "wanted"),
+    [
+        ("mysql:9.7.4", "mysql:8.4.6"),
+        ("mysql:9.7", "mysql:9.6.0"),
+        ("mysql:9.6.1", "mysql:9.6.0"),
+        ("mysql:8.0.36", "mysql:8.0.35-debian"),
+        ("example.com:5000/own/mysql:9.7.4-oracle@sha256:" + "0" * 64, "example.com:5000/own/mysql:8.4.6"),
+    ],
+)
+def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way_back(runs: str, wanted: str) -> None:
+    (problem,) = preflight_mysql.downgrade(mysql(wanted), job(runs))
+    assert str(problem) == (
+        f"mysql.image is {wanted}: the server runs {runs}, and an older one cannot read what that wrote. "
+        f"Keep {runs} or a newer one; to go back, dump with it and restore into a server of the older image on a new "
+        "volume."
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "wanted"),
+    [
+        ("mysql:9.7.4", "mysql:9.7.4"),
+        ("mysql:8.4.6", "mysql:9.7.4"),
+        ("mysql:9.7.4", "mysql:9.7.3"),  # a long-term series
+        ("mysql:9.7.4", "mysql:9.7"),
+        ("mysql:9.7.4", "percona:8.4.6"),
+        ("mysql:9.7.4", "mysql:stable"),
+        ("mysql@sha256:" + "0" * 64, "mysql:8.4.6"),
+        ("", "mysql:8.4.6"),
+    ],
+)
+def test_other_images_are_the_servers_own_to_judge(runs: str, wanted: str) -> None:
+    assert preflight_mysql.downgrade(mysql(wanted), job(runs)) == []
+
+
+def test_an_older_server_on_other_data_is_no_downgrade() -> None:
+    assert preflight_mysql.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", volume="another")) == []
+    assert preflight_mysql.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", data="/srv/another")) == []
+    assert preflight_mysql.downgrade(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": []}) == []
+
+
+def test_a_dump_that_fails_is_told_with_its_log() -> None:
+    run = {
+        "jobId": "mysql-backup/periodic-1",
+        "failures": 3.0,
+        "since": "2026-01-01T03:00:00Z",
+        "allocationId": "0123456789abcdef",
+        "reason": "Exit Code: 2",
+        "again": True,
+    }
+    (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run]})
+    assert told == (
+        "mysql.backup: the dump mysql-backup/periodic-1 has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2). "
+        "See `nomad alloc logs -stderr 01234567`. It is tried again."
+    )
+    (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run | {"again": False}]})
+    assert told.endswith("It is not tried again: `nomad job periodic force` after the fix.")
