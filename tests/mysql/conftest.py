@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from sandbox import toolchain
+from sandbox import packages, toolchain
+from sandbox.docker import images, layers
 from sandbox.mysql import rootfs
+from sandbox.toolchain import cache
+from tests import official_parts
 from tests.mysql.place import Flavour, Place, place
 
-MYSQL_ROOT = os.environ.get("NOMAD_STATEFUL_MYSQL_ROOT", "")
+_ENTRYPOINTS = {"mariadb": "mysql-entrypoint", "mysql": "docker-entrypoint.sh"}
+FLAVOURS = sorted(_ENTRYPOINTS)
 
 
 @pytest.fixture(scope="session")
@@ -22,21 +27,30 @@ def nomad() -> Path:
     return toolchain.ensure().nomad
 
 
-FLAVOURS = ["mariadb", *(["mysql"] if MYSQL_ROOT else [])]
-
-
 @pytest.fixture(scope="session")
-def flavour_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Flavour]:
+def flavour_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Flavour]]:
     """MariaDB under the sandbox's entrypoint; MySQL under the image's."""
+    folder = tmp_path_factory.mktemp("roots")
+    build = {"mariadb": rootfs.build, "mysql": unpack_image}
 
     def found(name: str) -> Flavour:
-        if name == "mysql":
-            return Flavour(name, Path(MYSQL_ROOT), "docker-entrypoint.sh")
-        root = tmp_path_factory.getbasetemp() / "mariadb"
-        rootfs.build(root)
-        return Flavour(name, root, "mysql-entrypoint")
+        if not (folder / name).is_dir():
+            build[name](folder / name)
+        return Flavour(name, folder / name, _ENTRYPOINTS[name])
 
-    return found
+    yield found
+    shutil.rmtree(folder)
+
+
+def unpack_image(root: Path) -> None:
+    """Unpacks the layers of the image that docker would run."""
+    packages.ensure_packages([one for one in packages.DOCKER if "debootstrap" in one.commands])
+    image = next(image for image in images.catalogue(official_parts.folder()) if image.repository == "mysql")
+    with cache.locked(layers.root()):
+        packed = [layers.build(recipe).tar for recipe in image.layers]
+    root.mkdir()
+    for tar in packed:
+        subprocess.run(["tar", "--extract", "--numeric-owner", "--directory", root, "--file", tar], check=True)
 
 
 @pytest.fixture(scope="session", params=FLAVOURS)

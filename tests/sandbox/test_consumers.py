@@ -191,6 +191,8 @@ def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(st
     child = stack.nomad.get(f"evaluation/{answer['EvalID']}")["JobID"]
     failed = {"ID": child}
     eventually(lambda: summary(stack, failed).get("Failed"), 60, "a failed dump", stack.diagnosis)
+    volume = "volume/csi/dumps"
+    eventually(lambda: not stack.nomad.get(volume)["WriteAllocs"] or None, 30, "the volume back", stack.diagnosis)
     assert summary(stack, restore(stack, "latest")) == {"Complete": 1}
     assert stack.nomad.get(f"job/{child.replace('/', '%2F')}")["Status"] != "dead"
     sql(stack, "GRANT SELECT ON *.* TO 'backup'@'%'")
