@@ -5,6 +5,10 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 PY := .venv/bin/python
+# A path, or a version that sandbox/toolchain has pins for.
+ifdef NOMAD_BIN
+export NOMAD_STATEFUL_NOMAD := $(NOMAD_BIN)
+endif
 SANDBOX_SHELL := settings=$$($(PY) -m sandbox env) && eval "$$settings"
 WORKERS := 2
 CACHE := $${XDG_CACHE_HOME:-$$HOME/.cache}/nomad-stateful
@@ -58,6 +62,10 @@ test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root
 	@$(PY) -m sandbox.packages --tests || true
 	@$(PY) -m sandbox.toolchain >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+.PHONY: matrix
+matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 /path/to/nomad")
+	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)
 
 .PHONY: faults
 faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=)

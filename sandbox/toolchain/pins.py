@@ -103,6 +103,16 @@ NOMAD: Final = Component(
     programs=(GoProgram("nomad", "nomad", "github.com/hashicorp/nomad", expected_s=220, needs_c_compiler=True),),
 )
 
+NOMAD_FLOOR: Final = Component(
+    name="nomad",
+    version="1.11.2",
+    suitable=NOMAD.suitable,
+    programs=(GoProgram("nomad", "nomad-1.11.2", "github.com/hashicorp/nomad", expected_s=220, needs_c_compiler=True),),
+)
+"""The oldest that the program accepts: built when it is asked for by name."""
+
+NOMADS: Final = {component.version: component for component in (NOMAD_FLOOR, NOMAD)}
+
 CSI_SANITY: Final = Component(
     name="csi-sanity",
     version="5.3.1",

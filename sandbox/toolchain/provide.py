@@ -16,10 +16,12 @@ from sandbox.toolchain.download import Release, download_release, official_relea
 from sandbox.toolchain.errors import ToolchainError, UnreachableError
 from sandbox.toolchain.golang import build_component, prefetching
 from sandbox.toolchain.onpath import find_on_path, foreign_path, locate_companion, version_of
-from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, NOMAD, PULUMI, Component
+from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, NOMAD, NOMADS, PULUMI, Component
 from sandbox.toolchain.versions import parse_version
 
 MODE_VARIABLE: Final = "NOMAD_STATEFUL_TOOLCHAIN"
+NOMAD_VARIABLE: Final = "NOMAD_STATEFUL_NOMAD"
+"""Names another Nomad than the usual one: the path of a program, or a version that there are pins for."""
 
 
 class Mode(Enum):
@@ -44,7 +46,9 @@ class Toolchain:
 def find() -> Toolchain | None:
     """What is already there, without fetching or building anything; None if a part is missing."""
     mode = _mode()
-    pulumi, nomad = _existing(PULUMI, mode), _existing(NOMAD, mode)
+    chosen = _chosen_nomad()
+    nomad = chosen if isinstance(chosen, Path) else _existing(chosen, _mode_for(chosen, mode))
+    pulumi = _existing(PULUMI, mode)
     proto = csi_proto_dir()
     if pulumi is None or nomad is None or not proto.is_dir():
         return None
@@ -60,7 +64,11 @@ def ensure() -> Toolchain:
     mode = _mode()
     root = cache.toolchain_root()
     with cache.locked(root):
-        pulumi, nomad = _provide((PULUMI, NOMAD), mode)
+        chosen = _chosen_nomad()
+        if isinstance(chosen, Path):
+            (pulumi,), nomad = _provide((PULUMI,), mode), chosen
+        else:
+            pulumi, nomad = _provide((PULUMI, chosen), mode)
         proto = ensure_csi_proto()
         folder = cache.publish(_bin_dir(pulumi, nomad), partial(_link_all, (pulumi, nomad)))
     return _toolchain(folder, proto)
@@ -104,6 +112,28 @@ def _mode() -> Mode:
         raise ToolchainError(MODE_VARIABLE, value, f"it must be one of {known}", remedy) from None
 
 
+def _chosen_nomad() -> Component | Path:
+    """What NOMAD_VARIABLE names: how to provide it, or where it is. ToolchainError if it is nothing of the kind."""
+    value = os.environ.get(NOMAD_VARIABLE, "")
+    if not value:
+        return NOMAD
+    if value in NOMADS:
+        return NOMADS[value]
+    known = f"it must be the path of a nomad, or one of {', '.join(NOMADS)}"
+    path = Path(value).absolute()
+    if "/" not in value or not path.is_file():
+        raise ToolchainError(NOMAD_VARIABLE, value, known, f"Correct it, or unset it for {NOMAD.version}")
+    if version_of(path) is None:
+        rule = "`nomad version` must say one"
+        raise ToolchainError(f"version of {NOMAD_VARIABLE}", value, rule, "Name a program that runs on this machine")
+    return path
+
+
+def _mode_for(component: Component, mode: Mode) -> Mode:
+    """A version that was asked for is not taken from PATH, where another one may be."""
+    return Mode.BUILD if os.environ.get(NOMAD_VARIABLE) == component.version else mode
+
+
 def _existing(component: Component, mode: Mode) -> Path | None:
     """The program as one of the allowed ways left it, in the order of preference."""
     if mode in (Mode.AUTO, Mode.PATH):
@@ -119,7 +149,7 @@ def _existing(component: Component, mode: Mode) -> Path | None:
 
 
 def _provide(components: Sequence[Component], mode: Mode) -> list[Path]:
-    ready = {component.name: _without_building(component, mode) for component in components}
+    ready = {component.name: _without_building(component, _mode_for(component, mode)) for component in components}
     lacking = [component for component in components if ready[component.name] is None]
     with prefetching(lacking[1:]):
         built = {component.name: _build(component) for component in lacking}

@@ -17,6 +17,7 @@ import pymysql
 
 from provider.nomad_api import NomadApi
 from provider.running_job import Endpoint, endpoint
+from sandbox.toolchain.provide import NOMAD_VARIABLE
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = 'name = "{name}"\nsubnet = "{subnet}"\n'
@@ -66,7 +67,9 @@ class Running:
         (project / "sandbox.toml").write_text(CONFIG.format(name=name, subnet=subnet))
         # The sandbox the developer may have must not shine through.
         hidden = ("AWS_", "NOMAD_", "PULUMI_")
-        return cls(project, {key: value for key, value in os.environ.items() if not key.startswith(hidden)})
+        known = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
+        chosen = {key: os.environ[key] for key in (NOMAD_VARIABLE,) if key in os.environ}
+        return cls(project, {**known, **chosen})
 
     @contextmanager
     def up(self, *words: str) -> Iterator["Running"]:

@@ -10,7 +10,7 @@ from sandbox.packages import PackageError
 from sandbox.settings import PROJECT
 from sandbox.toolchain.errors import ToolchainError
 from sandbox.toolchain.golang import build_component, require_go, workspace_for
-from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, MINIMUM_GO, NOMAD, PINS, PULUMI, Component
+from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, MINIMUM_GO, NOMAD, NOMADS, PINS, PULUMI, Component
 from sandbox.toolchain.versions import parse_version
 from tests.unit.toolchain.conftest import MakeProgram
 
@@ -80,7 +80,9 @@ def test_nomad_is_not_built_without_a_c_compiler(
         build_component(NOMAD, made)
 
 
-@pytest.mark.parametrize("component", [PULUMI, NOMAD, CSI_SANITY, ACTIONLINT], ids=lambda component: component.name)
+@pytest.mark.parametrize(
+    "component", [PULUMI, *NOMADS.values(), CSI_SANITY, ACTIONLINT], ids=lambda one: f"{one.name}-{one.version}"
+)
 def test_the_pinned_modules_are_those_of_the_version_that_is_promised(component: Component) -> None:
     pins = (PINS / component.programs[0].pins / "go.mod").read_text().splitlines()
     module = component.programs[0].package.partition("/cmd/")[0]
@@ -93,6 +95,6 @@ def test_the_newest_go_that_the_pins_need_is_the_one_that_is_asked_for() -> None
     assert max(filter(None, [parse_version(line) for line in lines if line.startswith("go ")])) == MINIMUM_GO
 
 
-@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "csi", "actionlint"])
+@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "nomad-1.11.2", "csi", "actionlint"])
 def test_programs_are_built_outside_the_clone(name: str, tmp_path: Path) -> None:
     assert PROJECT not in workspace_for(name, tmp_path).parents

@@ -39,6 +39,7 @@ class Ways:
 @pytest.fixture
 def ways(toolchain_root: Path, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch) -> Ways:
     monkeypatch.delenv("NOMAD_STATEFUL_TOOLCHAIN", raising=False)
+    monkeypatch.delenv(provide.NOMAD_VARIABLE, raising=False)
     stand_in = Ways(make_program)
     monkeypatch.setattr(provide, "download_release", stand_in.download)
     monkeypatch.setattr(provide, "build_component", stand_in.build)
@@ -114,4 +115,41 @@ def test_a_forced_download_never_builds(ways: Ways, monkeypatch: pytest.MonkeyPa
 def test_an_unknown_way_is_refused_with_the_known_ones(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "docker")
     with pytest.raises(ToolchainError, match="is 'docker': it must be one of auto, path, download, build"):
+        ensure()
+
+
+def test_a_nomad_that_is_named_by_its_path_is_used_whatever_its_version(
+    ways: Ways, tmp_path: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = make_program(tmp_path / "mine" / "nomad", "echo Nomad v2.0.5+ent")
+    usual = ensure()
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, str(mine))
+    chosen = ensure()
+    assert chosen.nomad.resolve() == mine
+    assert chosen.bin_dir != usual.bin_dir
+    assert find() == chosen
+
+
+def test_a_version_that_is_named_is_built_though_another_is_there(
+    ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_on_path(path_folder, make_program)
+    monkeypatch.setitem(VERSIONS, "nomad", "Nomad v1.11.2")
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, "1.11.2")
+    assert ensure().nomad.resolve().parent.parent.name.startswith("nomad-1.11.2-build-")
+    assert ways.asked == ["build nomad"]
+
+
+@pytest.mark.parametrize("value", ["1.9.9", "/nowhere/nomad", "nomad"])
+def test_a_nomad_that_is_neither_is_refused(ways: Ways, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, value)
+    with pytest.raises(ToolchainError, match=r"must be the path of a nomad, or one of 1\.11\.2, 1\.11\.3\. Correct it"):
+        ensure()
+
+
+def test_a_program_that_says_no_version_is_no_nomad(
+    ways: Ways, tmp_path: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, str(make_program(tmp_path / "other" / "nomad", "echo hello")))
+    with pytest.raises(ToolchainError, match="`nomad version` must say one"):
         ensure()

@@ -1,0 +1,48 @@
+"""`python -m tests.nomad_matrix NOMAD...`: the stack's whole life on each version of Nomad, and what became of it.
+
+Each NOMAD is the path of a program, or a version that sandbox/toolchain has pins for.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from sandbox.settings import PROJECT, SandboxError
+from sandbox.toolchain import ensure
+from sandbox.toolchain.onpath import version_of
+from sandbox.toolchain.provide import NOMAD_VARIABLE
+
+STORY = "tests/sandbox/test_stack.py"
+"""Up, no-change previews, verify, what dies, a changed registration, destroy, and nothing left."""
+
+
+def main(nomads: Sequence[str]) -> int:
+    """Runs the story on each; 1 when one of them fails or is none."""
+    lines, failed = [], False
+    for nomad in nomads:
+        started = time.monotonic()
+        os.environ[NOMAD_VARIABLE] = nomad
+        try:
+            version = str(version_of(ensure().nomad))
+        except SandboxError as error:
+            version, passed = str(error), False
+        else:
+            print(f"\n==> Nomad {version} ({nomad})", flush=True)
+            # A test that is left out proves nothing: as in CI.
+            env = {**os.environ, "CI": "true"}
+            passed = (
+                subprocess.run([sys.executable, "-m", "pytest", STORY], cwd=PROJECT, env=env, check=False).returncode
+                == 0
+            )
+        failed = failed or not passed
+        lines.append(f"{'passed' if passed else 'FAILED'} {time.monotonic() - started:5.0f} s  {version}")
+    print("\n" + "\n".join(lines))
+    return 1 if failed or not lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
