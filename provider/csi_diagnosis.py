@@ -14,7 +14,7 @@ EVENTS_PER_TASK = 2
 def diagnose(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any] | None) -> list[str]:
     """Lines for an error message; what cannot be read is said instead of raised."""
     try:
-        jobs = list(_plugin_jobs(api, plugin_id))
+        jobs = list(plugin_jobs(api, plugin_id))
         if not jobs:
             return [f"no running job has a csi_plugin block with id {plugin_id!r}: submit the plugin's jobs first"]
         lines = [line for job in jobs for line in _job_lines(api, job, _unhealthy_reasons(plugin))]
@@ -23,7 +23,7 @@ def diagnose(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any] | None) ->
     return lines[:MAX_LINES] or ["what runs of the plugin is well: has every zone a ready, eligible client for it?"]
 
 
-def _plugin_jobs(api: NomadApi, plugin_id: str) -> Iterator[Mapping[str, Any]]:
+def plugin_jobs(api: NomadApi, plugin_id: str) -> Iterator[Mapping[str, Any]]:
     """The jobs with a task that says it is this plugin."""
     for stub in api.get("jobs", namespace="*"):
         if stub.get("Status") == "dead" and stub.get("Stop"):

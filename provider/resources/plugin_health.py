@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from urllib.parse import quote
 
-from provider import csi_diagnosis, csi_health, validation
+from provider import csi_diagnosis, csi_health, redeployment, validation
 from provider.csi_health import Health
-from provider.nomad_api import NomadApi, NomadNotFound
+from provider.nomad_api import NomadApi, NomadError, NomadNotFound
 from provider.rpc.plugin import (
     UNKNOWN,
     Checked,
@@ -32,6 +32,10 @@ _INPUTS = frozenset(_DEFAULTS) | {"pluginId"}
 _VOLATILE = frozenset({"providerVersion", "controllersHealthy", "nodesHealthy", "zonesHealthy"})
 # What the registrations of volumes are made with: an unhealthy moment must not take it away.
 _LASTING = frozenset({"provider", "topologyKey", "topologyKeys"})
+
+
+# A plugin is healthy within some ten seconds, where nothing is wrong.
+_SLOW_S = 15.0
 
 
 class PluginHealth(ResourceType):
@@ -123,13 +127,27 @@ class PluginHealth(ResourceType):
         progress = Progress(ctx, limit_s)
         zone_of_node = ZoneLookup(api)
         health, plugin = Health(), None
+        is_slow = False
         for plugin in watch(ctx, api, _path(inputs["pluginId"]), time.monotonic() + limit_s):
             health = csi_health.assess(plugin, inputs["zoneKeys"], zone_of_node)
             missing = health.missing(inputs["controllers"], inputs["zones"])
             if not missing:
                 return health
+            if not is_slow and progress.elapsed_s > _SLOW_S:
+                is_slow = True
+                _deploy_again(ctx, api, inputs["pluginId"])
             progress.report(f"waiting for CSI plugin {inputs['pluginId']}: {'; '.join(missing)}")
         raise ProviderError(_deadline_message(api, inputs, limit_s, health, plugin))
+
+
+def _deploy_again(ctx: Context, api: NomadApi, plugin_id: str) -> None:
+    """Controllers whose deployment failed: Nomad places no more of them, also once clients came that could run them."""
+    try:
+        for job in csi_diagnosis.plugin_jobs(api, plugin_id):
+            if job["Type"] == "service":
+                redeployment.deploy_again(ctx, api, job)
+    except NomadError as error:
+        ctx.log("warning", f"whether the jobs of CSI plugin {plugin_id} have failed deployments is not known: {error}")
 
 
 class ZoneLookup:

@@ -242,3 +242,20 @@ def test_a_driver_without_zones_whose_nodes_are_away_is_waited_for(nomad: FakeNo
     found = plugin.read(TYPE, "ebs", inputs, made)
     assert found is not None
     assert plugin.diff(TYPE, "ebs", found.outputs.props, inputs, inputs).changed
+
+
+def test_controllers_whose_deployment_failed_are_deployed_again(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    tasks = [{"Name": "plugin", "CSIPluginConfig": {"ID": "ebs"}}]
+    job = {"ID": "ctl", "Namespace": "default", "Type": "service", "Version": 3, "JobModifyIndex": 9, "Stop": False}
+    nomad.put("jobs", [{"ID": "ctl", "Namespace": "default", "Status": "running", "Stop": False}])
+    nomad.put("job/ctl", job | {"TaskGroups": [{"Tasks": tasks}]})
+    nomad.put("job/ctl/deployment", {"JobVersion": 3, "Status": "failed", "StatusDescription": "progress deadline"})
+    nomad.put("job/ctl/versions/failed-3/tag", {})
+    nomad.put("job/ctl/evaluate", {})
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b"], controllers=1))
+    thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS | {"controllers": 2, "timeoutS": 60}))
+    plugin.engine.wait_for("deploying job ctl again, for the deployment of its version 3 failed: progress deadline", 40)
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b"], controllers=2))
+    thread.join(10)
+    assert outcome[0]["controllersHealthy"] == 2
+    assert "jobs" in nomad.requested("PUT")
