@@ -46,13 +46,13 @@ def official_nomad() -> Path | None:
     return folder and official.take(folder, "pulumi-resource-nomad", importlib.metadata.version("pulumi-nomad"))
 
 
-def beside_nomad(folder: Path, nomad_folder: Path) -> Path:
+def beside_nomad(folder: Path, nomad_folder: Path, plugin: Path | None = None) -> Path:
     """The nomad plugin as the engine would start it, with the nomad command first on its PATH."""
     script = folder / "pulumi-resource-nomad"
     script.write_text(
         "#!/bin/sh\n"
         f"PATH={nomad_folder}:$PATH NOMAD_STATEFUL_PYTHON={sys.executable}\nexport PATH NOMAD_STATEFUL_PYTHON\n"
-        f'exec {plugin_path("nomad")} "$@"\n'
+        f'exec {plugin or plugin_path("nomad")} "$@"\n'
     )
     script.chmod(0o755)
     return script

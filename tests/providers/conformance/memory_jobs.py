@@ -18,6 +18,9 @@ _DEFAULTS = {
 }
 # What a registration leaves out or adds says nothing about whether the job is another one.
 _BOOKKEEPING = frozenset({*_MADE, "CreateIndex", "JobModifyIndex", "ModifyIndex"})
+DEPLOYMENTS = "status of deployments"
+"""The record that says how deployments end; without it a registration starts none."""
+
 _SECOND = 10**9
 _UPDATE = {
     "Stagger": 30 * _SECOND,
@@ -72,7 +75,11 @@ def _register(records: Records, asked: Asked, index: int) -> Answer:
         if asked.body.get("Submission"):
             records.setdefault(_SUBMISSIONS + key, {})[version] = asked.body["Submission"]
     evaluation = str(uuid.uuid4())
-    records[record_key(f"evaluation/{evaluation}", namespace)] = {"ID": evaluation, "Status": "complete"}
+    status = records.get(DEPLOYMENTS)
+    deployment = f"deployment-of-{evaluation}" if status else ""
+    found = {"ID": evaluation, "Status": "complete", "DeploymentID": deployment}
+    records[record_key(f"evaluation/{evaluation}", namespace)] = found
+    records[record_key(f"deployment/{deployment}", namespace)] = {"ID": deployment, "Status": status}
     return 200, {"EvalID": evaluation, "JobModifyIndex": records[key]["JobModifyIndex"], "Warnings": ""}
 
 

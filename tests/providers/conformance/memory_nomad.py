@@ -61,7 +61,7 @@ class MemoryNomad:
         found = self.records.get(asked.key())
         if found is not None:
             return 200, memory_volumes.shown(found) if asked.path.startswith("volume/") else found
-        if asked.path in _LISTS or asked.path.endswith("/allocations"):
+        if asked.path in _LISTS or asked.path.endswith("/allocations") or asked.path.startswith("deployment/alloc"):
             return 200, []
         kind, _, rest = asked.path.partition("/")
         if asked.path == "var/":

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from provider.rpc.values import Props
-from tests.providers.harness import Resource, plugin_process
+from tests.providers.harness import Failed, Resource, plugin_process
 
 from .life import checked, visible
+from .memory_jobs import DEPLOYMENTS
 from .nomad_subjects import READER, WRITER, topology
 from .subjects import TypeSubject
 from .tables import TYPES
@@ -187,6 +188,28 @@ def test_what_one_made_the_other_deletes(sides: Sides, writer: str, reader: str,
     reads.plugin.delete(subject.token, made.id, made.outputs.props)
     keeps = made.outputs.props.get("deregisterOnDestroy") is False
     assert (wrote.nomad.records == before) == keeps
+
+
+@each_way
+def test_a_job_whose_first_deployment_failed_is_updated_by_the_other(sides: Sides, writer: str, reader: str) -> None:
+    variant = "job that is waited for"
+    subject, wrote, reads = subject_of(variant), sides[writer], sides[reader]
+    wrote.nomad.records[DEPLOYMENTS] = "failed"
+    program = given(wrote, variant)
+    inputs = checked(wrote, subject, program)
+    with pytest.raises(Failed, match="terminated with status 'failed'") as failed:
+        wrote.plugin.create(subject.token, inputs)
+    kept = failed.value.partial
+    assert kept is not None
+    # The engine updates what failed in any case; it may not become a replacement.
+    diff = reads.plugin.diff(subject.token, kept.id, kept.outputs, inputs, checked(reads, subject, program, inputs))
+    assert diff.replaces == []
+
+    wrote.nomad.records[DEPLOYMENTS] = "successful"
+    updated = reads.plugin.update(subject.token, kept.id, kept.outputs, inputs, inputs)
+    assert updated["deploymentStatus"] == "successful"
+    for world in sides.values():
+        assert changes(world, subject, updated, inputs, program) == {}
 
 
 @each_variant

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.providers import moto_account
 from tests.providers.harness import PluginProcess, plugin_process
-from tests.providers.plugin_path import beside_nomad, is_ours, named_plugin, official_nomad, plugin_path
+from tests.providers.plugin_path import OURS, beside_nomad, is_ours, named_plugin, official_nomad, plugin_path
 
 from .memory_nomad import MemoryNomad, memory_nomad
 
@@ -61,8 +61,10 @@ def names() -> list[str]:
 def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path | None:
     """The plugin as the engine would start it, with nomad on its PATH where there is one; None where it is missing."""
     if name.startswith(OFFICIAL):
-        return plugin_path("nomad") if named_plugin("nomad") else official_nomad()
-    return plugin_path(name) if name != "nomad" or nomad_bin is None else beside_nomad(folder, nomad_bin.parent)
+        return official_nomad() if is_ours("nomad") else plugin_path("nomad")
+    if name != "nomad":
+        return plugin_path(name)
+    return OURS[name] if nomad_bin is None else beside_nomad(folder, nomad_bin.parent, OURS[name])
 
 
 @contextlib.contextmanager
