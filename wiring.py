@@ -13,7 +13,7 @@ from components.placement import JobConstraint, JobPlacement
 from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
 from drivers import ebs_policy, efs_policy
 from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from drivers.model import CONFIG_FILE, DriverOptions, Role
+from drivers.model import CONFIG_FILE, DriverOptions, Role, parse_version
 from preflight import Surroundings
 from settings import Mysql, Plugin, Settings, Volume
 from settings.mysql import BACKUP_ACCOUNT
@@ -65,9 +65,15 @@ def _ebs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | N
     if not plugins:
         return None
     volumes = _volumes_of(settings, "ebs")
-    modes = ebs_policy.modes_for(volumes, snapshots=any(plugin.snapshots for plugin in plugins))
+    modes = ebs_policy.modes_for(
+        volumes,
+        snapshots=any(plugin.snapshots for plugin in plugins),
+        clones=any(plugin.clones for plugin in plugins),
+    )
+    newest = max((plugin.pinned_version for plugin in plugins), key=parse_version)
     keys = [volume.kms_key_arn or volume.parameters.get("kmsKeyId", "") for volume in volumes]
-    return ebs_policy.policy(modes, kms_key_arns=[key for key in keys if key.startswith("arn:")], **scope)
+    kms_key_arns = [key for key in keys if key.startswith("arn:")]
+    return ebs_policy.policy(modes, kms_key_arns=kms_key_arns, version=newest, **scope)
 
 
 def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:

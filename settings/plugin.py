@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from drivers.catalogue import DRIVERS
+from drivers.ebs_policy import CLONE_SINCE
 from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
 from settings.errors import Refusal
 from settings.placement import Constraint
 from settings.types import Duration, EnvName, Identifier, PlainText, Section, Zone, is_pinned
 
-EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots")
+EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots", "clones")
 
 
 def _driver(name: str) -> str:
@@ -122,6 +123,9 @@ class Plugin(Section):
     snapshots: bool = Field(
         False, description="Let the driver take and delete snapshots through Nomad: more permissions (ebs only)."
     )
+    clones: bool = Field(
+        False, description="Let the driver copy volumes through Nomad: more permissions (ebs since v1.51.0 only)."
+    )
     extra_tags: dict[PlainText, PlainText] = Field(
         default={}, description="Tags the driver puts on what it creates (ebs only)."
     )
@@ -210,6 +214,13 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
                 "the driver takes a tag for several at a comma, and its key to end at the first =",
                 "write it without",
             )
+    if driver.name == "ebs" and plugin.clones and parse_version(plugin.pinned_version) < CLONE_SINCE:
+        raise Refusal(
+            "clones",
+            "true",
+            f"{plugin.pinned_version} of the driver does not clone volumes",
+            "pin version v1.51.0 or a later one, or remove it",
+        )
     for name in EBS_ONLY:
         if driver.name != "ebs" and getattr(plugin, name):
             key = Plugin.model_fields[name].alias or name

@@ -28,8 +28,8 @@ class Request:
 
     action: str
     resource: str
-    context: Mapping[str, str] = field(default_factory=dict)
-    """Condition keys and their values."""
+    context: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """Condition keys and their values, several of a key that has several."""
     principal: str = "arn:aws:sts::123456789012:assumed-role/nomad-client/i-0123456789abcdef0"
     account_id: str = "123456789012"
     resource_policy: Mapping[str, Any] | None = None

@@ -35,13 +35,17 @@ def without_resource_tags(request: Request) -> Request:
 
 def without_request_tags(request: Request) -> Request:
     """The same question of a call that sets no tags."""
-    kept = {k: v for k, v in request.context.items() if not k.startswith("aws:RequestTag/")}
+    kept = {k: v for k, v in request.context.items() if not k.startswith(("aws:RequestTag/", "aws:TagKeys"))}
     return replace(request, context=_Context(kept))
 
 
 def _request(question: Mapping[str, Any], principal: str, account_id: str) -> Request:
-    context = {f"ec2:ResourceTag/{key}": value for key, value in question["resource_tags"].items()}
+    context: dict[str, str | tuple[str, ...]] = {
+        f"ec2:ResourceTag/{key}": value for key, value in question["resource_tags"].items()
+    }
     context |= {f"aws:RequestTag/{key}": value for key, value in question["request_tags"].items()}
+    if question["request_tags"]:
+        context["aws:TagKeys"] = tuple(sorted(question["request_tags"]))
     if question["create_action"]:
         context["ec2:CreateAction"] = question["create_action"]
     resource = question["resource"]
@@ -50,7 +54,7 @@ def _request(question: Mapping[str, Any], principal: str, account_id: str) -> Re
     return Request(question["action"], resource, _Context(context), principal, account_id)
 
 
-class _Context(dict[str, str]):
+class _Context(dict[str, str | tuple[str, ...]]):
     """Condition keys that can be part of a dictionary's key."""
 
     def __hash__(self) -> int:  # type: ignore[override]

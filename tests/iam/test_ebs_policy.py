@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from drivers.ebs_policy import Mode, policy
+from drivers.model import parse_version
 from tests.iam.evaluator import EvaluatorError, Request, judge
 
 ARN = "arn:aws:ec2:us-west-2:123456789012"
@@ -30,16 +31,17 @@ KEY_POLICY = {
     ],
 }
 
-ALL = set(Mode)
+OLD, DEFAULT, NEWEST = "v1.45.0", "v1.48.0", "v1.64.0"
+DRY_RUN = {"aws:RequestTag/CSIVolumeName": "IopsLimitDryRun", "aws:TagKeys": ("CSIVolumeName",)}
 REGISTER = {Mode.REGISTER}
 
 
-def document(*modes: Mode, keys: tuple[str, ...] = (), **place: str) -> dict[str, Any]:
+def document(*modes: Mode, keys: tuple[str, ...] = (), version: str = NEWEST, **place: str) -> dict[str, Any]:
     where = {"partition": "aws", "region": "us-west-2", "account_id": "123456789012", **place}
-    return policy(modes, **where, kms_key_arns=keys)
+    return policy(modes, **where, kms_key_arns=keys, version=version)
 
 
-def request(action: str, resource: str, context: Mapping[str, str] | None = None) -> Request:
+def request(action: str, resource: str, context: Mapping[str, Any] | None = None) -> Request:
     return Request(action, resource, context or {}, resource_policy=KEY_POLICY if ":kms:" in resource else None)
 
 
@@ -51,7 +53,7 @@ def by_statement(modes: set[Mode], sid: str) -> dict[str, Any]:
     return {**whole, "Statement": found}
 
 
-Case = tuple[str, str, Mapping[str, str]]
+Case = tuple[str, str, Mapping[str, Any]]
 
 STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
     # Statement: the modes it belongs to, what it allows, what it does not.
@@ -111,6 +113,26 @@ STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
         {Mode.DYNAMIC},
         [("ec2:DeleteVolume", VOLUME, ON)],
         [("ec2:DeleteVolume", VOLUME, {}), ("ec2:ModifyVolume", VOLUME, ON)],
+    ),
+    "LearnIopsLimits": (
+        {Mode.DYNAMIC},
+        [("ec2:CreateVolume", VOLUME, DRY_RUN)],
+        [
+            ("ec2:CreateVolume", VOLUME, {}),
+            ("ec2:CreateVolume", VOLUME, DRY_RUN | {"aws:RequestTag/CSIVolumeName": "mysql"}),
+            ("ec2:CreateVolume", VOLUME, DRY_RUN | {"aws:TagKeys": ("CSIVolumeName", "Team")}),
+            ("ec2:CreateVolume", SNAPSHOT, DRY_RUN),
+        ],
+    ),
+    "CopyManagedVolumes": (
+        {Mode.CLONE},
+        [("ec2:CopyVolumes", VOLUME, ON)],
+        [("ec2:CopyVolumes", VOLUME, {}), ("ec2:CreateVolume", VOLUME, ON)],
+    ),
+    "CreateManagedCopies": (
+        {Mode.CLONE},
+        [("ec2:CopyVolumes", VOLUME, MADE)],
+        [("ec2:CopyVolumes", VOLUME, {}), ("ec2:CreateVolume", VOLUME, MADE)],
     ),
     "ModifyManagedVolumes": (
         {Mode.EXPAND},
@@ -195,7 +217,8 @@ def test_every_statement_is_judged() -> None:
     [
         (set(), set()),
         (REGISTER, set()),
-        ({Mode.DYNAMIC}, {"CreateManagedVolumes", "TagNewVolumes", "DeleteManagedVolumes"}),
+        ({Mode.DYNAMIC}, {"CreateManagedVolumes", "TagNewVolumes", "DeleteManagedVolumes", "LearnIopsLimits"}),
+        ({Mode.CLONE}, {"CopyManagedVolumes", "CreateManagedCopies"}),
         ({Mode.EXPAND}, {"ModifyManagedVolumes"}),
         (
             {Mode.SNAPSHOT},
@@ -206,6 +229,24 @@ def test_every_statement_is_judged() -> None:
 def test_a_mode_adds_its_own_statements_to_those_for_attaching(modes: set[Mode], sids: set[str]) -> None:
     attaching = {"Describe", "AttachManagedVolumes", "AttachToInstances"}
     assert {statement["Sid"] for statement in document(*modes)["Statement"]} == attaching | sids
+
+
+@pytest.mark.parametrize(
+    ("request_", "since"),
+    [
+        (("ec2:DescribeVolumeStatus", "*", {}), "v1.46.0"),
+        (("ec2:CreateVolume", VOLUME, DRY_RUN), "v1.50.0"),
+        (("ec2:CopyVolumes", VOLUME, ON), "v1.51.0"),
+        (("ec2:CopyVolumes", VOLUME, MADE), "v1.51.0"),
+        (("ec2:CreateTags", VOLUME, {"ec2:CreateAction": "CopyVolumes", **MADE}), "v1.51.0"),
+        (("ec2:DescribeInstanceTypes", "*", {}), "v1.59.0"),
+    ],
+)
+def test_what_a_version_began_to_call_is_allowed_from_it_on(request_: Case, since: str) -> None:
+    versions = [OLD, DEFAULT, "v1.49.9", "v1.50.0", "v1.51.0", "v1.58.0", "v1.59.0", NEWEST]
+    verdicts = judge([document(*Mode, version=version) for version in versions], [request(*request_)])
+    known = parse_version(since)
+    assert [row[0] for row in verdicts] == [parse_version(version) >= known for version in versions]
 
 
 def test_attaching_alone_lets_ec2_decrypt_but_make_no_data_key() -> None:

@@ -39,9 +39,13 @@ def test_snapshots_on_demand_are_asked_for() -> None:
     assert modes_for([AVolume("pulumi")], snapshots=True) == {Mode.REGISTER, Mode.SNAPSHOT}
 
 
+def test_clones_on_demand_need_what_makes_volumes_too() -> None:
+    assert modes_for([AVolume("pulumi")], clones=True) == {Mode.REGISTER, Mode.DYNAMIC, Mode.CLONE}
+
+
 def test_every_statement_and_action_is_explained() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    document = policy(set(Mode), partition="aws", region="r", account_id="1", kms_key_arns=["arn:k"])
+    document = policy(set(Mode), partition="aws", region="r", account_id="1", kms_key_arns=["arn:k"], version="v1.64.0")
     for statement in document["Statement"]:
         assert f"| {statement['Sid']} |" in text
         assert [action for action in statement["Action"] if action.removeprefix("ec2:") not in text] == []
