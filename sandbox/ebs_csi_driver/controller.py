@@ -9,7 +9,7 @@ from typing import Any
 
 from sandbox.csi import logs
 from sandbox.csi.csi_proto import csi
-from sandbox.csi.errors import already_exists, invalid
+from sandbox.csi.errors import internal, invalid
 from sandbox.csi.inflight import InFlight
 
 from . import capacity, tags, topology
@@ -23,8 +23,7 @@ from .cloud_status import from_cloud
 from .controller_snapshots import SnapshotCalls
 from .node import DEVICE_PATH_KEY
 from .parameters import VolumeParameters, read_modification, read_volume_parameters
-
-_ANSWER_RESERVE_S = 1.0
+from .version import since
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,8 @@ def _cloud(doing: str) -> Iterator[None]:
 
 
 def _within(call_timeout_s: float | None, ours_s: float) -> float:
-    """How long to wait for EC2: less than the caller waits for us, so that it learns the reason."""
-    if call_timeout_s is None:
-        return ours_s
-    return max(0.0, min(ours_s, call_timeout_s - _ANSWER_RESERVE_S))
+    """How long to wait for EC2: as long as the caller waits for us, who then learns no reason, as upstream."""
+    return ours_s if call_timeout_s is None else min(ours_s, call_timeout_s)
 
 
 def _volume_id(request: Any) -> str:
@@ -69,6 +66,11 @@ class ControllerService(SnapshotCalls):
         self._attachments = attachments
         self._in_flight = InFlight()
 
+    def check_cloud(self) -> None:
+        """What each probe asks since v1.50.0: whether EC2 answers."""
+        with _cloud("EC2 does not answer"):
+            self._volumes.dry_run_zones()
+
     def controller_get_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
         """As upstream: no ListVolumes, no GetCapacity."""
         rpc = csi.ControllerServiceCapability.RPC
@@ -84,7 +86,7 @@ class ControllerService(SnapshotCalls):
         return csi.ControllerGetCapabilitiesResponse(capabilities=capabilities)
 
     def create_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Make a volume, or find the one made for this name before."""
+        """Make a volume; EC2 gives the one made for this name before, by its token."""
         if not request.name:
             raise invalid("Volume name not provided")
         if not request.volume_capabilities:
@@ -95,18 +97,13 @@ class ControllerService(SnapshotCalls):
             request.parameters, request.mutable_parameters, warn_on_invalid_tag=self._settings.warn_on_invalid_tag
         )
         snapshot_id = _snapshot_source(request)
-        capacity.requested_gib(request.capacity_range.required_bytes, request.capacity_range.limit_bytes)
+        size_gib = capacity.requested_gib(request.capacity_range.required_bytes, request.capacity_range.limit_bytes)
         with self._in_flight.hold(request.name), _cloud(f"Could not create volume {request.name!r}"):
-            volume = self._volumes.find_by_name(request.name)
-            if volume is None:
-                volume = self._create(request, parameters, snapshot_id)
-                logs.info("CreateVolume: created", name=request.name, volumeID=volume.volume_id)
-            else:
-                _check_same(volume, request, snapshot_id)
+            volume = self._create(request, parameters, size_gib, snapshot_id)
+            logs.info("CreateVolume: created", name=request.name, volumeID=volume.volume_id)
         return _created(volume, parameters, snapshot_id)
 
-    def _create(self, request: Any, parameters: VolumeParameters, snapshot_id: str) -> Volume:
-        size_gib = self._size(request, snapshot_id)
+    def _create(self, request: Any, parameters: VolumeParameters, size_gib: int, snapshot_id: str) -> Volume:
         try:
             iops = iops_for(
                 parameters.volume_type,
@@ -116,7 +113,7 @@ class ControllerService(SnapshotCalls):
                 may_raise=parameters.may_raise_iops,
             )
         except ValueError as error:
-            raise invalid(str(error)) from None
+            raise internal(f"Could not create volume {request.name!r}: {error}") from None
         needs = request.accessibility_requirements
         zone = topology.pick_zone(
             [item.segments for item in needs.preferred], [item.segments for item in needs.requisite]
@@ -134,21 +131,9 @@ class ControllerService(SnapshotCalls):
             multi_attach=wants_multi_attach(request.volume_capabilities),
             tags=tags.volume_tags(request.name, self._settings.cluster_id, extra),
         )
+        if since(1, 50):
+            self._volumes.dry_run_iops(wanted)
         return self._volumes.create(request.name, wanted)
-
-    def _size(self, request: Any, snapshot_id: str) -> int:
-        asked = request.capacity_range
-        size_gib = capacity.requested_gib(asked.required_bytes, asked.limit_bytes)
-        if not snapshot_id:
-            return size_gib
-        source = self._snapshots.get(snapshot_id)
-        if asked.required_bytes == 0 and capacity.fits(source.size_gib, 0, asked.limit_bytes):
-            return source.size_gib
-        if size_gib < source.size_gib:
-            raise invalid(
-                f"{size_gib} GiB is smaller than snapshot {snapshot_id}: ask for at least {source.size_gib} GiB"
-            )
-        return size_gib
 
     def delete_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Delete a volume; gone already is fine."""
@@ -240,20 +225,6 @@ def _snapshot_source(request: Any) -> str:
     if not source.snapshot.snapshot_id:
         raise invalid("Error retrieving snapshot from the volumeContentSource")
     return str(source.snapshot.snapshot_id)
-
-
-def _check_same(volume: Volume, request: Any, snapshot_id: str) -> None:
-    """ALREADY_EXISTS when the volume of this name is not what is asked now."""
-    asked = request.capacity_range
-    name = f"Volume {request.name!r} already exists as {volume.volume_id}"
-    if not capacity.fits(volume.size_gib, asked.required_bytes, asked.limit_bytes):
-        raise already_exists(f"{name} with a size of {volume.size_gib} GiB")
-    if volume.snapshot_id != snapshot_id:
-        raise already_exists(f"{name} from {volume.snapshot_id or 'no snapshot'}")
-    needs = request.accessibility_requirements
-    zones = topology.zones_asked([item.segments for item in [*needs.requisite, *needs.preferred]])
-    if zones and volume.zone not in zones:
-        raise already_exists(f"{name} in zone {volume.zone}")
 
 
 def _created(volume: Volume, parameters: VolumeParameters, snapshot_id: str) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sandbox.csi.csi_proto import csi
-from sandbox.csi.errors import aborted, already_exists, invalid
+from sandbox.csi.errors import already_exists, invalid
 from sandbox.csi.inflight import InFlight
 
 from . import capacity, tags
@@ -14,6 +14,9 @@ from .cloud.errors import CloudError, Kind
 from .cloud.snapshots import Snapshot, Snapshots
 from .cloud_status import from_cloud
 from .parameters import read_snapshot_tags
+
+LEAST_ENTRIES: Final = 5
+"""EC2's least MaxResults."""
 
 
 class SnapshotCalls:
@@ -61,12 +64,15 @@ class SnapshotCalls:
         return csi.DeleteSnapshotResponse()
 
     def list_snapshots(self, request: Any, _timeout_s: float | None) -> Any:
-        """One snapshot, a volume's, or all of the account, in pages; unknown ids give an empty list."""
+        """One snapshot, a volume's, or all of the account, in pages."""
+        if 0 < request.max_entries < LEAST_ENTRIES:
+            raise invalid(
+                "Error mapping MaxEntries to AWS MaxResults: "
+                f"maxResults parameter must be 0 or greater than or equal to {LEAST_ENTRIES}"
+            )
         try:
             found = self._find(request)
         except CloudError as error:
-            if error.kind is Kind.NOT_FOUND:
-                return csi.ListSnapshotsResponse()
             raise from_cloud(error, "Could not list snapshots") from None
         page, next_token = paginate(found, request.starting_token, request.max_entries)
         entries = [csi.ListSnapshotsResponse.Entry(snapshot=_message(snapshot)) for snapshot in page]
@@ -75,22 +81,14 @@ class SnapshotCalls:
     def _find(self, request: Any) -> list[Snapshot]:
         if not request.snapshot_id:
             return self._snapshots.list_all(request.source_volume_id)
-        snapshot = self._snapshots.get(request.snapshot_id)
-        wrong_volume = request.source_volume_id and snapshot.volume_id != request.source_volume_id
-        return [] if wrong_volume else [snapshot]
+        return [self._snapshots.get(request.snapshot_id)]
 
 
 def paginate(found: list[Snapshot], token: str, max_entries: int) -> tuple[list[Snapshot], str]:
     """One page and the token of the next; a token is the id of the first snapshot of its page."""
-    if max_entries < 0:
-        raise invalid(f"max_entries is {max_entries}: it cannot be negative")
-    start = 0
-    if token:
-        starts = [index for index, snapshot in enumerate(found) if snapshot.snapshot_id == token]
-        if not starts:
-            raise aborted(f"starting_token {token!r} is not valid, or its snapshot is gone: list from the start again")
-        start = starts[0]
-    end = start + max_entries if max_entries else len(found)
+    starts = [index for index, snapshot in enumerate(found) if snapshot.snapshot_id == token]
+    start = starts[0] if starts else 0
+    end = start + max_entries if max_entries > 0 else len(found)
     return found[start:end], found[end].snapshot_id if end < len(found) else ""
 
 

@@ -20,7 +20,7 @@ from .devices import DeviceFinder
 from .identity import IdentityService
 from .node import NodeService, NodeSettings
 from .options import Options
-from .version import DRIVER_NAME, DRIVER_VERSION
+from .version import DRIVER_NAME, DRIVER_VERSION, since
 
 STOP_GRACE_S: Final = 5.0
 
@@ -64,7 +64,10 @@ class Driver:
         if self._options.mode.is_controller:
             from .wiring import controller  # noqa: PLC0415 - a node has no use for it
 
-            services["Controller"] = controller(self._options, self._region, self._metrics)
+            service = controller(self._options, self._region, self._metrics)
+            services["Controller"] = service
+            if since(1, 50):
+                services["Identity"] = IdentityService(service.check_cloud)
         if self._options.mode.is_node:
             settings = NodeSettings(
                 volume_attach_limit=self._options.volume_attach_limit,

@@ -16,7 +16,8 @@ from . import devices
 
 DEFAULT_TYPE: Final = "ext4"
 EXT_TYPES: Final = frozenset({"ext2", "ext3", "ext4"})
-TYPES: Final = EXT_TYPES | {"xfs"}
+TYPES: Final = frozenset({"ext3", "ext4", "xfs", "ntfs"})
+"""What upstream lets a volume ask for; only Windows can make the last."""
 
 PROBE_TIMEOUT_S: Final = 30.0
 FORMAT_TIMEOUT_S: Final = 600.0
@@ -39,10 +40,6 @@ _LEGACY_XFS: Final = ("-m", "bigtime=0,inobtcount=0,reflink=0")
 
 class FilesystemError(Exception):
     """The device's contents do not allow what was asked."""
-
-
-class OnlineGrowthRefusedError(FilesystemError):
-    """The kernel does not let this process grow a mounted file system."""
 
 
 @dataclass(frozen=True)
@@ -151,33 +148,24 @@ def _ext_size(device: str) -> int:
 def grow_if_smaller(device: str, mount_path: str, fs_type: str) -> bool:
     """Grow a mounted file system to its device's size where that is larger, and say whether it was.
 
-    OnlineGrowthRefusedError when the kernel lets only a more privileged process do it; CommandError.
+    CommandError, also where the kernel lets only a more privileged process do it; FilesystemError.
     """
     spare = devices.size_bytes(device) - size_of(device, mount_path, fs_type)
     if spare < _ROUNDING_BYTES:
         return False
-    if fs_type == "xfs":
-        run(["xfs_growfs", "-d", mount_path], timeout_s=GROW_TIMEOUT_S)
-    elif fs_type in EXT_TYPES:
-        _grow_ext_online(device)
-    else:
-        raise FilesystemError(f"{fs_type} on {device} cannot be grown")
+    grow(device, mount_path, fs_type)
     return True
 
 
-def _grow_ext_online(device: str) -> None:
-    result = run(["resize2fs", device], timeout_s=GROW_TIMEOUT_S, ok=range(256))
-    if result.code == 0:
+def grow(device: str, mount_path: str, fs_type: str) -> None:
+    """Grow a mounted file system to its device's size; CommandError, FilesystemError."""
+    if fs_type == "xfs":
+        run(["xfs_growfs", "-d", mount_path], timeout_s=GROW_TIMEOUT_S)
         return
-    if "Permission denied" in result.output:
-        raise OnlineGrowthRefusedError(
-            f"the kernel does not let this process grow {device} while it is mounted (CAP_SYS_RESOURCE is missing). "
-            "Stop what uses the volume and start it again: it is grown when it is staged"
+    if fs_type not in EXT_TYPES:
+        raise FilesystemError(f"resize of format {fs_type} is not supported for device {device}")
+    result = run(["resize2fs", device], timeout_s=GROW_TIMEOUT_S, ok=range(256))
+    if result.code:
+        raise CommandError(
+            f"resize of device {device} failed: exit status {result.code}. resize2fs output: {result.output}"
         )
-    raise CommandError(f"resize2fs {device}: exit status {result.code}: {result.output}")
-
-
-def grow_unmounted(device: str) -> None:
-    """Grow an ext file system that is not mounted; CommandError."""
-    run(["e2fsck", "-f", "-p", device], timeout_s=CHECK_TIMEOUT_S, ok=(0, 1))
-    run(["resize2fs", device], timeout_s=GROW_TIMEOUT_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sandbox.csi.csi_proto import csi
@@ -11,6 +12,10 @@ from .version import DRIVER_NAME, DRIVER_VERSION
 
 class IdentityService:
     """Says which plugin this is; ready as soon as it answers."""
+
+    def __init__(self, check: Callable[[], None] = lambda: None) -> None:
+        """`check` is made at each probe; what it raises ends the probe."""
+        self._check = check
 
     def get_plugin_info(self, _request: Any, _timeout_s: float | None) -> Any:
         """Name and version."""
@@ -25,4 +30,5 @@ class IdentityService:
 
     def probe(self, _request: Any, _timeout_s: float | None) -> Any:
         """Ready: an empty answer says so, as upstream's does."""
+        self._check()
         return csi.ProbeResponse()

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -14,7 +13,7 @@ import grpc
 from sandbox.csi import logs
 from sandbox.csi.commands import CommandError
 from sandbox.csi.csi_proto import csi
-from sandbox.csi.errors import CsiError, already_exists, failed_precondition, internal, invalid, not_found
+from sandbox.csi.errors import CsiError, internal, invalid, not_found
 from sandbox.csi.inflight import InFlight
 from sandbox.csi.metadata import MetadataError, NodeIdentity
 
@@ -22,7 +21,7 @@ from . import devices, filesystems, limits, node_volumes, topology
 from .capability import is_block, is_supported, partition_of
 from .devices import DeviceFinder, DeviceNotFoundError
 from .filesystems import FilesystemError
-from .node_volumes import PublishConflictError
+from .node_volumes import GrowthError
 
 DEVICE_PATH_KEY = "devicePath"
 
@@ -43,12 +42,16 @@ def _failures(doing: str) -> Iterator[None]:
         yield
     except DeviceNotFoundError as error:
         raise not_found(f"{doing}: {error}") from None
-    except FilesystemError as error:
-        raise failed_precondition(f"{doing}: {error}") from None
-    except PublishConflictError as error:
-        raise already_exists(f"{doing}: {error}") from None
-    except (CommandError, OSError) as error:
+    except (FilesystemError, CommandError, OSError) as error:
         raise internal(f"{doing}: {error}") from None
+
+
+@contextmanager
+def _growth(volume_id: str) -> Iterator[None]:
+    try:
+        yield
+    except GrowthError as error:
+        raise internal(f'Could not resize volume "{volume_id}" ("{error.device}"): {error}') from None
 
 
 def _volume_id(request: Any) -> str:
@@ -116,7 +119,7 @@ class NodeService:
         fs_type = _fs_type(request.volume_capability)
         device_path = self._device_path(request)
         options = node_volumes.mount_options(fs_type, request.volume_capability.mount.mount_flags)
-        with self._in_flight.hold(volume_id), _failures(f"Could not stage volume {volume_id!r}"):
+        with self._in_flight.hold(volume_id), _growth(volume_id), _failures(f"Could not stage volume {volume_id!r}"):
             device = self._finder.find(volume_id, device_path, partition)
             node_volumes.stage(
                 device,
@@ -205,9 +208,7 @@ class NodeService:
             _check_capability(request)
             if is_block(request.volume_capability):
                 return csi.NodeExpandVolumeResponse()
-        with self._in_flight.hold(volume_id), _failures(f"Could not expand volume {volume_id!r}"):
-            if not Path(request.volume_path).exists():
-                raise not_found(f"volume path {request.volume_path} does not exist")
+        with self._in_flight.hold(volume_id), _growth(volume_id), _failures(f"Could not expand volume {volume_id!r}"):
             if devices.is_block_device(request.volume_path):
                 return csi.NodeExpandVolumeResponse(capacity_bytes=devices.size_bytes(request.volume_path))
             capacity = node_volumes.expand(request.volume_path, self._finder.find(volume_id))

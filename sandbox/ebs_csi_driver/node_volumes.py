@@ -10,16 +10,21 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.csi import logs, mounter, mounts
+from sandbox.csi.commands import CommandError
 
 from . import devices, filesystems
-from .filesystems import OnlineGrowthRefusedError
+from .filesystems import FilesystemError
 
 # A mount whose device is gone answers stat with one of these.
 _DEAD_MOUNT: Final = frozenset({errno.EIO, errno.ENOTCONN, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.EUCLEAN})
 
 
-class PublishConflictError(Exception):
-    """The target is in use in another way than asked."""
+class GrowthError(Exception):
+    """A mounted file system could not be grown."""
+
+    def __init__(self, device: str, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.device = device
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,10 @@ def stage(
     *,
     legacy_xfs: bool,
 ) -> None:
-    """Mount the device at the staging path, formatting it when it is empty and growing it when it is small.
+    """Mount the device at the staging path, formatting it when it is empty and growing it, mounted, when it is small.
 
-    Done already is fine. Raises CommandError, FilesystemError, OSError.
+    Done already is fine. What cannot be grown stays mounted, as upstream. Raises GrowthError, CommandError,
+    FilesystemError, OSError.
     """
     _drop_dead_mount(target)
     Path(target).mkdir(parents=True, exist_ok=True)
@@ -71,20 +77,11 @@ def stage(
     else:
         filesystems.check(device, fs_type)
     mounter.mount_device(device, target, fs_type, options)
-    if "ro" not in options:
-        _grow_staged(device, target, fs_type, options)
-
-
-def _grow_staged(device: str, target: str, fs_type: str, options: Sequence[str]) -> None:
-    """Grow what was just mounted; where the kernel refuses that, nobody uses it yet and it can be taken off for it."""
     try:
         if filesystems.grow_if_smaller(device, target, fs_type):
             logs.info("Grown to the size of its device", device=device, fstype=fs_type)
-    except OnlineGrowthRefusedError:
-        mounter.unmount_all(target)
-        filesystems.grow_unmounted(device)
-        mounter.mount_device(device, target, fs_type, options)
-        logs.info("Grown to the size of its device while unmounted", device=device, fstype=fs_type)
+    except (CommandError, FilesystemError) as error:
+        raise GrowthError(device, error) from None
 
 
 def unstage(target: str) -> None:
@@ -93,24 +90,18 @@ def unstage(target: str) -> None:
 
 
 def publish_filesystem(staging: str, target: str, options: Sequence[str], *, read_only: bool) -> None:
-    """Show the staged file system at the target. Raises PublishConflictError, CommandError, OSError."""
-    staged = mounts.mount_at(staging)
-    if staged is None:
-        raise PublishConflictError(f"nothing is staged at {staging}: the volume has to be staged first")
+    """Show the staged file system at the target; a target that is mounted already stays. CommandError, OSError."""
     _drop_dead_mount(target)
     Path(target).mkdir(parents=True, exist_ok=True)
-    if _published(target, staged.device, read_only=read_only):
-        return
-    mounter.bind(staging, target, _bind_options(options, read_only=read_only))
+    if mounts.mount_at(target) is None:
+        mounter.bind(staging, target, _bind_options(options, read_only=read_only))
 
 
 def publish_block(device: str, target: str, *, read_only: bool) -> None:
-    """Show the device itself as a file at the target. Raises PublishConflictError, CommandError, OSError."""
+    """Show the device itself as a file at the target; one that is there already stays. CommandError, OSError."""
     point = Path(target)
     if mounts.mount_at(target) is not None:
-        if devices.is_block_device(target) and devices.number(target) == devices.number(device):
-            return
-        raise PublishConflictError(f"another device is published at {target}")
+        return
     point.parent.mkdir(parents=True, exist_ok=True)
     point.touch(mode=0o640)
     try:
@@ -129,17 +120,6 @@ def _bind_options(options: Sequence[str], *, read_only: bool) -> list[str]:
     wanted = [*(["ro"] if read_only else []), *options]
     # These belong to the file system, which the staging mount has them from.
     return [option for option in dict.fromkeys(wanted) if option not in {"bind", "nouuid", "rw"}]
-
-
-def _published(target: str, device: tuple[int, int], *, read_only: bool) -> bool:
-    there = mounts.mount_at(target)
-    if there is None:
-        return False
-    if there.device != device:
-        raise PublishConflictError(f"another volume is published at {target}")
-    if there.read_only != read_only:
-        raise PublishConflictError(f"the volume is published at {target} as {'ro' if there.read_only else 'rw'}")
-    return True
 
 
 def _drop_dead_mount(target: str) -> None:
@@ -167,12 +147,13 @@ def usage(path: str) -> Usage:
 
 
 def expand(path: str, device: str) -> int:
-    """Grow the file system mounted at a path to its device's size, and give that size in bytes.
+    """Grow the file system of a device that is mounted at a path, and give the device's size in bytes.
 
-    Raises PublishConflictError when nothing of the device is mounted there; CommandError, FilesystemError, OSError.
+    Raises GrowthError, CommandError, OSError.
     """
-    there = mounts.mount_at(path)
-    if there is None or there.device != devices.number(device):
-        raise PublishConflictError(f"{device} is not mounted at {path}")
-    filesystems.grow_if_smaller(device, path, there.fs_type)
+    signature = filesystems.probe(device)
+    try:
+        filesystems.grow(device, path, signature.fs_type if signature else "")
+    except (CommandError, FilesystemError) as error:
+        raise GrowthError(device, error) from None
     return devices.size_bytes(device)

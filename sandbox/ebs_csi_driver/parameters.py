@@ -112,7 +112,7 @@ def read_volume_parameters(
             numbers[name] = given
     _check_together(lowered, change, context)
     return VolumeParameters(
-        volume_type=change.volume_type or _checked_type(lowered.get("type") or DEFAULT_TYPE),
+        volume_type=change.volume_type or lowered.get("type") or DEFAULT_TYPE,
         may_raise_iops=lowered.get("allowautoiopspergbincrease") == "true",
         encrypted=lowered.get("encrypted") == "true" or bool(lowered.get("kmskeyid")),
         kms_key_id=lowered.get("kmskeyid", ""),

@@ -1,11 +1,17 @@
 """A volume's whole life through the EBS driver on the sandbox's instances, in phases by the permissions each needs."""
 
 import json
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from .local_cloud import Cloud
-from .test_ebs_driver_instances import GIB, Consumer, Driver
+import pytest
+
+from .local_cloud import Cloud, place, running_cloud
+from .test_ebs_driver_instances import GIB, Consumer, Driver, mounted
 
 ROLE = "nomad-client"
 ZONE = "us-west-2a"
@@ -71,3 +77,21 @@ class Phases:
         restored = self._create("restored", gib=2, volume_content_source={"snapshot": {"snapshot_id": taken}})
         self._controller("DeleteVolume", volume_id=restored)
         self._controller("DeleteSnapshot", snapshot_id=taken)
+
+
+@contextmanager
+def led(program: Sequence[str], name: str, subnet: str, port: int, home: Path) -> Iterator[Life]:
+    """The calls of a driver's whole life, on a cloud of its own."""
+    csi = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m sandbox.toolchain is to run first").csi
+    # Instances have a /tmp of their own, and a socket's path has to be short.
+    folder = Path(tempfile.mkdtemp(prefix="nsi-", dir="/var/tmp"))
+    try:
+        with running_cloud(*place(name, subnet, port, home)) as cloud:
+            drivers = [Driver(cloud, "client-1", mode, folder, csi, program) for mode in ("controller", "node")]
+            try:
+                yield Phases(cloud, drivers[0], drivers[1], mounted(csi, "ext4")).life()
+            finally:
+                for driver in drivers:
+                    driver.close()
+    finally:
+        shutil.rmtree(folder)

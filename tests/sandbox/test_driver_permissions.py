@@ -1,11 +1,8 @@
 """What the EBS driver really calls, judged by exactly the policy that is attached for its mode."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +11,8 @@ from drivers.ebs_policy import Mode, policy
 from tests.iam import evaluator, record
 from tests.iam.evaluator import Request, judge
 
-from .driver_life import ROLE, Life, Phases
-from .local_cloud import place, running_cloud
-from .test_ebs_driver_instances import Driver
+from .driver_life import ROLE, Life, led
+from .ebs_programs import BOTH, words
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -36,32 +32,18 @@ NEEDS = {
     "delete": {Mode.DYNAMIC},
 }
 
-# What the official driver calls and the stand-in does not, or only at other times.
+# What neither driver called in these phases.
 NOT_CALLED_HERE = {
     "ec2:DescribeAvailabilityZones",
-    "ec2:DescribeInstanceTypes",
     "ec2:DescribeTags",
     "ec2:DescribeVolumeStatus",
 }
 
 
-@pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    csi = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m sandbox.toolchain is to run first").csi
-    access = csi.VolumeCapability.AccessMode(mode=csi.VolumeCapability.AccessMode.SINGLE_NODE_WRITER)
-    capability = csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type="ext4"), access_mode=access)
-    # Instances have a /tmp of their own, and a socket's path has to be short.
-    folder = Path(tempfile.mkdtemp(prefix="nsi-", dir="/var/tmp"))
-    try:
-        with running_cloud(*place("nsi", "10.173.96.0/24", 5096, tmp_path_factory.mktemp("iam"))) as cloud:
-            controller, node = (Driver(cloud, "client-1", mode, folder, csi) for mode in ("controller", "node"))
-            try:
-                yield Phases(cloud, controller, node, capability).life()
-            finally:
-                controller.close()
-                node.close()
-    finally:
-        shutil.rmtree(folder)
+@pytest.fixture(scope="module", params=BOTH)
+def life(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Life]:
+    with led(words(request.param), "nsi", "10.173.96.0/24", 5096, tmp_path_factory.mktemp("iam")) as phases:
+        yield phases
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from ..device_names import free_name
+from ..version import since
 from .client import Ec2
 from .errors import CloudError, Kind, translated
 from .volumes import Attachment, Volume, Volumes
@@ -15,13 +17,6 @@ from .waiting import until
 ATTACH_TIMEOUT_S: Final = 60.0
 DETACH_TIMEOUT_S: Final = 120.0
 _NAME_ATTEMPTS: Final = 5
-
-
-class AttachedElsewhereError(CloudError):
-    """The volume is on another instance and cannot be on two."""
-
-    def __init__(self, volume_id: str, instance_ids: list[str]) -> None:
-        super().__init__(Kind.IN_USE, f"volume {volume_id} is attached to {', '.join(instance_ids)}")
 
 
 class Attachments:
@@ -40,18 +35,15 @@ class Attachments:
     def attach(self, volume_id: str, instance_id: str, *, timeout_s: float = ATTACH_TIMEOUT_S) -> str:
         """Attach the volume, wait until it is attached, and give its device name; attached already is fine.
 
-        CloudError NOT_FOUND for an unknown volume or instance, AttachedElsewhereError, LIMIT when the instance is full.
+        CloudError NOT_FOUND for an unknown volume, NO_INSTANCE, IN_USE where it is elsewhere, LIMIT without a name.
         """
-        volume = self._volumes.get(volume_id)
         names = self._device_names(instance_id)
+        volume = self._volumes.get(volume_id)
         here = _on(volume, instance_id)
         if here is not None and here.state == "detaching":
             self._wait_detached(volume_id, instance_id, timeout_s)
             volume, here = self._volumes.get(volume_id), None
         if here is None:
-            others = [item.instance_id for item in volume.attachments if item.instance_id != instance_id]
-            if others and not volume.multi_attach:
-                raise AttachedElsewhereError(volume_id, others)
             with self._lock(instance_id):
                 self._attach(volume_id, instance_id, names)
         return self._wait_attached(volume_id, instance_id, timeout_s)
@@ -77,13 +69,20 @@ class Attachments:
                 refused.add(device)
 
     def _device_names(self, instance_id: str) -> set[str]:
-        """Names in use on the instance; CloudError NOT_FOUND when there is no such instance, or no more."""
+        """Names in use on the instance; CloudError NO_INSTANCE when there is no such instance, or no more."""
         with translated():
             answer = self._ec2.client.describe_instances(InstanceIds=[instance_id])
         found = [item for reservation in answer["Reservations"] for item in reservation.get("Instances", [])]
         if not found or found[0].get("State", {}).get("Name") == "terminated":
-            raise CloudError(Kind.NOT_FOUND, f"instance {instance_id} does not exist")
+            raise CloudError(Kind.NO_INSTANCE, f"instance {instance_id} does not exist")
+        if since(1, 59):
+            self._ask_limits(found[0].get("InstanceType", ""))
         return {mapping.get("DeviceName", "") for mapping in found[0].get("BlockDeviceMappings", [])}
+
+    def _ask_limits(self, instance_type: Any) -> None:
+        """How many volumes the instance may have; without an answer EC2 decides, as it does anyway."""
+        with suppress(CloudError), translated():
+            self._ec2.client.describe_instance_types(InstanceTypes=[instance_type])
 
     def _wait_attached(self, volume_id: str, instance_id: str, timeout_s: float) -> str:
         states: list[str] = ["not attached"]

@@ -12,6 +12,10 @@ class Kind(Enum):
     """Sorts of failure."""
 
     NOT_FOUND = auto()
+    NO_INSTANCE = auto()
+    """The instance to attach to does not exist."""
+    NO_SOURCE = auto()
+    """The snapshot to restore from does not exist."""
     ALREADY_EXISTS = auto()
     IN_USE = auto()
     INVALID = auto()
@@ -36,8 +40,8 @@ _BY_CODE: Final = {
     "InvalidVolumeID.Malformed": Kind.NOT_FOUND,
     "InvalidVolumeID.ZoneMismatch": Kind.INVALID,
     "InvalidVolume.ZoneMismatch": Kind.INVALID,
-    "InvalidInstanceID.NotFound": Kind.NOT_FOUND,
-    "InvalidInstanceID.Malformed": Kind.NOT_FOUND,
+    "InvalidInstanceID.NotFound": Kind.NO_INSTANCE,
+    "InvalidInstanceID.Malformed": Kind.NO_INSTANCE,
     "InvalidSnapshot.NotFound": Kind.NOT_FOUND,
     "InvalidSnapshotID.Malformed": Kind.NOT_FOUND,
     "InvalidAttachment.NotFound": Kind.NOT_FOUND,
@@ -87,3 +91,13 @@ def translated() -> Iterator[None]:
         raise CloudError(kind_of(code), f"{operation}: {code}: {text}", code) from None
     except BotoCoreError as error:
         raise CloudError(Kind.UNAVAILABLE, f"EC2 cannot be asked: {error}") from None
+
+
+@contextmanager
+def dry_run() -> Iterator[None]:
+    """Take EC2's word that it would have done it for an answer."""
+    try:
+        yield
+    except CloudError as error:
+        if error.aws_code != "DryRunOperation":
+            raise

@@ -36,27 +36,21 @@ TYPES: Final = {
 
 
 def iops_for(volume_type: str, size_gib: int, iops: int, iops_per_gib: int, *, may_raise: bool) -> int:
-    """The IOPS to ask EC2 for (0: leave them to EC2); raises ValueError with the rule that is broken.
+    """The IOPS to ask EC2 for (0: leave them to EC2, which refuses what a type needs); raises ValueError.
 
-    `iops_per_gib` is capped at the type's limits; below the minimum it is an error unless `may_raise`.
+    `iops_per_gib` is capped at the type's limits, and raised to the minimum where `may_raise` says so.
     """
+    if volume_type not in TYPES:
+        raise ValueError(f'invalid AWS VolumeType "{volume_type}"')
     limits = TYPES[volume_type]
     if iops and iops_per_gib:
-        raise ValueError("iops and iopsPerGB are both given: choose one")
+        raise ValueError("invalid parameters; specify either IOPS or IOPSPerGb, not both")
     if not limits.takes_iops:
-        if iops or iops_per_gib:
-            raise ValueError(f"volume type {volume_type} takes no IOPS: leave iops out, or use gp3, io1 or io2")
         return 0
-    if iops:
+    if iops or not iops_per_gib:
         return iops
-    if not iops_per_gib:
-        if volume_type in {"io1", "io2"}:
-            raise ValueError(f"volume type {volume_type} needs iops or iopsPerGB")
-        return 0
     asked = iops_per_gib * size_gib
-    if asked < limits.min_iops and volume_type != "gp3":
-        if not may_raise:
-            raise ValueError(f"invalid IOPS: {asked} is too low, it must be at least {limits.min_iops}")
-        asked = limits.min_iops
+    if asked < limits.min_iops and volume_type != "gp3" and not may_raise:
+        return asked
     ceiling = min(limits.max_iops, max(limits.min_iops, limits.max_iops_per_gib * size_gib))
     return min(max(asked, limits.min_iops), ceiling)

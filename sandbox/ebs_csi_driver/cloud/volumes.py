@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from .client import Ec2
-from .errors import CloudError, Kind, translated
+from .errors import CloudError, Kind, dry_run, translated
 from .waiting import until
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ MODIFY_TIMEOUT_S: Final = 120.0
 VISIBLE_TIMEOUT_S: Final = 10.0
 """How long a volume just made may not be described yet; after that it is one that is gone."""
 NAME_TAG: Final = "CSIVolumeName"
-_TOKENS_TRIED: Final = 5
+IOPS_DRY_RUN: Final = "IopsLimitDryRun"
+_TOO_MANY_IOPS: Final = 2**31 - 1
 _GONE: Final = frozenset({"deleting", "deleted"})
 
 
@@ -101,7 +103,6 @@ def _tag_list(tags: Mapping[str, str]) -> list[Any]:
 
 
 def _token(name: str, number: int) -> str:
-    # EC2 remembers a token longer than the volume it stood for: a later volume of the same name takes the next one.
     text = name if number == 1 else f"{name}-{number}"
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -111,6 +112,7 @@ class Volumes:
 
     def __init__(self, ec2: Ec2) -> None:
         self._ec2 = ec2
+        self._token_numbers: dict[str, int] = {}
 
     def get(self, volume_id: str) -> Volume:
         """One volume; CloudError NOT_FOUND when there is none of this id."""
@@ -119,17 +121,6 @@ class Volumes:
         if not found or found[0].get("State") in _GONE:
             raise CloudError(Kind.NOT_FOUND, f"volume {volume_id} does not exist")
         return _volume(found[0])
-
-    def find_by_name(self, name: str) -> Volume | None:
-        """The volume that carries this name tag; CloudError when several do."""
-        filters: list[Any] = [{"Name": f"tag:{NAME_TAG}", "Values": [name]}]
-        with translated():
-            found = self._ec2.client.describe_volumes(Filters=filters)["Volumes"]
-        alive = [raw for raw in found if raw.get("State") not in _GONE]
-        if len(alive) > 1:
-            ids = ", ".join(sorted(raw["VolumeId"] for raw in alive))
-            raise CloudError(Kind.OTHER, f"multiple volumes are named {name}: {ids}")
-        return _volume(alive[0]) if alive else None
 
     def default_zone(self) -> str:
         """The region's first available zone by name: for a request that leaves the zone open."""
@@ -140,17 +131,37 @@ class Volumes:
             raise CloudError(Kind.OTHER, "the region has no available zone")
         return names[0]
 
+    def dry_run_zones(self) -> None:
+        """Ask EC2 for nothing but whether it would answer; CloudError where it does not."""
+        with dry_run(), translated():
+            self._ec2.client.describe_availability_zones(DryRun=True)
+
+    def dry_run_iops(self, wanted: VolumeRequest) -> None:
+        """Have EC2 refuse more IOPS than any type has, for the limit in its words; no answer is fine."""
+        with suppress(CloudError), translated():
+            self._ec2.client.create_volume(
+                DryRun=True,
+                AvailabilityZone=wanted.zone,
+                Size=wanted.size_gib,
+                VolumeType=wanted.volume_type,  # type: ignore[arg-type]  # checked against the known types
+                Iops=_TOO_MANY_IOPS,
+                TagSpecifications=[{"ResourceType": "volume", "Tags": _tag_list({NAME_TAG: IOPS_DRY_RUN})}],
+            )
+
     def create(self, name: str, wanted: VolumeRequest) -> Volume:
-        """Make the volume and wait until it is available; the same call again gives the same volume."""
-        for number in range(1, _TOKENS_TRIED + 1):
-            try:
-                volume_id = self._create(_token(name, number), wanted)
-                return self._wait_available(volume_id)
-            except CloudError as error:
-                stale = error.aws_code in {"IdempotentParameterMismatch", "InvalidVolume.NotFound"}
-                if not stale or number == _TOKENS_TRIED:
-                    raise
-        raise AssertionError("unreachable")
+        """Make the volume and wait until it is available; the same call again gives the same volume.
+
+        EC2 refuses a token that came with other parameters: the next call for this name takes the next token.
+        """
+        number = self._token_numbers.get(name, 1)
+        try:
+            return self._wait_available(self._create(_token(name, number), wanted))
+        except CloudError as error:
+            if error.kind is Kind.ALREADY_EXISTS:
+                self._token_numbers[name] = number + 1
+            if wanted.snapshot_id and error.aws_code == "InvalidSnapshot.NotFound":
+                raise CloudError(Kind.NO_SOURCE, "resource was not found", error.aws_code) from None
+            raise
 
     def _create(self, token: str, wanted: VolumeRequest) -> str:
         optional: dict[str, Any] = {

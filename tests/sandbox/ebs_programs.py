@@ -1,0 +1,28 @@
+"""The EBS drivers that one set of tests is run on: the stand-in, and the official one where its archive is."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from sandbox import official
+from tests import official_parts
+
+VERSION = "1.48.0"
+STAND_IN = (sys.executable, "-m", "sandbox.ebs_csi_driver")
+
+BOTH: list[Any] = [
+    "stand-in",
+    pytest.param("official", marks=pytest.mark.skipif(bool(official_parts.missing()), reason=official_parts.missing())),
+]
+
+
+def words(driver: str) -> tuple[str, ...]:
+    """Returns the command that runs the driver, without its mode and flags."""
+    if driver == "stand-in":
+        return STAND_IN
+    folder = official_parts.folder()
+    assert folder is not None
+    program = official.take(folder, "aws-ebs-csi-driver", VERSION)
+    assert program is not None, f"{folder} has no archive of aws-ebs-csi-driver {VERSION}"
+    return (str(program),)
