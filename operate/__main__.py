@@ -1,11 +1,11 @@
-"""Command line: `python -m operate verify|mysql|snapshot|snapshots|status|recover`."""
+"""Command line: `python -m operate verify|mysql|snapshot|snapshots|restore|status|recover`."""
 
 import argparse
 import sys
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from operate import recover, shell, snapshots, stack, status, verify
+from operate import recover, restore, shell, snapshots, stack, status, verify
 from operate.cluster import WaitedTooLong
 from operate.holdings import NoSuchVolume
 from provider.rpc.values import ProviderError
@@ -14,6 +14,7 @@ _EXPECTED = (
     stack.StackError,
     snapshots.SnapshotError,
     recover.StillStuck,
+    restore.RestoreError,
     NoSuchVolume,
     WaitedTooLong,
     ProviderError,
@@ -36,6 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     taken.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
     listed = commands.add_parser("snapshots", help="list the snapshots of the stack's volumes, or of one")
     listed.add_argument("volume", nargs="?", default="", help="the name of a volume, also of one that is deleted")
+    restored = commands.add_parser("restore", help="restore MySQL from one of its dumps, and wait for the end")
+    restored.add_argument("dump", nargs="?", default="latest", help="name of the dump's file; the latest if left out")
+    restored.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
     commands.add_parser("status", help="what holds each volume: claims, clients, instances, attachments")
     freed = commands.add_parser("recover", help="what is wrong with the volumes, and the exact way out")
     freed.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; all if left out")
@@ -51,6 +55,8 @@ def _run(known: argparse.Namespace) -> None:
         snapshots.take(known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
     elif known.command == "snapshots":
         print(snapshots.table(known.volume))
+    elif known.command == "restore":
+        restore.restore(known.dump, known.timeout)
     elif known.command == "status":
         print(status.show())
     elif known.command == "recover":

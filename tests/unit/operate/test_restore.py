@@ -1,0 +1,63 @@
+"""A restore by the operator's command: what it waits for, and what it says."""
+
+from typing import Any
+
+import pytest
+
+from operate import restore, stack
+from operate.cluster import WaitedTooLong
+
+JOB = "mysql-backup-restore/dispatch-1"
+OUTPUTS = {"mysql": {"namespace": "data"}, "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore"}}
+
+
+class Nomad:
+    """Places the restore's allocation once it is asked for again, since then its volume is free."""
+
+    def __init__(self, ends: str) -> None:
+        self.puts: list[tuple[str, Any]] = []
+        self._ends = ends
+
+    def get(self, path: str, **_params: Any) -> Any:
+        assert path == "job/mysql-backup-restore%2Fdispatch-1/allocations"
+        asked = any(path.endswith("/evaluate") for path, _ in self.puts)
+        return [{"ID": "0123456789abcdef", "ClientStatus": self._ends}] if asked and self._ends else []
+
+    def put(self, path: str, body: Any, *, namespace: str) -> Any:
+        assert namespace == "data"
+        self.puts.append((path, body))
+        return {"DispatchedJobID": JOB}
+
+    def close(self) -> None:
+        pass
+
+
+def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10) -> Nomad:
+    nomad = Nomad(ends)
+    monkeypatch.setattr(restore, "connect", lambda: nomad)
+    monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
+    restore.restore("20260101T030000Z.sql.gz", timeout_s)
+    return nomad
+
+
+def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = run(monkeypatch, "complete")
+    assert nomad.puts[0] == ("job/mysql-backup-restore/dispatch", {"Meta": {"dump": "20260101T030000Z.sql.gz"}})
+    assert nomad.puts[1][0] == "job/mysql-backup-restore%2Fdispatch-1/evaluate"
+    assert capsys.readouterr().out == "restored. `nomad alloc logs 01234567` says from which dump\n"
+
+
+def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(restore.RestoreError, match="nomad alloc logs -stderr 01234567"):
+        run(monkeypatch, "failed")
+    with pytest.raises(WaitedTooLong, match="nomad job eval mysql-backup-restore/dispatch-1"):
+        run(monkeypatch, "", timeout_s=0)
+
+
+def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "outputs", lambda: {"mysql": {"namespace": "data"}})
+    with pytest.raises(restore.RestoreError, match=r"set mysql\.backup"):
+        restore.restore("latest", 1)
