@@ -50,7 +50,6 @@ if [ -w /proc/sys/net/ipv6/conf/default/disable_ipv6 ]; then
   echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 fi
 ip link set lo up
-ip address add 169.254.169.254/32 dev lo
 
 echo ready >"/proc/self/fd/$ready"
 read -r answer

@@ -1,8 +1,13 @@
-"""The instance metadata service, versions 1 and 2, on 169.254.169.254 inside one instance."""
+"""The instance metadata service, versions 1 and 2, on 169.254.169.254 of one instance.
+
+It is one hop away from its instance, in a network namespace of its own: a token's packets live for as many hops as the
+instance's metadata options say (HttpPutResponseHopLimit), so with 1 they do not reach a container behind a bridge.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import socket
 import threading
@@ -10,15 +15,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 
-from sandbox.ec2 import metadata, namespaces
+from sandbox.ec2 import metadata, namespaces, network
 from sandbox.ec2.errors import CloudError
 from sandbox.ec2.metadata import InstanceFacts
 
 ADDRESS: Final = "169.254.169.254"
 _PORT: Final = 80
 _MAX_TTL_S: Final = 21600
+_HOPS: Final = 64
 _TOKEN_HEADER: Final = "X-aws-ec2-metadata-token"  # noqa: S105 - the name of a header
 _TTL_HEADER: Final = "X-aws-ec2-metadata-token-ttl-seconds"
 
@@ -60,6 +67,11 @@ class MetadataService:
         self._credentials = credentials
         self._tokens = Tokens()
 
+    @property
+    def hop_limit(self) -> int:
+        """How many hops the answer to a PUT lives."""
+        return self._facts().hop_limit
+
     def put(self, path: str, ttl: str | None, *, forwarded: bool) -> Answer:
         """PUT /latest/api/token."""
         if not self._facts().endpoint_enabled or forwarded:
@@ -84,10 +96,10 @@ class MetadataService:
 
 
 class ImdsServer:
-    """Serves a metadata service inside the network namespace of a process."""
+    """Serves a metadata service to the instance of a process."""
 
     def __init__(self, pid: int, service: MetadataService) -> None:
-        self._socket = socket_in_namespace(pid)
+        self._socket = socket_beside(pid)
         self._server = _Server((ADDRESS, _PORT), _handler(service), bind_and_activate=False)
         self._server.socket.close()
         threading.Thread(target=self._accept, name=f"imds-{pid}", daemon=True).start()
@@ -114,16 +126,22 @@ class _Server(ThreadingHTTPServer):
         """A client that went away is no news."""
 
 
-def socket_in_namespace(pid: int) -> socket.socket:
-    """A listening socket inside the network namespace of a process.
+def socket_beside(pid: int) -> socket.socket:
+    """A listening socket in a network namespace that only the one of a process is connected to, and that goes with it.
 
     Raises:
-        CloudError: the namespace is gone or the address cannot be had in it.
+        CloudError: the process's namespace is gone or the address cannot be had.
     """
     try:
-        return namespaces.inside(pid, "net", lambda: socket.create_server((ADDRESS, _PORT), backlog=64))
+        namespace = namespaces.new_network()
+        try:
+            path = Path(f"/proc/{os.getpid()}/fd/{namespace}")
+            network.connect_metadata(pid, path, ADDRESS)
+            return namespaces.inside_of(path, "net", lambda: socket.create_server((ADDRESS, _PORT), backlog=64))
+        finally:
+            os.close(namespace)
     except OSError as error:
-        raise CloudError(f"the metadata service cannot listen inside the instance: {error.strerror}") from error
+        raise CloudError(f"the metadata service cannot listen beside the instance: {error.strerror}") from error
 
 
 def _handler(service: MetadataService) -> type[BaseHTTPRequestHandler]:
@@ -135,12 +153,17 @@ def _handler(service: MetadataService) -> type[BaseHTTPRequestHandler]:
 
         def do_PUT(self) -> None:
             """Hands out a token."""
+            self._live_for(service.hop_limit)
             forwarded = "X-Forwarded-For" in self.headers
             self._answer(service.put(self.path, self.headers.get(_TTL_HEADER), forwarded=forwarded))
 
         def do_GET(self) -> None:
             """Reads the metadata."""
+            self._live_for(_HOPS)
             self._answer(service.get(self.path, self.headers.get(_TOKEN_HEADER)))
+
+        def _live_for(self, hops: int) -> None:
+            self.connection.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hops)
 
         def _answer(self, answer: Answer) -> None:
             body = answer.body.encode()

@@ -51,6 +51,7 @@ class InstanceFacts:
     user_data: str | None = None
     endpoint_enabled: bool = True
     token_required: bool = False
+    hop_limit: int = 1
 
 
 def build(facts: InstanceFacts, credentials: Callable[[], str]) -> Tree:

@@ -83,6 +83,7 @@ def instance_facts(backend: Any, instance: Any, boot_devices: Mapping[str, str])
         user_data=user_data_of(instance) or None,
         endpoint_enabled=options.http_endpoint != "disabled",
         token_required=options.http_tokens == "required",
+        hop_limit=options.http_put_response_hop_limit,
     )
 
 

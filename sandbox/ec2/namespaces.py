@@ -6,6 +6,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 _CLONE: Final = {"net": 0x40000000, "mnt": 0x00020000}
@@ -16,19 +17,24 @@ T = TypeVar("T")
 
 
 def inside(pid: int, kind: Literal["net", "mnt"], work: Callable[[], T]) -> T:
-    """Runs `work` in a namespace of a process and returns what it returns.
+    """Runs `work` in a namespace of a process, as `inside_of` does."""
+    return inside_of(Path(f"/proc/{pid}/ns/{kind}"), kind, work)
+
+
+def inside_of(namespace: Path, kind: Literal["net", "mnt"], work: Callable[[], T]) -> T:
+    """Runs `work` in a namespace and returns what it returns.
 
     It runs in a thread of its own, because the namespace is a property of the thread and this one ends with it.
 
     Raises:
-        OSError: the process or its namespace is gone, or `work` raised it.
+        OSError: the namespace is gone, or `work` raised it.
     """
     results: list[T] = []
     errors: list[OSError] = []
 
     def run() -> None:
         try:
-            _enter(pid, kind)
+            _enter(namespace, kind)
             results.append(work())
         except OSError as error:
             errors.append(error)
@@ -41,13 +47,33 @@ def inside(pid: int, kind: Literal["net", "mnt"], work: Callable[[], T]) -> T:
     return results[0]
 
 
+def new_network() -> int:
+    """A network namespace without a process in it; it lives as long as the descriptor, or a socket made in it."""
+    made: list[int] = []
+    errors: list[OSError] = []
+
+    def run() -> None:
+        try:
+            _check(_libc().unshare(_CLONE["net"]))
+            made.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return made[0]
+
+
 def detach_mount(path: str) -> None:
     """Unmounts lazily; needs neither /proc nor the umount command, which a task's chroot may lack."""
     _check(_libc().umount2(path.encode(), _MNT_DETACH))
 
 
-def _enter(pid: int, kind: Literal["net", "mnt"]) -> None:
-    descriptor = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+def _enter(namespace: Path, kind: Literal["net", "mnt"]) -> None:
+    descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if kind == "mnt":
             # The kernel lets a thread change its mounts only if it shares root and working directory with no other.

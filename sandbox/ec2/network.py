@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 from typing import Any, Final
 
 from sandbox.ec2.commands import run
@@ -67,6 +68,18 @@ def connect(settings: SandboxSettings, link: str, pid: int, address: IPv4Address
         f"address add {address}/{settings.subnet.prefixlen} broadcast + dev {INSIDE_LINK}\nlink set {INSIDE_LINK} up\n"
     )
     run("nsenter", "--target", str(pid), "--net", "ip", "-batch", "-", stdin=inside)
+
+
+def connect_metadata(pid: int, namespace: Path, address: str) -> None:
+    """Connects the instance of the process to a network namespace that has the address, and nothing else to it."""
+    ends = ("name", "metadata", "netns", str(pid), "type", "veth", "peer", "name", INSIDE_LINK, "netns", str(namespace))
+    run("ip", "link", "add", *ends)
+    there = (
+        f"address add {address}/32 dev {INSIDE_LINK}\nlink set {INSIDE_LINK} up\nroute add default dev {INSIDE_LINK}\n"
+    )
+    run("nsenter", f"--net={namespace}", "ip", "-batch", "-", stdin=there)
+    here = f"link set metadata up\nroute add {address}/32 dev metadata\n"
+    run("nsenter", "--target", str(pid), "--net", "ip", "-batch", "-", stdin=here)
 
 
 def set_link(link: str, *, up: bool) -> None:

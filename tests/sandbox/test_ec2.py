@@ -119,6 +119,35 @@ def test_the_metadata_service_wants_a_token_and_gives_credentials_of_the_role(cl
     assert f"nomad-client/{instance.instance_id}" in calls
 
 
+def test_a_token_reaches_a_container_behind_a_bridge_with_a_hop_limit_of_two_and_not_of_one(cloud: Cloud) -> None:
+    cloud.run(
+        "client-2",
+        """
+        ip netns add box
+        ip link add bridge type veth peer name eth0 netns box
+        ip address add 172.30.0.1/24 dev bridge
+        ip link set bridge up
+        ip -n box address add 172.30.0.2/24 dev eth0
+        ip -n box link set eth0 up
+        ip -n box route add default via 172.30.0.1
+        echo 1 >/proc/sys/net/ipv4/ip_forward
+        echo 1 >/proc/sys/net/ipv4/conf/metadata/proxy_arp
+        """,
+    )
+    base = "http://169.254.169.254/latest"
+    token = f"curl -s -m 2 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' {base}/api/token"
+    found = []
+    for limit in (2, 1):
+        cloud.ec2.modify_instance_metadata_options(
+            InstanceId=cloud.instance("client-2").instance_id, HttpPutResponseHopLimit=limit
+        )
+        inside = cloud.run("client-2", f"ip netns exec box {token} || echo timeout $?")
+        assert len(cloud.run("client-2", token)) > 40, "the instance itself is no hop further away"
+        found.append(inside.strip())
+    assert len(found[0]) > 40
+    assert found[1] == "timeout 28"
+
+
 def test_a_volume_appears_in_its_instance_alone_before_the_call_returns(cloud: Cloud, volume: str) -> None:
     link = cloud.attach(volume, "client-1")
     assert cloud.run("client-1", f"blockdev --getsize64 {link}").strip() == str(1 << 30)
