@@ -1,6 +1,9 @@
 """What GitHub runs: least permissions, nothing that can change under us, no stranger's code beside a token."""
 
+import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +69,60 @@ def test_no_expression_is_pasted_into_a_script() -> None:
     for path in WORKFLOWS:
         for job in read(path)["jobs"].values():
             assert [step["run"] for step in job["steps"] if "${{" in step.get("run", "")] == []
+
+
+STACK = "sandbox-trial-until-20260131"
+
+
+def confirmed(stack: str, confirmation: str) -> subprocess.CompletedProcess[str]:
+    """What becomes of a confirmation, by the shell that GitHub uses."""
+    steps = read(GITHUB / "workflows/destroy.yml")["jobs"]["destroy"]["steps"]
+    [script] = [step["run"] for step in steps if step.get("name") == "check the confirmation"]
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        env={"STACK": stack, "CONFIRMATION": confirmation, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_stack_that_is_for_trying_things_out_may_be_destroyed() -> None:
+    assert confirmed(STACK, STACK).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        "",
+        "production",
+        f"{STACK}\nproduction",
+        f"production\n{STACK}",
+        f"{STACK}\n",
+        f"{STACK} production",
+        f"{STACK}0",
+    ],
+)
+def test_no_other_stack_may_be_destroyed(stack: str) -> None:
+    done = confirmed(stack, stack)
+    assert done.returncode == 1
+    assert done.stdout.startswith("::error::stack is ")
+    assert done.stdout.count("\n") == 1, "what was given must not begin a line, which could be a command"
+
+
+def test_a_stack_is_destroyed_only_where_its_name_is_given_twice() -> None:
+    done = confirmed(STACK, f"{STACK}\n::set-output name=a::b")
+    assert (done.returncode, done.stdout.count("\n")) == (1, 1)
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq, which GitHub's runners have")
+def test_of_all_stacks_only_those_whose_time_is_over_are_taken() -> None:
+    steps = read(GITHUB / "workflows/destroy.yml")["jobs"]["destroy"]["steps"]
+    [script] = [step["run"] for step in steps if step.get("name") == "destroy"]
+    found = re.search(r"jq -r --arg today .*? '(.*?)'\)", script, re.DOTALL)
+    assert found is not None
+    names = ["production", f"org/project/{STACK}", "sandbox-b-until-20260201", f"{STACK}\nproduction"]
+    listed = json.dumps([{"name": name} for name in names])
+    command = ["jq", "-r", "--arg", "today", "20260201", found[1]]
+    taken = subprocess.run(command, input=listed, capture_output=True, text=True, check=True).stdout
+    assert taken.split() == [STACK]
