@@ -43,7 +43,14 @@ def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, A
         "port": server.port,
         "user": "root",
         "tls": wanted.tls,
+        "ca": _authority(wanted),
     }
+
+
+def _authority(wanted: Mysql) -> str:
+    """What a client can tell the server by, in PEM: its authority, or the certificate itself where none is given."""
+    given = wanted.tls_certificate
+    return "" if given is None else given.ca or given.certificate
 
 
 def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """The MySQL protocol, as far as an operator's commands need it."""
 
+from __future__ import annotations
+
 import ssl
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,8 +11,11 @@ from dataclasses import dataclass
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
+from operate.stack import MysqlOutputs
+from provider.rpc.values import ProviderError
 from provider.running_job import Endpoint
 
 DATABASE = "nomad_stateful"
@@ -26,21 +32,38 @@ class Row:
     client: str
 
 
-def _encrypted() -> ssl.SSLContext:
-    """Encryption without a check of who answers: a server's own certificate is signed by nobody."""
-    context = ssl.create_default_context()
+class Untrusted(ProviderError):  # noqa: N818
+    """The server is not the stack's, or does not encrypt; nothing was said to it."""
+
+
+def _context(ca: str) -> ssl.SSLContext:
+    """Encryption. Who answers is checked where it can be: by itself a server makes a certificate that nobody signed.
+
+    The server is known by an address that its certificate does not name, so its name is not checked.
+    """
+    context = ssl.create_default_context(cadata=ca or None)
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    context.verify_mode = ssl.CERT_REQUIRED if ca else ssl.CERT_NONE
+    # A certificate that was given without its authority is trusted as it is.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
 
 class Database:
     """Verification rows on one MySQL server."""
 
-    def __init__(self, user: str, password: str, *, tls: bool = False) -> None:
+    def __init__(self, user: str, password: str, *, tls: str, ca: str) -> None:
+        """Unless `tls` is off, the password is sent to nobody without encryption, nor to a server of another CA."""
         self._user = user
         self._password = password
-        self._tls = _encrypted() if tls else None
+        self._tls = None if tls == "off" else _context(ca)
+
+    @classmethod
+    def of(cls, mysql: MysqlOutputs) -> Database:
+        """The stack's server."""
+        if mysql.tls == "off":
+            print("warning: mysql.tls is off: the login of root crosses the network unencrypted", file=sys.stderr)
+        return cls(mysql.user, mysql.password, tls=mysql.tls, ca=mysql.ca)
 
     def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:
         """Returns once the server takes a login; raises the last error at the deadline (time.monotonic)."""
@@ -93,18 +116,36 @@ class Database:
             yield
 
     @contextmanager
-    def _session(self, at: Endpoint) -> Iterator[tuple["Connection[Cursor]", Cursor]]:
-        connection = pymysql.connect(
-            host=at.host,
-            port=at.port,
-            user=self._user,
-            password=self._password,
-            ssl=self._tls,
-            connect_timeout=5,
-            read_timeout=30,
-        )
+    def _session(self, at: Endpoint) -> Iterator[tuple[Connection[Cursor], Cursor]]:
+        connection = self._connect(at)
         try:
             with connection.cursor() as cursor:
                 yield connection, cursor
         finally:
             connection.close()
+
+    def _connect(self, at: Endpoint) -> Connection[Cursor]:
+        try:
+            return pymysql.connect(
+                host=at.host,
+                port=at.port,
+                user=self._user,
+                password=self._password,
+                ssl=self._tls,
+                ssl_disabled=self._tls is None,
+                connect_timeout=5,
+                read_timeout=30,
+            )
+        except pymysql.err.OperationalError as error:
+            if isinstance(getattr(error, "original_exception", None), ssl.SSLCertVerificationError):
+                raise Untrusted(
+                    f"what answers at {at.host}:{at.port} does not have the certificate of mysql.tlsCertificate: "
+                    f"{error.args[1]}. Nothing was sent to it. Look who it is; after a change of the certificate run "
+                    "`pulumi up`"
+                ) from error
+            if error.args[0] == CR.CR_SSL_CONNECTION_ERROR and self._tls is not None:
+                raise Untrusted(
+                    f"what answers at {at.host}:{at.port} does not encrypt: {error.args[1]}. root's password was not "
+                    "sent to it. If the server cannot, set mysql.tls: off and run `pulumi up`"
+                ) from error
+            raise

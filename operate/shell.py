@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 
 from operate import stack
 from operate.cluster import Cluster, connect
@@ -16,10 +18,30 @@ def mysql(arguments: list[str]) -> None:
     known = stack.mysql_outputs()
     at = Cluster(connect(), known.job, known.namespace, group="mysql", port_label="db").endpoint(timeout_s=30)
     command = [client, f"--host={at.host}", f"--port={at.port}", f"--user={known.user}", "--protocol=tcp", *arguments]
-    # MariaDB's client encrypts only when it is told to; MySQL's tries it by itself.
-    if known.tls == "required" and _is_mariadb(client):
-        command.insert(1, "--ssl")
+    command[1:1] = _encryption(known.tls, known.ca, mariadb=_is_mariadb(client))
     os.execve(client, command, {**os.environ, "MYSQL_PWD": known.password})
+
+
+def _encryption(tls: str, ca: str, *, mariadb: bool) -> list[str]:
+    """Options by which the password is sent to nobody without encryption, nor to a server of another CA."""
+    if tls == "off":
+        print("warning: mysql.tls is off: the login of root crosses the network unencrypted", file=sys.stderr)
+        return []
+    trusted = [f"--ssl-ca={_file(ca)}"] if ca else []
+    if mariadb:
+        return ["--ssl", *trusted]
+    return ["--ssl-mode=VERIFY_CA" if ca else "--ssl-mode=REQUIRED", *trusted]
+
+
+def _file(text: str) -> str:
+    """A file that goes with the process."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("ca.pem", 0)
+        os.write(handle, text.encode())
+        return f"/proc/self/fd/{handle}"
+    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return file.name
 
 
 def _is_mariadb(client: str) -> bool:

@@ -161,7 +161,7 @@ def _quiet(volume: str) -> Iterator[None]:
     at = cluster.endpoint(timeout_s=30)
     print(f"==> taking a snapshot of {volume} with MySQL's writes held back", file=sys.stderr)
     try:
-        with Database(mysql.user, mysql.password, tls=mysql.tls == "required").read_only(at):
+        with Database.of(mysql).read_only(at):
             yield
     except pymysql.err.MySQLError as error:
         raise SnapshotError(f"MySQL at {at.host}:{at.port} did not hold its writes back: {error}") from error

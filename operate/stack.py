@@ -32,6 +32,8 @@ class MysqlOutputs:
     user: str
     password: str
     tls: str
+    ca: str
+    """Certificate that the server's is trusted by, in PEM; empty where the server made its own."""
 
 
 def outputs() -> dict[str, Any]:
@@ -91,6 +93,7 @@ def mysql_outputs() -> MysqlOutputs:
         user=mysql["user"],
         password=known["mysqlPassword"],
         tls=mysql.get("tls", "preferred"),
+        ca=mysql.get("ca", ""),
     )
 
 

@@ -44,7 +44,7 @@ def verify(timeout_s: float = 180) -> Proof:
     """
     mysql = stack.mysql_outputs()
     cluster = Cluster(connect(), mysql.job, mysql.namespace, group="mysql", port_label="db")
-    database = Database(mysql.user, mysql.password, tls=mysql.tls == "required")
+    database = Database.of(mysql)
     proof = Proof()
 
     first = cluster.endpoint(timeout_s=timeout_s)

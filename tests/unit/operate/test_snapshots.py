@@ -75,7 +75,7 @@ def test_what_has_no_snapshots_is_refused(volume: str, reason: str) -> None:
 def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
     ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mysql = stack.MysqlOutputs("mysql-server", "default", f"{REGION}a", "other", "root", "secret", "optional")
+    mysql = stack.MysqlOutputs("mysql-server", "default", f"{REGION}a", "other", "root", "secret", "preferred", "")
     monkeypatch.setattr(stack, "mysql_outputs", lambda: mysql)
     with pytest.raises(snapshots.SnapshotError, match="MySQL is on volume other, not on mysql"):
         snapshots.take("mysql", "", quiesce=True, timeout_s=5)
