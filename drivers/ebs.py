@@ -3,6 +3,7 @@
 Arguments: https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/options.md
 """
 
+from drivers.ebs_flags import CONTROLLER_ONLY, NODE_ONLY, for_role
 from drivers.model import CsiDriver, DriverOptions, PluginTask, parse_version
 
 RESERVED_ATTACHMENTS_SINCE = (1, 29, 0)
@@ -24,7 +25,7 @@ def controller_args(options: DriverOptions) -> list[str]:
     if options.extra_tags:
         pairs = ",".join(f"{key}={value}" for key, value in sorted(options.extra_tags.items()))
         args.append(f"--extra-tags={pairs}")
-    return [*args, *options.extra_args]
+    return [*args, *for_role(options.extra_args, NODE_ONLY)]
 
 
 def node_args(options: DriverOptions) -> list[str]:
@@ -38,7 +39,7 @@ def node_args(options: DriverOptions) -> list[str]:
     if version >= METADATA_SOURCES_SINCE:
         # Nomad has no Kubernetes API to fall back on: a failure should name IMDS at once.
         args.append("--metadata-sources=imds")
-    return [*args, *options.extra_args]
+    return [*args, *for_role(options.extra_args, CONTROLLER_ONLY)]
 
 
 DRIVER = CsiDriver(

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from drivers.catalogue import DRIVERS
 from drivers.ebs_policy import CLONE_SINCE
 from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
+from settings import ebs_plugin
 from settings.errors import Refusal
 from settings.placement import Constraint
 from settings.types import Duration, EnvName, Identifier, PlainText, Section, Zone, is_pinned
@@ -129,7 +130,9 @@ class Plugin(Section):
     extra_tags: dict[PlainText, PlainText] = Field(
         default={}, description="Tags the driver puts on what it creates (ebs only)."
     )
-    extra_args: list[PlainText] = Field(default=[], description="Further arguments for every role of the driver.")
+    extra_args: list[PlainText] = Field(
+        default=[], description="Further arguments for every role of the driver that knows them."
+    )
     env: dict[EnvName, PlainText] = Field(default={}, description="Environment of every role of the driver.")
     cpu_mhz: int = Field(100, ge=20, description="CPU of each plugin task, in MHz.")
     memory_mib: int = Field(256, ge=32, description="Memory of each plugin task, in MiB.")
@@ -221,6 +224,8 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
             f"{plugin.pinned_version} of the driver does not clone volumes",
             "pin version v1.51.0 or a later one, or remove it",
         )
+    if driver.name == "ebs":
+        ebs_plugin.check(plugin)
     for name in EBS_ONLY:
         if driver.name != "ebs" and getattr(plugin, name):
             key = Plugin.model_fields[name].alias or name

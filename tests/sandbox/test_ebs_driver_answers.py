@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 import pytest
 
+from drivers import ebs_flags
 from drivers.ebs import DRIVER
+from tests import official_parts
 
+from .ebs_programs import words
 from .local_cloud import Cloud, place, running_cloud
 from .test_ebs_driver_instances import GIB, Consumer, Driver, csi, drivers, make, mounted, program
 
@@ -88,6 +93,20 @@ def test_settings_accept_the_file_systems_that_the_driver_mounts(fs_type: str, c
     accepts = {Code.NOT_FOUND: True, Code.INVALID_ARGUMENT: False}[code]
     # The driver makes ntfs on Windows, and reads a type in capital letters.
     assert accepts is (fs_type.lower() in {*DRIVER.fs_types, "", "ntfs"})
+
+
+@pytest.mark.parametrize(
+    ("mode", "flags"),
+    [
+        ("controller", ebs_flags.COMMON | ebs_flags.CONTROLLER_ONLY),
+        ("node", ebs_flags.COMMON | ebs_flags.NODE_ONLY),
+    ],
+)
+def test_the_flags_that_settings_let_through_are_the_official_drivers(mode: str, flags: frozenset[str]) -> None:
+    if official_parts.missing():
+        pytest.skip(official_parts.missing())
+    told = subprocess.run([*words("official"), mode, "--help"], check=False, capture_output=True, text=True).stderr
+    assert set(re.findall(r"^ +(?:-v, )?--([\w-]+)", told, re.MULTILINE)) == flags
 
 
 CONTROLLER: list[tuple[str, dict[str, Any], Code]] = [

@@ -32,6 +32,14 @@ def test_reserved_attachments_are_left_out_for_versions_that_do_not_know_them() 
     assert not [arg for arg in old if arg.startswith("--reserved")]
 
 
+def test_a_further_argument_goes_to_the_role_that_knows_it() -> None:
+    options = DriverOptions(
+        plugin_id="p", version="v1.48.0", extra_args=("--batching", "--legacy-xfs", "--vmodule=a=1")
+    )
+    assert controller_args(options)[-2:] == ["--batching", "--vmodule=a=1"]
+    assert node_args(options)[-2:] == ["--legacy-xfs", "--vmodule=a=1"]
+
+
 def test_the_attach_limit_wins_over_reserved_attachments() -> None:
     args = node_args(
         DriverOptions(plugin_id="p", version="v1.48.0", volume_attach_limit=9, reserved_volume_attachments=2)

@@ -146,6 +146,14 @@ def test_an_image_may_be_pinned_by_digest_or_come_from_a_registry_with_a_port() 
         ({"healthTimeout": "30"}, "must be a duration with its unit"),
         ({"version": "latest"}, "must be a released version"),
         ({"controllers": 0}, "must be at least 1"),
+        ({"extraArgs": ["--nonsense"]}, "extraArgs.0 is --nonsense: v1.48.0 of the driver knows no such flag"),
+        ({"extraArgs": ["--batching", "true"]}, "extraArgs.1 is true: must be one flag with its value"),
+        ({"extraArgs": ["--volume-attach-limit=3"]}, "a setting gives this flag. Use volumeAttachLimit"),
+        ({"extraArgs": ["--metadata-sources=kubernetes"]}, "the program decides this flag"),
+        ({"extraTags": {"kubernetes.io/x": "a"}}, "the driver and AWS keep this key for themselves"),
+        ({"extraTags": {"CSIVolumeName": "a"}}, "the driver and AWS keep this key for themselves"),
+        ({"extraTags": {"k" * 129: "a"}}, "a tag has at most 128 characters"),
+        ({"clones": True}, "v1.48.0 of the driver does not clone volumes"),
     ],
 )
 def test_a_plugin_that_nomad_or_the_driver_cannot_run_is_refused(changes: dict[str, Any], expected: str) -> None:
