@@ -1,4 +1,7 @@
-"""The publishers' official releases: fetched, checked against the publisher's own list of checksums, unpacked."""
+"""The publishers' official releases: fetched, checked against the sums that are pinned here, unpacked.
+
+A list of sums from the same server would be replaced together with the archive.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from typing import IO, Final
 
 from sandbox.toolchain import progress
 from sandbox.toolchain.errors import ToolchainError, UnreachableError
+from sandbox.toolchain.pins import RELEASE_SUMS
 
 _CONNECT_TIMEOUT_S = 3.0
 _STALL_TIMEOUT_S = 30.0
@@ -28,11 +32,12 @@ _SHA256_LINE: Final = re.compile(r"^([0-9a-fA-F]{64})\s+\*?(\S+)$", re.MULTILINE
 
 @dataclass(frozen=True)
 class Release:
-    """Where a publisher keeps the archive of a version, with its list of SHA-256 sums beside it."""
+    """Where a publisher keeps the archive of a version."""
 
     base_url: str
     archive: str
-    checksums: str
+    sha256: str
+    """Of the archive; empty where nobody has pinned it, and then it is not taken."""
 
     def url(self, name: str) -> str:
         return f"{self.base_url.rstrip('/')}/{name}"
@@ -47,36 +52,34 @@ def official_release(component: str, version: str) -> Release | None:
         base = f"https://github.com/pulumi/pulumi/releases/download/v{version}"
         pulumi_machine = {"amd64": "x64", "arm64": "arm64"}[machine]
         archive = f"pulumi-v{version}-linux-{pulumi_machine}.tar.gz"
-        return Release(base, archive, f"pulumi-{version}-checksums.txt")
+        return Release(base, archive, RELEASE_SUMS.get(archive, ""))
     if component == "nomad":
         base = f"https://releases.hashicorp.com/nomad/{version}"
-        return Release(base, f"nomad_{version}_linux_{machine}.zip", f"nomad_{version}_SHA256SUMS")
+        archive = f"nomad_{version}_linux_{machine}.zip"
+        return Release(base, archive, RELEASE_SUMS.get(archive, ""))
     return None
 
 
 def download_release(release: Release, folder: Path) -> None:
     """Fetch the archive, verify it and unpack its programs into `folder`/bin."""
-    expected = _expected_sum(release)
+    url = release.url(release.archive)
+    if not release.sha256:
+        rule = "sandbox/toolchain/pins.py must have it for the archive to be taken"
+        remedy = "Build it from source, or add the sum of an archive whose signature you verified"
+        raise UnreachableError(url, "its SHA-256 is not pinned", rule, remedy)
+    with _open(url, _CONNECT_TIMEOUT_S, method="HEAD"):
+        pass  # who does not answer at all is known sooner than who stops in the middle
     archive = folder.parent / release.archive
-    with progress.step(f"downloading {release.url(release.archive)}", 60):
-        actual = _fetch(release.url(release.archive), archive)
-    if actual != expected:
+    with progress.step(f"downloading {url}", 60):
+        actual = _fetch(url, archive)
+    if actual != release.sha256:
         archive.unlink()
-        rule = f"the publisher's {release.checksums} says {expected}"
-        raise ToolchainError(f"SHA-256 of {release.archive}", actual, rule, "Nothing of it was kept; run this again")
+        rule = f"sandbox/toolchain/pins.py has {release.sha256}"
+        remedy = "Nothing of it was kept. Run this again, or with NOMAD_STATEFUL_TOOLCHAIN=build"
+        raise ToolchainError(f"SHA-256 of {release.archive}", actual, rule, remedy)
     target = folder / "bin"
     target.mkdir()
     _unpack(archive, target)
-
-
-def _expected_sum(release: Release) -> str:
-    with _open(release.url(release.checksums), _CONNECT_TIMEOUT_S) as answer:
-        listing = answer.read(_BLOCK).decode("ascii", "replace")
-    sums = listed_sums(listing)
-    if release.archive not in sums:
-        rule = f"it must list {release.archive}"
-        raise UnreachableError(release.url(release.checksums), "no such line", rule, "Another way is tried")
-    return sums[release.archive]
 
 
 def listed_sums(listing: str) -> dict[str, str]:
@@ -95,10 +98,11 @@ def _fetch(url: str, path: Path) -> str:
 
 
 @contextmanager
-def _open(url: str, timeout_s: float) -> Iterator[IO[bytes]]:
+def _open(url: str, timeout_s: float, method: str = "GET") -> Iterator[IO[bytes]]:
     started = time.monotonic()
+    request = urllib.request.Request(url, method=method)  # noqa: S310 - the URLs are ours
     try:
-        with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - the URLs are ours
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - as above
             yield answer
     except (OSError, http.client.HTTPException) as error:
         # A refused request, a name that does not resolve, a proxy's certificate, a connection cut half-way.

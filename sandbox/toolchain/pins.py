@@ -127,5 +127,11 @@ ACTIONLINT: Final = Component(
     programs=(GoProgram("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", expected_s=15),),
 )
 
+RELEASE_SUMS: Final = {
+    "nomad_1.11.3_linux_amd64.zip": "19dac5642a2ba5305e6ff8efee06a708d760ebe4d1cd7936bc3dc526f477dc12",
+    "nomad_1.11.3_linux_arm64.zip": "902e44260fcd9297af7042fb33ccd5a29cc2202b57199724f17c96fcd67414d2",
+}
+"""SHA-256 of the publishers' archives; one that is not here is never downloaded, but built from what go.sum fixes."""
+
 CSI_SPEC_MODULE: Final = "github.com/container-storage-interface/spec"
 CSI_SPEC_PINS: Final = "csi"

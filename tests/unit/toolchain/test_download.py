@@ -17,7 +17,7 @@ import pytest
 
 from sandbox.toolchain.download import Release, download_release
 from sandbox.toolchain.errors import ToolchainError, UnreachableError
-from sandbox.toolchain.pins import NOMAD, PULUMI
+from sandbox.toolchain.pins import NOMAD, PULUMI, RELEASE_SUMS
 from sandbox.toolchain.provide import fetch
 
 NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.3\n"
@@ -46,24 +46,27 @@ def base_url(published: Path) -> Iterator[str]:
         thread.join()
 
 
-def publish_nomad(folder: Path, content: bytes = NOMAD_SCRIPT, checksum: str | None = None) -> None:
+def publish_nomad(folder: Path, content: bytes = NOMAD_SCRIPT, extra: str = "") -> str:
+    """Puts an archive on the server; its SHA-256."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("LICENSE.txt", "text")
         archive.writestr("nomad", content)
+        if extra:
+            archive.writestr(extra, "x")
     data = packed.getvalue()
     (folder / "nomad.zip").write_bytes(data)
-    listed = checksum or hashlib.sha256(data).hexdigest()
-    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  other.zip\n{listed}  nomad.zip\n")
+    total = hashlib.sha256(data).hexdigest()
+    (folder / "nomad_SHA256SUMS").write_text(f"{total}  nomad.zip\n")
+    return total
 
 
-def nomad_release(base_url: str) -> Release:
-    return Release(base_url, "nomad.zip", "SHA256SUMS")
+def nomad_release(base_url: str, sha256: str) -> Release:
+    return Release(base_url, "nomad.zip", sha256)
 
 
 def test_a_zip_release_is_unpacked_into_the_cache(toolchain_root: Path, published: Path, base_url: str) -> None:
-    publish_nomad(published)
-    program = fetch(NOMAD, nomad_release(base_url))
+    program = fetch(NOMAD, nomad_release(base_url, publish_nomad(published)))
     assert program.read_bytes() == NOMAD_SCRIPT
     assert toolchain_root in program.parents
 
@@ -78,46 +81,44 @@ def test_a_tar_release_brings_its_companions_from_its_folder(
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     listed = hashlib.sha256((published / "pulumi.tar.gz").read_bytes()).hexdigest()
-    (published / "sums.txt").write_text(f"{listed}  pulumi.tar.gz\n")
-
-    program = fetch(PULUMI, Release(base_url, "pulumi.tar.gz", "sums.txt"))
+    program = fetch(PULUMI, Release(base_url, "pulumi.tar.gz", listed))
     assert sorted(path.name for path in program.parent.iterdir()) == ["pulumi", "pulumi-language-python"]
 
 
-def test_an_archive_with_another_checksum_is_refused_and_not_kept(
+def test_an_archive_that_was_replaced_together_with_its_list_is_refused_and_not_kept(
     toolchain_root: Path, published: Path, base_url: str
 ) -> None:
-    publish_nomad(published, checksum="a" * 64)
+    pinned = publish_nomad(published)
+    replaced = publish_nomad(published, content=NOMAD_SCRIPT + b"do-something-else\n")
+    assert replaced in (published / "nomad_SHA256SUMS").read_text()
     with pytest.raises(ToolchainError, match=r"SHA-256 of nomad\.zip") as refusal:
-        fetch(NOMAD, nomad_release(base_url))
+        fetch(NOMAD, nomad_release(base_url, pinned))
     assert not isinstance(refusal.value, UnreachableError)
     assert list(toolchain_root.iterdir()) == []
 
 
-def test_an_archive_that_the_publisher_does_not_list_is_not_fetched(
-    published: Path, base_url: str, tmp_path: Path
-) -> None:
+def test_an_archive_whose_sum_nobody_pinned_is_not_fetched(published: Path, base_url: str, tmp_path: Path) -> None:
     publish_nomad(published)
-    (published / "SHA256SUMS").write_text(f"{'0' * 64}  other.zip\n")
-    with pytest.raises(UnreachableError, match=r"it must list nomad\.zip"):
-        download_release(nomad_release(base_url), tmp_path / "made")
+    with pytest.raises(UnreachableError, match="its SHA-256 is not pinned"):
+        download_release(nomad_release(base_url, ""), tmp_path / "made")
+    assert list(tmp_path.glob("nomad.zip")) == []
+
+
+def test_what_is_downloaded_is_pinned_for_both_kinds_of_machine() -> None:
+    names = {f"nomad_{NOMAD.version}_linux_{machine}.zip" for machine in ("amd64", "arm64")}
+    assert names <= RELEASE_SUMS.keys(), "a new version needs new sums"
 
 
 def test_a_program_of_another_version_is_refused(toolchain_root: Path, published: Path, base_url: str) -> None:
-    publish_nomad(published, content=b"#!/bin/sh\necho Nomad v1.11.2\n")
+    total = publish_nomad(published, content=b"#!/bin/sh\necho Nomad v1.11.2\n")
     with pytest.raises(ToolchainError, match=r"it must say 1\.11\.3"):
-        fetch(NOMAD, nomad_release(base_url))
+        fetch(NOMAD, nomad_release(base_url, total))
     assert list(toolchain_root.iterdir()) == []
 
 
 def test_names_in_an_archive_cannot_leave_the_target(toolchain_root: Path, published: Path, base_url: str) -> None:
-    publish_nomad(published)
-    with zipfile.ZipFile(published / "nomad.zip", "a") as archive:
-        archive.writestr("../../outside", "x")
-    listed = hashlib.sha256((published / "nomad.zip").read_bytes()).hexdigest()
-    (published / "SHA256SUMS").write_text(f"{listed}  nomad.zip\n")
-
-    program = fetch(NOMAD, nomad_release(base_url))
+    total = publish_nomad(published, extra="../../outside")
+    program = fetch(NOMAD, nomad_release(base_url, total))
     assert [path.parent for path in toolchain_root.rglob("outside")] == [program.parent]
 
 
@@ -126,9 +127,9 @@ def test_a_server_that_is_not_there_is_unreachable_and_not_an_error_of_ours(tmp_
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(UnreachableError, match="Connection refused"):
-            download_release(nomad_release(url), tmp_path / "made")
+            download_release(nomad_release(url, "0" * 64), tmp_path / "made")
 
 
 def test_a_version_that_was_never_published_is_unreachable(base_url: str, tmp_path: Path) -> None:
     with pytest.raises(UnreachableError, match="HTTP Error 404"):
-        download_release(nomad_release(base_url), tmp_path / "made")
+        download_release(nomad_release(base_url, "0" * 64), tmp_path / "made")
