@@ -124,7 +124,7 @@ def csi_plugin(settings: Settings, plugin: Plugin) -> CsiPluginArgs:
         "constraints": [*_in_zones(plugin.zones), *_constraints(plugin)],
         "task_driver": plugin.task_driver,
         "image": plugin.pinned_image if plugin.task_driver == "docker" else "",
-        "command": plugin.command or driver.command,
+        "command": _program(plugin),
         "roles": [_role(plugin, role) for role in driver.roles],
         "controller_count": plugin.controller_count,
         "config_path": CONFIG_FILE if driver.config_file else "",
@@ -163,7 +163,28 @@ def _role(plugin: Plugin, role: Role) -> PluginRole:
         "network_mode": task.network_mode if controller or plugin.network_mode is None else plugin.network_mode,
         "ipc_mode": task.ipc_mode if controller or plugin.ipc_mode is None else plugin.ipc_mode,
         "mounts": [{"source": mount.source, "target": mount.target} for mount in mounts],
+        "wrapper": _share_first(plugin) if controller else [],
     }
+
+
+# The share is mounted in a namespace of the controller's own, and goes with it.
+MOUNT_SHARE = 'mkdir -p "$3"; mount -t nfs -o nolock "$1:$2" "$3"; shift 3; exec "$@"'
+
+
+def _share_first(plugin: Plugin) -> list[str]:
+    """What mounts the share that a controller works in and then starts the driver; empty where it needs none."""
+    find = plugin.known.controller_share
+    share = find(plugin.config) if find is not None and plugin.config is not None else None
+    if share is None:
+        return []
+    alone = [] if plugin.task_driver == "docker" else ["unshare", "--mount"]
+    return [*alone, "sh", "-ec", MOUNT_SHARE, "sh", share.server, share.share, share.path]
+
+
+def _program(plugin: Plugin) -> str:
+    if plugin.task_driver == "docker" and plugin.known.image_command:
+        return plugin.known.image_command
+    return plugin.command or plugin.known.command
 
 
 def _constraints(plugin: Plugin) -> list[JobConstraint]:

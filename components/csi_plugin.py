@@ -38,6 +38,8 @@ class PluginRole(TypedDict):
     """IPC mode of its container; empty is Docker's default."""
     mounts: list[HostFolder]
     """Folders of the client that its container sees."""
+    wrapper: NotRequired[list[str]]
+    """Program that starts the driver's, with its arguments; the driver's words follow (controllers only)."""
 
 
 class CsiPluginArgs(TypedDict):
@@ -54,7 +56,7 @@ class CsiPluginArgs(TypedDict):
     image: str
     """Image with its tag (docker)."""
     command: str
-    """Program (raw_exec)."""
+    """Program (raw_exec, or with a wrapper)."""
     roles: list[PluginRole]
     """A controller and a node, a node alone, or a monolith."""
     controller_count: int
@@ -147,6 +149,7 @@ class CsiPlugin(pulumi.ComponentResource):
         }
         if is_controller:
             variables["count"] = args["controller_count"]
+            variables["task"] = _wrapped(variables["task"], role.get("wrapper") or [], args["command"])
         spec = "csi-controller" if is_controller else "csi-node"
         return submit(f"{name}-{role['role']}", spec, variables, self, self._config(name, role, args))
 
@@ -174,3 +177,12 @@ def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:
         "cpu_mhz": args["cpu_mhz"],
         "memory_mib": args["memory_mib"],
     }
+
+
+def _wrapped(task: dict[str, Any], wrapper: list[str], program: str) -> dict[str, Any]:
+    """A task whose driver is started by another program, in an image in its entrypoint's place."""
+    if not wrapper:
+        return {**task, "entrypoint": []}
+    if task["driver"] == "docker":
+        return {**task, "entrypoint": wrapper, "args": [program, *task["args"]]}
+    return {**task, "entrypoint": [], "command": wrapper[0], "args": [*wrapper[1:], program, *task["args"]]}

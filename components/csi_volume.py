@@ -7,6 +7,8 @@ import pulumi_nomad as nomad
 
 from provider.sdk import VolumeGrowth
 
+CREATE_TIMEOUT = "3m"
+
 
 class CsiVolumeArgs(TypedDict):
     """Inputs of CsiVolume."""
@@ -129,6 +131,8 @@ def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.C
             parent=parent,
             delete_before_replace=True,
             protect=args.get("protect", True),
+            # The plugin is healthy by now: what the driver still refuses would be asked again for nine minutes.
+            custom_timeouts=pulumi.CustomTimeouts(create=CREATE_TIMEOUT),
             # The snapshot counts at creation only.
             ignore_changes=["snapshotId"],
         ),

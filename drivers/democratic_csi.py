@@ -5,6 +5,7 @@ https://github.com/democratic-csi/democratic-csi/blob/master/docs/nomad.md
 
 from collections.abc import Callable
 
+from drivers.democratic_csi_config import config_problem, controller_share
 from drivers.model import CONFIG_FILE, SHARED_ACCESS_MODES, CsiDriver, DriverOptions, PluginTask
 
 CSI_VERSION = "1.5.0"
@@ -33,7 +34,7 @@ DRIVER = CsiDriver(
     default_version="v1.9.5",
     command="democratic-csi",
     roles={
-        # The controller of the NFS drivers mounts the share to create folders in it.
+        # nfs-client makes folders in its share, which is mounted in the controller's container for it.
         "controller": PluginTask(_args("controller"), privileged=True),
         "node": PluginTask(
             _args("node"),
@@ -48,4 +49,7 @@ DRIVER = CsiDriver(
     attachment_modes=frozenset({"file-system"}),
     controllers=2,
     config_file=True,
+    config_problem=config_problem,
+    controller_share=controller_share,
+    image_command="bin/democratic-csi",
 )

@@ -46,6 +46,23 @@ class HostMount:
 
 
 @dataclass(frozen=True)
+class ConfigProblem:
+    """Why a driver's configuration cannot be used, without any value of it: it may hold credentials."""
+
+    rule: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class NetworkShare:
+    """A share of an NFS server that is to be mounted at a path before a driver starts."""
+
+    server: str
+    share: str
+    path: str
+
+
+@dataclass(frozen=True)
 class PluginTask:
     """How one role of a driver runs."""
 
@@ -85,6 +102,12 @@ class CsiDriver:
     mount_dir: str = "/csi"
     config_file: bool = False
     """Whether the driver reads a configuration file, which may hold credentials."""
+    config_problem: Callable[[str], ConfigProblem | None] | None = None
+    """What is wrong with the text of a configuration file."""
+    controller_share: Callable[[str], NetworkShare | None] | None = None
+    """The share that the text of a configuration file has the controller find mounted."""
+    image_command: str = ""
+    """The program inside the image, where the preset puts something before it."""
     backend: Literal["ebs", "none"] = "none"
     """What holds the data, where a release can be watched from outside Nomad too."""
 

@@ -29,10 +29,11 @@ variable "plugin" {
 }
 
 variable "task" {
-  description = "How the driver runs: docker uses image, privileged, modes and mounts, raw_exec uses command. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
+  description = "How the driver runs: docker uses image, entrypoint, privileged, modes and mounts, raw_exec uses command; an empty entrypoint leaves it to the image. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
   type = object({
     driver       = string
     image        = string
+    entrypoint   = list(string)
     command      = string
     args         = list(string)
     env          = map(string)
@@ -112,6 +113,7 @@ job "csi-controller" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
           image        = var.task.image
+          entrypoint   = var.task.entrypoint
           args         = var.task.args
           privileged   = var.task.privileged
           network_mode = var.task.network_mode

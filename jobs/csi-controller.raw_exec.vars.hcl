@@ -11,6 +11,7 @@ plugin = {
 task = {
   driver       = "raw_exec"
   image        = ""
+  entrypoint   = []
   command      = "aws-ebs-csi-driver"
   args         = ["controller", "--endpoint=$${CSI_ENDPOINT}", "--logtostderr", "--v=2"]
   env          = {}

@@ -110,7 +110,8 @@ class Plugin(Section):
     health_timeout: Duration = Field("30s", description="How long Nomad waits before it restarts an unhealthy plugin.")
     config: str | None = Field(
         None,
-        description="Text of the configuration file (democratic-csi). Set it with `pulumi config set --secret --path`.",
+        description="Text of the configuration file (democratic-csi), in which what `zfs-generic-nfs` and `nfs-client` "
+        "need is looked for. Set it with `pulumi config set --secret --path`.",
     )
     volume_attach_limit: int | None = Field(
         None, ge=1, le=128, description="Volumes a client may have attached (`--volume-attach-limit`; ebs only)."
@@ -165,6 +166,7 @@ class Plugin(Section):
         _check_image(self)
         _check_base_dir(self)
         _check_what_the_driver_has(self)
+        _check_config(self)
         if self.volume_attach_limit is not None and self.reserved_volume_attachments is not None:
             raise Refusal(
                 "reservedVolumeAttachments",
@@ -200,15 +202,6 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
         raise Refusal(
             "controllers", plugin.controllers, f"the {driver.name} driver has no controller jobs", "remove it"
         )
-    if plugin.config is not None and not driver.config_file:
-        raise Refusal("config", "a text", f"the {driver.name} driver reads no configuration file", "remove it")
-    if plugin.config is None and driver.config_file:
-        raise Refusal(
-            "config",
-            None,
-            f"the {driver.name} driver needs its configuration file",
-            "set it with pulumi config set --secret --path",
-        )
     for key, value in plugin.extra_tags.items():
         if "," in key + value or "=" in key or not key:
             raise Refusal(
@@ -230,3 +223,20 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
         if driver.name != "ebs" and getattr(plugin, name):
             key = Plugin.model_fields[name].alias or name
             raise Refusal(key, getattr(plugin, name), f"the {driver.name} driver has no such option", "remove it")
+
+
+def _check_config(plugin: Plugin) -> None:
+    driver = plugin.known
+    if plugin.config is not None and not driver.config_file:
+        raise Refusal("config", "a text", f"the {driver.name} driver reads no configuration file", "remove it")
+    if plugin.config is None and driver.config_file:
+        raise Refusal(
+            "config",
+            None,
+            f"the {driver.name} driver needs its configuration file",
+            "set it with pulumi config set --secret --path",
+        )
+    if plugin.config is not None and driver.config_problem is not None:
+        problem = driver.config_problem(plugin.config)
+        if problem is not None:
+            raise Refusal("config", "a text", problem.rule, problem.remedy)

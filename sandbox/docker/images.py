@@ -22,7 +22,10 @@ MYSQL_SERIES: Final = "9.7"
 
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint.sh")
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_PYTHON_PACKAGES: Final = ("grpcio", "protobuf", "PyYAML", "typing_extensions")
+_PYTHON_PACKAGES: Final = (
+    *("grpcio", "protobuf", "PyYAML", "typing_extensions"),
+    *("asyncssh", "cryptography", "cffi", "pycparser"),
+)
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 
 _MYSQL_SCRIPT: Final = """

@@ -127,7 +127,8 @@ class Power:
             raise ApiError("InvalidIPAddress.InUse", f"Address {wanted} is in use by {holders[0].id}")
 
     def _check_address(self, address: str) -> None:
-        if IPv4Address(address) not in self._settings.subnet or IPv4Address(address) == self._settings.gateway:
+        taken = {self._settings.gateway, self._settings.file_server}
+        if IPv4Address(address) not in self._settings.subnet or IPv4Address(address) in taken:
             raise ApiError(
                 "InvalidParameterValue",
                 f"{address} is not an instance address of {self._settings.subnet}, the only network of this sandbox",

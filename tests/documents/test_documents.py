@@ -82,9 +82,18 @@ HOSTPATH: dict[str, Any] = {
     ],
     "volumes": [{"name": "scratch", "provision": "plugin", "sizeGib": 1, "fsType": ""}],
 }
+CONFIG = """\
+driver: zfs-generic-nfs
+sshConnection: {host: kowlan.jellybean.sihnon.net, username: root, privateKey: key}
+zfs: {datasetParentName: pool2/democratic/root, detachedSnapshotsDatasetParentName: pool2/democratic/snapshots}
+nfs:
+  shareHost: kowlan.jellybean.sihnon.net
+  shareStrategy: setDatasetProperties
+  shareStrategySetDatasetProperties: {properties: {sharenfs: "on"}}
+"""
 DEMOCRATIC: dict[str, Any] = {
     "clientRole": "instance_role",
-    "plugins": [{"id": "kowlan", "driver": "democratic-csi", "controllers": 2, "config": "sshConnection: {}"}],
+    "plugins": [{"id": "kowlan", "driver": "democratic-csi", "controllers": 2, "config": CONFIG}],
     "volumes": [
         {
             "name": "traefik-acme",

@@ -19,7 +19,7 @@ PLUGINS: list[dict[str, Any]] = [
         "id": "nas",
         "driver": "democratic-csi",
         "taskDriver": "raw_exec",
-        "config": "driver: zfs-generic-nfs",
+        "config": "driver: nfs-client\nnfs: {shareHost: nas, shareBasePath: /share, controllerBasePath: /controller}\n",
         "env": {"LEVEL": "2"},
     },
     {"id": "efs", "driver": "efs"},

@@ -10,6 +10,7 @@ import pytest
 
 from tests.sandbox.running import PROJECT, Running, eventually, traces
 from tests.sandbox.storage_rig import CLIENT_CONFIG, ZFS_CONFIG
+from wiring import MOUNT_SHARE
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
@@ -21,14 +22,7 @@ MEET = (
     "until [ -e /data/0 ] && [ -e /data/1 ]; do sleep 0.1; done; cat /data/0 /data/1; exec sleep 600"
 )
 BASE = "/mnt/var/lib/democratic-csi"
-SHARE = [
-    "unshare",
-    "--mount",
-    "sh",
-    "-ec",
-    f'mkdir -p {BASE}; mount -t nfs -o nolock nas:/mnt/tank/shares {BASE}; exec "$@"',
-    "sh",
-]
+SHARE = ["unshare", "--mount", "sh", "-ec", MOUNT_SHARE, "sh", "nas", "/mnt/tank/shares", BASE]
 READ = "cat /data/0 /data/1; exec sleep 600"
 BOTH = ["written by 0", "written by 1"]
 

@@ -57,8 +57,8 @@ def find_volume(api: NomadApi, volume_id: str, namespace: str) -> dict[str, Any]
 
 
 def put_volume(ctx: Context, api: NomadApi, path: str, body: Props, namespace: str) -> None:
-    """Registers or creates the volume; retried until its plugin is there and healthy."""
-    what = f"volume {body['ID']} to be accepted, which needs plugin {body['PluginID']} to be healthy"
+    """Registers or creates the volume; retried, since its plugin may not be there or healthy yet."""
+    what = f"volume {body['ID']} to be accepted by plugin {body['PluginID']}"
 
     def attempt() -> None:
         try:

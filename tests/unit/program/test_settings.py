@@ -166,7 +166,8 @@ def test_a_data_directory_that_is_no_folder_inside_the_mount_is_refused(path: st
 
 
 EFS = {"id": "efs0", "driver": "efs"}
-NFS = {"id": "nfs", "driver": "democratic-csi", "config": "driver: nfs-client"}
+CONFIG = "driver: nfs-client\nnfs: {shareHost: nas, shareBasePath: /share, controllerBasePath: /controller}\n"
+NFS = {"id": "nfs", "driver": "democratic-csi", "config": CONFIG}
 
 
 @pytest.mark.parametrize(
