@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from settings import times
 from settings.errors import Refusal
 from settings.placement import Constraint
 from settings.types import (
@@ -79,6 +80,11 @@ class Service(Section):
     check_interval: Duration = Field("5s", description="Pause between two checks.")
     check_timeout: Duration = Field("2s", description="How long one check may take.")
 
+    @model_validator(mode="after")
+    def _check(self) -> "Service":
+        times.check_checks(self.check_interval, self.check_timeout)
+        return self
+
 
 class Consumer(Section):
     """A program on volumes."""
@@ -120,7 +126,7 @@ class Consumer(Section):
         "out, never where many may write to every volume.",
         json_schema_extra={"rule": DISCONNECT_TIME_RULE},
     )
-    restart_attempts: int = Field(10, ge=0, description="Restarts on the same client within `restartInterval`.")
+    restart_attempts: int = Field(10, ge=1, description="Restarts on the same client within `restartInterval`.")
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("15s", description="Pause before a restart.")
     cpu_mhz: int = Field(100, ge=20, description="CPU of an instance, in MHz.")
@@ -140,6 +146,7 @@ class Consumer(Section):
             raise Refusal("image", None, "docker runs an image", "set it, or set taskDriver to exec")
         if self.task_driver == "exec" and not self.command:
             raise Refusal("command", None, "exec runs a program of the client", "set it, or set taskDriver to docker")
+        times.check_restart(self.restart_attempts, self.restart_interval, self.restart_delay)
         _check_paths(self)
         labels = [port.label for port in self.ports]
         if self.service is not None and self.service.port not in labels:

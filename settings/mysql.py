@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from settings import times
 from settings.errors import Refusal
 from settings.types import DISCONNECT_TIME, DisconnectTime, Duration, Identifier, PinnedImage, PlainText, Section
 
@@ -118,7 +119,7 @@ class Mysql(Section):
     service_provider: Literal["nomad", "consul"] = Field("nomad", description="Where the service is registered.")
     check_interval: Duration = Field("2s", description="Pause between two checks of the service.")
     check_timeout: Duration = Field("2s", description="How long one check may take.")
-    restart_attempts: int = Field(10, ge=0, description="Restarts on the same client within `restartInterval`.")
+    restart_attempts: int = Field(10, ge=1, description="Restarts on the same client within `restartInterval`.")
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field(
@@ -184,6 +185,8 @@ class Mysql(Section):
     def _check(self) -> "Mysql":
         if ".." in self.data_dir.split("/"):
             raise Refusal("dataDir", self.data_dir, "must not contain ..", "write the path out")
+        times.check_restart(self.restart_attempts, self.restart_interval, self.restart_delay)
+        times.check_checks(self.check_interval, self.check_timeout)
         _check_config(self)
         _check_init_scripts(self)
         _check_users(self)
