@@ -91,6 +91,18 @@ def prove_absence(place: AwsPlace, what: str) -> None:
         )
 
 
+def refuse_another_account(place: AwsPlace, what: str) -> None:
+    """Raises ProviderError where the credentials are known to be of another account than the thing is in."""
+    if not place.account_id:
+        return
+    account, arn = caller(place)
+    if account != place.account_id:
+        raise ProviderError(
+            f"{what} is in account {place.account_id}, but the AWS credentials are of account {account} ({arn}), which "
+            f"would take it for gone. {_REMEDY}"
+        )
+
+
 def caller(place: AwsPlace) -> tuple[str, str]:
     """Account and ARN of who asks. Raises ProviderError, Ec2Unavailable where AWS does not answer."""
     with _MAKING:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from provider import validation
-from provider.ec2_client import AwsPlace
+from provider.ec2_client import AwsPlace, refuse_another_account
 from provider.guarded_volumes import GuardedVolumes
 from provider.rpc.plugin import Checked, CheckFailure, Context, Props, ProviderError, ReadResult, ResourceType
 from provider.rpc.values import Unknown
@@ -66,6 +66,8 @@ class VolumeProtection(ResourceType):
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         if not state:
             raise ProviderError("a VolumeProtection cannot be imported: it is nothing in AWS. Create a new one")
+        # A refresh by another account takes the volume for gone: the update that may follow it must not begin.
+        refuse_another_account(AwsPlace.of(state), f"volume {state['volumeName']} ({state['volumeId']})")
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:

@@ -34,7 +34,7 @@ class Stack:
             f"plugins: {{providers: [{{name: {plugin}, path: {executable.parent}}}]}}\n"
         )
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "NOMAD_", "PULUMI_"))}
-        self._env = {
+        self.env = {
             **kept,
             "PATH": f"{found.bin_dir}:{os.environ['PATH']}",
             "PULUMI_HOME": str(folder / "home"),
@@ -52,7 +52,7 @@ class Stack:
         done = subprocess.run(
             ["pulumi", "--non-interactive", *words],
             cwd=self._project,
-            env={**self._env, **env},
+            env={**self.env, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

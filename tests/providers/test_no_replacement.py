@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from moto.ec2.models import ec2_backends
 
@@ -61,3 +62,24 @@ def test_what_ec2_answers_replaces_no_volume_and_neither_does_anything_else(stac
     told = stack.run("preview", "--replace", "**ebs-plain-us-west-2a", fails=True)
     assert f"volume plain is {first['plain']}, which would be replaced by an empty one" in told
     assert sorted(made) == sorted(first.values())
+
+
+def test_a_refresh_by_another_account_is_an_error_and_no_empty_volume_follows(stack: Stack) -> None:
+    stack.run("up", "--yes", "--skip-preview")
+    first: dict[str, Any] = stack.outputs()["ids"]
+    url = stack.env["AWS_ENDPOINT_URL"]
+    sts = boto3.client(
+        "sts", region_name="us-west-2", endpoint_url=url, aws_access_key_id="a", aws_secret_access_key="b"
+    )
+    keys = sts.assume_role(RoleArn="arn:aws:iam::222222222222:role/other", RoleSessionName="other")["Credentials"]
+    other = {
+        "AWS_ACCESS_KEY_ID": keys["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": keys["SessionToken"],
+    }
+    told = stack.run("up", "--refresh", "--yes", "--skip-preview", fails=True, env=other)
+    assert f"is in account {ACCOUNT}, but the AWS credentials are of account 222222222222" in told
+    # The engine reads everything at once, so the aws provider has missed the volumes already.
+    assert "which would be replaced by an empty one" in stack.run("preview", fails=True)
+    assert sorted(ec2_backends[ACCOUNT]["us-west-2"].volumes) == sorted(first.values())
+    assert ec2_backends["222222222222"]["us-west-2"].volumes == {}
