@@ -72,3 +72,9 @@ def volume_ids(job: Mapping[str, Any]) -> Iterator[str]:
                 continue
             for index in range(int(group.get("Count") or 0)):
                 yield f"{request['Source']}[{index}]"
+
+
+def is_of_earlier_release(job: Mapping[str, Any]) -> bool:
+    """Whether one of our job files was used before they had a description, and the job's id was a variable."""
+    ours = any("volume_release" in (group.get("Meta") or {}) for group in job.get("TaskGroups") or [])
+    return ours and not job.get("UI")

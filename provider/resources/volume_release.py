@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
-from provider import validation, volume_claims, volume_holders, volume_way_out
+from provider import consumer_job, validation, volume_claims, volume_holders, volume_way_out
 from provider.consumer_job import ConsumerJob, volume_ids
 from provider.ebs_attachment import EbsState, EbsVolumes
 from provider.ec2_client import AwsPlace, Ec2Unavailable
@@ -76,6 +76,8 @@ class VolumeRelease(ResourceType):
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """The old volume is released before anything new is made, also while it is unknown which one comes next."""
         detailed = input_diff(old_inputs, news, self.replace_on)
+        if any(kind.replaces for kind in detailed.values()):
+            self._warn_of_earlier_release(ctx, _DEFAULTS | state)
         return Diff(detailed, delete_before_replace=True)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
@@ -106,6 +108,21 @@ class VolumeRelease(ResourceType):
         if stopped_before:
             # The last volume that is released takes the job's record with it.
             consumer.purge_if_ended()
+
+    def _warn_of_earlier_release(self, ctx: Context, wanted: Props) -> None:
+        """Says what to do where the job's state is of a release whose jobs cannot be planned together with this."""
+        if not wanted["consumerJobId"]:
+            return
+        try:
+            job = ConsumerJob(self._api(), wanted["namespace"], wanted["consumerJobId"]).read()
+        except ProviderError:
+            return
+        if job is not None and consumer_job.is_of_earlier_release(job):
+            ctx.log(
+                "warning",
+                f"job {wanted['consumerJobId']} was deployed by an earlier release of this program. If this ends in "
+                "`Unset variable`, run `pulumi up` with unchanged settings first, then this change: docs/upgrades.md",
+            )
 
     def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
         """Who holds the volume still, and what ends that."""

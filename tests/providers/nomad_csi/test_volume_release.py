@@ -207,3 +207,22 @@ def test_bad_inputs_are_refused_with_key_and_value(plugin: PluginProcess, change
 def test_an_unknown_volume_passes_the_check(plugin: PluginProcess) -> None:
     unknown = {"volumeId": UNKNOWN, "backend": "ebs", "externalId": UNKNOWN}
     assert plugin.check(TYPE, INPUTS | unknown).failures == []
+
+
+@pytest.mark.parametrize(("description", "warned"), [(None, True), ({"Description": "MySQL"}, False)])
+def test_a_replacement_under_a_job_of_an_earlier_release_says_what_to_do_first(
+    nomad: FakeNomad, plugin: PluginProcess, description: Any, warned: bool
+) -> None:
+    groups = [{"Name": "mysql", "Count": 1, "Meta": {"volume_release": "r1"}}]
+    nomad.put("job/mysql-server", {"ID": "mysql-server", "UI": description, "TaskGroups": groups})
+    consumed = INPUTS | {"consumerJobId": "mysql-server"}
+    state = STATE | consumed
+    assert plugin.diff(TYPE, "r1", state, consumed, consumed | {"registrationId": UNKNOWN}).replaces
+    said = [text for _, text in plugin.engine.messages if "deployed by an earlier release" in text]
+    assert bool(said) == warned
+
+
+def test_a_change_in_place_asks_nothing_of_nomad(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    consumed = INPUTS | {"consumerJobId": "mysql-server"}
+    plugin.diff(TYPE, "r1", STATE | consumed, consumed, consumed | {"timeoutS": 9})
+    assert nomad.requests == []
