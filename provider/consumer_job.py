@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from provider.nomad_api import NomadApi, NomadNotFound
+from provider.nomad_api import NomadApi, NomadApiError, NomadNotFound
 from provider.rpc.plugin import Context
 from provider.volume_claims import claims
 
@@ -45,7 +45,12 @@ class ConsumerJob:
             return True
         if not job.get("Stop") or any(self._is_claimed(volume_id) for volume_id in volume_ids(job)):
             return False
-        self.api.delete(self._path, namespace=self.namespace, purge=True)
+        try:
+            self.api.delete(self._path, namespace=self.namespace, purge=True)
+        except NomadApiError as error:
+            # The release of another of its volumes was faster.
+            if "job not found" not in str(error):
+                raise
         return True
 
     @property
