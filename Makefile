@@ -67,6 +67,11 @@ test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root
 matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 /path/to/nomad")
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)
 
+.PHONY: nightly
+nightly: bootstrap ## what CI has no time for: the stack's story, the changes and the examples on the embedded nomad plugin
+	@NOMAD_STATEFUL_OFFICIAL=none $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes.py
+	@$(PY) -m sandbox.examples
+
 .PHONY: faults
 faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=)
 	@set --; \

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from provider.running_job import Endpoint
+from tests import official_parts
 from tests.iam import evaluator, record
 from tests.sandbox.instances import (
     AGENT,
@@ -39,8 +41,14 @@ TABLE = (
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.100.0/24")
-    with running.up():
+    with running.up(*official_parts.words()):
         yield running
+
+
+@pytest.mark.skipif(bool(official_parts.missing()), reason=official_parts.missing())
+def test_the_whole_way_is_gone_on_the_official_nomad_plugin(stack: Running) -> None:
+    folder = stack.project / f".sandbox/pulumi-home/plugins/resource-nomad-v{version('pulumi-nomad')}"
+    assert official_parts.is_official(folder / "pulumi-resource-nomad")
 
 
 def write(stack: Running, at: Endpoint, number: int) -> None:
@@ -114,9 +122,9 @@ def test_an_upgrade_from_a_release_deletes_and_replaces_nothing_that_holds_data(
 def test_an_upgrade_that_lost_a_volume_would_be_found(stack: Running, tmp_path: Path) -> None:
     """Were a volume's name in the program another, the engine would make a new one and delete the old."""
     plan = upgrading.plan(
-        stack, upgrading.releases()[0], tmp_path, lambda text: text.replace("::ebs-mysql-us-west-2a", "::ebs-mysql")
+        stack, upgrading.releases()[0], tmp_path, lambda text: text.replace("::ebs-archive-us-west-2b", "::ebs-archive")
     )
-    assert plan.losses == ["delete ebs-mysql"]
+    assert plan.losses == ["delete ebs-archive"]
 
 
 BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
