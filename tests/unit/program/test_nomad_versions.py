@@ -24,6 +24,7 @@ NODE = {
     "nodePool": "default",
     "drivers": ["docker"],
     "dockerPrivileged": True,
+    "dockerVolumes": True,
 }
 
 
