@@ -50,8 +50,8 @@ down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both wi
 	@$(PY) -m sandbox down $(if $(FORCE),--force)
 
 .PHONY: examples
-examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR)
-	@$(PY) -m sandbox.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
+examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR, DOCKER=1)
+	@$(PY) -m sandbox.examples $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
 bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick)

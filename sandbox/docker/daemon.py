@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from drivers.catalogue import DRIVERS
 from sandbox.docker.store import DRIVER, FEATURES, Store
 from sandbox.packages import find_command
 from sandbox.settings import SandboxSettings
@@ -18,15 +19,23 @@ _DATA: Final = "/mnt/docker"
 _RUNTIME: Final = "sandbox"
 _SCRIPT: Final = Path(__file__).with_name("runtime.py")
 
-# The daemon writes into /etc/docker and /opt/containerd: both folders get a layer on the instance's own disk.
+# The daemon writes into /etc/docker and /opt/containerd, drivers into /var: these folders get a layer on the instance's
+# own disk. Folders that plugins mount are made as an AMI's maker has to make them.
 # The images' layers are read where the store has them: a folder of links stands in for a pull.
 _BOOT: Final = Template("""\
-mkdir -p /mnt/layers/etc /mnt/layers/etc.work /mnt/layers/opt /mnt/layers/opt.work
+for folder in etc opt var; do mkdir -p "/mnt/layers/$$folder" "/mnt/layers/$$folder.work"; done
 cp -L /etc/passwd /etc/group /etc/hosts /etc/hostname /etc/resolv.conf /mnt/layers/etc/
-for folder in etc opt; do
+mkdir -p /run/home
+mount --rbind $home /run/home
+mount --make-rprivate /run/home
+for folder in etc opt var; do
   over=/mnt/layers/$$folder
   mount -t overlay "$$folder" -o "lowerdir=/$$folder,upperdir=$$over,workdir=$$over.work" "/$$folder"
 done
+# Where the clone itself is in one of these, it stays what all instances share.
+case $home in /etc/* | /opt/* | /var/*) mount --rbind /run/home $home ;; esac
+umount --recursive --lazy /run/home
+mkdir -p $folders
 if [ ! -d $data ]; then
   rm -rf $data.new
   cp -a $store $data.new
@@ -75,9 +84,16 @@ def config(settings: SandboxSettings) -> dict[str, object]:
     }
 
 
+def _plugin_folders() -> list[str]:
+    tasks = [task for driver in DRIVERS.values() for task in driver.roles.values()]
+    return sorted({mount.source for task in tasks for mount in task.host_mounts})
+
+
 def boot_script(settings: SandboxSettings, store: Store) -> str:
     """Shell that starts the daemon and waits until it takes requests."""
     return _BOOT.substitute(
+        home=shlex.quote(str(settings.home)),
+        folders=" ".join(_plugin_folders()),
         data=_DATA,
         driver=DRIVER,
         store=shlex.quote(str(store.data)),

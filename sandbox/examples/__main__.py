@@ -6,11 +6,13 @@ import argparse
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from provider.nomad_api import NomadApi
 from sandbox import toolchain
 from sandbox.cloud import is_alive
+from sandbox.examples.containers import LEFT_OUT
 from sandbox.examples.recipes import EXAMPLES, Example, resources_left
 from sandbox.examples.stacks import Workplace
 from sandbox.plugin_home import kinds
@@ -23,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sandbox.examples", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}; all if left out")
     parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
+    parser.add_argument("--docker", action="store_true", help="run them in containers, as on a real account")
     arguments = parser.parse_args()
     wanted = arguments.names or names
     unknown = [name for name in wanted if name not in names]
@@ -30,7 +33,13 @@ def main() -> int:
         parser.error(f"there is no example {unknown[0]}: use one of {', '.join(names)}")
     settings = load_settings()
     was_up = settings.home.is_dir() and is_alive(settings)
-    _sandbox("up", "--no-stack", *(["--official", str(arguments.official.absolute())] if arguments.official else []))
+    settings = replace(settings, docker=settings.docker or arguments.docker)
+    if settings.docker:
+        wanted = _without_left_out(wanted, asked=bool(arguments.names))
+    docker = ["--docker"] if settings.docker else []
+    _sandbox(
+        "up", "--no-stack", *docker, *(["--official", str(arguments.official.absolute())] if arguments.official else [])
+    )
     print(f"plugins: {kinds(settings)}", flush=True)
     status = 1
     try:
@@ -40,6 +49,17 @@ def main() -> int:
             # What a failed one left keeps `down` from going on.
             _sandbox("down", *([] if status == 0 else ["--force"]))
     return status
+
+
+def _without_left_out(wanted: list[str], *, asked: bool) -> list[str]:
+    """The examples that run in containers; says which do not, and why. Raises SandboxError where one was asked for."""
+    for name in wanted:
+        if name in LEFT_OUT:
+            sentence = f"{name} is left out with docker: {LEFT_OUT[name]}"
+            if asked:
+                raise SandboxError(sentence)
+            print(sentence, flush=True)
+    return [name for name in wanted if name not in LEFT_OUT]
 
 
 def _run_all(examples: list[Example], settings: SandboxSettings) -> int:

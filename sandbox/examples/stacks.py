@@ -10,7 +10,9 @@ from pathlib import Path
 
 import yaml
 
+from sandbox.docker import store
 from sandbox.environment import process_environment
+from sandbox.examples import containers
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 from sandbox.stack import Stack
 from sandbox.toolchain import Toolchain
@@ -39,6 +41,10 @@ class Workplace:
         for plugin in project["plugins"]["providers"]:
             plugin["path"] = str(PROJECT / "provider")
         (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
+        if self.settings.docker:
+            images = store.of_sandbox(self.settings, None)
+            for path in self.folder.glob("Pulumi.*.yaml"):
+                containers.rewrite(path, images.tag)
 
     def fill_in(self, stack: str, values: dict[str, str]) -> None:
         """Replaces what a user would replace in a stack's file."""

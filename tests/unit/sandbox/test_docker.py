@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+import settings
 from sandbox.docker import daemon, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
+from sandbox.examples import containers
 from sandbox.nomad import cgroups, client
-from sandbox.settings import SandboxError, parse_settings
+from sandbox.settings import PROJECT, SandboxError, parse_settings
 
 SETTINGS = parse_settings({"docker": True}, Path("/nowhere"))
 
@@ -110,3 +112,19 @@ def test_without_official_parts_the_images_hold_the_stand_ins_under_the_names_th
     notes = {image.repository: image.note for image in catalogue(None)}
     assert notes["mysql"] == "own entrypoint"
     assert notes["public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver"] == "stand-in"
+
+
+@pytest.mark.parametrize("name", ["ebs-mysql", "per-alloc", "hostpath", "restore"])
+def test_an_example_in_containers_runs_nothing_of_the_machine(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "Pulumi.x.yaml"
+    text = (PROJECT / f"examples/Pulumi.{name}.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("snap-EXAMPLE", "snap-0123456789abcdef0"), encoding="utf-8")
+    containers.rewrite(path, {"mysql": "9.7.4", "busybox": "1.38.0"}.__getitem__)
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))["config"]
+    known = settings.parse(
+        {key.removeprefix("nomad-stateful:"): value for key, value in config.items() if "aws:" not in key}
+    )
+    drivers = {plugin.task_driver for plugin in known.plugins} | {consumer.task_driver for consumer in known.consumers}
+    assert drivers | ({known.mysql.task_driver} if known.mysql else set()) == {"docker"}
+    assert {consumer.image for consumer in known.consumers} <= {"busybox:1.38.0"}
+    assert all(consumer.command for consumer in known.consumers)
