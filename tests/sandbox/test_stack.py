@@ -119,12 +119,22 @@ def test_an_upgrade_from_a_release_deletes_and_replaces_nothing_that_holds_data(
     assert plan.resources > 20
 
 
-def test_an_upgrade_that_lost_a_volume_would_be_found(stack: Running, tmp_path: Path) -> None:
+def test_an_upgrade_that_lost_a_volume_is_refused(stack: Running, tmp_path: Path) -> None:
     """Were a volume's name in the program another, the engine would make a new one and delete the old."""
+    with pytest.raises(AssertionError, match=r"volume archive is vol-\w+, which would be replaced by an empty one"):
+        upgrading.plan(
+            stack,
+            upgrading.releases()[0],
+            tmp_path,
+            lambda text: text.replace("::ebs-archive-us-west-2b", "::ebs-archive"),
+        )
+
+
+def test_an_upgrade_that_lost_a_password_would_be_found(stack: Running, tmp_path: Path) -> None:
     plan = upgrading.plan(
-        stack, upgrading.releases()[0], tmp_path, lambda text: text.replace("::ebs-archive-us-west-2b", "::ebs-archive")
+        stack, upgrading.releases()[0], tmp_path, lambda text: text.replace("::mysql-password", "::mysql-old-password")
     )
-    assert plan.losses == ["delete ebs-archive"]
+    assert plan.losses == ["delete mysql-old-password"]
 
 
 BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
