@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from moto import mock_aws
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.elastic_block_store import EBSBackend
 
 from sandbox.ebs_csi_driver.cloud.attachments import Attachments
 from sandbox.ebs_csi_driver.cloud.client import ClientSettings, Ec2
@@ -27,8 +29,20 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ec2]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+    monkeypatch.setattr(EBSBackend, "attach_volume", _refusing_a_second_instance(EBSBackend.attach_volume))
     with mock_aws():
         yield Ec2(ClientSettings(region=lambda: REGION))
+
+
+def _refusing_a_second_instance(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Moto lets a volume be attached twice; EC2 does not."""
+
+    def attach_volume(backend: Any, volume_id: str, *rest: Any) -> Any:
+        if backend.get_volume(volume_id).attachment:
+            raise EC2ClientError("VolumeInUse", f"{volume_id} is already attached to an instance")
+        return original(backend, volume_id, *rest)
+
+    return attach_volume
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_what_is_missing_is_installed_and_said(
     assert ensure_packages([WANTED]) == ["nsb-server-core"]
     update, install = log.read_text().splitlines()
     assert "update" in update
-    assert install.endswith("--no-install-recommends nsb-server-core")
+    assert install.endswith("--no-install-recommends --no-remove nsb-server-core")
     said = capsys.readouterr().err
     assert said == "packages: installing nsb-server-core (missing here: nsb-server for the database)\n"
 
