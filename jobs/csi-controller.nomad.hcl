@@ -113,7 +113,7 @@ job "csi-controller" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
           image        = var.task.image
-          entrypoint   = var.task.entrypoint
+          entrypoint   = length(var.task.entrypoint) == 0 ? null : var.task.entrypoint
           args         = var.task.args
           privileged   = var.task.privileged
           network_mode = var.task.network_mode
