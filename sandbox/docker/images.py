@@ -25,6 +25,7 @@ _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 _PYTHON_PACKAGES: Final = (
     *("grpcio", "protobuf", "PyYAML", "typing_extensions"),
     *("asyncssh", "cryptography", "cffi", "pycparser"),
+    *("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3"),
 )
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 

@@ -1,13 +1,16 @@
+import ast
 import json
 import os
 import subprocess
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 import yaml
 
 import settings
-from sandbox.docker import daemon, runtime, stack, tree
+from sandbox.docker import daemon, images, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
 from sandbox.examples import containers
@@ -128,3 +131,17 @@ def test_an_example_in_containers_runs_nothing_of_the_machine(tmp_path: Path, na
     assert drivers | ({known.mysql.task_driver} if known.mysql else set()) == {"docker"}
     assert {consumer.image for consumer in known.consumers} <= {"busybox:1.38.0"}
     assert all(consumer.command for consumer in known.consumers)
+
+
+def test_the_images_python_has_every_package_that_the_stand_ins_import() -> None:
+    roots = set()
+    for path in images._stand_in_files():
+        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(found, ast.Import):
+                roots |= {alias.name.partition(".")[0] for alias in found.names}
+            elif isinstance(found, ast.ImportFrom) and not found.level:
+                roots.add((found.module or "").partition(".")[0])
+    bring = packages_distributions()
+    others = roots - sys.stdlib_module_names - {"sandbox"}
+    assert {"grpc", "boto3"} <= others
+    assert [name for name in sorted(others) if not set(bring.get(name, [])) & set(images._PYTHON_PACKAGES)] == []
