@@ -80,6 +80,11 @@ class Plugins:
         made = self.nomad.create(_VARIABLE, inputs)
         self.nomad.delete(_VARIABLE, made.id, made.outputs.props)
 
+    def refresh_variable(self) -> None:
+        """Reads the variable of MySQL's job, as a refresh does."""
+        known = {"path": _MYSQL, "namespace": "default", "items": {"a": "b"}}
+        self.nomad.read(_VARIABLE, f"{_MYSQL}@default", known, known)
+
     def register(self) -> None:
         """Registers a volume of a plugin."""
         capability = {"accessMode": "single-node-writer", "attachmentMode": "file-system"}
@@ -101,7 +106,7 @@ STEPS: dict[str, Callable[[Plugins], object]] = {
     "csi-register-plugin": lambda plugins: plugins.job("probe-plugin", task=_PLUGIN),
     "csi-write-volume": Plugins.register,
     "csi-mount-volume": lambda plugins: plugins.job("probe-volume", group=_VOLUME),
-    "variables read": lambda plugins: plugins.nomad.read(_VARIABLE, f"{_MYSQL}@default"),
+    "variables read": Plugins.refresh_variable,
     "variables write": Plugins.variable,
     "variables destroy": Plugins.variable,
     "node": lambda plugins: plugins.csi.invoke("nomad-csi:index:getCluster"),
