@@ -30,8 +30,9 @@ def secrets_of(stack: Running) -> dict[str, bytes]:
 
 
 def _body(pem: bytes) -> bytes:
-    """A line of the key itself, without the frame that every key has."""
-    return max(pem.splitlines()[1:-1], key=len)
+    """A line out of the middle of the key: what frames it, and the first line of OpenSSH's, every key has."""
+    lines = pem.splitlines()[1:-1]
+    return lines[len(lines) // 2]
 
 
 def holders(home: Path, secrets: dict[str, bytes]) -> Iterator[tuple[Path, set[str]]]:
