@@ -57,7 +57,9 @@ if settings.mysql is not None:
         pulumi.export("mysqlBackup", {"job": backup.job_id, "restoreJob": backup.restore_job_id})
 containers = {
     consumer.name: Container(
-        f"consumer-{consumer.name}", wiring_consumers.container(settings, surroundings, consumer, registered)
+        f"consumer-{consumer.name}",
+        wiring_consumers.container(settings, surroundings, consumer, registered),
+        wiring_consumers.options(consumer),
     )
     for consumer in settings.consumers
 }

@@ -74,6 +74,12 @@ def container(
     }
 
 
+def options(consumer: Consumer) -> pulumi.ResourceOptions:
+    """Under a new name it is the same resource, whose parts are replaced in the safe order."""
+    before = consumer.renamed_from
+    return pulumi.ResourceOptions(aliases=[pulumi.Alias(name=f"consumer-{before}")] if before else None)
+
+
 def own_time(setting: str) -> str | None:
     """How long a client on its own lets a job run; None for as long as it likes."""
     return None if setting == "never" else setting

@@ -57,13 +57,28 @@ class ConsumerJob:
     def _path(self) -> str:
         return f"job/{quote(self.job_id, safe='')}"
 
+    def others_on_its_volumes(self) -> Iterator[str]:
+        """Yields what keeps the job from its volumes: claims of other jobs where one client may mount at a time."""
+        for volume_id in volume_ids(self.read() or {}):
+            volume = self._volume(volume_id) or {}
+            if not str(volume.get("AccessMode", "")).startswith("single-node"):
+                continue
+            for claim in claims(volume):
+                if claim.job_id != self.job_id:
+                    yield f"volume {volume_id} is claimed by {claim}"
+
     def _is_claimed(self, volume_id: str) -> bool:
-        try:
-            volume = self.api.get(f"volume/csi/{quote(volume_id, safe='')}", namespace=self.namespace)
-        except NomadNotFound:
-            return False
         # A claim of an allocation that Nomad has forgotten may be this job's.
-        return any(claim.job_id in ("", self.job_id) for claim in claims(volume))
+        return any(claim.job_id in ("", self.job_id) for claim in claims(self._volume(volume_id)))
+
+    def _volume(self, volume_id: str) -> Mapping[str, Any] | None:
+        try:
+            volume: Mapping[str, Any] = self.api.get(
+                f"volume/csi/{quote(volume_id, safe='')}", namespace=self.namespace
+            )
+        except NomadNotFound:
+            return None
+        return volume
 
 
 def volume_ids(job: Mapping[str, Any]) -> Iterator[str]:

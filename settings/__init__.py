@@ -59,6 +59,7 @@ class Settings(Section):
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
         consumer_rules.check_job_ids(self.mysql, self.consumers)
+        consumer_rules.check_renamed(self.consumers)
         consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
         return self
 

@@ -92,6 +92,11 @@ class Consumer(Section):
     secret_fields = frozenset({"secrets"})
 
     name: Identifier = Field(description="Name of the program; also the id of its job and the name of its service.")
+    renamed_from: Identifier | None = Field(
+        None,
+        description="The name it had before, for the `up` that renames it: the job of that name is stopped and its "
+        "volumes are released before this one starts. Leave it out afterwards.",
+    )
     count: int = Field(1, ge=1, le=1000, description="Instances.")
     canaries: int = Field(
         0, ge=0, le=1000, description="Instances of a new version that run beside the old ones (shared volumes only)."

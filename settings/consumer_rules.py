@@ -63,6 +63,20 @@ def check_job_ids(mysql: Mysql | None, consumers: list[Consumer]) -> None:
             raise Refusal("consumers", job, f"{count} jobs have this id", "give each a name of its own")
 
 
+def check_renamed(consumers: list[Consumer]) -> None:
+    """A consumer takes the place of one that is configured no more, and no two take the same."""
+    earlier = Counter(consumer.renamed_from for consumer in consumers)
+    names = {consumer.name for consumer in consumers}
+    for consumer in consumers:
+        key = f"consumers.{consumer.name}.renamedFrom"
+        if consumer.renamed_from in names:
+            rule = "a consumer of this name is configured, so it was not renamed"
+            raise Refusal(key, consumer.renamed_from, rule, "leave it out, or remove the consumer of that name")
+        if consumer.renamed_from is not None and earlier[consumer.renamed_from] > 1:
+            rule = f"{earlier[consumer.renamed_from]} consumers had this name"
+            raise Refusal(key, consumer.renamed_from, rule, "keep it on one of them")
+
+
 def check_sharing(mysql: Mysql | None, consumers: list[Consumer], volumes: list[Volume]) -> None:
     """A volume that one allocation may have, or one may write, is not used by two jobs."""
     uses = [

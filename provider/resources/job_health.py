@@ -108,7 +108,9 @@ class JobHealth(ResourceType):
                 if reason:
                     break
             progress.report(f"waiting for {_described(wanted)} of {inputs['jobId']}: {_situation(stubs)}")
-        details = "".join(f"\n  {line}" for stub in stubs for line in running_job.troubles(stub))
+        lines = [line for stub in stubs for line in running_job.troubles(stub)]
+        lines += ConsumerJob(api, inputs["namespace"], inputs["jobId"]).others_on_its_volumes()
+        details = "".join(f"\n  {line}" for line in lines)
         found = "no healthy allocation" if wanted == 1 else f"{len(healthy)} healthy allocations of {wanted}"
         raise ProviderError(
             f"job {inputs['jobId']} has {found} after {progress.elapsed_s:.0f} s: {_situation(stubs)}.{details}"

@@ -82,6 +82,10 @@ CHANGES: dict[str, dict[str, Any]] = {
         "consumers": consumers("logs", "keeper", count=2),
         **GROWN,
     },
+    "a consumer renamed": {
+        "consumers": [*TWO_LOGS, consumers("keeper")[0] | {"name": "archive", "renamedFrom": "keeper"}],
+        **GROWN,
+    },
     "a consumer removed, MySQL on another volume": {"consumers": TWO_LOGS, "mysql.volume": "spare", **GROWN},
     "another id of MySQL's job, more memory, and its volume back": {
         "consumers": TWO_LOGS,

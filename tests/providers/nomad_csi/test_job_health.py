@@ -121,3 +121,19 @@ def test_its_deletion_purges_a_job_that_was_stopped_and_touches_no_other(
     plugin.delete(TYPE, "default/db/g", INPUTS | {"allocationId": "a1", "nodeName": "client-1"})
     deletions = [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/db")]
     assert deletions == ([{"namespace": "default", "purge": "true"}] if purged else [])
+
+
+@pytest.mark.parametrize(("mode", "named"), [("single-node-writer", True), ("multi-node-multi-writer", False)])
+def test_at_the_deadline_it_names_the_job_that_keeps_a_volume_from_it(
+    nomad: FakeNomad, plugin: PluginProcess, mode: str, named: bool
+) -> None:
+    groups = [{"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}]
+    nomad.put("job/db", {"ID": "db", "Namespace": "default", "Version": 0, "TaskGroups": groups})
+    nomad.put("job/db/allocations", [allocation("new", 0, ClientStatus="pending")])
+    other = {"ID": "8f3c2a1b-0000", "Namespace": "default", "JobID": "keeper", "NodeName": "client-1"}
+    stub = other | {"NodeID": "node-1", "DesiredStatus": "run", "ClientStatus": "running"}
+    nomad.put("volume/csi/data", {"ID": "data", "AccessMode": mode, "Allocations": [stub]})
+    with pytest.raises(Failed, match="db has no healthy allocation") as failed:
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+    said = "volume data is claimed by allocation 8f3c2a1b of job keeper on client-1 (running)"
+    assert (said in failed.value.message) == named

@@ -133,3 +133,24 @@ def test_a_certificate_without_tls_is_refused() -> None:
     text = refused(tls="off", tlsCertificate=given)
     assert "mysql.tls is off: there is a tlsCertificate" in text
     assert "private" not in text
+
+
+def test_a_consumer_may_take_the_place_of_one_that_is_configured_no_more() -> None:
+    assert parse([consumer(renamedFrom="earlier")]).consumers[0].renamed_from == "earlier"
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        (
+            [consumer("log", {"perAlloc": True}, name="earlier", count=2)],
+            "consumers.program.renamedFrom is earlier: a consumer of this name is configured",
+        ),
+        (
+            [consumer("log", {"perAlloc": True}, name="second", count=2, renamedFrom="earlier")],
+            "consumers.program.renamedFrom is earlier: 2 consumers had this name",
+        ),
+    ],
+)
+def test_an_earlier_name_is_nobody_elses(others: list[dict[str, Any]], expected: str) -> None:
+    assert expected in refused(consumer(renamedFrom="earlier"), *others)
