@@ -10,9 +10,11 @@ from string import Template
 from typing import Final
 
 from drivers.catalogue import DRIVERS
+from sandbox.docker.images import STORAGE
 from sandbox.docker.store import DRIVER, FEATURES, Store
+from sandbox.nas.layout import Nas
 from sandbox.packages import find_command
-from sandbox.settings import SandboxSettings
+from sandbox.settings import InstanceSpec, SandboxSettings
 
 SOCKET: Final = "unix:///run/docker.sock"
 _DATA: Final = "/mnt/docker"
@@ -50,6 +52,11 @@ cat >/mnt/etc/docker-runtime <<'SCRIPT'
 exec $python -I -S $script "$$@"
 SCRIPT
 chmod 755 /mnt/etc/docker-runtime
+mkdir -p $efs
+cat >/mnt/etc/container-mounts.json <<'MOUNTS'
+$mounts
+MOUNTS
+printf '%s\\n' $zone >/mnt/etc/zone
 printf 'AWS_EC2_ENDPOINT=%s\\nAWS_REGION=%s\\n' "$$AWS_EC2_ENDPOINT" "$$AWS_REGION" >/mnt/etc/container.env
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
@@ -89,7 +96,18 @@ def _plugin_folders() -> list[str]:
     return sorted({mount.source for task in tasks for mount in task.host_mounts})
 
 
-def boot_script(settings: SandboxSettings, store: Store) -> str:
+def storage(settings: SandboxSettings) -> dict[str, str]:
+    """What the mount helpers of the drivers' images need, by its place in a container."""
+    inside, nas = Nas(Path(f"{STORAGE}/nas")), Nas(settings.nas_dir)
+    return {
+        f"{STORAGE}/zone": "/mnt/etc/zone",
+        f"{STORAGE}/efs": str(settings.efs_dir),
+        # The folder and not the socket in it, which is another one after a restart of the server.
+        str(inside.mount_socket.parent): str(nas.mount_socket.parent),
+    }
+
+
+def boot_script(settings: SandboxSettings, spec: InstanceSpec, store: Store) -> str:
     """Shell that starts the daemon and waits until it takes requests."""
     return _BOOT.substitute(
         home=shlex.quote(str(settings.home)),
@@ -99,6 +117,9 @@ def boot_script(settings: SandboxSettings, store: Store) -> str:
         store=shlex.quote(str(store.data)),
         layers=shlex.quote(str(store.layers)),
         config=json.dumps(config(settings), indent=2),
+        mounts=json.dumps(storage(settings), indent=2),
+        efs=shlex.quote(str(settings.efs_dir)),
+        zone=shlex.quote(spec.zone),
         python=shlex.quote(sys.executable),
         script=shlex.quote(str(_SCRIPT)),
         dockerd=shlex.quote(find_command("dockerd") or "dockerd"),

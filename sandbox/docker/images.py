@@ -28,6 +28,13 @@ _PYTHON_PACKAGES: Final = (
     *("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3"),
 )
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
+_MOUNT_HELPERS: Final = (
+    *("ec2/mount_efs.py", "ec2/share_mounts.py", "ec2/efs.py"),
+    *("nas/__init__.py", "nas/mount_nfs.py", "nas/mount_protocol.py", "nas/layout.py", "private_files.py"),
+)
+
+STORAGE: Final = "/run/sandbox"
+"""Where a container that may mount finds the file servers: what in AWS is reached over the network."""
 
 _MYSQL_SCRIPT: Final = """
 echo 'mysql:x:999:' >>/etc/group
@@ -186,8 +193,9 @@ def _nothing_else(layer: Path, _base: Path) -> None:
 
 
 def _stand_in_files() -> list[Path]:
-    folders = [PROJECT / "sandbox" / name for name in _STAND_INS]
-    return sorted([PROJECT / "sandbox/__init__.py", *(path for folder in folders for path in folder.rglob("*.py"))])
+    home = PROJECT / "sandbox"
+    modules = [path for name in _STAND_INS for path in (home / name).rglob("*.py")]
+    return sorted([home / "__init__.py", *modules, *(home / name for name in _MOUNT_HELPERS)])
 
 
 def _sources() -> str:
@@ -210,12 +218,18 @@ def _stand_ins(layer: Path, _base: Path) -> None:
         target.write_bytes(path.read_bytes())
     for path in _proto().glob("*.py"):
         (home / path.name).write_bytes(path.read_bytes())
-    commands = layer / "usr/bin"
-    commands.mkdir(parents=True)
     modules = {"aws-ebs-csi-driver": "ebs_csi_driver", "aws-efs-csi-driver": "efs_csi_driver"}
     modules |= {"democratic-csi": "democratic_csi", "hostpathplugin": "hostpath"}
     for command, module in modules.items():
-        path = commands / command
-        variables = "PYTHONPATH=/opt/stand-ins NOMAD_STATEFUL_CSI_PROTO=/opt/stand-ins"
-        path.write_text(f'#!/bin/sh\nexec env {variables} python3 -m sandbox.{module} "$@"\n', encoding="ascii")
-        path.chmod(0o755)
+        _command(layer / "usr/bin" / command, module)
+    # As the official images carry efs-utils and nfs-common.
+    _command(layer / "usr/sbin/mount.efs", f'ec2.mount_efs {STORAGE}/efs "$(cat {STORAGE}/zone)"')
+    for name in ("mount.nfs", "mount.nfs4"):
+        _command(layer / "usr/sbin" / name, f"nas.mount_nfs {STORAGE}/nas")
+
+
+def _command(path: Path, module: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    variables = "PYTHONPATH=/opt/stand-ins NOMAD_STATEFUL_CSI_PROTO=/opt/stand-ins"
+    path.write_text(f'#!/bin/sh\nexec env {variables} python3 -m sandbox.{module} "$@"\n', encoding="ascii")
+    path.chmod(0o755)

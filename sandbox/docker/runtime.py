@@ -2,6 +2,7 @@
 
 It takes out of a container's configuration the capabilities that this machine withholds even from root, at which runc
 would fail, and adds the variables in VARIABLES, which say where the sandbox's AWS is: in a container nothing else can.
+A container that may mount gets what is listed in STORAGE: the file servers of this machine, which it reaches as files.
 Run as a plain script by containerd: `runtime.py [OPTION]... create --bundle FOLDER | exec --process FILE | ...`.
 """
 
@@ -13,6 +14,8 @@ from typing import Any
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 VARIABLES = "/mnt/etc/container.env"
+STORAGE = "/mnt/etc/container-mounts.json"
+MAY_MOUNT = "CAP_SYS_ADMIN"
 
 # https://github.com/torvalds/linux/blob/master/include/uapi/linux/capability.h, in the order of their bits.
 CAPABILITIES = [
@@ -84,6 +87,26 @@ def variables() -> list[str]:
         return []
 
 
+def storage() -> dict[str, str]:
+    """What a container that may mount sees, by its place there."""
+    try:
+        with open(STORAGE, encoding="utf-8") as file:  # noqa: PTH123 - as above
+            return dict(json.load(file))
+    except FileNotFoundError:
+        return {}
+
+
+def show(config: dict[str, Any], places: dict[str, str]) -> None:
+    """Adds mounts to a container's configuration, where the container may mount by itself."""
+    capabilities = (config.get("process") or {}).get("capabilities") or {}
+    if MAY_MOUNT in (capabilities.get("effective") or []):
+        options = ["rbind", "rslave", "rw"]
+        config["mounts"] = [
+            *(config.get("mounts") or []),
+            *({"destination": to, "type": "bind", "source": at, "options": options} for to, at in places.items()),
+        ]
+
+
 def value_of(arguments: list[str], *names: str) -> str:
     """The value of an option, written as one word or two."""
     for index, word in enumerate(arguments):
@@ -93,13 +116,15 @@ def value_of(arguments: list[str], *names: str) -> str:
     return ""
 
 
-def rewrite(path: str, inside: str) -> None:
-    """Adapts the configuration in a file."""
+def rewrite(path: str, *, whole: bool) -> None:
+    """Adapts the configuration in a file: a whole container's, or that of one process more."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as above
         config = json.load(file)
-    process = config.get(inside) if inside else config
+    process = config.get("process") if whole else config
     if process:
         adapt(process, held(), variables())
+        if whole:
+            show(config, storage())
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - as above
             json.dump(config, file)
 
@@ -107,9 +132,9 @@ def rewrite(path: str, inside: str) -> None:
 def main(arguments: list[str]) -> None:
     """Adapts what is about to start, and becomes runc."""
     if "create" in arguments or "run" in arguments:
-        rewrite(os.path.join(value_of(arguments, "--bundle", "-b") or ".", "config.json"), "process")  # noqa: PTH118
+        rewrite(os.path.join(value_of(arguments, "--bundle", "-b") or ".", "config.json"), whole=True)  # noqa: PTH118
     elif "exec" in arguments and value_of(arguments, "--process", "-p"):
-        rewrite(value_of(arguments, "--process", "-p"), "")
+        rewrite(value_of(arguments, "--process", "-p"), whole=False)
     os.execv(shutil.which("runc", path=PATH) or "runc", ["runc", *arguments])
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from provider.nomad_api import NomadApi
 from sandbox import toolchain
 from sandbox.cloud import is_alive
-from sandbox.examples.containers import LEFT_OUT
 from sandbox.examples.recipes import EXAMPLES, Example, resources_left
 from sandbox.examples.stacks import Workplace
 from sandbox.plugin_home import kinds
@@ -34,8 +33,6 @@ def main() -> int:
     settings = load_settings()
     was_up = settings.home.is_dir() and is_alive(settings)
     settings = replace(settings, docker=settings.docker or arguments.docker)
-    if settings.docker:
-        wanted = _without_left_out(wanted, asked=bool(arguments.names))
     docker = ["--docker"] if settings.docker else []
     _sandbox(
         "up", "--no-stack", *docker, *(["--official", str(arguments.official.absolute())] if arguments.official else [])
@@ -49,17 +46,6 @@ def main() -> int:
             # What a failed one left keeps `down` from going on.
             _sandbox("down", *([] if status == 0 else ["--force"]))
     return status
-
-
-def _without_left_out(wanted: list[str], *, asked: bool) -> list[str]:
-    """The examples that run in containers; says which do not, and why. Raises SandboxError where one was asked for."""
-    for name in wanted:
-        if name in LEFT_OUT:
-            sentence = f"{name} is left out with docker: {LEFT_OUT[name]}"
-            if asked:
-                raise SandboxError(sentence)
-            print(sentence, flush=True)
-    return [name for name in wanted if name not in LEFT_OUT]
 
 
 def _run_all(examples: list[Example], settings: SandboxSettings) -> int:

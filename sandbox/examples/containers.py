@@ -8,12 +8,6 @@ from typing import Any, Final
 
 import yaml
 
-LEFT_OUT: Final = {
-    "efs": "mount.efs of the sandbox reaches file systems as folders of the machine, which a container lacks",
-    "democratic-csi": "mount.nfs of the sandbox reaches the server by a socket of the machine, which a container lacks",
-}
-"""Examples whose storage cannot be reached from a container here, and why."""
-
 _NOT_IN_CONTAINERS: Final = ("stagePublishBaseDir", "command", "user")
 
 

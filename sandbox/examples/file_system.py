@@ -47,10 +47,12 @@ def make_efs(place: Workplace, name: str) -> None:
 def name_nas(place: Workplace, name: str) -> None:
     """Names the sandbox's file server, and the key to it, in the driver's configuration."""
     nas = Nas(place.settings.nas_dir)
+    # A name of the client's /etc/hosts is not known in a container; nodes have their client's network, and its names.
+    server = str(place.settings.file_server) if place.settings.docker else NAMES[0]
     config = {
         "driver": "zfs-generic-nfs",
         "sshConnection": {
-            "host": NAMES[0],
+            "host": server,
             "port": 22,
             "username": USER,
             "privateKey": nas.key_file.read_text(encoding="ascii"),

@@ -50,6 +50,7 @@ class Exports:
         """Takes requests in the background from now on; raises OSError."""
         self._places.mkdir(parents=True, exist_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._nas.mount_socket.parent.mkdir(exist_ok=True)
         self._nas.mount_socket.unlink(missing_ok=True)
         with mount_protocol.reachable(self._nas.mount_socket) as name:
             listener.bind(name)

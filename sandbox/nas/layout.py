@@ -60,8 +60,8 @@ class Nas:
 
     @property
     def mount_socket(self) -> Path:
-        """Where the server takes requests to mount: the kernel may have no NFS."""
-        return self.folder / "mount.sock"
+        """Where the server takes requests to mount: the kernel may have no NFS. Containers see this folder alone."""
+        return self.folder / "clients" / "mount.sock"
 
     @property
     def own_files(self) -> Path:

@@ -160,6 +160,6 @@ def user_data(
         csi_proto=shlex.quote(str(csi_proto_dir)),
         data_dir=_DATA_DIR,
         config=config(settings, spec).rstrip(),
-        docker=daemon.boot_script(settings, store) if store else "",
+        docker=daemon.boot_script(settings, spec, store) if store else "",
         nomad=shlex.quote(str(nomad)),
     )

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +15,8 @@ from sandbox.docker import daemon, images, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
 from sandbox.examples import containers
+from sandbox.examples.recipes import EXAMPLES
+from sandbox.nas.layout import Nas
 from sandbox.nomad import cgroups, client
 from sandbox.settings import PROJECT, SandboxError, parse_settings
 
@@ -53,6 +56,42 @@ def test_a_container_keeps_the_capabilities_that_the_machine_has() -> None:
     runtime.adapt(process, {"CAP_CHOWN"}, ["A=2", "B=3"])
     assert process["capabilities"] == {"bounding": ["CAP_CHOWN"], "ambient": []}
     assert process["env"] == ["A=1", "B=3"]
+
+
+def test_only_a_container_that_may_mount_sees_the_file_servers() -> None:
+    places = {"/run/sandbox/efs": "/the sandbox/efs"}
+    may: dict[str, Any] = {"process": {"capabilities": {"effective": ["CAP_SYS_ADMIN"]}}, "mounts": [{"type": "proc"}]}
+    may_not: dict[str, Any] = {"process": {"capabilities": {"effective": ["CAP_CHOWN"]}}, "mounts": [{"type": "proc"}]}
+    for config in (may, may_not):
+        runtime.show(config, places)
+    assert [mount.get("source") for mount in may["mounts"]] == [None, "/the sandbox/efs"]
+    assert may_not["mounts"] == [{"type": "proc"}]
+
+
+def test_a_container_sees_of_the_file_server_no_key_and_no_dataset() -> None:
+    nas = Nas(SETTINGS.nas_dir)
+    shown = [Path(path) for path in daemon.storage(SETTINGS).values()]
+    assert any(path in nas.mount_socket.parents for path in shown)
+    for private in (nas.key_file, nas.host_key, nas.root, nas.datasets_file, nas.authorized_keys):
+        assert not any(path in (private, *private.parents) for path in shown)
+
+
+def test_the_images_mount_helpers_need_nothing_that_is_not_in_the_image(tmp_path: Path) -> None:
+    images._stand_ins(tmp_path, tmp_path)
+    helpers = tmp_path / "usr/sbin"
+    assert {path.name for path in helpers.iterdir()} == {"mount.efs", "mount.nfs", "mount.nfs4"}
+    for path in helpers.iterdir():
+        command = path.read_text(encoding="ascii").replace("/opt/stand-ins", str(tmp_path / "opt/stand-ins"))
+        done = subprocess.run(
+            ["sh", "-c", command, path.name, "nowhere:/x", str(tmp_path)],
+            cwd="/",
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 32, done.stderr
+        assert "Failed to resolve" in done.stderr
 
 
 def test_the_runtime_rewrites_what_is_created_and_becomes_runc(tmp_path: Path) -> None:
@@ -117,11 +156,13 @@ def test_without_official_parts_the_images_hold_the_stand_ins_under_the_names_th
     assert notes["public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver"] == "stand-in"
 
 
-@pytest.mark.parametrize("name", ["ebs-mysql", "per-alloc", "hostpath", "restore"])
+@pytest.mark.parametrize("name", [example.name for example in EXAMPLES])
 def test_an_example_in_containers_runs_nothing_of_the_machine(tmp_path: Path, name: str) -> None:
     path = tmp_path / "Pulumi.x.yaml"
     text = (PROJECT / f"examples/Pulumi.{name}.yaml").read_text(encoding="utf-8")
-    path.write_text(text.replace("snap-EXAMPLE", "snap-0123456789abcdef0"), encoding="utf-8")
+    for kind in ("snap", "fs"):
+        text = text.replace(f"{kind}-EXAMPLE", f"{kind}-0123456789abcdef0")
+    path.write_text(text, encoding="utf-8")
     containers.rewrite(path, {"mysql": "9.7.4", "busybox": "1.38.0"}.__getitem__)
     config = yaml.safe_load(path.read_text(encoding="utf-8"))["config"]
     known = settings.parse(
