@@ -67,13 +67,21 @@ test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root
 matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 /path/to/nomad")
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)
 
-.PHONY: nightly
-nightly: bootstrap ## what CI has no time for: the stack's story, the changes and the examples on the embedded nomad plugin
+.PHONY: nightly nightly-embedded nightly-examples nightly-faults
+nightly: nightly-embedded matrix nightly-examples nightly-faults ## what CI has no time for: the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
+
+nightly-embedded: bootstrap
 	@NOMAD_STATEFUL_OFFICIAL=none $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes.py
 	@$(PY) -m sandbox.examples
 
+nightly-examples:
+	@$(MAKE) examples DOCKER=1
+
+nightly-faults:
+	@$(MAKE) faults DOCKER=1 RUNS=14
+
 .PHONY: faults
-faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=)
+faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, DOCKER=1, OFFICIAL=DIR)
 	@set --; \
 	test -z "$(LONG)" || set -- "$$@" --long; \
 	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
@@ -81,6 +89,8 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
 	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
 	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
+	test -z "$(DOCKER)" || set -- "$$@" --docker; \
+	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
 	$(PY) -m tests.faults "$$@"
 
 .PHONY: conformance

@@ -20,6 +20,7 @@ from types import FrameType
 
 from tests.conftest import namespaces_refused
 from tests.faults.cases import every_fault
+from tests.faults.kind import Kind
 from tests.faults.plan import Step, chosen, plan
 from tests.faults.runner import Options, Runner
 from tests.faults.table import document, failures, table
@@ -34,10 +35,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     runs, lanes = LONG if arguments.long else SHORT
     arguments.runs, arguments.lanes = arguments.runs or runs, arguments.lanes or lanes
+    kind = Kind(arguments.docker, arguments.official and arguments.official.absolute())
     try:
         faults = chosen(every_fault(), arguments.only)
     except ValueError as error:
         parser.error(str(error))
+    for sentence in kind.left_out(faults):
+        print(sentence, flush=True)
+    faults = [fault for fault in faults if kind.takes(fault)]
+    if not faults:
+        parser.error("no fault is left")
     steps = plan(faults, arguments.runs, arguments.seed)
     if arguments.run:
         steps = [step for step in steps if step.number in arguments.run]
@@ -47,18 +54,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if refused := namespaces_refused():
         parser.error(f"this machine cannot run a sandbox: {refused}")
-    return _run(steps, arguments)
+    return _run(steps, kind, arguments)
 
 
-def repeat(step: Step, arguments: argparse.Namespace) -> str:
+def repeat(step: Step, kind: Kind, arguments: argparse.Namespace) -> str:
     """The command that repeats just one run of a plan."""
     words = [".venv/bin/python", "-m", "tests.faults", "--seed", str(arguments.seed), "--runs", str(arguments.runs)]
+    words += kind.options()
     for word in arguments.only:
         words += ["--only", word]
     return shlex.join([*words, "--run", str(step.number)])
 
 
-def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
+def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> int:
     say = _speaker()
     say(f"seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}")
     folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
@@ -69,8 +77,9 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         subnet=arguments.subnet,
         folder=folder,
         kept=kept,
-        repeat=lambda step: repeat(step, arguments),
+        repeat=lambda step: repeat(step, kind, arguments),
         say=say,
+        kind=kind,
     )
     runner = Runner(options, steps)
     try:
@@ -132,6 +141,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--run", action="append", type=_positive, default=[], help="just this run of the plan")
     parser.add_argument("--list", action="store_true", help="print the plan and do nothing")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
+    parser.add_argument("--docker", action="store_true", help="on the stack of a real account in containers")
+    parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
     parser.add_argument("--keep", metavar="FOLDER", help="where logs of failed runs go (default: a new one)")
     parser.add_argument("--name", default="nf", help="name of the sandboxes; each lane's number is appended")
     parser.add_argument("--subnet", type=IPv4Network, default=IPv4Network("10.173.130.0/24"), help="the first lane's")

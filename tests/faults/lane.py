@@ -16,6 +16,7 @@ from subprocess import CompletedProcess
 from typing import Any, Final
 
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, SandboxSettings, load_settings
+from tests.faults.kind import Kind
 from tests.faults.model import State
 from tests.faults.mount_watch import MountWatch, sampler
 from tests.faults.writer import MySql, Writer
@@ -41,8 +42,9 @@ class Doing:
 class Lane:
     """What a fault works on. What commands print is captured; their exit code is the caller's business."""
 
-    def __init__(self, number: int, stack: Running, writer: Writer, mounts: MountWatch, logs: Path) -> None:
+    def __init__(self, number: int, kind: Kind, stack: Running, writer: Writer, mounts: MountWatch, logs: Path) -> None:
         self.number = number
+        self.kind = kind
         self.stack = stack
         self.writer = writer
         self.mounts = mounts
@@ -56,6 +58,21 @@ class Lane:
         self.typical_s = {"up": 30.0, "change": 14.0, "destroy": 12.0}
         """How long the command takes, uninterrupted: as last measured here."""
         self._started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def up_words(self) -> list[str]:
+        """The words of `python -m sandbox` that bring sandbox and stack up."""
+        return [*self.kind.up(), "--stack", self.kind.stack]
+
+    @property
+    def destroy_words(self) -> list[str]:
+        """The words of `python -m sandbox` that destroy the stack alone."""
+        return ["down", "--keep-sandbox", "--stack", self.kind.stack]
+
+    @property
+    def stack_file(self) -> Path:
+        """The stack's configuration."""
+        return self.stack.project / f"Pulumi.{self.kind.stack}.yaml"
 
     @property
     def settings(self) -> SandboxSettings:
@@ -78,14 +95,14 @@ class Lane:
     def up(self, **env: str) -> CompletedProcess[str]:
         """`python -m sandbox up`, with more variables in its environment."""
         began = time.monotonic()
-        done = self._sandbox("up", env)
+        done = self._sandbox(self.up_words, env)
         if _ALL_CREATED.search(done.stderr):
             self.typical_s["up"] = time.monotonic() - began
         return done
 
     def destroy(self, **env: str) -> CompletedProcess[str]:
         """`python -m sandbox down --keep-sandbox`: what `make down` does to the stack."""
-        return self._sandbox("down --keep-sandbox", env)
+        return self._sandbox(self.destroy_words, env)
 
     def pulumi(self, *words: str, timeout_s: float = UP_TIMEOUT_S, **env: str) -> CompletedProcess[str]:
         """`pulumi …` as a person runs it in the sandbox's environment."""
@@ -152,9 +169,9 @@ class Lane:
                     os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _sandbox(self, words: str, env: dict[str, str]) -> CompletedProcess[str]:
-        with self.waits(f"python -m sandbox {words} ends", UP_TIMEOUT_S):
-            command = (self.stack.python, "-m", "sandbox", *words.split())
+    def _sandbox(self, words: list[str], env: dict[str, str]) -> CompletedProcess[str]:
+        with self.waits(f"python -m sandbox {' '.join(words)} ends", UP_TIMEOUT_S):
+            command = (self.stack.python, "-m", "sandbox", *words)
             return self.stack.run(*command, timeout_s=UP_TIMEOUT_S, more_env=env)
 
 
@@ -164,7 +181,7 @@ def settings_of(stack: Running) -> SandboxSettings:
 
 
 @contextlib.contextmanager
-def open_lane(number: int, name: str, subnet: str, folder: Path) -> Iterator[Lane]:
+def open_lane(number: int, kind: Kind, name: str, subnet: str, folder: Path) -> Iterator[Lane]:
     """A lane on a sandbox of its own without a stack; the sandbox is gone when the lane is left.
 
     Raises AssertionError when the sandbox does not come up.
@@ -172,9 +189,10 @@ def open_lane(number: int, name: str, subnet: str, folder: Path) -> Iterator[Lan
     project, logs = folder / "project", folder / "logs"
     project.mkdir(parents=True)
     logs.mkdir()
-    with Running.prepare(project, name, subnet).up("--no-stack") as stack:
+    with Running.prepare(project, name, subnet).up(*kind.options(), "--no-stack") as stack:
+        kind.write_stack(project, settings_of(stack))
         writer = Writer(MySql(stack.nomad), folder / "writer")
-        lane = Lane(number, stack, writer, MountWatch(sampler(settings_of(stack))), logs)
+        lane = Lane(number, kind, stack, writer, MountWatch(sampler(settings_of(stack))), logs)
         lane.mounts.begin()
         try:
             yield lane

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.faults import checks
+from tests.faults.kind import Kind
 from tests.faults.lane import Doing, Lane, open_lane
 from tests.faults.model import State
 from tests.faults.plan import Step, deal
@@ -40,6 +41,8 @@ class Options:
     repeat: Callable[[Step], str]
     """The command that repeats just this run."""
     say: Callable[[str], None] = print
+    kind: Kind = field(default_factory=Kind)
+    """What the lanes' sandboxes are."""
 
 
 @dataclass
@@ -82,7 +85,7 @@ class Runner:
             name = f"{self.options.name}{number}"
             opened = False
             try:
-                with open_lane(number, name, str(self._subnet(number)), folder) as lane:
+                with open_lane(number, self.options.kind, name, str(self._subnet(number)), folder) as lane:
                     opened = True
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")
                     self._until_one_fails(lane, left)

@@ -17,6 +17,7 @@ import pytest
 
 from tests.faults import __main__ as command
 from tests.faults import checks, runner
+from tests.faults.kind import Kind
 from tests.faults.model import Fault
 from tests.faults.plan import Step
 from tests.faults.runner import Options, Runner
@@ -46,7 +47,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     asked: list[Path] = []
 
     @contextlib.contextmanager
-    def open_lane(_number: int, _name: str, _subnet: str, folder: Path) -> Iterator[Any]:
+    def open_lane(_number: int, _kind: Kind, _name: str, _subnet: str, folder: Path) -> Iterator[Any]:
         asked.append(folder)
         if folder.name == "lane-0-1":
             raise RuntimeError("no room for another sandbox")

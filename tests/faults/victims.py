@@ -14,8 +14,10 @@ from tests.faults.lane import CLIENTS, HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tests.sandbox.instances import AGENT, SERVER, plugin_reports, reported_since
 from tests.sandbox.running import eventually
 
-NODE_PLUGIN = "sandbox.ebs_csi_driver node"
-CONTROLLER = "sandbox.ebs_csi_driver controller"
+# Of the stand-in, `sandbox.ebs_csi_driver`, and of the driver itself, `aws-ebs-csi-driver`.
+NODE_PLUGIN = "ebs.csi.driver node"
+CONTROLLER = "ebs.csi.driver controller"
+DOCKERD = "dockerd --config-file"
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,9 @@ class Victim:
 Choice = Callable[[Lane, random.Random], Victim]
 
 
-def mariadbd(lane: Lane, _draw: random.Random) -> Victim:
-    """The database server; Nomad restarts its task."""
-    return _in_instance(lane, "mariadbd", SERVER, lane.stack.mysql_endpoint().node_name)
+def database(lane: Lane, _draw: random.Random) -> Victim:
+    """The database server, mariadbd or in a container mysqld; Nomad restarts its task."""
+    return _in_instance(lane, "the database server", SERVER, lane.stack.mysql_endpoint().node_name)
 
 
 def node_plugin(lane: Lane, draw: random.Random) -> Victim:
@@ -44,6 +46,18 @@ def controller(lane: Lane, draw: random.Random) -> Victim:
     """One of the controllers; Nomad restarts its task."""
     clients = [client for client in CLIENTS if lane.pid_inside(client, CONTROLLER)]
     return _in_instance(lane, "the controller", CONTROLLER, draw.choice(clients))
+
+
+def dockerd(lane: Lane, draw: random.Random) -> Victim:
+    """The docker daemon below MySQL; the instance starts it again, and it ends the containers that it finds running."""
+    client = lane.stack.mysql_endpoint().node_name
+    daemon, server = _in_instance(lane, "dockerd", DOCKERD, client), database(lane, draw)
+
+    def await_back() -> None:
+        daemon.await_back()
+        server.await_back()
+
+    return Victim(daemon.what, daemon.kill, await_back)
 
 
 def client_agent(lane: Lane, draw: random.Random) -> Victim:

@@ -90,7 +90,7 @@ def _full_then_freed(lane: Lane, _draw: random.Random) -> str:
 
 def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     """Grows the volume by one number, once: EC2 changes a volume again only hours later."""
-    config = lane.stack.project / "Pulumi.dev.yaml"
+    config = lane.stack_file
     before = config.read_text(encoding="utf-8")
     size = int(_SIZE.findall(before)[0][1])
     if size > 1:

@@ -84,7 +84,7 @@ def _converged(done: CompletedProcess[str]) -> None:
 
 def _up(lane: Lane, draw: random.Random, typical: str, choices: Sequence[Choice]) -> str:
     victims = [choice(lane, draw) for choice in choices]
-    seen = _cut_off(lane, draw, ["up"], typical, victims)
+    seen = _cut_off(lane, draw, lane.up_words, typical, victims)
     _converged(lane.up())
     for victim in victims:
         victim.await_back()
@@ -110,7 +110,7 @@ def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[
 def _destroyed(*choices: Choice) -> Callable[[Lane, random.Random], str]:
     def run(lane: Lane, draw: random.Random) -> str:
         victims = [choice(lane, draw) for choice in choices]
-        seen = _cut_off(lane, draw, ["down", "--keep-sandbox"], "destroy", victims)
+        seen = _cut_off(lane, draw, lane.destroy_words, "destroy", victims)
         _converged(lane.destroy())
         return seen
 
@@ -120,7 +120,7 @@ def _destroyed(*choices: Choice) -> Callable[[Lane, random.Random], str]:
 def _reprieved(lane: Lane, draw: random.Random) -> str:
     """After a destroy that was cut off somebody wants the stack back: where the volume is left, so are its rows."""
     volume = _data_volume(lane)
-    seen = _cut_off(lane, draw, ["down", "--keep-sandbox"], "destroy", [])
+    seen = _cut_off(lane, draw, lane.destroy_words, "destroy", [])
     _converged(lane.up())
     kept = _data_volume(lane) == volume
     if not kept:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from tests.faults.lane import Lane
 from tests.faults.model import Fault
-from tests.faults.victims import Choice, Victim, client_agent, controller, mariadbd, node_plugin, server_agent
+from tests.faults.victims import Choice, Victim, client_agent, controller, database, dockerd, node_plugin, server_agent
 
-_EVERY: tuple[Choice, ...] = (mariadbd, node_plugin, controller, client_agent, server_agent)
+_EVERY: tuple[Choice, ...] = (database, node_plugin, controller, client_agent, server_agent)
 
 
 def kill_all(lane: Lane, victims: Sequence[Victim]) -> str:
@@ -33,7 +33,8 @@ def _two(lane: Lane, draw: random.Random) -> str:
 
 
 FAULTS = (
-    Fault("kill -9 of mariadbd", "process", _one(mariadbd), weight=3, seconds=10),
+    Fault("kill -9 of mariadbd or mysqld", "process", _one(database), weight=3, seconds=10),
+    Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, docker_alone=True, seconds=20),
     Fault("kill -9 of a node plugin", "process", _one(node_plugin), weight=2, seconds=10),
     Fault("kill -9 of a controller", "process", _one(controller), weight=2, seconds=10),
     Fault("kill -9 of a client agent", "process", _one(client_agent), weight=3, seconds=20),
