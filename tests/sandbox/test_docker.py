@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -67,6 +68,18 @@ def test_a_container_gets_a_token_with_a_hop_limit_of_two_and_none_with_one(dock
     assert "HTTP/1.1 200" in inside(docker, "client-3", "sh", "-c", script)
     docker.ec2.modify_instance_metadata_options(InstanceId=instance_id, HttpPutResponseHopLimit=1)
     assert "HTTP/1.1" not in inside(docker, "client-3", "sh", "-c", script)
+
+
+def test_a_privileged_container_mounts_network_storage_and_an_ordinary_one_does_not(docker: Running) -> None:
+    repository = "public.ecr.aws/efs-csi-driver/amazon/aws-efs-csi-driver"
+    image = inside(docker, "client-1", "docker", "images", "--format", "{{.Repository}}:{{.Tag}}", repository).strip()
+    folder = f"marked-{uuid4()}"
+    script = f"mount -t nfs -o nolock nas:/mnt/tank/shares /mnt && mkdir /mnt/{folder} && umount /mnt; ls /run/sandbox"
+    run = ["docker", "run", "--rm", "--entrypoint", "sh"]
+    assert inside(docker, "client-1", *run, "--privileged", image, "-c", script).split() == ["efs", "nas", "zone"]
+    assert inside(docker, "client-1", *run, image, "-c", f"{script} 2>/dev/null; true") == ""
+    shown = f"mount -t nfs nas:/mnt/tank/shares /media && ls -d /media/{folder}"
+    assert inside(docker, "client-3", *run, "--privileged", image, "-c", shown).strip() == f"/media/{folder}"
 
 
 def test_after_down_nothing_of_docker_is_left_on_the_machine(docker: Running, before: list[str]) -> None:
