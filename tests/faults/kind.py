@@ -52,9 +52,8 @@ class Kind:
 
     def takes(self, fault: Fault) -> bool:
         """Whether the fault can be made on such a sandbox."""
-        return not (fault.not_on_docker if self.docker else fault.docker_alone)
+        return not fault.cannot(self.docker)
 
     def left_out(self, faults: Sequence[Fault]) -> list[str]:
         """What is said of the faults that cannot be made on such a sandbox: each with the reason."""
-        reasons = {one.name: one.not_on_docker or "it needs docker" for one in faults if not self.takes(one)}
-        return [f"left out: {name}: {reason}" for name, reason in reasons.items()]
+        return [f"left out: {one.name}: {one.cannot(self.docker)}" for one in faults if not self.takes(one)]

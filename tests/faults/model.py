@@ -32,9 +32,7 @@ class Fault:
     """The state of the stack afterwards."""
     needs: State = "deployed"
     """The state it starts from; the runner brings the lane there."""
-    docker_alone: bool = False
-    """Whether it is a fault of docker, so that there has to be one."""
-    not_on_docker: str = ""
-    """Why it cannot be made where tasks run in containers; empty when it can."""
+    cannot: Callable[[bool], str] = lambda _docker: ""
+    """Why it cannot be made on this machine, where tasks run in containers or not; empty when it can."""
     seconds: float = 20
     """Rough duration, for the plan."""

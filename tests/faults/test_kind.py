@@ -1,6 +1,7 @@
 """What lanes are: which faults can be made on them, what starts them, and the stack that they deploy."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import yaml
 from sandbox.settings import parse_settings
 from tests.faults import __main__ as command
 from tests.faults import kind as kinds
-from tests.faults.cases import every_fault
+from tests.faults.cases import disk, every_fault
 from tests.faults.kind import Kind
 from tests.faults.model import Fault
 from tests.faults.plan import plan
@@ -18,12 +19,14 @@ from tests.faults.plan import plan
 DOCKER = Kind(docker=True, official=Path("/parts"))
 
 
-def fault(name: str, *, docker_alone: bool = False, not_on_docker: str = "") -> Fault:
-    return Fault(name, "engine", lambda _lane, _draw: "", docker_alone=docker_alone, not_on_docker=not_on_docker)
+def fault(name: str, cannot: Callable[[bool], str] = lambda _docker: "") -> Fault:
+    return Fault(name, "engine", lambda _lane, _draw: "", cannot=cannot)
 
 
 def test_what_cannot_be_made_on_a_kind_of_sandbox_is_named_with_its_reason() -> None:
-    faults = [fault("daemon", docker_alone=True), fault("folder", not_on_docker="it has none"), fault("both")]
+    daemon = fault("daemon", lambda docker: "" if docker else "it needs docker")
+    folder = fault("folder", lambda docker: "it has none" if docker else "")
+    faults = [daemon, folder, fault("both")]
     assert [one.name for one in faults if Kind().takes(one)] == ["folder", "both"]
     assert [one.name for one in faults if DOCKER.takes(one)] == ["daemon", "both"]
     assert Kind().left_out(faults) == ["left out: daemon: it needs docker"]
@@ -66,3 +69,12 @@ def test_the_stack_in_containers_is_the_one_of_a_real_account_but_for_a_short_wa
     assert config["nomad-stateful:mysql"]["stopAfterDisconnect"] == "20s"
     assert config["nomad-stateful:mysql"]["taskDriver"] == "docker"
     assert config["nomad-stateful:mysql"]["image"] == "mysql:1.2.3"
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_volume_is_grown_just_where_the_kernel_lets_a_mounted_ext4_grow(
+    may: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grown,) = (one for one in every_fault() if one.name == "full disk, then the volume is grown")
+    monkeypatch.setattr(disk, "may_grow_mounted_ext4", lambda: may)
+    assert [Kind().takes(grown), DOCKER.takes(grown)] == [may, may]
