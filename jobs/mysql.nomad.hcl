@@ -208,9 +208,10 @@ job "mysql" {
     }
 
     task "mysql" {
-      driver       = var.task.driver
-      user         = var.task.user
-      kill_signal  = "SIGTERM"
+      driver = var.task.driver
+      user   = var.task.user
+      # Docker sends SIGTERM by itself. Told to, Nomad fails on a container that a reboot has ended, and its claim stays.
+      kill_signal  = var.task.driver == "docker" ? "" : "SIGTERM"
       kill_timeout = var.task.kill_timeout
 
       dynamic "config" {

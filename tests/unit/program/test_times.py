@@ -1,5 +1,6 @@
 """Times of jobs: the settings refuse what Nomad refuses, and nothing else."""
 
+import json
 import subprocess
 from typing import Any
 
@@ -92,3 +93,14 @@ def test_a_service_of_a_consumer_has_the_same_rules() -> None:
 
 def test_a_duration_of_several_units_is_read_whole() -> None:
     assert times.seconds("1h2m3s500ms") == 3723.5
+
+
+@pytest.mark.parametrize(("example", "signal"), [("mysql", ""), ("mysql.exec", "SIGTERM")])
+def test_docker_is_not_told_which_signal_ends_mysql(example: str, signal: str) -> None:
+    """Nomad 1.11 sends it to containers that have ended too, fails, and counts them as running for minutes."""
+    words = ["-output", f"-var-file={jobs.FOLDER / f'{example}.vars.hcl'}", str(jobs.FOLDER / "mysql.nomad.hcl")]
+    done = subprocess.run(
+        [str(toolchain.ensure().nomad), "job", "run", *words], capture_output=True, text=True, check=True
+    )
+    tasks = json.loads(done.stdout)["Job"]["TaskGroups"][0]["Tasks"]
+    assert next(task["KillSignal"] for task in tasks if task["Name"] == "mysql") == signal
