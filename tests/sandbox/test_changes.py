@@ -25,7 +25,7 @@ Config = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.105.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.109.0/24")
     path = running.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
     more = yaml.safe_load((PROJECT / "tests/sandbox/changes.yaml").read_text())

@@ -57,7 +57,7 @@ def up(settings: SandboxSettings) -> str:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxSettings]:
     folder = tmp_path_factory.mktemp("cluster")
     config = folder / "sandbox.toml"
-    config.write_text('name = "nsc"\nsubnet = "10.173.98.0/24"\n')
+    config.write_text('name = "nscl"\nsubnet = "10.173.111.0/24"\n')
     settings = load_settings({HOME_VARIABLE: str(folder / ".sandbox"), CONFIG_VARIABLE: str(config)})
     try:
         up(settings)

@@ -20,7 +20,7 @@ while :; do date >>/data/log; sleep 0.2; done
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.94.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.110.0/24")
     configure(running, dict(enumerate(STOP_S)))
     with running.up():
         yield running

@@ -107,7 +107,6 @@ def test_a_volume_is_registered_read_and_deregistered(plugin: PluginProcess, csi
     assert found.inputs.props == inputs
     plugin.delete(REGISTRATION, name, volume.outputs.props)
     assert plugin.read(REGISTRATION, name, inputs, volume.outputs.props) is None
-    plugin.delete(REGISTRATION, name, volume.outputs.props)
 
 
 def test_capabilities_are_a_set_and_change_in_place(plugin: PluginProcess, csi_plugin: str, name: str) -> None:
@@ -161,7 +160,9 @@ def test_an_import_takes_id_and_namespace(plugin: PluginProcess, csi_plugin: str
     assert found is not None
     assert found.id == name
     assert found.inputs is not None
-    assert not plugin.diff(REGISTRATION, name, found.outputs.props, found.inputs.props, inputs).changed
+    # An import leaves what is no property of the volume unset, as the official plugin does.
+    changes = plugin.diff(REGISTRATION, name, found.outputs.props, found.inputs.props, inputs)
+    assert (list(changes.detailed), changes.replaces) == (["deregisterOnDestroy"], [])
     plugin.delete(REGISTRATION, name, found.outputs.props)
     assert plugin.read(REGISTRATION, f"{name}@default") is None
 
@@ -258,7 +259,7 @@ def test_a_registration_waits_for_its_plugin(fake: tuple[PluginProcess, FakeNoma
     sent = server.asked("PUT")
     assert len(sent) == 2
     assert sent[0][1]["Volumes"][0]["AccessMode"] == "single-node-writer"
-    assert "no CSI plugin named" in plugin.engine.wait_for("which needs plugin conformance to be healthy")
+    assert "no CSI plugin named" in plugin.engine.wait_for("waiting for volume v to be accepted by plugin conformance")
 
 
 def test_a_registration_gives_up_a_minute_before_its_timeout(fake: tuple[PluginProcess, FakeNomad]) -> None:
@@ -373,9 +374,9 @@ def test_a_created_volume_is_made_grown_and_deleted_by_its_plugin(fake: tuple[Pl
     assert server.asked("PUT")[-1][1]["Volumes"][0]["RequestedCapacityMin"] == 2**31
     with pytest.raises(Failed, match="it cannot shrink"):
         plugin.diff(VOLUME, "v", volume.outputs.props, inputs, inputs | {"capacityMax": "1MiB"})
-    assert plugin.diff(VOLUME, "v", volume.outputs.props, inputs, inputs | {"capabilities": [READER]}).replaces == [
-        "capabilities"
-    ]
+    for capabilities, replaces in (([READER], []), ([READER, WRITER], ["capabilities"])):
+        diff = plugin.diff(VOLUME, "v", volume.outputs.props, inputs, inputs | {"capabilities": capabilities})
+        assert (diff.changed, diff.replaces) == (True, replaces)
     plugin.delete(VOLUME, "v", volume.outputs.props)
     assert server.asked("DELETE")[0][0].startswith("DELETE /v1/volume/csi/v/delete")
 
