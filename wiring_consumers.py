@@ -51,7 +51,7 @@ def container(
             "args": consumer.args,
             "env": consumer.env,
             "user": consumer.user,
-            "kill_signal": consumer.kill_signal,
+            "kill_signal": consumer.kill_signal or ("" if consumer.task_driver == "docker" else "SIGTERM"),
             "kill_timeout": consumer.kill_timeout,
             "cpu_mhz": consumer.cpu_mhz,
             "memory_mib": consumer.memory_mib,

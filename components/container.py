@@ -46,7 +46,7 @@ class ContainerTask(TypedDict):
     user: str
     """User the task starts as; empty leaves it to the task driver."""
     kill_signal: str
-    """Signal that asks the program to end."""
+    """Signal that asks the program to end; empty leaves it to the task driver: docker's is the image's own."""
     kill_timeout: str
     """Time the program has to end, such as 30s."""
     cpu_mhz: int

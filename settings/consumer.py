@@ -118,8 +118,11 @@ class Consumer(Section):
     )
     constraints: list[Constraint] = Field(default=[], description="Constraints on the clients.")
     node_pool: PlainText | None = Field(None, description="Node pool; that of the other jobs if left out.")
-    kill_signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL"] = Field(
-        "SIGTERM", description="Signal that asks the program to end."
+    kill_signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL"] | None = Field(
+        None,
+        description="Signal that asks the program to end. Left out, docker sends the image's own (SIGTERM if the image "
+        "names none), and exec sends SIGTERM. Nomad fails for minutes to end a container by a signal that a reboot has "
+        "ended, so set it only where the image's own is wrong.",
     )
     kill_timeout: Duration = Field(
         "30s", description="Time the program has to end; a client cuts it to its `max_kill_timeout`, 30s by default."

@@ -173,3 +173,19 @@ def test_nomad_waits_for_an_instance_at_least_as_long_as_up_does(timeout_s: int,
     found = record({**SETTINGS, "mysql": mysql, "consumers": consumers})
     services = ["mysql-job", *(f"consumer-{consumer['name']}-job" for consumer in consumers)]
     assert [variables(found[name])["health"] for name in services] == [health] * len(services)
+
+
+@pytest.mark.parametrize(
+    ("changes", "signal"),
+    [
+        ({"image": "example/program:1.0"}, ""),
+        ({"image": "example/program:1.0", "killSignal": "SIGQUIT"}, "SIGQUIT"),
+        ({"taskDriver": "exec", "command": "/bin/program"}, "SIGTERM"),
+    ],
+)
+def test_a_container_ends_by_its_images_signal_unless_told_otherwise(changes: dict[str, Any], signal: str) -> None:
+    """Nomad fails for minutes to end a container by a signal that a reboot has ended."""
+    mounts = [{"volume": "dumps", "path": "/data"}]
+    mysql = {"volume": "mysql"}
+    made = record(SETTINGS | {"mysql": mysql, "consumers": [{"name": "program", "mounts": mounts, **changes}]})
+    assert json.loads(made["consumer-program-job"].inputs["hcl2"]["vars"]["task"])["kill_signal"] == signal
