@@ -192,6 +192,7 @@ def test_another_namespace_replaces_the_job(plugin: PluginProcess, name: str) ->
 def test_a_dead_job_runs_again_where_asked(plugin: PluginProcess, agent: Agent, name: str) -> None:
     inputs, job = created(plugin, jobspec=sleeper(name), rerunIfDead=True)
     agent.api.delete(f"job/{name}")
+    eventually(lambda: agent.api.get(f"job/{name}")["Status"] == "dead", STOPPED_S, lambda: f"{name} is not dead")
     found = plugin.read(JOB, name, inputs, job.outputs.props)
     assert found is not None
     assert (found["status"], found["stop"]) == ("dead", True)

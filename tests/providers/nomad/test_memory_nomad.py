@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.conformance.nomad_subjects import jobspec
 
-from .agent import Agent
+from .agent import Agent, running_agent
 
 pytestmark = pytest.mark.nomad
 
@@ -99,6 +101,13 @@ QUESTIONS: dict[str, list[Question]] = {
         ("GET", "evaluation/8f3c2a1b-0000-0000-0000-000000000000", None),
     ],
 }
+
+
+@pytest.fixture(scope="module")
+def agent(nomad: str) -> Iterator[Agent]:
+    """An agent that no other test has used: what it lists is what was put there here."""
+    with tempfile.TemporaryDirectory(prefix="nomad-") as folder, running_agent(nomad, Path(folder)) as running:
+        yield running
 
 
 @pytest.fixture
