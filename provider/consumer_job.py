@@ -53,10 +53,6 @@ class ConsumerJob:
                 raise
         return True
 
-    @property
-    def _path(self) -> str:
-        return f"job/{quote(self.job_id, safe='')}"
-
     def others_on_its_volumes(self) -> Iterator[str]:
         """Yields what keeps the job from its volumes: claims of other jobs where one client may mount at a time."""
         for volume_id in volume_ids(self.read() or {}):
@@ -66,6 +62,10 @@ class ConsumerJob:
             for claim in claims(volume):
                 if claim.job_id != self.job_id:
                     yield f"volume {volume_id} is claimed by {claim}"
+
+    @property
+    def _path(self) -> str:
+        return f"job/{quote(self.job_id, safe='')}"
 
     def _is_claimed(self, volume_id: str) -> bool:
         # A claim of an allocation that Nomad has forgotten may be this job's.

@@ -29,12 +29,31 @@ def inside_of(namespace: Path, kind: Literal["net", "mnt"], work: Callable[[], T
     Raises:
         OSError: the namespace is gone, or `work` raised it.
     """
+
+    def there() -> T:
+        _enter(namespace, kind)
+        return work()
+
+    return _in_its_own_thread(there)
+
+
+def new_network() -> int:
+    """A network namespace without a process in it; it lives as long as the descriptor, or a socket made in it."""
+
+    def unshare() -> int:
+        _check(_libc().unshare(_CLONE["net"]))
+        return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+    return _in_its_own_thread(unshare)
+
+
+def _in_its_own_thread(work: Callable[[], T]) -> T:
+    """The work's result, or the OSError that it raised: a thread that changed its namespace must not be used again."""
     results: list[T] = []
     errors: list[OSError] = []
 
     def run() -> None:
         try:
-            _enter(namespace, kind)
             results.append(work())
         except OSError as error:
             errors.append(error)
@@ -45,26 +64,6 @@ def inside_of(namespace: Path, kind: Literal["net", "mnt"], work: Callable[[], T
     if errors:
         raise errors[0]
     return results[0]
-
-
-def new_network() -> int:
-    """A network namespace without a process in it; it lives as long as the descriptor, or a socket made in it."""
-    made: list[int] = []
-    errors: list[OSError] = []
-
-    def run() -> None:
-        try:
-            _check(_libc().unshare(_CLONE["net"]))
-            made.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
-        except OSError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return made[0]
 
 
 def detach_mount(path: str) -> None:
