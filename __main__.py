@@ -14,6 +14,7 @@ import discovery
 import outputs
 import preflight
 import settings as config
+import stack_state
 import wiring
 import wiring_consumers
 from components.container import Container
@@ -24,7 +25,9 @@ from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
-settings = config.load(lambda found: discovery.complete(found, lambda: preflight.place(asked)))
+settings = config.load(
+    lambda found: discovery.complete(found, lambda: preflight.place(asked), lambda: stack_state.volume_zones(asked))
+)
 surroundings = preflight.check(settings, asked)
 
 # First, since nothing takes longer than a plugin until it is healthy.

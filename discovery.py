@@ -1,12 +1,16 @@
-"""Zones and role of the Nomad clients, from the EC2 instances that carry their tags."""
+"""Role and zones of the Nomad clients, from their EC2 instances, and the zones of sets of volumes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
+from drivers.catalogue import DRIVERS
 from provider.ec2_client import AwsPlace, aws_client, caller
 from provider.rpc.values import ProviderError
 from settings import Problem, SettingsError
+from settings.volume import LARGEST_SET
 
 
 @dataclass(frozen=True)
@@ -40,19 +44,74 @@ def clients(tags: dict[str, str], place: AwsPlace) -> Clients:
     return Clients(sorted({item["Placement"]["AvailabilityZone"] for item in found}), roles[0])
 
 
-def complete(config: dict[str, Any], place: Callable[[], AwsPlace]) -> dict[str, Any]:
-    """A configuration with what `clientTags` stands for filled in: the role, and the zones of sets that name none."""
-    tags = config.get("clientTags")
-    if not isinstance(tags, dict) or not tags:
+def complete(
+    config: dict[str, Any], place: Callable[[], AwsPlace], existing: Callable[[], dict[str, str]]
+) -> dict[str, Any]:
+    """A configuration with the role that `clientTags` stands for, and the zone of each volume of each set.
+
+    `existing` gives the zones of the volumes that exist, by id: they stay there. Raises SettingsError.
+    """
+    tags, zones = config.get("clientTags"), []
+    if isinstance(tags, dict) and tags:
+        found = clients({str(key): str(value) for key, value in tags.items()}, place())
+        zones, config = found.zones, {"clientRole": found.role, **config}
+    volumes = config.get("volumes")
+    if not isinstance(volumes, list) or not any(_is_set(volume) for volume in volumes):
         return config
-    found = clients({str(key): str(value) for key, value in tags.items()}, place())
-    volumes = [_with_zones(volume, found.zones) for volume in config.get("volumes") or []]
-    return {"clientRole": found.role, **config, "volumes": volumes}
+    known = existing()
+    placed = [
+        _placed(volume, zones if _is_zonal(config, volume) else [], known) if _is_set(volume) else volume
+        for volume in volumes
+    ]
+    return {**config, "volumes": placed}
 
 
-def _with_zones(volume: Any, zones: list[str]) -> Any:
-    is_set = isinstance(volume, dict) and "count" in volume
-    return {**volume, "zones": zones} if is_set and not volume.get("zone") and not volume.get("zones") else volume
+def _is_set(volume: Any) -> bool:
+    """Whether it is a set that may be spread over zones; what is malformed is left to the settings to refuse."""
+    if not isinstance(volume, dict) or volume.get("zone"):
+        return False
+    return isinstance(volume.get("count"), int) and 0 < volume["count"] <= LARGEST_SET
+
+
+def _is_zonal(config: dict[str, Any], volume: dict[str, Any]) -> bool:
+    """Whether the volume's driver binds volumes to zones; where that is not certain, the settings refuse it."""
+    plugins = [one for one in config.get("plugins") or [] if isinstance(one, dict)]
+    named = [one for one in plugins if one.get("id") == volume.get("plugin")] or plugins[:1]
+    driver = DRIVERS.get(str(named[0].get("driver"))) if named else None
+    return driver is None or driver.zonal
+
+
+def _placed(volume: dict[str, Any], found: list[str], known: dict[str, str]) -> dict[str, Any]:
+    """The set with a zone for each of its volumes, in their order.
+
+    Without `zones` of its own a volume that exists keeps its zone, also where no client runs at the moment. A zone
+    that was taken out of `zones` is for the guard to refuse: it knows whether the volume was ever made.
+    """
+    chosen = volume.get("zones")
+    zones = chosen or found
+    if not isinstance(zones, list) or not zones or not all(isinstance(zone, str) for zone in zones):
+        return volume
+    names = [f"{volume.get('name')}[{index}]" for index in range(volume["count"])]
+    kept = {name: known[name] for name in names if name in known and (not chosen or known[name] in zones)}
+    return {**volume, "zones": spread(names, zones, kept)}
+
+
+def spread(names: list[str], zones: list[str], kept: dict[str, str]) -> list[str]:
+    """A zone for each name: its own where it is kept, else the next in turn that has none yet.
+
+    Of zones ["a", "b"] the turns are a, b, a, b, ...; each volume that is kept takes the first free turn of its zone,
+    so that a zone which is new gets the next volumes, and none that exists moves.
+    """
+    taken = Counter(zone for name, zone in kept.items() if name in names)
+    turns = (zone for zone in cycle(zones) if not _take(taken, zone))
+    return [kept[name] if name in kept else next(turns) for name in names]
+
+
+def _take(taken: Counter[str], zone: str) -> bool:
+    if taken[zone] < 1:
+        return False
+    taken[zone] -= 1
+    return True
 
 
 def _instances(ec2: Any, tags: dict[str, str]) -> Iterable[dict[str, Any]]:

@@ -10,11 +10,13 @@ from typing import Any
 import pulumi
 
 import preflight_mysql
+import stack_state
 from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
 from settings import Plugin, Problem, Settings, SettingsError, aws, cluster
+from settings.volume import Member
 
 _GET_JOB = "nomad-csi:index:getJob"
 _NOMAD_REMEDY = (
@@ -51,7 +53,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     problems = [
         *_unsafe_nomad(settings, nomad),
         *_unknown_zones(settings, zones["names"], zones["region"]),
-        *_zones_without_client(settings, nomad),
+        *_zones_without_client(settings, nomad, asked),
         *_clients_unfit_for_docker(settings, nomad),
         *_unknown_role(settings, role),
         *_mysql_problems(settings, {job: _known("Nomad", answer, _NOMAD_REMEDY) for job, answer in running.items()}),
@@ -147,23 +149,34 @@ def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> lis
     ]
 
 
-def _zones_without_client(settings: Settings, cluster: Cluster) -> list[Problem]:
-    problems = []
-    for volume in settings.volumes:
-        for zone in dict.fromkeys(member.zone for member in volume.members if member.zone):
-            if all(node.zone != zone for node in cluster.nodes):
-                where = ", ".join(sorted({node.zone for node in cluster.nodes if node.zone})) or "none"
-                problems.append(
-                    Problem(
-                        f"volumes.{volume.name}.zone",
-                        zone,
-                        f"no Nomad client is in this zone (clients are in: {where})",
-                        "start a client there, or put the volume where a client is",
-                    )
-                )
-            elif zone not in cluster.zones:
-                pulumi.warn(f"volumes.{volume.name}.zone is {zone}: no Nomad client of this zone is ready just now.")
-    return problems
+def _zones_without_client(settings: Settings, cluster: Cluster, asked: Questions) -> list[Problem]:
+    """Zones in which nothing could use a new volume. What exists in one stays there, and that is said."""
+    members = [member for volume in settings.volumes for member in volume.members if member.zone]
+    zones = {node.zone for node in cluster.nodes if node.zone}
+    lonely = [member for member in members if member.zone not in zones]
+    existing = stack_state.volume_zones(asked) if lonely else {}
+    stay = [member for member in lonely if existing.get(member.volume_id) == member.zone]
+    rule = f"no Nomad client is in this zone (clients are in: {', '.join(sorted(zones)) or 'none'})"
+    for member in stay:
+        pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {rule}. {_stays(member)}.")
+    for member in members:
+        if member.zone in zones and member.zone not in cluster.zones:
+            now = "no Nomad client of this zone is ready just now"
+            pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {now}. {_stays(member)}.")
+    remedy = "start a client there, or put the volume where a client is"
+    return [
+        Problem(f"volumes.{member.volume_id}.zone", member.zone, rule, remedy)
+        for member in lonely
+        if member not in stay
+    ]
+
+
+def _stays(member: Member) -> str:
+    return (
+        "A volume that exists stays there with its data, and nothing can use it until a client is there: start one in "
+        f"{member.zone}. To have the data in another zone, take a snapshot (`python -m operate snapshot "
+        f"'{member.volume_id}'`) and give a volume of a new name snapshotId: that snapshot's id"
+    )
 
 
 def _clients_unfit_for_docker(settings: Settings, cluster: Cluster) -> list[Problem]:

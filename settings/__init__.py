@@ -36,7 +36,7 @@ class Settings(Section):
     client_tags: dict[PlainText, PlainText] = Field(
         default={},
         description="Tags of the clients' instances (values may hold `*`). From them come `clientRole`, unless set, "
-        "and the zones of sets of volumes that name none.",
+        "and the zones of sets of volumes that name none, for volumes that do not exist yet.",
     )
     placement: Placement = Field(default=Placement(), description="Where the jobs run.")
     plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")

@@ -17,6 +17,8 @@ AccessMode = Literal[
     "multi-node-multi-writer",
 ]
 
+LARGEST_SET = 100
+
 
 @dataclass(frozen=True)
 class Member:
@@ -45,9 +47,13 @@ class Volume(Section):
         None,
         description="Availability zone the volume lives in (zonal drivers). It cannot move: restore a snapshot.",
     )
-    zones: list[Zone] = Field(default=[], description="Zones over which the volumes of a set are spread, in turn.")
+    zones: list[Zone] = Field(
+        default=[],
+        description="Zones over which the volumes of a set are spread, in turn. "
+        "A volume that exists keeps its zone: only new ones go to a zone that is added.",
+    )
     count: int | None = Field(
-        None, ge=1, le=100, description="Makes a set of that many volumes, for a `perAlloc` consumer."
+        None, ge=1, le=LARGEST_SET, description="Makes a set of that many volumes, for a `perAlloc` consumer."
     )
     size_gib: int | None = Field(
         None,

@@ -45,8 +45,22 @@ def start(name: str, zone: str, instance_profile: str) -> None:
     )
 
 
-def complete(**changes: Any) -> dict[str, Any]:
-    return discovery.complete({"clientTags": TAGS, "volumes": [], **changes}, lambda: AwsPlace(REGION, "123456789012"))
+def complete(existing: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
+    config = {"clientTags": TAGS, "volumes": [], "plugins": [{"id": "one", "driver": "ebs"}], **changes}
+    return discovery.complete(config, lambda: AwsPlace(REGION, "123456789012"), lambda: existing or {})
+
+
+@pytest.fixture
+def clients_in_a_and_c(aws: None) -> None:
+    ours = profile("clients")
+    start("client-1", "us-west-2c", ours)
+    start("client-2", "us-west-2a", ours)
+
+
+def zones(existing: dict[str, str], **volume: Any) -> list[str]:
+    """The last letters of the zones of a set's volumes."""
+    placed = complete(existing, volumes=[{"name": "data", **volume}])["volumes"][0]["zones"]
+    return [zone.removeprefix("us-west-2") for zone in placed]
 
 
 @pytest.mark.usefixtures("aws")
@@ -90,8 +104,55 @@ def test_clients_are_not_looked_for_in_another_account_than_the_aws_providers() 
     with pytest.raises(
         SettingsError, match="the aws provider is in account 222222222222, but these credentials are of 1"
     ):
-        discovery.complete({"clientTags": TAGS}, lambda: AwsPlace(REGION, "222222222222"))
+        discovery.complete({"clientTags": TAGS}, lambda: AwsPlace(REGION, "222222222222"), dict)
 
 
-def test_without_tags_nothing_is_asked() -> None:
-    assert discovery.complete({"clientRole": "mine"}, pytest.fail) == {"clientRole": "mine"}
+def test_without_tags_and_sets_nothing_is_asked() -> None:
+    config = {"clientRole": "mine", "volumes": [{"name": "one", "zone": "us-west-2a"}]}
+    assert discovery.complete(config, pytest.fail, pytest.fail) == config
+
+
+@pytest.mark.usefixtures("clients_in_a_and_c")
+def test_a_zone_that_appears_in_the_middle_moves_nothing_and_gets_the_next_volumes() -> None:
+    existing = {"data[0]": "us-west-2a", "data[1]": "us-west-2d", "data[2]": "us-west-2a", "data[3]": "us-west-2d"}
+    assert zones(existing, count=4) == ["a", "d", "a", "d"]
+    assert zones(existing, count=6) == ["a", "d", "a", "d", "c", "c"]
+
+
+@pytest.mark.usefixtures("clients_in_a_and_c")
+def test_a_volume_stays_in_a_zone_in_which_no_instance_runs() -> None:
+    existing = {"data[0]": "us-west-2b", "data[1]": "us-west-2a"}
+    assert zones(existing, count=4) == ["b", "a", "c", "a"]
+
+
+@pytest.mark.usefixtures("clients_in_a_and_c")
+def test_zones_that_are_listed_are_for_new_volumes_too() -> None:
+    existing = {"data[0]": "us-west-2b", "data[1]": "us-west-2c"}
+    listed = ["us-west-2a", "us-west-2b", "us-west-2c"]
+    assert zones(existing, count=4, zones=listed) == ["b", "c", "a", "a"]
+    # The guard refuses to move one whose zone is listed no more, unless it was never made.
+    assert zones(existing, count=2, zones=["us-west-2a", "us-west-2b"]) == ["b", "a"]
+
+
+def test_a_zone_that_is_listed_twice_gets_twice_as_many() -> None:
+    names = [str(number) for number in range(6)]
+    assert discovery.spread(names, ["a", "a", "b"], {}) == ["a", "a", "b", "a", "a", "b"]
+    assert discovery.spread(names, ["a", "a", "b"], {"0": "a"}) == ["a", "a", "b", "a", "a", "b"]
+
+
+@pytest.mark.usefixtures("aws")
+def test_sets_of_a_driver_that_knows_no_zones_get_none() -> None:
+    start("client-1", "us-west-2a", profile("clients"))
+    volumes = [{"name": "shared", "count": 2}]
+    assert complete(volumes=volumes, plugins=[{"id": "nas", "driver": "hostpath"}])["volumes"] == volumes
+
+
+def test_what_is_malformed_is_left_to_the_settings() -> None:
+    for volumes in (
+        "text",
+        [{"count": 2}],
+        [{"name": "a", "count": 10**9, "zones": ["z"]}],
+        [{"count": 2, "zones": 3}],
+    ):
+        config = {"clientRole": "mine", "volumes": volumes}
+        assert discovery.complete(config, pytest.fail, dict) == config

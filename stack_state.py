@@ -1,0 +1,49 @@
+"""What the stack's own state says about its volumes: they stay where they are, whatever runs there at the moment."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pulumi
+
+from questions import Questions, Unanswered
+from settings import Problem, SettingsError
+
+_READ = "pulumi:pulumi:readStackResourceOutputs"
+_GUARD = "nomad-csi:index:VolumeGuard"
+_MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
+
+
+def volume_zones(asked: Questions) -> dict[str, str]:
+    """The zone of each volume in the state as the last run left it, by the volume's id. Raises SettingsError."""
+    try:
+        resources = asked.ask(_READ, {"stackName": _stack_name()}).result()["outputs"].values()
+    except Unanswered as error:
+        rule = f"which zone each existing volume is in cannot be read: {error}"
+        raise SettingsError([Problem("the stack's state", "not usable", rule, "fix the cause")]) from None
+    known = [one for one in resources if one.get("outputs")]
+    # Where a volume has both, its guard knows: it is made first, and remembers.
+    return dict([*_made_by_driver(known), *_guarded(known)])
+
+
+def _stack_name() -> str:
+    """A backend without organizations may take the plain name only."""
+    organization = pulumi.get_organization()
+    stack = pulumi.get_stack()
+    return stack if organization == "organization" else f"{organization}/{pulumi.get_project()}/{stack}"
+
+
+def _guarded(resources: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for one in resources:
+        outputs = one["outputs"]
+        if one["type"] == _GUARD and outputs.get("zone"):
+            yield str(outputs["volumeName"]), str(outputs["zone"])
+
+
+def _made_by_driver(resources: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for one in resources:
+        if one["type"] != _MADE_BY_DRIVER:
+            continue
+        required = (one["outputs"].get("topologyRequest") or {}).get("required") or {}
+        for topology in required.get("topologies") or []:
+            for zone in topology["segments"].values():
+                yield str(one["outputs"]["volumeId"]), str(zone)

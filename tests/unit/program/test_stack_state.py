@@ -1,0 +1,116 @@
+"""What the program reads out of its stack's own state, and what it does with volumes whose zone is empty."""
+
+from concurrent.futures import Future
+from typing import Any
+
+import pulumi
+import pytest
+
+import preflight
+import settings
+import stack_state
+from provider.sdk import Cluster, ClusterNode
+from questions import Unanswered
+from settings import SettingsError
+
+GUARD = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"volumeName": "data[0]", "zone": "us-west-2b"}}
+SEGMENTS = {"topology.ebs.csi.aws.com/zone": "us-west-2c"}
+MADE = {
+    "type": "nomad:index/csiVolume:CsiVolume",
+    "outputs": {
+        "volumeId": "made",
+        "topologyRequest": {"required": {"topologies": [{"segments": SEGMENTS}]}},
+    },
+}
+OTHERS = [
+    {"type": "pulumi:providers:nomad", "outputs": {}},
+    {"type": "nomad:index/csiVolume:CsiVolume", "outputs": {"volumeId": "everywhere"}},
+]
+
+
+class Asked:
+    """The engine, with a state."""
+
+    def __init__(self, *resources: dict[str, Any], refuses: str = "") -> None:
+        self.resources = resources
+        self.refuses = refuses
+        self.questions: list[tuple[str, dict[str, Any]]] = []
+
+    def ask(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
+        self.questions.append((function, args))
+        answer: Future[dict[str, Any]] = Future()
+        if self.refuses:
+            answer.set_exception(Unanswered(self.refuses))
+        else:
+            answer.set_result({"outputs": {str(number): one for number, one in enumerate(self.resources)}})
+        return answer
+
+
+@pytest.fixture(autouse=True)
+def _stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulumi, "get_organization", lambda: "ours")
+    monkeypatch.setattr(pulumi, "get_project", lambda: "nomad-stateful")
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "test")
+
+
+def zones(asked: Asked) -> dict[str, str]:
+    return stack_state.volume_zones(asked)  # type: ignore[arg-type]
+
+
+def test_zones_are_those_that_guards_remember_and_drivers_were_told() -> None:
+    asked = Asked(GUARD, MADE, *OTHERS)
+    assert zones(asked) == {"data[0]": "us-west-2b", "made": "us-west-2c"}
+    assert [args["stackName"] for _, args in asked.questions] == ["ours/nomad-stateful/test"]
+
+
+def test_a_backend_without_organizations_is_asked_by_the_plain_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulumi, "get_organization", lambda: "organization")
+    asked = Asked(GUARD)
+    zones(asked)
+    assert asked.questions[0][1]["stackName"] == "test"
+
+
+def test_a_new_stack_has_no_volumes() -> None:
+    assert zones(Asked()) == {}
+
+
+def test_a_state_that_cannot_be_read_is_an_error_and_not_an_empty_one() -> None:
+    with pytest.raises(SettingsError, match=r"the stack's state is not usable: which zone .* cannot be read: 403"):
+        zones(Asked(refuses="403"))
+
+
+def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """What is refused and what is warned of, with a volume in us-west-2b and clients in us-west-2a only."""
+    warned: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", warned.append)
+    known = settings.parse(
+        {
+            "clientRole": "clients",
+            "plugins": [{"id": "aws-ebs0", "driver": "ebs"}],
+            "volumes": [{"name": "data", "count": 1, "zones": ["us-west-2b"], "sizeGib": 1}],
+        }
+    )
+    node: dict[str, Any] = {"id": "1", "name": "c", "version": "1.11.3", "status": "ready", "eligibility": "eligible"}
+    node |= {"zone": "us-west-2a", "datacenter": "dc1", "nodePool": "default", "drivers": []}
+    node |= {"dockerPrivileged": True, "dockerVolumes": True}
+    cluster = Cluster.of({"version": "1.11.3", "servers": [], "nodes": [node], "zones": ["us-west-2a"]})
+    assert isinstance(cluster.nodes[0], ClusterNode)
+    refused = preflight._zones_without_client(known, cluster, Asked(*state))  # type: ignore[arg-type]
+    return [str(problem) for problem in refused], warned
+
+
+def test_a_volume_in_a_zone_without_clients_stays_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, [warning] = empty_zone(monkeypatch, GUARD)
+    assert refused == []
+    assert warning.startswith(
+        "volumes.data[0].zone is us-west-2b: no Nomad client is in this zone (clients are in: us-west-2a). A volume "
+        "that exists stays there with its data"
+    )
+    assert "start one in us-west-2b" in warning
+    assert "python -m operate snapshot 'data[0]'" in warning
+
+
+def test_a_new_volume_where_no_client_is_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    [refused], warned = empty_zone(monkeypatch)
+    assert refused.startswith("volumes.data[0].zone is us-west-2b: no Nomad client is in this zone")
+    assert warned == []
