@@ -26,6 +26,7 @@ _MAX_VALUE: Final = 400
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 AskIam = Callable[[str, dict[str, str]], list[Question] | None]
+MountedAt = Callable[[str], list[str]]
 
 # What a request's environment tells the applications inside this one, and they it.
 ACTION: Final = "sandbox.action"
@@ -43,11 +44,13 @@ class CallRecorder:
         log_file: Path,
         caller_of: Callable[[str], str],
         ask_iam: AskIam = lambda *_: None,
+        mounted_at: MountedAt = lambda _: [],
     ) -> None:
-        """`ask_iam` tells what EC2 would ask IAM about a call."""
+        """`ask_iam` tells what EC2 would ask IAM about a call, `mounted_at` where a volume is mounted right now."""
         self._app = app
         self._caller_of = caller_of
         self._ask_iam = ask_iam
+        self._mounted_at = mounted_at
         self._lock = threading.Lock()
         descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._log = os.fdopen(descriptor, "a", encoding="utf-8")
@@ -88,7 +91,7 @@ class CallRecorder:
         access_key_id, service = (found["key"], found["service"]) if found else ("", "")
         action = params.get("Action", "")
         questions = self._ask_iam(action, params) if service == "ec2" else None
-        return {
+        call = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "service": service,
             "action": action or f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}",
@@ -98,6 +101,9 @@ class CallRecorder:
             "params": without_secrets(params),
             "authorization": None if questions is None else [asdict(question) for question in questions],
         }
+        if action == "DetachVolume":
+            call["mounted"] = self._mounted_at(params.get("VolumeId", ""))
+        return call
 
     def _record(self, call: dict[str, Any], status: int, error: str) -> None:
         with self._lock:

@@ -118,6 +118,7 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
         settings.log_dir / CALL_LOG,
         lambda access_key_id: moto_facts.caller_of(access_key_id, ACCOUNT_ID),
         Questions(Account("aws", settings.region, ACCOUNT_ID), resources).of,
+        hypervisor.mounted_at,
     )
     return hypervisor, app
 

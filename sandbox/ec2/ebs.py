@@ -160,9 +160,7 @@ class ElasticBlockStore:
                 )
                 watcher.start()
                 places = ", ".join(self._hypervisor.mounted_at(volume_id))
-                LOG.info(
-                    "%s is busy in %s: mounted at %s", volume_id, attachment.instance.id, places or "a private place"
-                )
+                LOG.info("%s is busy in %s: mounted at %s", volume_id, attachment.instance.id, places)
         return attachment
 
     def _created_before(self, backend: Any, token: str, request: tuple[Any, ...]) -> Any:

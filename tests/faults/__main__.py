@@ -23,10 +23,12 @@ from tests.faults.cases import every_fault
 from tests.faults.kind import Kind
 from tests.faults.plan import Step, chosen, plan
 from tests.faults.runner import Options, Runner
-from tests.faults.table import document, failures, table
+from tests.faults.table import Result, document, failures, table
 
 SHORT, LONG = (20, 1), (200, 3)
 """Runs and lanes of the two modes."""
+RESULTS = "results.txt"
+"""The table and the failures so far, in the folder of what is kept."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,8 +81,10 @@ def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> in
         kept=kept,
         repeat=lambda step: repeat(step, kind, arguments),
         say=say,
+        report=lambda results: _write(results, arguments.seed, kept, arguments.json),
         kind=kind,
     )
+    say(f"results as they come: {kept / RESULTS}")
     runner = Runner(options, steps)
     try:
         with _interrupted_between_runs(runner):
@@ -91,14 +95,27 @@ def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> in
         shutil.rmtree(folder, ignore_errors=True)
     results = runner.results
     print(f"\n{table(results)}\n", flush=True)
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(document(results, arguments.seed), indent=2) + "\n")
+    _write(results, arguments.seed, kept, arguments.json)
     failed = any(one.failed for one in results)
     if failed:
         print(failures(results, arguments.seed))
     elif not arguments.keep:
         shutil.rmtree(kept)
     return 1 if failed or len(results) < len(steps) else 0
+
+
+def _write(results: Sequence[Result], seed: int, kept: Path, json_file: str | None) -> None:
+    """Writes what came out so far: a run that is ended in whatever way leaves it."""
+    kept.mkdir(parents=True, exist_ok=True)
+    _replace(kept / RESULTS, f"{table(results)}\n\n{failures(results, seed)}".rstrip() + "\n")
+    if json_file:
+        _replace(Path(json_file), json.dumps(document(results, seed), indent=2) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 @contextlib.contextmanager

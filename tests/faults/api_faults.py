@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, Final
+from typing import Final
 
-from sandbox.ec2.daemon import CALL_LOG
 from tests.faults.lane import Lane
+from tests.sandbox.call_record import Calls
 
 ATTEMPTS: Final = 6
 Command = Callable[[], "CompletedProcess[str]"]
 
 
-@dataclass
-class Calls:
-    """The calls to AWS since a fault was switched on."""
-
-    log: Path
-    start: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.start = self.log.stat().st_size
-
-    def read(self) -> list[dict[str, Any]]:
-        """Each call as the daemon recorded it."""
-        with self.log.open("rb") as file:
-            file.seek(self.start)
-            # The last line may still be written.
-            whole = file.read().rpartition(b"\n")[0]
-        return [json.loads(line) for line in whole.splitlines()]
-
-    def struck(self) -> list[dict[str, Any]]:
-        """Those that a fault struck."""
-        return [call for call in self.read() if call.get("fault")]
-
-
 @contextlib.contextmanager
 def aws_fault(lane: Lane, kind: str, *options: str) -> Iterator[Calls]:
     """While the fault is in force; it ends whatever happens. Options are those of `ctl fault on`."""
-    calls = Calls(lane.settings.log_dir / CALL_LOG)
+    calls = Calls(lane.call_log)
     _ctl(lane, "on", kind, *options)
     lane.injected()
     try:
@@ -56,7 +30,7 @@ def aws_fault(lane: Lane, kind: str, *options: str) -> Iterator[Calls]:
 @contextlib.contextmanager
 def aws_outage(lane: Lane, kind: str, after_s: float, for_s: float, *options: str) -> Iterator[Calls]:
     """The fault begins `after_s` from now, in the middle of what is done meanwhile, and lasts `for_s` at most."""
-    calls = Calls(lane.settings.log_dir / CALL_LOG)
+    calls = Calls(lane.call_log)
 
     def strike() -> None:
         _ctl(lane, "on", kind, *options)

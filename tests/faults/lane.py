@@ -15,6 +15,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
 
+from sandbox.ec2.daemon import CALL_LOG
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, SandboxSettings, load_settings
 from tests.faults.kind import Kind
 from tests.faults.model import State
@@ -78,6 +79,11 @@ class Lane:
     def settings(self) -> SandboxSettings:
         """The settings of the lane's sandbox."""
         return settings_of(self.stack)
+
+    @property
+    def call_log(self) -> Path:
+        """The record of the calls to AWS."""
+        return self.settings.log_dir / CALL_LOG
 
     @contextlib.contextmanager
     def waits(self, what: str, timeout_s: float) -> Iterator[None]:

@@ -34,5 +34,7 @@ class Fault:
     """The state it starts from; the runner brings the lane there."""
     cannot: Callable[[bool], str] = lambda _docker: ""
     """Why it cannot be made on this machine, where tasks run in containers or not; empty when it can."""
+    may_detach_mounted: str = ""
+    """Why EC2 may be asked meanwhile to detach a volume that is mounted; empty where nobody may ask."""
     seconds: float = 20
     """Rough duration, for the plan."""

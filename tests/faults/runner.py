@@ -20,6 +20,7 @@ from tests.faults.lane import Doing, Lane, open_lane
 from tests.faults.model import State
 from tests.faults.plan import Step, deal
 from tests.faults.table import Result
+from tests.sandbox.call_record import Calls, detached_while_mounted
 from tests.sandbox.running import traces
 
 _REPORT_EVERY_S: Final = 15.0
@@ -41,6 +42,8 @@ class Options:
     repeat: Callable[[Step], str]
     """The command that repeats just this run."""
     say: Callable[[str], None] = print
+    report: Callable[[Sequence[Result]], None] = lambda _: None
+    """Takes all results so far, after each one; never called twice at the same time."""
     kind: Kind = field(default_factory=Kind)
     """What the lanes' sandboxes are."""
 
@@ -54,6 +57,7 @@ class Runner:
     stop: threading.Event = field(default_factory=threading.Event)
     results: list[Result] = field(default_factory=list)
     _busy: dict[int, tuple[str, Lane]] = field(default_factory=dict)
+    _reporting: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> list[Result]:
         """The results by number; every lane is down when this returns."""
@@ -124,6 +128,7 @@ class Runner:
             (folder / "problems.txt").write_text("\n".join([*result.problems, *result.orphans]), encoding="utf-8")
             result.kept = str(folder)
         self.results.append(result)
+        self._report_results()
         verdict = "FAILED" if result.failed else "ok"
         self.options.say(
             f"lane {result.lane}: run {result.number} ({len(self.results)} of {len(self.steps)} done) "
@@ -135,6 +140,11 @@ class Runner:
         mine = [one for one in self.results if one.lane == lane]
         if mine:
             mine[-1].problems.append(problem)
+            self._report_results()
+
+    def _report_results(self) -> None:
+        with self._reporting:
+            self.options.report(list(self.results))
 
     def _subnet(self, lane: int) -> IPv4Network:
         first = self.options.subnet
@@ -154,6 +164,7 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
         lane.mounts.samples,
         len(lane.mounts.violations),
     )
+    calls = Calls(lane.call_log)
     try:
         bring(lane, step.fault.needs)
         lane.doing = Doing(step.fault.name)
@@ -168,6 +179,9 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
     result.seconds = time.monotonic() - began
     result.acknowledged = lane.writer.total - rows
     result.problems += [str(violation) for violation in lane.mounts.violations[doubled:]]
+    result.detached = detached_while_mounted(calls.read())
+    if not step.fault.may_detach_mounted:
+        result.problems += result.detached
     if lane.mounts.samples == samples:
         result.problems.append("the watch on the mounts has stopped")
 

@@ -24,8 +24,10 @@ class Result:
     """Acknowledged rows that are not there any more."""
     orphans: list[str] = field(default_factory=list)
     """What no state and no allocation answers for."""
+    detached: list[str] = field(default_factory=list)
+    """Detachments of a volume that was mounted; broken promises but for faults that cause them on purpose."""
     problems: list[str] = field(default_factory=list)
-    """Every other broken promise."""
+    """Every other broken promise, and those detachments where they are one."""
     seen: str = ""
     """What the fault itself says about the run."""
     kept: str = ""
@@ -39,7 +41,17 @@ class Result:
         return bool(self.lost or self.orphans or self.problems)
 
 
-_HEADER = ("fault", "family", "runs", "rows acknowledged", "rows lost", "orphans", "longest recovery s", "result")
+_HEADER = (
+    "fault",
+    "family",
+    "runs",
+    "rows acknowledged",
+    "rows lost",
+    "orphans",
+    "detached mounted",
+    "longest recovery s",
+    "result",
+)
 
 
 def table(results: Sequence[Result]) -> str:
@@ -74,6 +86,7 @@ def document(results: Sequence[Result], seed: int) -> dict[str, Any]:
         "acknowledged": sum(one.acknowledged for one in results),
         "lost": sum(len(one.lost) for one in results),
         "orphans": sum(len(one.orphans) for one in results),
+        "detached": sum(len(one.detached) for one in results),
         "failed": sum(one.failed for one in results),
         "results": [asdict(one) for one in sorted(results, key=lambda one: one.number)],
     }
@@ -88,6 +101,7 @@ def _line(results: Sequence[Result], fault: str, family: str) -> tuple[str, ...]
         str(sum(one.acknowledged for one in results)),
         str(sum(len(one.lost) for one in results)),
         str(sum(len(one.orphans) for one in results)),
+        str(sum(len(one.detached) for one in results)),
         f"{max((one.recovery_s for one in results), default=0):.1f}",
         f"FAILED: run {', '.join(map(str, bad))}" if bad else "ok",
     )
@@ -95,7 +109,7 @@ def _line(results: Sequence[Result], fault: str, family: str) -> tuple[str, ...]
 
 def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
     cells = [
-        cell.rjust(width) if 2 <= column <= 6 else cell.ljust(width)
+        cell.rjust(width) if 2 <= column <= 7 else cell.ljust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]
     return "  ".join(cells).rstrip()

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,11 +35,19 @@ def lane(folder: Path) -> Any:
         doing=None,
         injected_at=0.0,
         logs=folder / "logs",
+        call_log=record(folder),
         mounts=SimpleNamespace(samples=0, violations=[], seen={"vol-1"}),
         writer=SimpleNamespace(total=0, begin=lambda: None, end=lambda: None, lost=set),
         await_writes=lambda: None,
         stack=SimpleNamespace(project=folder, diagnosis=lambda: "what a person would look at"),
     )
+
+
+def record(folder: Path) -> Path:
+    """A record of calls to AWS, in which there is nothing yet."""
+    folder.mkdir(parents=True)
+    (folder / "calls.jsonl").touch()
+    return folder / "calls.jsonl"
 
 
 @pytest.fixture
@@ -68,6 +77,12 @@ def works(of: Any, _draw: random.Random) -> str:
 def fails(of: Any, draw: random.Random) -> str:
     works(of, draw)
     raise ZeroDivisionError("an error that nobody thought of")
+
+
+def detaches(of: Any, draw: random.Random) -> str:
+    call = {"time": "10:00", "caller": "pulumi", "action": "DetachVolume", "error": "", "mounted": ["/srv/mysql"]}
+    of.call_log.write_text(json.dumps(call | {"params": {"VolumeId": "vol-1", "InstanceId": "i-1"}}) + "\n")
+    return works(of, draw)
 
 
 def steps(*runs: Run) -> list[Step]:
@@ -101,6 +116,30 @@ def test_a_watch_that_has_stopped_fails_the_run(tmp_path: Path, opened: list[Pat
     assert opened
 
 
+def test_a_detachment_of_a_mounted_volume_fails_the_run(tmp_path: Path, opened: list[Path]) -> None:
+    told = "10:00: pulumi detached vol-1 from i-1 while it was mounted at /srv/mysql"
+    (result,) = Runner(options(tmp_path), steps(detaches)).run()
+    assert (result.detached, result.problems) == ([told], [told])
+    assert opened
+
+
+def test_a_fault_that_takes_the_volume_away_on_purpose_is_excepted_and_counted(
+    tmp_path: Path, opened: list[Path]
+) -> None:
+    fault = Fault("the power goes", "instance", detaches, may_detach_mounted="nobody can ask a dead client")
+    (result,) = Runner(options(tmp_path), [Step(1, fault, 1)]).run()
+    assert (len(result.detached), result.problems) == (1, [])
+    assert opened
+
+
+def test_results_are_written_as_they_come(tmp_path: Path, opened: list[Path]) -> None:
+    lengths: list[int] = []
+    reporting = replace(options(tmp_path), report=lambda results: lengths.append(len(results)))
+    Runner(reporting, steps(works, works)).run()
+    assert lengths == [1, 2]
+    assert opened
+
+
 def test_an_interrupt_still_gives_the_table_and_the_file(
     tmp_path: Path, opened: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,10 +157,13 @@ def test_an_interrupt_still_gives_the_table_and_the_file(
     monkeypatch.setattr(command, "Runner", make)
     monkeypatch.setattr(command, "namespaces_refused", lambda: "")
     before = signal.getsignal(signal.SIGTERM)
-    status = command.main(["--runs", "2", "--seed", "1", "--json", str(tmp_path / "out.json")])
+    kept = tmp_path / "kept"
+    words = ["--runs", "2", "--seed", "1", "--json", str(tmp_path / "out.json"), "--keep", str(kept)]
+    status = command.main(words)
     assert signal.getsignal(signal.SIGTERM) == before
     written = json.loads((tmp_path / "out.json").read_text())
     assert status == 1
     assert [one["number"] for one in written["results"]] == [1]
+    assert "fault 1" in (kept / command.RESULTS).read_text()
     assert "fault 1" in capsys.readouterr().out
     assert len(opened) == 1

@@ -9,7 +9,14 @@ from tests.faults.table import Result, document, failures, table
 FINE = Result(1, "kill -9 of mariadbd", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
 SLOWER = Result(4, "kill -9 of mariadbd", "process", recovery_s=9.9, acknowledged=80)
 LOST = Result(2, "kill -9 of pulumi destroy", "engine", acknowledged=10, lost=[4, 5], repeat="again 2", kept="/logs/2")
-ORPHAN = Result(3, "kill -9 of a client agent", "process", orphans=["volume vol-1, in no state"], repeat="again 3")
+ORPHAN = Result(
+    3,
+    "kill -9 of a client agent",
+    "process",
+    orphans=["volume vol-1, in no state"],
+    detached=["vol-2 while it was mounted"],
+    repeat="again 3",
+)
 DOUBLE = Result(5, "drain", "drain", problems=["vol-1 is mounted on client-1 and on client-2"], repeat="again 5")
 
 
@@ -19,11 +26,21 @@ def cells(results: list[Result], name: str) -> list[str]:
 
 
 def test_a_fault_has_one_line_with_sums_and_the_longest_recovery() -> None:
-    assert cells([FINE, SLOWER], FINE.fault) == ["kill -9 of mariadbd", "process", "2", "200", "0", "0", "9.9", "ok"]
+    assert cells([FINE, SLOWER], FINE.fault) == [
+        "kill -9 of mariadbd",
+        "process",
+        "2",
+        "200",
+        "0",
+        "0",
+        "0",
+        "9.9",
+        "ok",
+    ]
 
 
 def test_the_last_line_has_the_totals() -> None:
-    assert cells([FINE, LOST, ORPHAN], "total") == ["total", "3", "130", "2", "1", "3.2", "FAILED: run 2, 3"]
+    assert cells([FINE, LOST, ORPHAN], "total") == ["total", "3", "130", "2", "1", "1", "3.2", "FAILED: run 2, 3"]
 
 
 @pytest.mark.parametrize("bad", [LOST, ORPHAN, DOUBLE], ids=["a lost row", "an orphan", "a double mount"])
@@ -45,6 +62,6 @@ def test_a_run_that_kept_every_promise_is_not_among_the_failures() -> None:
 
 def test_the_document_for_programs_counts_the_same() -> None:
     known = json.loads(json.dumps(document([LOST, FINE, ORPHAN], seed=9)))
-    counts = {key: known[key] for key in ("seed", "runs", "acknowledged", "lost", "orphans", "failed")}
-    assert counts == {"seed": 9, "runs": 3, "acknowledged": 130, "lost": 2, "orphans": 1, "failed": 2}
+    counts = {key: known[key] for key in ("seed", "runs", "acknowledged", "lost", "orphans", "detached", "failed")}
+    assert counts == {"seed": 9, "runs": 3, "acknowledged": 130, "lost": 2, "orphans": 1, "detached": 1, "failed": 2}
     assert [one["number"] for one in known["results"]] == [1, 2, 3]

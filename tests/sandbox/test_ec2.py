@@ -19,9 +19,11 @@ from botocore.exceptions import ClientError
 from sandbox.ec2 import enter, inventory, loops
 from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.ctl import kill
+from sandbox.ec2.daemon import CALL_LOG
 from sandbox.ec2.hypervisor import link_down, link_up
 from sandbox.ec2.seed import seed
 from sandbox.settings import PROJECT, SandboxSettings
+from tests.sandbox.call_record import Calls, detached_while_mounted
 
 from . import local_cloud
 from .local_cloud import KEY, Cloud, on, start_daemon, until
@@ -175,12 +177,20 @@ def test_a_detached_volume_carries_its_bytes_to_another_instance(cloud: Cloud, v
 def test_detaching_a_mounted_volume_stays_busy_until_it_is_unmounted(cloud: Cloud, volume: str) -> None:
     link = cloud.attach(volume, "client-1")
     cloud.run("client-1", f"{on(link)}")
+    calls = Calls(cloud.settings.log_dir / CALL_LOG)
     cloud.ec2.detach_volume(VolumeId=volume)
     assert cloud.describe(volume)["Attachments"][0]["State"] == "busy"
+    (told,) = detached_while_mounted(calls.read())
+    assert f"detached {volume} from " in told
+    assert told.endswith("mounted at /mnt/v")
     assert refused(cloud.ec2.delete_volume, VolumeId=volume) == "VolumeInUse"
     assert cloud.run("client-1", "echo still here >/mnt/v/f; cat /mnt/v/f") == "still here\n"
     cloud.run("client-1", "umount /mnt/v")
     until(lambda: cloud.describe(volume)["State"] == "available")
+    calls = Calls(cloud.settings.log_dir / CALL_LOG)
+    cloud.attach(volume, "client-1")
+    cloud.ec2.detach_volume(VolumeId=volume)
+    assert detached_while_mounted(calls.read()) == []
 
 
 def test_force_takes_a_mounted_volume_away(cloud: Cloud, volume: str) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
+from sandbox.ec2.daemon import CALL_LOG
+from tests.sandbox.call_record import calls_of, detached_while_mounted
 from tests.sandbox.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
@@ -54,25 +56,24 @@ def consumer(number: int, seconds: int) -> dict[str, Any]:
     }
 
 
-def detached_while_mounted(stack: Running) -> list[str]:
-    """What the hypervisor said of detachments that found a file system mounted."""
-    logs = (stack.project / ".sandbox/log").glob("*.log")
-    lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
-    assert any(" unplugged from " in line for line in lines), "the hypervisor's log is not where it was looked for"
-    return [line for line in lines if " is busy in " in line]
+def mounted_when_detached(stack: Running) -> list[str]:
+    """Detachments of volumes that were mounted, of all that EC2 was asked for so far."""
+    recorded = calls_of(stack.project / ".sandbox/log" / CALL_LOG)
+    assert any(call["action"] == "DetachVolume" for call in recorded), "no detachment is in the record"
+    return detached_while_mounted(recorded)
 
 
 def test_a_consumer_that_is_removed_stops_before_its_volume_goes(stack: Running) -> None:
     configure(stack, {0: STOP_S[0], 1: STOP_S[1]})
     done = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert detached_while_mounted(stack) == []
+    assert mounted_when_detached(stack) == []
     assert "slow-2" not in {job["ID"] for job in stack.nomad.get("jobs")}
 
 
 def test_a_destroy_waits_for_slow_consumers_and_leaves_nothing(stack: Running) -> None:
     done = stack.run("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert detached_while_mounted(stack) == []
+    assert mounted_when_detached(stack) == []
     assert stack.nomad.get("jobs") == []
     assert stack.nomad.get("volumes", type="csi") == []

@@ -17,6 +17,10 @@ from tests.sandbox.running import eventually
 MOVE_TIMEOUT_S = 300.0
 # Shorter than the silence after which the sandbox's server calls a client down.
 _SHORT_CUT_S = (0.5, 4.0)
+_LOST_CLIENT = (
+    "Nomad takes a client that is cut off for lost and has its volume detached for the next allocation; EC2 answers "
+    "`busy` until that client has unmounted it, or is stopped"
+)
 
 
 def instance_of(lane: Lane, client: str) -> str:
@@ -181,7 +185,19 @@ FAULTS = (
     ),
     Fault("instance stopped by force", "instance", _stopped, seconds=80),
     Fault("instance killed right after its agent restarted", "instance", _killed_after_agent_restart, seconds=100),
-    Fault("instance cut off while MySQL writes, then fenced", "instance", _cut_off_and_fenced, seconds=90),
-    Fault("instance cut off until it stops MySQL itself", "instance", _cut_off_for_long, seconds=80),
+    Fault(
+        "instance cut off while MySQL writes, then fenced",
+        "instance",
+        _cut_off_and_fenced,
+        may_detach_mounted=_LOST_CLIENT,
+        seconds=90,
+    ),
+    Fault(
+        "instance cut off until it stops MySQL itself",
+        "instance",
+        _cut_off_for_long,
+        may_detach_mounted=_LOST_CLIENT,
+        seconds=80,
+    ),
     Fault("instance cut off for a moment", "instance", _cut_off_for_a_moment, seconds=20),
 )

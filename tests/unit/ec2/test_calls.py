@@ -56,3 +56,17 @@ def test_secrets_and_endless_values_stay_out_of_the_record() -> None:
     assert shown["UserData"] == shown["SecretString"] == shown["NewPassword"] == "(hidden)"
     assert shown["ClientToken"] == "t"
     assert len(shown["D"]) < 500
+
+
+def test_a_detachment_is_recorded_with_where_the_volume_was_mounted_before_it(tmp_path: Path) -> None:
+    mounted = {"vol-1": ["/mnt/v"]}
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        mounted.clear()
+        start_response("200 OK", [])
+        return [b""]
+
+    log = tmp_path / "calls.jsonl"
+    recorder = CallRecorder(app, log, lambda key: "", mounted_at=lambda volume: mounted.get(volume, []))
+    call(recorder, "Action=DetachVolume&VolumeId=vol-1")
+    assert json.loads(log.read_text())["mounted"] == ["/mnt/v"]
