@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pymysql
 
-from provider.nomad_api import NomadApi
+from provider.nomad_api import NomadApi, NomadError
 from tests.faults.background import Background
 from tests.sandbox.running import eventually
 
@@ -22,18 +22,22 @@ _TIMEOUT_S: Final = 5
 _TABLE: Final = (
     "CREATE DATABASE IF NOT EXISTS faults",
     "CREATE TABLE IF NOT EXISTS faults.acknowledged (number BIGINT PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS faults.data (only_row INT PRIMARY KEY, id CHAR(36))",
+    "INSERT IGNORE INTO faults.data VALUES (1, UUID())",
+    "COMMIT",
 )
+_DATA: Final = "SELECT id FROM faults.data"
 
 
 class Database(Protocol):
     """Where the writer writes."""
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[Callable[[int], None]]:
-        """Gives what commits one row; an error there or in it means that the row may or may not be there."""
+    def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
+        """Gives the id of the data, and what commits one row; after an error the row may or may not be there."""
 
-    def rows(self) -> list[int]:
-        """Numbers of all rows that are there."""
+    def rows(self) -> tuple[str, list[int]]:
+        """The id of the data, and the numbers of all rows that are there."""
 
 
 @dataclass
@@ -41,32 +45,46 @@ class MySql:
     """The stack's MySQL, found as any client would find it: address and password come from Nomad."""
 
     nomad: NomadApi
-    job: str = "mysql-server"
+    jobs: tuple[tuple[str, str], ...] = (("default", "mysql-server"),)
+    """Namespace and id of the job that runs it: the first that is there and takes a login."""
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[Callable[[int], None]]:
-        """Gives what inserts and commits one row."""
+    def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
+        """Gives the id of the data directory, and what inserts and commits one row."""
         with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
-            for statement in _TABLE:
+            for statement in (*_TABLE, _DATA):
                 cursor.execute(statement)
+            data = str(cursor.fetchall()[0][0])
 
             def commit(number: int) -> None:
                 cursor.execute("INSERT INTO faults.acknowledged VALUES (%s)", (number,))
                 connection.commit()
 
-            yield commit
+            yield data, commit
 
-    def rows(self) -> list[int]:
-        """Numbers of all rows that are there."""
+    def rows(self) -> tuple[str, list[int]]:
+        """The id of the data directory, and the numbers of all rows that are there."""
         with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(_DATA)
+            data = str(cursor.fetchall()[0][0])
             cursor.execute("SELECT number FROM faults.acknowledged ORDER BY number")
-            return [row[0] for row in cursor.fetchall()]
+            return data, [row[0] for row in cursor.fetchall()]
 
     def _connect(self) -> pymysql.Connection[pymysql.cursors.Cursor]:
+        error: Exception | None = None
+        for namespace, job in self.jobs:
+            try:
+                return self._login(namespace, job)
+            except (NomadError, ConnectionError, pymysql.err.MySQLError) as refused:
+                error = error or refused
+        raise error or ConnectionError("no job is known")
+
+    def _login(self, namespace: str, job: str) -> pymysql.Connection[pymysql.cursors.Cursor]:
         """A login at whichever registered address takes one, the newest first."""
-        found = self.nomad.get(f"service/{self.job}", timeout_s=_TIMEOUT_S)
-        password = self.nomad.get(f"var/nomad/jobs/{self.job}", timeout_s=_TIMEOUT_S)["Items"]["root_password"]
-        error: Exception = ConnectionError(f"no service {self.job} is registered")
+        asked: dict[str, Any] = {"namespace": namespace, "timeout_s": _TIMEOUT_S}
+        found = self.nomad.get(f"service/{job}", **asked)
+        password = self.nomad.get(f"var/nomad/jobs/{job}", **asked)["Items"]["root_password"]
+        error: Exception = ConnectionError(f"no service {job} is registered")
         for service in sorted(found, key=lambda one: -int(one["CreateIndex"])):
             try:
                 return pymysql.connect(
@@ -97,6 +115,9 @@ class Writer:
         """Commits that were acknowledged in all deployments."""
         self.acknowledged: list[int] = []
         """Numbers of the rows whose commit MySQL acknowledged since `begin`, in order."""
+        self.elsewhere: set[int] = set()
+        """Those of them that are on data that MySQL was taken from on purpose, and so are not asked for now."""
+        self._data_of: dict[int, str] = {}
         self.error = ""
         """Why the last attempt failed."""
 
@@ -116,13 +137,13 @@ class Writer:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         self._deployments += 1
-        self.acknowledged = []
+        self._forget()
         self._background.begin()
 
     def end(self) -> None:
         """Stops writing; what was written is no longer asked for."""
         self._background.end()
-        self.acknowledged = []
+        self._forget()
 
     def await_new(self, number: int, timeout_s: float) -> None:
         """Waits until so many further commits are acknowledged. AssertionError at the deadline."""
@@ -134,10 +155,18 @@ class Writer:
             lambda: f"last error: {self.error or 'none'}",
         )
 
+    def moved(self) -> str:
+        """MySQL is on the data where it is meant to be, whose id this gives: rows elsewhere are not asked for now."""
+        data, _ = self._rows(60)
+        self.elsewhere = {number for number in list(self.acknowledged) if self._data_of[number] != data}
+        return data
+
     def rows(self, timeout_s: float = 60) -> list[int]:
         """Numbers of all rows that MySQL has. AssertionError when it does not say until the deadline."""
+        return self._rows(timeout_s)[1]
 
-        def probe() -> list[int] | None:
+    def _rows(self, timeout_s: float) -> tuple[str, list[int]]:
+        def probe() -> tuple[str, list[int]] | None:
             try:
                 return self._database.rows()
             except Exception as error:
@@ -146,32 +175,32 @@ class Writer:
 
         return eventually(probe, timeout_s, "MySQL lists its rows", lambda: f"last error: {self.error}")
 
-    def missing(self, rows: Iterable[int]) -> set[int]:
-        """Acknowledged rows that are not among the given ones."""
-        return set(self.acknowledged) - set(rows)
-
     def lost(self) -> set[int]:
         """Acknowledged rows that MySQL does not have."""
         known = list(self.acknowledged)
-        return set(known) - set(self.rows())
+        return set(known) - self.elsewhere - set(self.rows())
+
+    def _forget(self) -> None:
+        self.acknowledged, self.elsewhere, self._data_of = [], set(), {}
 
     def _work(self) -> None:
         with self.log.open("a", encoding="ascii") as log:
             while not self._background.ending.is_set():
                 try:
-                    with self._database.session() as commit:
-                        self._commit(commit, log.fileno())
+                    with self._database.session() as (data, commit):
+                        self._commit(data, commit, log.fileno())
                 except Exception as error:  # whatever it is: the writer goes on, and the row counts as unacknowledged
                     self.error = f"{type(error).__name__}: {error}"
                     self._background.ending.wait(_RETRY_S)
 
-    def _commit(self, commit: Callable[[int], None], log: int) -> None:
+    def _commit(self, data: str, commit: Callable[[int], None], log: int) -> None:
         while not self._background.ending.is_set():
             # A number is used once: whether an unacknowledged row is there, nobody knows.
             self._number += 1
             commit(self._number)
             os.write(log, f"{self._number}\n".encode())
             os.fsync(log)
+            self._data_of[self._number] = data
             self.acknowledged.append(self._number)
             self.total += 1
             self._background.ending.wait(self._pause_s)
