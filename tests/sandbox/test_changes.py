@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from provider.nomad_api import NomadApi
 from tests import official_parts
+from tests.sandbox.namespaces import allow, management
 from tests.sandbox.running import PROJECT, Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
@@ -35,22 +35,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running.up(*official_parts.words()):
         allow(running, ELSEWHERE)
         yield running
-
-
-def management(stack: Running) -> NomadApi:
-    token = (stack.project / ".sandbox/nomad/management.token").read_text().strip()
-    return NomadApi.from_env({"token": token}, stack.env)
-
-
-def allow(stack: Running, namespace: str) -> None:
-    """Makes a namespace in which the program's token may do what it may do in the default one."""
-    api = management(stack)
-    api.put("namespace", {"Name": namespace})
-    policy = api.get("acl/policy/nomad-stateful")
-    own = policy["Rules"].split('namespace "default"', 1)[1].split("\n}\n", 1)[0]
-    rules = f'{policy["Rules"]}\nnamespace "{namespace}"{own}\n}}\n'
-    api.put("acl/policy/nomad-stateful", {"Name": "nomad-stateful", "Rules": rules})
-    api.close()
 
 
 def consumers(*names: str, **changes: Any) -> list[Config]:
