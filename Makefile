@@ -81,7 +81,7 @@ nightly-faults:
 	@$(MAKE) faults DOCKER=1 RUNS=14
 
 .PHONY: faults
-faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, DOCKER=1, OFFICIAL=DIR)
+faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, DOCKER=1, OFFICIAL=DIR)
 	@set --; \
 	test -z "$(LONG)" || set -- "$$@" --long; \
 	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
@@ -89,6 +89,7 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
 	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
 	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
+	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \
 	test -z "$(DOCKER)" || set -- "$$@" --docker; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
 	$(PY) -m tests.faults "$$@"

@@ -83,6 +83,7 @@ def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> in
         say=say,
         report=lambda results: _write(results, arguments.seed, kept, arguments.json),
         kind=kind,
+        without=frozenset(arguments.without),
     )
     say(f"results as they come: {kept / RESULTS}")
     runner = Runner(options, steps)
@@ -156,6 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
     parser.add_argument("--only", action="append", default=[], help="a family, or a part of a fault's name; repeatable")
     parser.add_argument("--run", action="append", type=_positive, default=[], help="just this run of the plan")
+    parser.add_argument(
+        "--without", action="append", default=[], type=_positive, help="leave this change of a sequence out; repeatable"
+    )
     parser.add_argument("--list", action="store_true", help="print the plan and do nothing")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
     parser.add_argument("--docker", action="store_true", help="on the stack of a real account in containers")

@@ -12,6 +12,8 @@ from sandbox.ec2 import loops
 from sandbox.inventory import account_contents, root_volumes
 from sandbox.nomad import acl, tls
 from tests.faults.lane import Lane
+from tests.sandbox.namespaces import management
+from tests.sandbox.running import eventually
 
 SETTLE_TIMEOUT_S: Final = 90.0
 _POLL_S: Final = 0.5
@@ -22,6 +24,36 @@ def not_converged(lane: Lane) -> str:
     """What a preview of the deployed stack would still change; empty when it is nothing."""
     preview = lane.pulumi("preview", "--expect-no-changes")
     return "" if preview.returncode == 0 else f"preview is not empty: {preview.stdout}{preview.stderr}"
+
+
+def await_jobs(lane: Lane, wanted: Mapping[str, int]) -> None:
+    """Waits until exactly these jobs are there, by namespace and id, each with so many running allocations.
+
+    Raises AssertionError at the deadline.
+    """
+    api = management(lane.stack)
+    try:
+        with lane.waits("exactly what is configured runs", SETTLE_TIMEOUT_S):
+            eventually(
+                lambda: _running(api) == wanted or None,
+                SETTLE_TIMEOUT_S,
+                f"exactly what is configured runs: {wanted}",
+                lambda: f"running: {_running(api)}",
+            )
+    finally:
+        api.close()
+
+
+def volume_ids(lane: Lane) -> dict[str, str]:
+    """Ids of the EC2 volumes in the state, by the name of their resource."""
+    found = [one for one in lane.resources() if one["type"] == "aws:ebs/volume:Volume"]
+    return {str(one["urn"]).rpartition("::")[2]: str(one["id"]) for one in found}
+
+
+def _running(api: NomadApi) -> dict[str, int]:
+    jobs = [one for one in api.get("jobs", namespace="*") if one["Status"] != "dead" and not one["ParentID"]]
+    groups = {f"{one['Namespace']}/{one['ID']}": one["JobSummary"]["Summary"].values() for one in jobs}
+    return {job: sum(group["Running"] for group in found) for job, found in groups.items()}
 
 
 def orphans(lane: Lane) -> list[str]:

@@ -43,13 +43,17 @@ class Doing:
 class Lane:
     """What a fault works on. What commands print is captured; their exit code is the caller's business."""
 
-    def __init__(self, number: int, kind: Kind, stack: Running, writer: Writer, mounts: MountWatch, logs: Path) -> None:
+    def __init__(
+        self, number: int, kind: Kind, stack: Running, database: MySql, mounts: MountWatch, folder: Path
+    ) -> None:
         self.number = number
         self.kind = kind
         self.stack = stack
-        self.writer = writer
+        self.database = database
+        """Where the writer finds MySQL."""
+        self.writer = Writer(database, folder / "writer")
         self.mounts = mounts
-        self.logs = logs
+        self.logs = folder / "logs"
         """Where commands that are started leave their output."""
         self.state: State = "empty"
         """What there is of the stack between two runs."""
@@ -58,6 +62,8 @@ class Lane:
         """When the fault struck (monotonic): `injected` sets it, else it is the start of the run."""
         self.typical_s = {"up": 30.0, "change": 14.0, "destroy": 12.0}
         """How long the command takes, uninterrupted: as last measured here."""
+        self.without: frozenset[int] = frozenset()
+        """Numbers of the changes of a sequence that are left out, to find out which of them break something."""
         self._started: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -192,13 +198,12 @@ def open_lane(number: int, kind: Kind, name: str, subnet: str, folder: Path) -> 
 
     Raises AssertionError when the sandbox does not come up.
     """
-    project, logs = folder / "project", folder / "logs"
+    project = folder / "project"
     project.mkdir(parents=True)
-    logs.mkdir()
+    (folder / "logs").mkdir()
     with Running.prepare(project, name, subnet).up(*kind.options(), "--no-stack") as stack:
         kind.write_stack(project, settings_of(stack))
-        writer = Writer(MySql(stack.nomad), folder / "writer")
-        lane = Lane(number, kind, stack, writer, MountWatch(sampler(settings_of(stack))), logs)
+        lane = Lane(number, kind, stack, MySql(stack.nomad), MountWatch(sampler(settings_of(stack))), folder)
         lane.mounts.begin()
         try:
             yield lane

@@ -46,6 +46,8 @@ class Options:
     """Takes all results so far, after each one; never called twice at the same time."""
     kind: Kind = field(default_factory=Kind)
     """What the lanes' sandboxes are."""
+    without: frozenset[int] = frozenset()
+    """Numbers of the changes that are left out of each sequence."""
 
 
 @dataclass
@@ -90,7 +92,7 @@ class Runner:
             opened = False
             try:
                 with open_lane(number, self.options.kind, name, str(self._subnet(number)), folder) as lane:
-                    opened = True
+                    opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")
                     self._until_one_fails(lane, left)
             except Exception as error:  # a lane that does not come up or go down ends no other run

@@ -24,7 +24,7 @@ _MAX_CONNECTIONS: Final = ("nomad-stateful:mysql.config.max_connections", ("120"
 _MOUNT_FLAGS: Final = ("nomad-stateful:volumes[0].mountFlags[0]", ("noatime", "nodiratime"))
 
 
-def _cut_off(lane: Lane, draw: random.Random, words: Sequence[str], typical: str, victims: Sequence[Victim]) -> str:
+def cut_off(lane: Lane, draw: random.Random, words: Sequence[str], typical: str, victims: Sequence[Victim]) -> str:
     """Starts a command of the sandbox, and kills it with the victims at an instant drawn over its whole duration."""
     instant, who = draw.random() * lane.typical_s[typical], draw.choice(_WHO)
     began = time.monotonic()
@@ -84,7 +84,7 @@ def _converged(done: CompletedProcess[str]) -> None:
 
 def _up(lane: Lane, draw: random.Random, typical: str, choices: Sequence[Choice]) -> str:
     victims = [choice(lane, draw) for choice in choices]
-    seen = _cut_off(lane, draw, lane.up_words, typical, victims)
+    seen = cut_off(lane, draw, lane.up_words, typical, victims)
     _converged(lane.up())
     for victim in victims:
         victim.await_back()
@@ -110,7 +110,7 @@ def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[
 def _destroyed(*choices: Choice) -> Callable[[Lane, random.Random], str]:
     def run(lane: Lane, draw: random.Random) -> str:
         victims = [choice(lane, draw) for choice in choices]
-        seen = _cut_off(lane, draw, lane.destroy_words, "destroy", victims)
+        seen = cut_off(lane, draw, lane.destroy_words, "destroy", victims)
         _converged(lane.destroy())
         return seen
 
@@ -120,7 +120,7 @@ def _destroyed(*choices: Choice) -> Callable[[Lane, random.Random], str]:
 def _reprieved(lane: Lane, draw: random.Random) -> str:
     """After a destroy that was cut off somebody wants the stack back: where the volume is left, so are its rows."""
     volume = _data_volume(lane)
-    seen = _cut_off(lane, draw, lane.destroy_words, "destroy", [])
+    seen = cut_off(lane, draw, lane.destroy_words, "destroy", [])
     _converged(lane.up())
     kept = _data_volume(lane) == volume
     if not kept:

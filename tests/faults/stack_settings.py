@@ -1,0 +1,111 @@
+"""The settings of a stack as a fault changes them, and which jobs they ask for."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+Section = dict[str, Any]
+_PREFIX: Final = "nomad-stateful:"
+
+
+class MissingError(LookupError):
+    """What a change is made to is not in these settings."""
+
+
+class StackSettings:
+    """The part of a stack's file that the program reads."""
+
+    def __init__(self, config: Section) -> None:
+        self.config = config
+        self.held: frozenset[str] = frozenset()
+        """Volumes that no job is to have anew: others had them until now."""
+
+    @classmethod
+    def read(cls, path: Path) -> StackSettings:
+        """The settings in a stack's file."""
+        return cls(yaml.safe_load(path.read_text(encoding="utf-8"))["config"])
+
+    def write(self, path: Path) -> None:
+        """Puts them into a stack's file, whose other parts stay."""
+        whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+        whole["config"] = self.config
+        path.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
+
+    def copy(self) -> StackSettings:
+        """The same settings, to be changed."""
+        copied = StackSettings(copy.deepcopy(self.config))
+        copied.held = self.held
+        return copied
+
+    @property
+    def mysql(self) -> Section:
+        """The section `mysql`."""
+        return self._section("mysql")
+
+    @property
+    def placement(self) -> Section:
+        """The section `placement`."""
+        return self._section("placement")
+
+    @property
+    def plugin(self) -> Section:
+        """The first plugin."""
+        return self.config[f"{_PREFIX}plugins"][0]  # type: ignore[no-any-return]
+
+    @property
+    def volumes(self) -> list[Section]:
+        """The volumes and sets of volumes."""
+        return self.config.setdefault(f"{_PREFIX}volumes", [])  # type: ignore[no-any-return]
+
+    @property
+    def consumers(self) -> list[Section]:
+        """The consumers."""
+        return self.config.setdefault(f"{_PREFIX}consumers", [])  # type: ignore[no-any-return]
+
+    def volume(self, name: str) -> Section:
+        """One volume. Raises MissingError."""
+        return _named(self.volumes, name)
+
+    def consumer(self, name: str) -> Section:
+        """One consumer. Raises MissingError."""
+        return _named(self.consumers, name)
+
+    def used(self) -> set[str]:
+        """Names of the volumes that a job has."""
+        mounted = {mount["volume"] for one in self.consumers for mount in one["mounts"]}
+        return mounted | {one["volume"] for one in (self.mysql, self.mysql.get("backup")) if one}
+
+    def server(self) -> tuple[str, str]:
+        """Namespace and id of MySQL's job."""
+        return self.placement["namespace"], self.mysql["jobId"]
+
+    def jobs(self, clients: int) -> dict[str, int]:
+        """How many allocations of each job there are to be, by namespace and id; none of jobs that wait to be asked."""
+        return {f"{self.placement['namespace']}/{job}": count for job, count in self._jobs(clients)}
+
+    def _jobs(self, clients: int) -> Iterator[tuple[str, int]]:
+        plugin = self.plugin
+        own = plugin.get("jobIds") or {}
+        yield own.get("controller", f"plugin-{plugin['id']}-controller"), plugin.get("controllers", 2)
+        yield own.get("node", f"plugin-{plugin['id']}-node"), clients
+        yield self.mysql["jobId"], 1
+        if backup := self.mysql.get("backup"):
+            yield backup.get("jobId", "mysql-backup"), 0
+            yield f"{backup.get('jobId', 'mysql-backup')}-restore", 0
+        for one in self.consumers:
+            yield one["name"], one.get("count", 1)
+
+    def _section(self, name: str) -> Section:
+        return self.config[f"{_PREFIX}{name}"]  # type: ignore[no-any-return]
+
+
+def _named(sections: list[Section], name: str) -> Section:
+    for one in sections:
+        if one["name"] == name:
+            return one
+    raise MissingError(name)

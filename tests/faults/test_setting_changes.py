@@ -1,0 +1,89 @@
+"""The sequences of changes of a seed: always the same, of every kind, and never settings that the program refuses."""
+
+import random
+
+import pytest
+
+import settings as program
+from tests.faults.kind import Kind
+from tests.faults.setting_changes import KINDS, Change, made, sequence
+from tests.faults.stack_settings import StackSettings
+from tests.sandbox.namespaces import with_namespace
+from tests.sandbox.running import PROJECT
+
+SEEDS = range(100)
+
+
+@pytest.fixture(scope="module")
+def stack() -> StackSettings:
+    return StackSettings.read(PROJECT / f"Pulumi.{Kind().stack}.yaml")
+
+
+def drawn(stack: StackSettings, seed: int, length: int = 5) -> list[Change]:
+    return sequence(stack, random.Random(seed), length)
+
+
+def accepted(stack: StackSettings) -> program.Settings:
+    mine = {key.removeprefix("nomad-stateful:"): value for key, value in stack.config.items()}
+    return program.parse({key: value for key, value in mine.items() if not key.startswith("aws:")})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_program_accepts_the_settings_after_every_change(stack: StackSettings, seed: int) -> None:
+    assert [number for number, _, at in made(stack, drawn(stack, seed)) if accepted(at)] == [1, 2, 3, 4, 5]
+
+
+def test_a_seed_always_gives_the_same_sequence_with_the_same_settings(stack: StackSettings) -> None:
+    for seed in SEEDS:
+        one, two = ([at.config for _, _, at in made(stack, drawn(stack, seed))] for _ in range(2))
+        assert one == two
+
+
+def test_every_kind_of_change_is_drawn(stack: StackSettings) -> None:
+    texts = [change.text for seed in SEEDS for change in drawn(stack, seed)]
+    for words in (
+        "scale",
+        "rename",
+        "remove",
+        "switch",
+        "MySQL on volume",
+        "sizeGib",
+        "jobId",
+        "plugin.id",
+        "namespace",
+    ):
+        assert sum(words in text for text in texts) > 10, words
+    assert len(KINDS) > 15
+
+
+@pytest.mark.parametrize("left_out", range(1, 5))
+def test_a_sequence_can_be_made_without_one_of_its_changes(stack: StackSettings, left_out: int) -> None:
+    """And without those that change what it would have made."""
+    numbers = [[number for number, _, _ in made(stack, drawn(stack, seed), frozenset({left_out}))] for seed in SEEDS]
+    assert all(left_out not in found for found in numbers)
+    assert max(map(len, numbers)) == 4
+
+
+def test_the_settings_say_which_jobs_are_to_run(stack: StackSettings) -> None:
+    at = stack.copy()
+    at.placement["namespace"] = "shop"
+    at.plugin.update(id="ebs1", jobIds={"controller": "ebs-c"}, controllers=1)
+    at.mysql.update(jobId="db", backup={"volume": "dumps"})
+    at.consumers.append({"name": "logs", "count": 2, "mounts": [{"volume": "set"}]})
+    assert at.jobs(clients=3) == {
+        "shop/ebs-c": 1,
+        "shop/plugin-ebs1-node": 3,
+        "shop/db": 1,
+        "shop/mysql-backup": 0,
+        "shop/mysql-backup-restore": 0,
+        "shop/logs": 2,
+    }
+    assert at.used() == {"mysql", "dumps", "set"}
+
+
+def test_a_policy_allows_in_another_namespace_what_it_allows_in_the_default_one() -> None:
+    default = 'namespace "default" {\n  policy = "write"\n}\n'
+    rules = with_namespace(f"{default}node {{\n}}\n", "shop")
+    assert default in rules
+    assert default.replace("default", "shop") in rules
+    assert with_namespace(rules, "shop") == rules
