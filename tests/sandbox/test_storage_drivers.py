@@ -19,7 +19,7 @@ CONFIG_FILE = "${NOMAD_SECRETS_DIR}/driver-config-file.yaml"
 ENDPOINT = "${CSI_ENDPOINT}"
 MEET = (
     'echo "written by $NOMAD_ALLOC_INDEX" >/data/$NOMAD_ALLOC_INDEX; '
-    "until [ -e /data/0 ] && [ -e /data/1 ]; do sleep 0.1; done; cat /data/0 /data/1; exec sleep 600"
+    "until [ -s /data/0 ] && [ -s /data/1 ]; do sleep 0.1; done; cat /data/0 /data/1; exec sleep 600"
 )
 BASE = "/mnt/var/lib/democratic-csi"
 SHARE = ["unshare", "--mount", "sh", "-ec", MOUNT_SHARE, "sh", "nas", "/mnt/tank/shares", BASE]
@@ -73,7 +73,16 @@ class Cluster:
             found = {item["NodeName"]: self._log(item["ID"]) for item in allocations}
             return found if len(found) == number and all(len(one) >= lines for one in found.values()) else None
 
-        return eventually(probe, 60, f"{number} of {job} with output", lambda: self.nomad("job", "status", job))
+        return eventually(probe, 60, f"{number} of {job} with output", lambda: self.seen_by(job))
+
+    def seen_by(self, job: str) -> str:
+        """How a job is, what each of its tasks wrote, and what each finds at /data."""
+        said = [self.nomad("job", "status", job)]
+        for one in self.running.nomad.get(f"job/{job}/allocations"):
+            look = ["alloc", "exec", one["ID"], "sh", "-c", "ls -la /data; grep ' /data ' /proc/self/mountinfo"]
+            found = self.running.run("nomad", *look, timeout_s=30)
+            said.append(f"{one['NodeName']}: {self._log(one['ID'])}\n{found.stdout}{found.stderr}")
+        return "\n".join(said)
 
     def _log(self, allocation: str) -> list[str]:
         pattern = f"*/disk/nomad/alloc/{allocation}/alloc/logs/consumer.stdout.0"
