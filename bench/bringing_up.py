@@ -15,6 +15,7 @@ from bench.page import PROJECT
 from bench.recorder import Recorder
 from bench.taking_down import remove
 from sandbox.toolchain.onpath import foreign_path
+from tests.sandbox.ground import Ground
 from tests.sandbox.running import Running
 
 _PHASE = re.compile(r"^up: (?P<name>[a-z ]+): .*\((?P<seconds>\d+\.\d) s\)$")
@@ -53,9 +54,9 @@ def warm(running: Running, recorder: Recorder, repetition: int) -> bool:
     )
 
 
-def cold(recorder: Recorder, name: str, subnet: str) -> None:
+def cold(recorder: Recorder, ground: Ground) -> None:
     """From a clone on a machine without a toolchain, a virtual environment or a package cache; takes minutes."""
-    with bare_clone(name, subnet) as running:
+    with bare_clone(ground) as running:
         measure_cold(running, recorder)
 
 
@@ -71,10 +72,10 @@ def measure_cold(running: Running, recorder: Recorder) -> None:
 
 
 @contextmanager
-def bare_clone(name: str, subnet: str) -> Iterator[Running]:
+def bare_clone(ground: Ground) -> Iterator[Running]:
     """A copy of the project that finds no cache; taken down and removed with all it made."""
     folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-cold-"))
-    running = Running.prepare(folder / "project", name, subnet)
+    running = Running.prepare(folder / "project", ground)
     try:
         (running.project / ".venv").unlink()
         running.env = bare_env(running.env, folder)

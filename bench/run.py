@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 
 from bench import bringing_up, machine, page, tables
@@ -23,9 +24,10 @@ from bench.samples import OK
 from bench.taking_down import remove
 from bench.terraform.contender import Terraform
 from bench.wanted import Wanted
+from tests.sandbox.ground import Ground
 from tests.sandbox.running import Running
 
-NAME, SUBNET = "nbn", "10.173.150.0/24"
+GROUND = Ground("nbn", IPv4Network("10.173.150.0/24"))
 # Of a pass, and of bringing the sandbox up, on two cores.
 _ROUGHLY_S = {"floor": 45, "plain": 100, "terraform": 100, "engine": 10, "ours": 110}
 _WARM_S, _COLD_S, _COSTS_S = 60, 420, 120
@@ -58,9 +60,9 @@ def run(plan: Plan) -> bool:
     recorder = Recorder(plan.results / page.SAMPLES, keep="" if plan.cold else bringing_up.COLD)
     recorder.say(f"about {plan.rough_s / 60:.0f} minutes; no pass starts after {plan.limit_s / 60:.0f}")
     if plan.cold:
-        bringing_up.cold(recorder, NAME, SUBNET)
+        bringing_up.cold(recorder, GROUND)
     folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-bench-"))
-    running = Running.prepare(folder / "project", NAME, SUBNET)
+    running = Running.prepare(folder / "project", GROUND)
     complete = False
     try:
         complete = _in_sandbox(plan, running, recorder)

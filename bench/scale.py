@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from ipaddress import IPv4Network
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -21,9 +22,10 @@ from bench import growth, scale_figure
 from bench.growth import COMMANDS, Measured
 from bench.process_tree import process_tree
 from bench.proxy import Proxy, caller
+from tests.sandbox.ground import Ground
 from tests.sandbox.running import Running
 
-NAME, SUBNET = "nsc", "10.173.152.0/22"
+GROUND = Ground("nsc", IPv4Network("10.173.152.0/22"))
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 CLIENTS_PER_ZONE = 2
 SIZES = ((1, 1), (10, 1), (10, 5), (50, 5), (50, 20), (100, 5), (100, 20))
@@ -33,7 +35,7 @@ _TIMEOUT_S = 1800.0
 
 def sandbox_toml() -> str:
     """Three zones with two clients each."""
-    lines = [f'name = "{NAME}"', f'subnet = "{SUBNET}"', f"zones = {list(ZONES)}".replace("'", '"')]
+    lines = [GROUND.config.rstrip(), f"zones = {list(ZONES)}".replace("'", '"')]
     names = [(f"client-{zone[-1]}{number}", zone) for zone in ZONES for number in range(1, CLIENTS_PER_ZONE + 1)]
     lines += [f'[[instances]]\nname = "{name}"\nzone = "{zone}"' for name, zone in names]
     return "\n".join(lines) + "\n"
@@ -137,7 +139,7 @@ class Usage:
 
 def measure(project: Path, sizes: list[tuple[int, int]], results: Path) -> list[Measured]:
     """Every size brought up, previewed and destroyed; written after each command."""
-    running = Running.prepare(project, NAME, SUBNET)
+    running = Running.prepare(project, GROUND)
     (project / "sandbox.toml").write_text(sandbox_toml(), encoding="utf-8")
     measured: list[Measured] = []
     configure(project, 1, 0)

@@ -21,6 +21,7 @@ from tests.faults.kind import Kind
 from tests.faults.model import State
 from tests.faults.mount_watch import MountWatch, sampler
 from tests.faults.writer import MySql, Writer
+from tests.sandbox.ground import Ground
 from tests.sandbox.instances import kill_inside, node_plugins, pid_inside
 from tests.sandbox.running import Running, eventually
 
@@ -193,7 +194,7 @@ def settings_of(stack: Running) -> SandboxSettings:
 
 
 @contextlib.contextmanager
-def open_lane(number: int, kind: Kind, name: str, subnet: str, folder: Path) -> Iterator[Lane]:
+def open_lane(number: int, kind: Kind, ground: Ground, folder: Path) -> Iterator[Lane]:
     """A lane on a sandbox of its own without a stack; the sandbox is gone when the lane is left.
 
     Raises AssertionError when the sandbox does not come up.
@@ -201,7 +202,7 @@ def open_lane(number: int, kind: Kind, name: str, subnet: str, folder: Path) -> 
     project = folder / "project"
     project.mkdir(parents=True)
     (folder / "logs").mkdir()
-    with Running.prepare(project, name, subnet).up(*kind.options(), "--no-stack") as stack:
+    with Running.prepare(project, ground).up(*kind.options(), "--no-stack") as stack:
         kind.write_stack(project, settings_of(stack))
         lane = Lane(number, kind, stack, MySql(stack.nomad), MountWatch(sampler(settings_of(stack))), folder)
         lane.mounts.begin()

@@ -21,6 +21,7 @@ from tests.faults.model import State
 from tests.faults.plan import Step, deal
 from tests.faults.table import Result
 from tests.sandbox.call_record import Calls, detached_while_mounted
+from tests.sandbox.ground import Ground
 from tests.sandbox.running import traces
 
 _REPORT_EVERY_S: Final = 15.0
@@ -91,7 +92,7 @@ class Runner:
             name = f"{self.options.name}{number}"
             opened = False
             try:
-                with open_lane(number, self.options.kind, name, str(self._subnet(number)), folder) as lane:
+                with open_lane(number, self.options.kind, Ground(name, self._subnet(number)), folder) as lane:
                     opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")
                     self._until_one_fails(lane, left)

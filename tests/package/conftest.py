@@ -25,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Up, and its environment entered with a state for other programs' stacks."""
-    running = Running.prepare(tmp_path_factory.mktemp("project"), "nsk", "10.173.94.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     with running.up("--no-stack"):
         state = tmp_path_factory.mktemp("state")
         running.env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)

@@ -80,13 +80,13 @@ class Phases:
 
 
 @contextmanager
-def led(program: Sequence[str], name: str, subnet: str, port: int, home: Path) -> Iterator[Life]:
+def led(program: Sequence[str], home: Path) -> Iterator[Life]:
     """The calls of a driver's whole life, on a cloud of its own."""
     csi = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m sandbox.toolchain is to run first").csi
     # Instances have a /tmp of their own, and a socket's path has to be short.
     folder = Path(tempfile.mkdtemp(prefix="nsi-", dir="/var/tmp"))
     try:
-        with running_cloud(*place(name, subnet, port, home)) as cloud:
+        with running_cloud(*place(home)) as cloud:
             drivers = [Driver(cloud, "client-1", mode, folder, csi, program) for mode in ("controller", "node")]
             try:
                 yield Phases(cloud, drivers[0], drivers[1], mounted(csi, "ext4")).life()

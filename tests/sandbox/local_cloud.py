@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sandbox.ec2 import enter, naming
 from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.seed import Seed, SeededInstance, seed
 from sandbox.settings import PROJECT, SandboxSettings, parse_settings
+from tests.sandbox.ground import claim
 
 KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
 
@@ -69,11 +71,11 @@ def on(link: str) -> str:
     return f"mkfs.ext4 -q {link}; mkdir -p /mnt/v; mount {link} /mnt/v"
 
 
-def place(name: str, subnet: str, port: int, folder: Path) -> tuple[SandboxSettings, Path]:
+def place(folder: Path) -> tuple[SandboxSettings, Path]:
     """Settings of a cloud, and the file that says them to its daemon."""
     table = folder / "sandbox.toml"
-    table.write_text(f'name = "{name}"\nsubnet = "{subnet}"\n[ports]\nec2 = {port}\n')
-    return parse_settings({"name": name, "subnet": subnet, "ports": {"ec2": port}}, folder / "home"), table
+    table.write_text(claim().config)
+    return parse_settings(tomllib.loads(table.read_text()), folder / "home"), table
 
 
 @contextlib.contextmanager

@@ -18,9 +18,9 @@ import pymysql
 from provider.nomad_api import NomadApi
 from provider.running_job import Endpoint, endpoint
 from sandbox.toolchain.provide import NOMAD_VARIABLE
+from tests.sandbox.ground import Ground, claim
 
 PROJECT = Path(__file__).parents[2]
-CONFIG = 'name = "{name}"\nsubnet = "{subnet}"\n'
 T = TypeVar("T")
 
 
@@ -60,16 +60,18 @@ class Running:
 
     project: Path
     env: dict[str, str]
+    ground: Ground
 
     @classmethod
-    def prepare(cls, project: Path, name: str, subnet: str) -> "Running":
+    def prepare(cls, project: Path, ground: Ground | None = None) -> "Running":
+        ground = ground or claim()
         copy_project(project)
-        (project / "sandbox.toml").write_text(CONFIG.format(name=name, subnet=subnet))
+        (project / "sandbox.toml").write_text(ground.config)
         # The sandbox the developer may have must not shine through.
         hidden = ("AWS_", "NOMAD_", "PULUMI_")
         known = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
         chosen = {key: os.environ[key] for key in (NOMAD_VARIABLE,) if key in os.environ}
-        return cls(project, {**known, **chosen})
+        return cls(project, {**known, **chosen}, ground)
 
     @contextmanager
     def up(self, *words: str) -> Iterator["Running"]:

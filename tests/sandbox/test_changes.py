@@ -18,14 +18,13 @@ from tests.sandbox.running import PROJECT, Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-NAME = "nsg"
 ELSEWHERE = "elsewhere"
 Config = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.109.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     path = running.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
     more = yaml.safe_load((PROJECT / "tests/sandbox/changes.yaml").read_text())
@@ -115,7 +114,7 @@ def jobs_in_state(stack: Running) -> dict[str, bool]:
 def test_a_second_stack_can_be_previewed_before_anything_of_it_is_there(stack: Running, tmp_path: Path) -> None:
     second = tmp_path / "backend"
     second.mkdir()
-    there = Running(stack.project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{second}"})
+    there = Running(stack.project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{second}"}, stack.ground)
     committed = (stack.project / "Pulumi.dev.yaml").read_text()
     try:
         assert there.run("pulumi", "stack", "init", "dev", "--non-interactive").returncode == 0

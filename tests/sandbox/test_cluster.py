@@ -13,6 +13,7 @@ from sandbox import processes
 from sandbox.ec2.ctl import kill
 from sandbox.nomad import acl, nodes, server
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxSettings, load_settings
+from tests.sandbox.ground import claim
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
@@ -57,7 +58,7 @@ def up(settings: SandboxSettings) -> str:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxSettings]:
     folder = tmp_path_factory.mktemp("cluster")
     config = folder / "sandbox.toml"
-    config.write_text('name = "nscl"\nsubnet = "10.173.111.0/24"\n')
+    config.write_text(claim().config)
     settings = load_settings({HOME_VARIABLE: str(folder / ".sandbox"), CONFIG_VARIABLE: str(config)})
     try:
         up(settings)

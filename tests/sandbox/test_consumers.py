@@ -15,13 +15,12 @@ from tests.sandbox.running import PROJECT, Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-NAME = "nsc"
 ROWS = ((1, "a"), (2, "b"))
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.98.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     configure(running)
     with running.up():
         yield running

@@ -7,30 +7,35 @@ from uuid import uuid4
 import pytest
 
 from tests import official_parts
+from tests.sandbox.ground import Ground, claim
 from tests.sandbox.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
-NAME = "nsdocker"
 MACHINES = [Path("/etc/docker"), Path("/opt/containerd"), Path("/run/docker"), Path("/var/lib/docker")]
 """Where docker writes on a machine that it runs on."""
 
 
-def traces() -> list[str]:
+def traces(name: str) -> list[str]:
     """What of docker is on the machine itself: folders, control groups, daemons, mounts."""
-    groups = [path for tree in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{tree}nomad-stateful-{NAME}")]
+    groups = [path for tree in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{tree}nomad-stateful-{name}")]
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if "/docker/" in line]
     return sorted(map(str, [*(path for path in MACHINES if path.exists()), *groups, *mounts]))
 
 
 @pytest.fixture(scope="module")
-def before() -> list[str]:
-    return traces()
+def ground() -> Ground:
+    return claim()
 
 
 @pytest.fixture(scope="module")
-def docker(tmp_path_factory: pytest.TempPathFactory, before: list[str]) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("docker"), NAME, "10.173.102.0/24")
+def before(ground: Ground) -> list[str]:
+    return traces(ground.name)
+
+
+@pytest.fixture(scope="module")
+def docker(tmp_path_factory: pytest.TempPathFactory, ground: Ground, before: list[str]) -> Iterator[Running]:
+    running = Running.prepare(tmp_path_factory.mktemp("docker"), ground)
     with running.up("--docker", *official_parts.words()):
         yield running
 
@@ -85,6 +90,6 @@ def test_a_privileged_container_mounts_network_storage_and_an_ordinary_one_does_
 def test_after_down_nothing_of_docker_is_left_on_the_machine(docker: Running, before: list[str]) -> None:
     done = docker.sandbox("down")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert traces() == before
+    assert traces(docker.ground.name) == before
     assert not (docker.project / ".sandbox").exists()
     assert not (docker.project / "Pulumi.docker.yaml").exists()

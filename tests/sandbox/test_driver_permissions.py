@@ -42,7 +42,7 @@ NOT_CALLED_HERE = {
 
 @pytest.fixture(scope="module", params=BOTH)
 def life(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Life]:
-    with led(words(request.param), "nsi", "10.173.96.0/24", 5096, tmp_path_factory.mktemp("iam")) as phases:
+    with led(words(request.param), tmp_path_factory.mktemp("iam")) as phases:
         yield phases
 
 

@@ -26,7 +26,7 @@ NEWEST = "v1.64.0"
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Request]]:
     program = ("env", f"{VERSION_VARIABLE}={NEWEST}", *STAND_IN)
-    with led(program, "nsiv", "10.173.106.0/24", 5106, tmp_path_factory.mktemp("iam")) as life:
+    with led(program, tmp_path_factory.mktemp("iam")) as life:
         yield record.requests(call for calls in life.values() for call in calls)
 
 

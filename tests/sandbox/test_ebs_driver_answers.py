@@ -32,7 +32,7 @@ ZONE = {"requisite": [{"segments": {ZONE_KEY: "us-west-2a"}}]}
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with running_cloud(*place("nstans", "10.173.104.0/24", 5104, tmp_path_factory.mktemp("answers"))) as running:
+    with running_cloud(*place(tmp_path_factory.mktemp("answers"))) as running:
         yield running
 
 

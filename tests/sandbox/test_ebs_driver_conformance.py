@@ -57,7 +57,7 @@ def csi() -> Any:
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with running_cloud(*place("nstsan", "10.173.105.0/24", 5105, tmp_path_factory.mktemp("sanity"))) as running:
+    with running_cloud(*place(tmp_path_factory.mktemp("sanity"))) as running:
         yield running
 
 

@@ -72,7 +72,7 @@ def csi() -> Any:
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with running_cloud(*place("nstebs", "10.173.92.0/24", 5092, tmp_path_factory.mktemp("ebs"))) as running:
+    with running_cloud(*place(tmp_path_factory.mktemp("ebs"))) as running:
         yield running
 
 

@@ -51,7 +51,7 @@ def leftovers(settings: SandboxSettings) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[SandboxSettings, Path]:
-    return local_cloud.place("nstec2", "10.173.91.0/24", 5091, tmp_path_factory.mktemp("ec2"))
+    return local_cloud.place(tmp_path_factory.mktemp("ec2"))
 
 
 @pytest.fixture(scope="module")
@@ -370,7 +370,9 @@ def test_a_subnet_that_the_machine_already_reaches_is_refused_by_name(place: tup
     settings, table = place
     subprocess.run(["ip", "link", "add", "nstother", "type", "bridge"], check=True)
     try:
-        subprocess.run(["ip", "address", "add", "10.173.91.77/28", "dev", "nstother"], check=True)
+        subprocess.run(
+            ["ip", "address", "add", f"{settings.subnet.network_address + 77}/28", "dev", "nstother"], check=True
+        )
         subprocess.run(["ip", "link", "set", "nstother", "up"], check=True)
         env = {**os.environ, "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table), "PYTHONPATH": str(PROJECT)}
         env["NOMAD_STATEFUL_SANDBOX_HOME"] = str(settings.home)
@@ -378,7 +380,7 @@ def test_a_subnet_that_the_machine_already_reaches_is_refused_by_name(place: tup
             [sys.executable, "-m", "sandbox.ec2"], env=env, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 1
-        assert "10.173.91.64/28 through nstother" in done.stderr
+        assert f"{settings.subnet.network_address + 64}/28 through nstother" in done.stderr
         assert "Traceback" not in done.stderr
     finally:
         subprocess.run(["ip", "link", "delete", "nstother"], check=True)

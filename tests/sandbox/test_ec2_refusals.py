@@ -30,7 +30,7 @@ def document(number: int) -> str:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """A cloud that limits modifications as EC2 does."""
-    where = place("nstref", "10.173.142.0/24", 5142, tmp_path_factory.mktemp("refusals"))
+    where = place(tmp_path_factory.mktemp("refusals"))
     with running_cloud(*where, {LIMIT_MODIFICATIONS: "1"}) as running:
         yield running
 

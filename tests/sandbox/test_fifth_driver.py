@@ -10,7 +10,6 @@ from tests.sandbox.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-NAME = "ns5"
 WRITER = {
     "name": "writer",
     "mounts": [{"volume": "cache", "path": "/data"}],
@@ -28,7 +27,7 @@ WITHOUT_CONTAINER = {
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.99.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     (running.project / "drivers" / "scratch.py").write_text(blocks("python")[0])
     page = yaml.safe_load(blocks("yaml")[0])
     page["nomad-stateful:plugins"][0] |= WITHOUT_CONTAINER
@@ -54,4 +53,4 @@ def test_a_consumer_writes_to_a_volume_that_the_made_up_driver_made(stack: Runni
 def test_it_goes_as_it_came(stack: Running) -> None:
     down = stack.sandbox("down")
     assert down.returncode == 0, down.stdout + down.stderr
-    assert {kind: found for kind, found in traces(NAME, stack.project / ".sandbox").items() if found} == {}
+    assert {kind: found for kind, found in traces(stack.ground.name, stack.project / ".sandbox").items() if found} == {}

@@ -15,7 +15,6 @@ from tests.sandbox.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-NAME = "nsl"
 GIB = 1 << 30
 HOLDER = {
     "ID": "holder",
@@ -77,7 +76,7 @@ class Config:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.97.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     config = Config(running)
     config.volume("mysql")["protect"] = True
     # It may be grown while it is mounted wherever the sandbox runs.
@@ -279,4 +278,4 @@ def test_unprotected_it_is_destroyed_and_its_final_snapshot_is_told(stack: Runni
 def test_nothing_is_left_of_the_sandbox(stack: Running) -> None:
     down = stack.sandbox("down")
     assert down.returncode == 0, down.stdout + down.stderr
-    assert {kind: found for kind, found in traces(NAME, stack.project / ".sandbox").items() if found} == {}
+    assert {kind: found for kind, found in traces(stack.ground.name, stack.project / ".sandbox").items() if found} == {}

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A sandbox that nothing was deployed in, with two stacks' settings in the project."""
-    running = Running.prepare(tmp_path_factory.mktemp("own"), "nsown", "10.173.107.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("own"))
     known = yaml.safe_load((running.project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
     known.pop("encryptionsalt", None)
     known["config"].pop("nomad-stateful:mysql")

@@ -18,7 +18,7 @@ PREVIEW = ("pulumi", "preview", "--stack", "dev", "--non-interactive", "--policy
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), "nsy", "10.173.93.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     with running.up():
         yield running
 

@@ -7,14 +7,11 @@ import pytest
 
 from tests.sandbox.running import Running, traces
 
-NAME = "nsrt"
-SUBNET = "10.173.83.0/24"
-
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Running:
     """A repository of its own with the project as its one commit."""
-    running = Running.prepare(tmp_path / "clone", NAME, SUBNET)
+    running = Running.prepare(tmp_path / "clone")
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
     for words in (["init", "-q", "-b", "main"], ["add", ".", ":!.venv"], [*identity, "commit", "-qm", "base"]):
         subprocess.run(["git", *words], cwd=running.project, check=True)
@@ -29,11 +26,12 @@ def test_a_change_that_drops_a_volume_is_red_and_nothing_of_the_comparison_stays
     start, end = text.index("    - name: archive\n"), text.index("\n  # The MySQL server")
     settings.write_text(text[:start] + text[end:], encoding="utf-8")
 
-    command = (clone.python, "-m", "sandbox.preview_change", "--base", "main", "--name", NAME, "--subnet", SUBNET)
+    where = ("--name", clone.ground.name, "--subnet", str(clone.ground.subnet))
+    command = (clone.python, "-m", "sandbox.preview_change", "--base", "main", *where)
     done = clone.run(*command, "--output", "report.md", timeout_s=900)
 
     assert (done.returncode, "error" in done.stderr) == (1, False), done.stderr
     report = (clone.project / "report.md").read_text(encoding="utf-8")
     assert "`ebs-archive-us-west-2b` would be deleted: an EBS volume and everything on it." in report
     assert "encryptionsalt" not in settings.read_text(encoding="utf-8")
-    assert not any(traces(NAME, clone.project / ".sandbox").values())
+    assert not any(traces(clone.ground.name, clone.project / ".sandbox").values())

@@ -12,7 +12,6 @@ from tests.sandbox.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-NAME = "nsw"
 STOP_S = (5, 8, 12)
 SCRIPT = """
 trap 'sleep {seconds}; date >>/data/log; exit 0' TERM INT
@@ -22,7 +21,7 @@ while :; do date >>/data/log; sleep 0.2; done
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.110.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     configure(running, dict(enumerate(STOP_S)))
     with running.up():
         yield running

@@ -31,7 +31,6 @@ from tests.upgrade import upgrading
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-NAME = "nst"
 TABLE = (
     "CREATE DATABASE IF NOT EXISTS t",
     "CREATE TABLE IF NOT EXISTS t.rows (id INT PRIMARY KEY, writer CHAR(36))",
@@ -40,7 +39,7 @@ TABLE = (
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), NAME, "10.173.100.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     with running.up(*official_parts.words()):
         yield running
 
@@ -279,6 +278,6 @@ def test_after_a_destroy_that_stopped_before_the_volume_the_rows_can_be_reached_
 def test_destroy_works_on_a_running_stack_and_nothing_is_left(stack: Running) -> None:
     down = stack.sandbox("down")
     assert down.returncode == 0, down.stdout + down.stderr
-    assert {kind: found for kind, found in traces(NAME, stack.project / ".sandbox").items() if found} == {}
+    assert {kind: found for kind, found in traces(stack.ground.name, stack.project / ".sandbox").items() if found} == {}
     again = stack.sandbox("down")
     assert again.returncode == 0, again.stderr

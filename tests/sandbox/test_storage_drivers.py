@@ -102,7 +102,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    running = Running.prepare(tmp_path_factory.mktemp("storage"), "nss", "10.173.95.0/24")
+    running = Running.prepare(tmp_path_factory.mktemp("storage"))
     up = running.sandbox("up", "--no-stack", "--plugins", "embedded")
     try:
         assert up.returncode == 0, up.stderr
@@ -114,7 +114,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.close()
         down = running.sandbox("down", "--force")
         assert down.returncode == 0, down.stderr
-    left = traces("nss", running.project / ".sandbox")
+    left = traces(running.ground.name, running.project / ".sandbox")
     assert not any(left.values()), left
 
 
@@ -132,7 +132,9 @@ def make_file_system(running: Running) -> tuple[str, str]:
     """A file system with a mount target in each zone, and an access point in it."""
     efs, ec2 = aws(running, "efs"), aws(running, "ec2")
     made = str(efs.create_file_system(CreationToken="shared", Encrypted=True)["FileSystemId"])
-    for subnet in ec2.describe_subnets(Filters=[{"Name": "tag:Name", "Values": ["nss-*"]}])["Subnets"]:
+    for subnet in ec2.describe_subnets(Filters=[{"Name": "tag:Name", "Values": [f"{running.ground.name}-*"]}])[
+        "Subnets"
+    ]:
         efs.create_mount_target(FileSystemId=made, SubnetId=subnet["SubnetId"])
     owner = {"OwnerUid": 999, "OwnerGid": 999, "Permissions": "0750"}
     point = efs.create_access_point(

@@ -4,7 +4,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Iterator
-from ipaddress import IPv4Address, ip_network
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import httpx
@@ -19,9 +19,7 @@ from tests.sandbox.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-SUBNET = "10.173.140.0/24"
 GRANTS = grants(POLICY.read_text())
-RPC = ("10.173.140.1", 4647)
 # The first byte of a connection to that port.
 RPC_IN_CLEAR, RPC_IN_TLS = b"\x01", b"\x04"
 WITHOUT_CERTIFICATE = {"NOMAD_CLIENT_CERT": "", "NOMAD_CLIENT_KEY": ""}
@@ -29,7 +27,7 @@ WITHOUT_CERTIFICATE = {"NOMAD_CLIENT_CERT": "", "NOMAD_CLIENT_KEY": ""}
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"), "ntl", SUBNET)
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
     config = running.project / "sandbox.toml"
     config.write_text(config.read_text() + "tls = true\n")
     with running.up():
@@ -66,7 +64,7 @@ def api_of(stack: Running, **changes: str) -> NomadApi:
 
 
 def test_mysql_answers_a_second_up_changes_nothing_and_the_preview_is_empty(stack: Running) -> None:
-    assert stack.env["NOMAD_ADDR"] == "https://10.173.140.1:4646"
+    assert stack.env["NOMAD_ADDR"] == f"https://{stack.ground.gateway}:4646"
     assert stack.sql(stack.mysql_endpoint(), "SELECT 1") == [(1,)]
     again = stack.sandbox("up", "--no-stack")
     assert again.returncode == 0, again.stderr
@@ -91,7 +89,8 @@ def test_plain_http_and_a_stranger_without_a_certificate_are_refused(stack: Runn
 
 
 def test_agents_talk_to_the_server_in_tls_alone_and_as_agents(stack: Running, home: Path) -> None:
-    with socket.create_connection(RPC, timeout=10) as plain:
+    rpc = (str(stack.ground.gateway), 4647)
+    with socket.create_connection(rpc, timeout=10) as plain:
         plain.sendall(RPC_IN_CLEAR)
         assert plain.recv(1) == b"", "the server took it"
     ca, agent = stack.env["NOMAD_CACERT"], home / "nomad/tls/global-client-nomad"
@@ -102,14 +101,14 @@ def test_agents_talk_to_the_server_in_tls_alone_and_as_agents(stack: Running, ho
         (TlsSettings.of({}, stack.env), ssl.SSLError),
         (TlsSettings(ca), ssl.SSLError),
     ):
-        with pytest.raises(seen), dialled(settings) as connection:
+        with pytest.raises(seen), dialled(rpc, settings) as connection:
             connection.recv(1)
 
 
 @contextlib.contextmanager
-def dialled(settings: TlsSettings) -> Iterator[ssl.SSLSocket]:
+def dialled(rpc: tuple[str, int], settings: TlsSettings) -> Iterator[ssl.SSLSocket]:
     """A connection to the server's RPC port."""
-    with socket.create_connection(RPC, timeout=2) as raw:
+    with socket.create_connection(rpc, timeout=2) as raw:
         raw.sendall(RPC_IN_TLS)
         with settings.context().wrap_socket(raw, server_hostname="server.global.nomad") as wrapped:
             yield wrapped
@@ -189,7 +188,7 @@ def test_files_with_secrets_are_for_their_owner_alone(stack: Running, home: Path
 
 
 def test_nothing_listens_beyond_loopback_and_the_sandboxes_own_bridge(stack: Running, home: Path) -> None:
-    subnet = ip_network(SUBNET)
+    subnet = stack.ground.subnet
     found = open_sockets.on_the_machine(home)
     assert {(one.protocol, one.port) for one in found} >= {("tcp", 5000), ("tcp", 4646), ("tcp", 4647), ("udp", 4648)}
     assert [one for one in found if not one.address.is_loopback and one.address not in subnet] == []
@@ -198,7 +197,7 @@ def test_nothing_listens_beyond_loopback_and_the_sandboxes_own_bridge(stack: Run
 def test_an_instance_has_no_way_but_the_bridge_and_listens_on_no_wildcard_of_another(
     stack: Running, home: Path
 ) -> None:
-    subnet, metadata = ip_network(SUBNET), IPv4Address("169.254.169.254")
+    subnet, metadata = stack.ground.subnet, IPv4Address("169.254.169.254")
     known = open_sockets.instances(home)
     assert len(known) == 3
     for name, pid in known.items():

@@ -57,7 +57,7 @@ def plan(stack: Running, version: str, folder: Path, edit: Callable[[str], str] 
     shutil.copytree(stack.project, project, symlinks=True, ignore=shutil.ignore_patterns(".sandbox", "__pycache__"))
     shutil.copy2(FOLDER / version / "Pulumi.dev.yaml", project / "Pulumi.dev.yaml")
     (folder / "backend").mkdir()
-    there = Running(project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{folder / 'backend'}"})
+    there = Running(project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{folder / 'backend'}"}, stack.ground)
     _pulumi(there, "stack", "init", STACK, "--secrets-provider", "passphrase")
     state = json.loads(edit((FOLDER / version / "state.json").read_text(encoding="utf-8")))
     _take_for_the_stacks_own(state, stack)

@@ -1,14 +1,17 @@
 """`make up` by phase, and the machine that has nothing on it."""
 
 import subprocess
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
 
 from bench import bringing_up, page, samples, tables
 from bench.recorder import Recorder
+from tests.sandbox.ground import Ground
 from tests.sandbox.running import Running
 
+GROUND = Ground("x", IPv4Network("10.0.0.0/24"))
 UP = """toolchain: no official release of nomad 1.11.3 from here: refused after 0.1 s
 toolchain: building nomad from source (since 10:00:00, takes about 300 s)
 toolchain: building nomad from source: 10 s of about 300 s, since 10:00:00
@@ -26,11 +29,11 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Running]:
     """What was prepared in the place of a sandbox: a project whose virtual environment is a link, and no more."""
     found: list[Running] = []
 
-    def prepare(project: Path, _name: str, _subnet: str) -> Running:
+    def prepare(project: Path, ground: Ground) -> Running:
         project.mkdir()
         (project / ".venv").symlink_to(page.PROJECT / ".venv")
         env = {"PATH": "/usr/bin", "GOMODCACHE": "/shared", "PIP_CACHE_DIR": "/shared", "MAKEFLAGS": "-- ARGS=--cold"}
-        found.append(Running(project, env))
+        found.append(Running(project, env, ground))
         return found[0]
 
     monkeypatch.setattr(Running, "prepare", prepare)
@@ -60,7 +63,7 @@ def test_phases_come_with_the_toolchains_parts_by_name() -> None:
 
 
 def test_a_bare_clone_shares_no_cache_and_no_environment_with_anyone(prepared: list[Running]) -> None:
-    with bringing_up.bare_clone("x", "10.0.0.0/24") as running:
+    with bringing_up.bare_clone(GROUND) as running:
         folder = running.project.parent
         assert running is prepared[0]
         assert not (running.project / ".venv").exists()
@@ -77,7 +80,7 @@ def test_programs_of_the_shared_cache_are_not_found_on_path(monkeypatch: pytest.
 
 def test_nothing_is_left_of_a_bare_clone_even_when_it_was_written_read_only(prepared: list[Running]) -> None:
     def interrupted() -> None:
-        with bringing_up.bare_clone("x", "10.0.0.0/24") as running:
+        with bringing_up.bare_clone(GROUND) as running:
             modules = Path(running.env["HOME"], "go/pkg/mod")
             modules.mkdir(parents=True)
             (modules / "go.mod").touch(0o400)
@@ -90,7 +93,7 @@ def test_nothing_is_left_of_a_bare_clone_even_when_it_was_written_read_only(prep
 
 
 def test_a_cold_way_up_is_kept_by_parts_and_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    clone = Running(tmp_path, {})
+    clone = Running(tmp_path, {}, GROUND)
     ran = answering(clone, monkeypatch, bootstrap_fails=False)
     recorder = Recorder(tmp_path / page.SAMPLES)
     bringing_up.measure_cold(clone, recorder)
@@ -103,7 +106,7 @@ def test_a_cold_way_up_is_kept_by_parts_and_shown(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_cold_way_up_that_fails_is_shown_as_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    clone = Running(tmp_path, {})
+    clone = Running(tmp_path, {}, GROUND)
     answering(clone, monkeypatch, bootstrap_fails=True)
     recorder = Recorder(tmp_path / page.SAMPLES)
     bringing_up.measure_cold(clone, recorder)

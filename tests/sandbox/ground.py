@@ -1,0 +1,50 @@
+"""Where a test's sandbox stands: a name and a subnet that no other on this machine has."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Final
+
+_PLOTS: Final = tuple(IPv4Network("10.174.0.0/16").subnets(new_prefix=24))
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A sandbox's name and subnet."""
+
+    name: str
+    subnet: IPv4Network
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """The address that the sandbox's server and cloud listen on."""
+        return self.subnet.network_address + 1
+
+    @property
+    def config(self) -> str:
+        """What sandbox.toml says of it."""
+        return f'name = "{self.name}"\nsubnet = "{self.subnet}"\n'
+
+
+def claim() -> Ground:
+    """A subnet that is free, and a name for it, for as long as this process lives.
+
+    Other test processes, of other clones too, are kept off by a lock. Raises AssertionError when all are taken.
+    """
+    folder = Path(tempfile.gettempdir()) / "nomad-stateful-test-subnets"
+    folder.mkdir(exist_ok=True)
+    for number, subnet in enumerate(_PLOTS):
+        # Left open: the lock ends with the process.
+        lock = os.open(folder / str(subnet.network_address), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+        else:
+            return Ground(f"nt{number}", subnet)
+    raise AssertionError(f"all {len(_PLOTS)} subnets of test sandboxes are taken: {_PLOTS[0]} to {_PLOTS[-1]}")
