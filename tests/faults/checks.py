@@ -45,9 +45,9 @@ def await_jobs(lane: Lane, wanted: Mapping[str, int]) -> None:
 
 
 def volume_ids(lane: Lane) -> dict[str, str]:
-    """Ids of the EC2 volumes in the state, by the name of their resource."""
+    """Ids of the EC2 volumes in the state, by the name of the volume."""
     found = [one for one in lane.resources() if one["type"] == "aws:ebs/volume:Volume"]
-    return {str(one["urn"]).rpartition("::")[2]: str(one["id"]) for one in found}
+    return {str(one["inputs"]["tags"]["Name"]): str(one["id"]) for one in found}
 
 
 def _running(api: NomadApi) -> dict[str, int]:

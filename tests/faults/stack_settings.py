@@ -24,6 +24,10 @@ class StackSettings:
         self.config = config
         self.held: frozenset[str] = frozenset()
         """Volumes that no job is to have anew: others had them until now."""
+        self.zone: str = self.volumes[0]["zone"]
+        """Where MySQL's first volume is, and the volumes of programs are made."""
+        self.names: dict[str, str] = {}
+        """The present names of volumes that were renamed."""
 
     @classmethod
     def read(cls, path: Path) -> StackSettings:
@@ -39,7 +43,7 @@ class StackSettings:
     def copy(self) -> StackSettings:
         """The same settings, to be changed."""
         copied = StackSettings(copy.deepcopy(self.config))
-        copied.held = self.held
+        copied.held, copied.zone, copied.names = self.held, self.zone, dict(self.names)
         return copied
 
     @property
@@ -55,7 +59,12 @@ class StackSettings:
     @property
     def plugin(self) -> Section:
         """The first plugin."""
-        return self.config[f"{_PREFIX}plugins"][0]  # type: ignore[no-any-return]
+        return self.plugins[0]
+
+    @property
+    def plugins(self) -> list[Section]:
+        """The plugins."""
+        return self.config[f"{_PREFIX}plugins"]  # type: ignore[no-any-return]
 
     @property
     def volumes(self) -> list[Section]:
@@ -80,6 +89,28 @@ class StackSettings:
         mounted = {mount["volume"] for one in self.consumers for mount in one["mounts"]}
         return mounted | {one["volume"] for one in (self.mysql, self.mysql.get("backup")) if one}
 
+    def rename(self, old: str, new: str) -> None:
+        """Another name of a volume, wherever it stands. Raises MissingError."""
+        self.volume(old).update(name=new, renamedFrom=old)
+        for use in (
+            self.mysql,
+            self.mysql.get("backup"),
+            *(mount for one in self.consumers for mount in one["mounts"]),
+        ):
+            if use and use["volume"] == old:
+                use["volume"] = new
+        first = next((first for first, name in self.names.items() if name == old), old)
+        self.names[first] = new
+
+    def back_from(self, later: StackSettings) -> StackSettings:
+        """These settings as the ones that follow later ones, in which volumes may have been renamed."""
+        back = self.copy()
+        for volume in back.volumes:
+            now = later.names.get(volume["name"], volume["name"])
+            if now != volume["name"] and any(one["name"] == now for one in later.volumes):
+                volume["renamedFrom"] = now
+        return back
+
     def server(self) -> tuple[str, str]:
         """Namespace and id of MySQL's job."""
         return self.placement["namespace"], self.mysql["jobId"]
@@ -89,10 +120,10 @@ class StackSettings:
         return {f"{self.placement['namespace']}/{job}": count for job, count in self._jobs(clients)}
 
     def _jobs(self, clients: int) -> Iterator[tuple[str, int]]:
-        plugin = self.plugin
-        own = plugin.get("jobIds") or {}
-        yield own.get("controller", f"plugin-{plugin['id']}-controller"), plugin.get("controllers", 2)
-        yield own.get("node", f"plugin-{plugin['id']}-node"), clients
+        for plugin in self.plugins:
+            own = plugin.get("jobIds") or {}
+            yield own.get("controller", f"plugin-{plugin['id']}-controller"), plugin.get("controllers", 2)
+            yield own.get("node", f"plugin-{plugin['id']}-node"), clients
         yield self.mysql["jobId"], 1
         if backup := self.mysql.get("backup"):
             yield backup.get("jobId", "mysql-backup"), 0

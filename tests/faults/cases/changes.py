@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,13 +40,20 @@ class _Sequence:
         self.done.append(text)
         settings.write(self.lane.stack_file)
         self.database.jobs = (before.server(), settings.server())
+        began = time.monotonic()
         how = update()
-        self.done[-1] += f" ({how})" if how else ""
+        self.rename({str(one["renamedFrom"]): str(one["name"]) for one in settings.volumes if "renamedFrom" in one})
+        self.done[-1] += f" ({how}{', ' if how else ''}{time.monotonic() - began:.0f} s)"
         self.database.jobs = (settings.server(),)
         self.lane.await_writes()
         self.on(settings)
         self.hold()
         checks.await_jobs(self.lane, settings.jobs(len(CLIENTS)))
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """What is known of volumes is known of them by their new names."""
+        self.data = {names.get(name, name): data for name, data in self.data.items()}
+        self.volumes = {names.get(name, name): volume for name, volume in self.volumes.items()}
 
     def hold(self) -> None:
         """Every volume that was there before and is there now is the same one."""
@@ -90,12 +97,15 @@ def _changed(update: Update) -> Callable[[Lane, random.Random], str]:
         stack = _Sequence(lane, lane.database)
         stack.on(begun)
         stack.hold()
+        at = begun
         try:
-            for number, change, settings in made(begun, drawn, lane.without):
-                stack.update(f"{number}. {change.text}", settings, lambda: update(lane, draw))
+            for number, change, at in made(begun, drawn, lane.without):
+                stack.update(f"{number}. {change.text}", at, lambda: update(lane, draw))
             problem = checks.not_converged(lane)
             assert not problem, problem
-            stack.update("back to the first settings", begun, lambda: _pulumi_up(lane))
+            back = begun.back_from(at)
+            stack.update("back to the first settings", back, lambda: _pulumi_up(lane))
+            begun.write(lane.stack_file)
         except Exception as error:
             raise AssertionError(f"{'; '.join(stack.done)}: {error}") from error
         return "; ".join(stack.done)

@@ -15,6 +15,8 @@ __all__ = ["ELSEWHERE", "KINDS", "Change", "made", "sequence"]
 KINDS: Final[dict[Kind, int]] = {**consumers.KINDS, **volumes.KINDS, **cluster.KINDS}
 """Each kind of change, and how often it is drawn compared with the others."""
 
+_AT_ONCE: Final = (1, 1, 1, 1, 1, 1, 2, 3)
+
 
 def sequence(settings: StackSettings, draw: Draw, length: int) -> list[Change]:
     """So many changes, one after the other: the first adds volumes and programs for the others to work on."""
@@ -23,7 +25,7 @@ def sequence(settings: StackSettings, draw: Draw, length: int) -> list[Change]:
     while len(drawn) < length:
         _forget_renames(at)
         at.held = frozenset(at.used())
-        changes = _several(at, draw) if draw.random() < 1 / 4 else [_one(at, draw)]
+        changes = _drawn(at, draw, draw.choice(_AT_ONCE))
         for change in changes:
             change.apply(at)
         drawn.append(_joined(changes))
@@ -47,22 +49,19 @@ def made(
 
 def _forget_renames(settings: StackSettings) -> None:
     """Takes out what counts for one update alone."""
-    for one in settings.consumers:
+    for one in (*settings.consumers, *settings.volumes):
         one.pop("renamedFrom", None)
 
 
-def _one(settings: StackSettings, draw: Draw) -> Change:
-    while True:
-        if change := draw.choices(list(KINDS), list(KINDS.values()))[0](settings, draw):
-            return change
-
-
-def _several(settings: StackSettings, draw: Draw) -> list[Change]:
-    """Two or three changes for one update: each fits the settings with those before it."""
-    at, changes = settings.copy(), []
-    for _ in range(draw.choice((2, 2, 3))):
-        changes.append(_one(at, draw))
-        changes[-1].apply(at)
+def _drawn(settings: StackSettings, draw: Draw, number: int) -> list[Change]:
+    """Changes for one update, each of another kind: each fits the settings with those before it."""
+    at, changes, kinds = settings.copy(), list[Change](), dict(KINDS)
+    while len(changes) < number:
+        kind = draw.choices(list(kinds), list(kinds.values()))[0]
+        del kinds[kind]
+        if change := kind(at, draw):
+            change.apply(at)
+            changes.append(change)
     return changes
 
 
@@ -82,7 +81,7 @@ def _furnished(draw: Draw) -> Change:
     growth = draw.choice(("xfs", "xfs", "ext4"))
 
     def apply(settings: StackSettings) -> None:
-        zone = settings.volume("mysql")["zone"]
+        zone = settings.zone
         if spare:
             settings.volumes.append(new_volume(SPARE, zone, "xfs"))
         for name in names:

@@ -6,23 +6,24 @@ from typing import Final
 
 from tests.faults.setting_changes.model import (
     ELSEWHERE,
-    SPARE,
+    SECOND,
     Change,
     Draw,
     Kind,
+    for_mysql,
     free_volumes,
     new_volume,
     unused_name,
 )
-from tests.faults.stack_settings import StackSettings
+from tests.faults.stack_settings import MissingError, Section, StackSettings
 
 
 def _switch_mysql(settings: StackSettings, draw: Draw) -> Change | None:
     """Onto another volume, also in another zone, and back."""
-    names = {one["name"] for one in settings.volumes} & {"mysql", "archive", SPARE} - settings.used()
+    names = [name for name in for_mysql(settings) if name not in settings.used()]
     if not names:
         return None
-    name = draw.choice(sorted(names))
+    name = draw.choice(names)
 
     def apply(at: StackSettings) -> None:
         at.volume(name)
@@ -65,7 +66,7 @@ def _backup(settings: StackSettings, draw: Draw) -> Change | None:
 
     def apply(at: StackSettings) -> None:
         if volume not in free:
-            at.volumes.append(new_volume(volume, at.volume("mysql")["zone"], "xfs"))
+            at.volumes.append(new_volume(volume, at.zone, "xfs"))
         at.volume(volume)
         at.mysql["backup"] = {"volume": volume}
 
@@ -87,12 +88,50 @@ def _alter_plugin(settings: StackSettings, draw: Draw) -> Change | None:
     )
 
     def apply(at: StackSettings) -> None:
-        at.plugin[key] = value
-        base = at.plugin.get("stagePublishBaseDir", "")
-        if key == "id" and base:
-            at.plugin["stagePublishBaseDir"] = f"{base.rpartition('/')[0]}/{value}"
+        if key != "id":
+            at.plugin[key] = value
+            return
+        for volume in at.volumes:
+            if volume.get("plugin") == at.plugin["id"]:
+                volume["plugin"] = value
+        _identify(at.plugin, str(value))
 
     return Change(f"plugin.{key} = {value}", apply)
+
+
+def _identify(plugin: Section, plugin_id: str) -> None:
+    plugin["id"] = plugin_id
+    if base := plugin.get("stagePublishBaseDir", ""):
+        plugin["stagePublishBaseDir"] = f"{base.rpartition('/')[0]}/{plugin_id}"
+
+
+def _move_to_plugin(settings: StackSettings, draw: Draw) -> Change | None:
+    """A volume is mounted by another plugin of its driver, which comes with the first of them."""
+    volume = draw.choice(settings.volumes)
+    name, to_second = volume["name"], volume.get("plugin") != SECOND
+
+    def apply(at: StackSettings) -> None:
+        if to_second and len(at.plugins) == 1:
+            at.plugins.append({key: value for key, value in at.plugin.items() if key != "jobIds"})
+            _identify(at.plugins[1], SECOND)
+        at.volume(name)["plugin"] = SECOND if to_second else at.plugin["id"]
+
+    return Change(f"move volume {name} to {'a second plugin' if to_second else settings.plugin['id']}", apply)
+
+
+def _remove_plugin(settings: StackSettings, _draw: Draw) -> Change | None:
+    """The second plugin goes, and its volumes to the first one."""
+    if len(settings.plugins) == 1:
+        return None
+
+    def apply(at: StackSettings) -> None:
+        if len(at.plugins) == 1:
+            raise MissingError(SECOND)
+        at.plugins.pop()
+        for volume in at.volumes:
+            volume.pop("plugin", None)
+
+    return Change("remove the second plugin", apply)
 
 
 def _place(settings: StackSettings, draw: Draw) -> Change | None:
@@ -110,6 +149,8 @@ KINDS: Final[dict[Kind, int]] = {
     _alter_mysql: 4,
     _backup: 1,
     _alter_plugin: 3,
+    _move_to_plugin: 2,
+    _remove_plugin: 2,
     _place: 2,
 }
 """Each kind, and how often it is drawn compared with the others."""

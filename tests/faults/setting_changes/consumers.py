@@ -27,7 +27,7 @@ def _add_consumer(settings: StackSettings, draw: Draw) -> Change | None:
 
     def apply(at: StackSettings) -> None:
         if made:
-            at.volumes.append(new_volume(volume, at.volume("mysql")["zone"], "xfs"))
+            at.volumes.append(new_volume(volume, at.zone, "xfs"))
         at.volume(volume)
         at.consumers.append(program(at, name, volume))
 
@@ -134,7 +134,7 @@ def _other_volume(settings: StackSettings, draw: Draw) -> Change | None:
             one["mounts"].pop()
             return
         if volume not in free:
-            at.volumes.append(new_volume(volume, at.volume("mysql")["zone"], "xfs"))
+            at.volumes.append(new_volume(volume, at.zone, "xfs"))
         at.volume(volume)
         if way == "switch":
             one["mounts"][0]["volume"] = volume

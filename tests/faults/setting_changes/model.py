@@ -15,6 +15,8 @@ SPARE: Final = "spare"
 """A volume for MySQL to go to."""
 SET: Final = "set"
 """The set of volumes."""
+SECOND: Final = "second"
+"""A plugin beside the first one."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,14 @@ def program(settings: StackSettings, name: str, volume: str, *, count: int = 1, 
 
 def free_volumes(settings: StackSettings) -> list[str]:
     """Volumes that a job can have: nobody has or had them, and they are not for MySQL to go to."""
-    kept, zone = settings.used() | settings.held | {"mysql", SPARE}, settings.volume("mysql")["zone"]
-    return [one["name"] for one in settings.volumes if one["name"] not in kept and one.get("zone") == zone]
+    kept = settings.used() | settings.held | set(for_mysql(settings))
+    return [one["name"] for one in settings.volumes if one["name"] not in kept and one.get("zone") == settings.zone]
+
+
+def for_mysql(settings: StackSettings) -> list[str]:
+    """Names of the volumes that MySQL moves between."""
+    names = [settings.names.get(first, first) for first in ("mysql", "archive", SPARE)]
+    return [one["name"] for one in settings.volumes if one["name"] in names]
 
 
 def unused_name(draw: Draw, settings: StackSettings, stem: str) -> str:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import copy
 from typing import Final
 
-from tests.faults.setting_changes.model import Change, Draw, Kind, new_volume, unused_name, volume_setting
+from tests.faults.setting_changes.model import SET, Change, Draw, Kind, new_volume, unused_name, volume_setting
 from tests.faults.stack_settings import StackSettings
 
 
 def _add_volume(settings: StackSettings, draw: Draw) -> Change | None:
-    name, zones = (
-        unused_name(draw, settings, "volume"),
-        sorted({one["zone"] for one in settings.volumes if "zone" in one}),
-    )
+    name = unused_name(draw, settings, "volume")
+    zones = sorted({one["zone"] for one in settings.volumes if "zone" in one})
     volume = new_volume(name, draw.choice(zones), draw.choice(("xfs", "ext4")))
     return Change(f"add volume {name} in {volume['zone']}", lambda at: at.volumes.append(copy.deepcopy(volume)))
 
 
 def _remove_volume(settings: StackSettings, draw: Draw) -> Change | None:
-    known = [one["name"] for one in settings.volumes if one["name"] not in settings.used() | {"mysql"}]
+    kept = settings.used() | {settings.names.get("mysql", "mysql")}
+    known = [one["name"] for one in settings.volumes if one["name"] not in kept]
     if not known:
         return None
     name = draw.choice(known)
@@ -43,6 +42,14 @@ def _alter_volume(settings: StackSettings, draw: Draw) -> Change | None:
         )
     )
     return volume_setting(name, key, value)
+
+
+def _rename_volume(settings: StackSettings, draw: Draw) -> Change | None:
+    known = [one["name"] for one in settings.volumes if "renamedFrom" not in one and one["name"] != SET]
+    if not known:
+        return None
+    old, new = draw.choice(known), unused_name(draw, settings, "renamed")
+    return Change(f"rename volume {old} to {new}", lambda at: at.rename(old, new))
 
 
 KINDS: Final[dict[Kind, int]] = {
