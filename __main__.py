@@ -40,7 +40,9 @@ policies = [
 volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings, surroundings))
 # The plugin starts without its permissions, but attaches no volume without them.
 registered = {
-    args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args, pulumi.ResourceOptions(depends_on=policies))
+    args["volume_id"]: CsiVolume(
+        f"volume-{args['volume_id']}", args, wiring.registration_options(settings, args["volume_id"], policies)
+    )
     for volume in settings.volumes
     for args in wiring.csi_volumes(settings, volume, plugins, volumes)
 }

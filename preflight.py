@@ -10,7 +10,9 @@ from typing import Any
 import pulumi
 
 import preflight_mysql
+import preflight_volumes
 import stack_state
+import stored_volumes
 from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster, ClusterNode
@@ -57,6 +59,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
         *_clients_unfit_for_docker(settings, nomad),
         *_unknown_role(settings, role),
         *_mysql_problems(settings, {job: _known("Nomad", answer, _NOMAD_REMEDY) for job, answer in running.items()}),
+        *_volume_problems(settings, stack_state.resources(asked)),
     ]
     if problems:
         raise SettingsError(problems)
@@ -133,6 +136,16 @@ def _mysql_problems(settings: Settings, registered: dict[str, dict[str, Any]]) -
         for warning in preflight_mysql.failing_dumps(job):
             pulumi.warn(warning)
     return preflight_mysql.downgrade(settings.mysql, server)
+
+
+def _volume_problems(settings: Settings, resources: dict[str, Any]) -> list[Problem]:
+    """What would lose a volume's data; what else becomes of the stack's volumes is said."""
+    found = preflight_volumes.judge(settings, stored_volumes.stored(resources))
+    for warning in found.warnings:
+        pulumi.warn(str(warning))
+    for note in found.notes:
+        pulumi.info(str(note))
+    return found.problems
 
 
 def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""What the stack's own state says about its volumes: they stay where they are, whatever runs there at the moment."""
+"""What the stack's own state says: its resources, and the zones that its volumes stay in."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,14 +13,19 @@ _GUARD = "nomad-csi:index:VolumeGuard"
 _MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
 
 
-def volume_zones(asked: Questions) -> dict[str, str]:
-    """The zone of each volume in the state as the last run left it, by the volume's id. Raises SettingsError."""
+def resources(asked: Questions) -> dict[str, dict[str, Any]]:
+    """Type and outputs by URN of what the stack has, as the last run left it. Raises SettingsError."""
     try:
-        resources = asked.ask(_READ, {"stackName": _stack_name()}).result()["outputs"].values()
+        found: dict[str, dict[str, Any]] = asked.ask(_READ, {"stackName": _stack_name()}).result()["outputs"]
     except Unanswered as error:
-        rule = f"which zone each existing volume is in cannot be read: {error}"
+        rule = f"which volumes the stack has cannot be read: {error}"
         raise SettingsError([Problem("the stack's state", "not usable", rule, "fix the cause")]) from None
-    known = [one for one in resources if one.get("outputs")]
+    return found
+
+
+def volume_zones(asked: Questions) -> dict[str, str]:
+    """The zone of each volume in the state, by the volume's id. Raises SettingsError."""
+    known = [one for one in resources(asked).values() if one.get("outputs")]
     # Where a volume has both, its guard knows: it is made first, and remembers.
     return dict([*_made_by_driver(known), *_guarded(known)])
 
@@ -32,15 +37,15 @@ def _stack_name() -> str:
     return stack if organization == "organization" else f"{organization}/{pulumi.get_project()}/{stack}"
 
 
-def _guarded(resources: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    for one in resources:
+def _guarded(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for one in known:
         outputs = one["outputs"]
         if one["type"] == _GUARD and outputs.get("zone"):
             yield str(outputs["volumeName"]), str(outputs["zone"])
 
 
-def _made_by_driver(resources: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    for one in resources:
+def _made_by_driver(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for one in known:
         if one["type"] != _MADE_BY_DRIVER:
             continue
         required = (one["outputs"].get("topologyRequest") or {}).get("required") or {}

@@ -1,5 +1,6 @@
 """From settings to the inputs of each component."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pulumi
@@ -109,6 +110,8 @@ def _zonal_volume(volume: Volume, member: Member) -> ZonalVolume:
         "kms_key_arn": volume.kms_key_arn,
         "snapshot_id": volume.snapshot_id,
         "protect": volume.protect,
+        "earlier_names": volume.earlier_ids(member.volume_id),
+        "retain": volume.retain,
         "final_snapshot": volume.final_snapshot,
         "tags": {**volume.tags},
     }
@@ -228,6 +231,15 @@ def csi_volumes(
         }
         for member in volume.members
     ]
+
+
+def registration_options(
+    settings: Settings, volume_id: str, policies: Sequence[pulumi.Resource]
+) -> pulumi.ResourceOptions:
+    """After the driver's permissions; under a new name it is the same resource, whose parts are replaced."""
+    volume = next(one for one in settings.volumes for member in one.members if member.volume_id == volume_id)
+    aliases = [pulumi.Alias(name=f"volume-{earlier}") for earlier in volume.earlier_ids(volume_id)]
+    return pulumi.ResourceOptions(depends_on=policies, aliases=aliases)
 
 
 def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, volume: CsiVolume) -> MysqlServerArgs:

@@ -98,6 +98,7 @@ def _volume(
     return {
         "name": mount.volume,
         "source": mount.volume,
+        "earlier_name": volume.renamed_from,
         "members": [
             registered_volume(settings, surroundings, volume.name, registered[member.volume_id]) for member in members
         ],

@@ -58,8 +58,11 @@ class Consumer:
     parent: pulumi.Resource
     """The component."""
 
-    def gate(self, suffix: str, volume: RegisteredVolume, timeout_s: int) -> VolumeRelease:
+    def gate(
+        self, suffix: str, volume: RegisteredVolume, timeout_s: int, earlier_suffix: str | None = None
+    ) -> VolumeRelease:
         """Stands between the volume's registration and the job, and keeps it until the job has let go."""
+        earlier = None if earlier_suffix is None else [pulumi.Alias(name=f"{self.name}-{earlier_suffix}")]
         return VolumeRelease(
             f"{self.name}-{suffix}",
             volume_id=volume["volume_id"],
@@ -72,7 +75,7 @@ class Consumer:
             consumer_job_id=self.job_id,
             registration_id=volume["registration_id"],
             timeout_s=timeout_s,
-            opts=pulumi.ResourceOptions(parent=self.parent),
+            opts=pulumi.ResourceOptions(parent=self.parent, aliases=earlier),
         )
 
     @staticmethod

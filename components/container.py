@@ -18,6 +18,8 @@ class ContainerVolume(TypedDict):
     """Id of the volume; of a set without its [i]."""
     members: list[RegisteredVolume]
     """The registered volume, or those of the set."""
+    earlier_name: NotRequired[str | None]
+    """The name it had within the job before it was renamed."""
     access_mode: str
     """Access mode, such as single-node-writer."""
     attachment_mode: str
@@ -181,14 +183,17 @@ def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[st
 
 def _gates(own: Consumer, volume: ContainerVolume, timeout_s: int) -> list[VolumeRelease]:
     """A gate for the volume, or for each one of the set."""
-    suffixes = [
-        f"release-{volume['name']}" + (f"-{index}" if volume["per_alloc"] else "")
-        for index, _ in enumerate(volume["members"])
+    indexes = [f"-{index}" if volume["per_alloc"] else "" for index, _ in enumerate(volume["members"])]
+    earlier = volume.get("earlier_name")
+    return [
+        own.gate(
+            f"release-{volume['name']}{index}", member, timeout_s, f"release-{earlier}{index}" if earlier else None
+        )
+        for index, member in zip(indexes, volume["members"], strict=True)
     ]
-    return [own.gate(suffix, member, timeout_s) for suffix, member in zip(suffixes, volume["members"], strict=True)]
 
 
 def _volume(volume: ContainerVolume, gates: list[VolumeRelease]) -> dict[str, object]:
     releases = [Consumer.generation(gate, member) for gate, member in zip(gates, volume["members"], strict=True)]
-    plain = {key: value for key, value in volume.items() if key != "members"}
+    plain = {key: value for key, value in volume.items() if key not in ("members", "earlier_name")}
     return {**plain, "releases": releases}

@@ -70,7 +70,8 @@ class CsiVolume(pulumi.ComponentResource):
         self.external_id = volume.external_id
         self.registration_id = volume.id
         self.restart_id = _growth(name, args, volume, self)
-        self.register_outputs({"volume_id": self.volume_id, "external_id": self.external_id})
+        protect = args.get("protect", True)
+        self.register_outputs({"volume_id": self.volume_id, "external_id": self.external_id, "protect": protect})
 
 
 def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.CsiVolumeRegistration:

@@ -33,6 +33,10 @@ class ZonalVolume(TypedDict):
     """Snapshot the volume is restored from when it is created."""
     protect: NotRequired[bool]
     """Refuse to delete or replace the volume; true by default."""
+    earlier_names: NotRequired[list[str]]
+    """Names that the volume may have had: it is the same EBS volume under the new one."""
+    retain: NotRequired[bool]
+    """Leave the EBS volume in AWS, without a final snapshot, when it leaves the stack; false by default."""
     final_snapshot: NotRequired[bool | None]
     """Take a snapshot before deletion; by default of a volume that is, or once was, protected."""
     tags: NotRequired[dict[str, pulumi.Input[str]]]
@@ -65,12 +69,13 @@ class ZonalVolumes(pulumi.ComponentResource):
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:ZonalVolumes", name, None, opts)
         self.volume_ids, self.sizes_gib = {}, {}
+        retained = {volume["name"]: volume.get("retain", False) for volume in args["volumes"]}
         for volume in args["volumes"]:
             guard = self._guard(name, volume, args)
             made = self._volume(name, volume, args["driver_tags"], guard)
             self.volume_ids[volume["name"]] = self._protection(volume, made, guard).volume_id
             self.sizes_gib[volume["name"]] = made.size
-        self.register_outputs({"volume_ids": self.volume_ids, "sizes_gib": self.sizes_gib})
+        self.register_outputs({"volume_ids": self.volume_ids, "sizes_gib": self.sizes_gib, "retained": retained})
 
     def _volume(
         self, name: str, volume: ZonalVolume, driver_tags: dict[str, pulumi.Input[str]], guard: VolumeGuard
@@ -96,6 +101,8 @@ class ZonalVolumes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=volume.get("protect", True),
+                aliases=_aliases(volume, f"{name}-{{}}-{volume['zone']}"),
+                retain_on_delete=volume.get("retain", False),
                 # They count at creation only. What EC2 answers may differ from what was set (an alias is a key,
                 # encryption is on by default), and must not replace the volume; the guard refuses to change them.
                 ignore_changes=["snapshotId", "encrypted", "kmsKeyId"],
@@ -108,12 +115,14 @@ class ZonalVolumes(pulumi.ComponentResource):
             f"volumes.{volume['name']}.protect",
             volume_name=volume["name"],
             volume_id=made.id,
-            final_snapshot=guard.final_snapshot,
+            final_snapshot=False if volume.get("retain") else guard.final_snapshot,
             region=guard.region,
             # The volume's own word, which outlasts a change of the credentials.
             account_id=made.arn.apply(_account_of),
             aws_config=guard.aws_config,
-            opts=pulumi.ResourceOptions(parent=self, protect=volume.get("protect", True)),
+            opts=pulumi.ResourceOptions(
+                parent=self, protect=volume.get("protect", True), aliases=_aliases(volume, "volumes.{}.protect")
+            ),
         )
 
     def _guard(self, name: str, volume: ZonalVolume, args: ZonalVolumesArgs) -> VolumeGuard:
@@ -131,8 +140,13 @@ class ZonalVolumes(pulumi.ComponentResource):
             region=args.get("region", ""),
             account_id=args.get("account_id", ""),
             aws_config=args.get("aws_config", ""),
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, aliases=_aliases(volume, f"{name}-{{}}-guard")),
         )
+
+
+def _aliases(volume: ZonalVolume, pattern: str) -> list[pulumi.Alias]:
+    """What a resource was called under the volume's earlier names, by the pattern of its own name."""
+    return [pulumi.Alias(name=pattern.format(earlier)) for earlier in volume.get("earlier_names", [])]
 
 
 def _or_empty(value: pulumi.Input[str] | None) -> pulumi.Input[str]:

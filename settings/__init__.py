@@ -49,6 +49,7 @@ class Settings(Section):
     def _check(self) -> "Settings":
         rules.check_names("plugins", "id", [plugin.id for plugin in self.plugins])
         rules.check_names("volumes", "name", [volume.name for volume in self.volumes])
+        consumer_rules.check_renamed("volume", self.volumes)
         for plugin in self.plugins:
             rules.check_jobs(plugin, self.plugins)
         for volume in self.volumes:
@@ -59,7 +60,7 @@ class Settings(Section):
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
         consumer_rules.check_job_ids(self.mysql, self.consumers)
-        consumer_rules.check_renamed(self.consumers)
+        consumer_rules.check_renamed("consumer", self.consumers)
         consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
         return self
 

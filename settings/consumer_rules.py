@@ -1,7 +1,9 @@
 """Rules between the jobs that use volumes and the volumes."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from settings.consumer import Consumer, Mount
 from settings.errors import Refusal
@@ -63,18 +65,18 @@ def check_job_ids(mysql: Mysql | None, consumers: list[Consumer]) -> None:
             raise Refusal("consumers", job, f"{count} jobs have this id", "give each a name of its own")
 
 
-def check_renamed(consumers: list[Consumer]) -> None:
-    """A consumer takes the place of one that is configured no more, and no two take the same."""
-    earlier = Counter(consumer.renamed_from for consumer in consumers)
-    names = {consumer.name for consumer in consumers}
-    for consumer in consumers:
-        key = f"consumers.{consumer.name}.renamedFrom"
-        if consumer.renamed_from in names:
-            rule = "a consumer of this name is configured, so it was not renamed"
-            raise Refusal(key, consumer.renamed_from, rule, "leave it out, or remove the consumer of that name")
-        if consumer.renamed_from is not None and earlier[consumer.renamed_from] > 1:
-            rule = f"{earlier[consumer.renamed_from]} consumers had this name"
-            raise Refusal(key, consumer.renamed_from, rule, "keep it on one of them")
+def check_renamed(what: Literal["consumer", "volume"], entries: Sequence[Consumer] | Sequence[Volume]) -> None:
+    """An entry takes the place of one that is configured no more, and no two take the same."""
+    earlier = Counter(entry.renamed_from for entry in entries)
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        key = f"{what}s.{entry.name}.renamedFrom"
+        if entry.renamed_from in names:
+            rule = f"a {what} of this name is configured, so it was not renamed"
+            raise Refusal(key, entry.renamed_from, rule, f"leave it out, or remove the {what} of that name")
+        if entry.renamed_from is not None and earlier[entry.renamed_from] > 1:
+            rule = f"{earlier[entry.renamed_from]} {what}s had this name"
+            raise Refusal(key, entry.renamed_from, rule, "keep it on one of them")
 
 
 def check_sharing(mysql: Mysql | None, consumers: list[Consumer], volumes: list[Volume]) -> None:

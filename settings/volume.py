@@ -37,6 +37,11 @@ class Volume(Section):
     name: Identifier = Field(
         description="Name of the volume; also its id in Nomad. The volumes of a set are `name[0]`, `name[1]`, ..."
     )
+    renamed_from: Identifier | None = Field(
+        None,
+        description="The name it had before, for the `up` that renames it: the same storage is registered under "
+        "the new id once its consumers have released it. Leave it out afterwards.",
+    )
     plugin: Identifier | None = Field(None, description="Id of the plugin that mounts it; the first one if left out.")
     provision: Literal["pulumi", "plugin", "existing"] = Field(
         "pulumi",
@@ -84,6 +89,11 @@ class Volume(Section):
         json_schema_extra={"rule": "must be the id of an EBS snapshot, snap-…"},
     )
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
+    retain: bool = Field(
+        False,
+        description="Leave the EBS volume in AWS when the volume leaves the stack, by a removal or a destroy (volumes "
+        "that Pulumi makes). It counts once an `up` has run with it.",
+    )
     final_snapshot: bool | None = Field(
         None,
         description="Take a snapshot before the volume is deleted (EBS volumes that Pulumi makes). Left out, it is "
@@ -127,6 +137,15 @@ class Volume(Section):
         zones = self.zones or [self.zone or ""]
         return [Member(f"{self.name}[{i}]", zones[i % len(zones)], external_id) for i in range(self.count)]
 
+    def earlier_ids(self, volume_id: str) -> list[str]:
+        """The ids that one of its volumes may have had: under the earlier name, and as a single volume or in a set."""
+        index = volume_id.removeprefix(self.name)
+        # A single volume and the first of a set take each other's place.
+        suffixes = dict.fromkeys([index, "", "[0]"]) if index in ("", "[0]") else [index]
+        names = [self.name] if self.renamed_from is None else [self.renamed_from, self.name]
+        ids = [f"{name}{suffix}" for name in names for suffix in suffixes]
+        return [one for one in ids if one != volume_id]
+
     @model_validator(mode="after")
     def _check(self) -> "Volume":
         _check_provision(self)
@@ -166,6 +185,13 @@ def _check_provision(volume: Volume) -> None:
             f"provision is {volume.provision}, so it gets an id of its own",
             "remove it, or set provision to existing",
         )
+    if volume.retain and volume.provision != "pulumi":
+        rule = (
+            "is for EBS volumes that Pulumi makes"
+            if volume.provision == "plugin"
+            else "an existing volume stays anyway"
+        )
+        raise Refusal("retain", "true", rule, "remove it")
     if volume.capacity and volume.provision != "plugin":
         raise Refusal("capacity", volume.capacity, "is for volumes that the driver makes", "use sizeGib")
     if (volume.size_gib is None) == (volume.capacity is None):

@@ -75,7 +75,9 @@ def test_a_new_stack_has_no_volumes() -> None:
 
 
 def test_a_state_that_cannot_be_read_is_an_error_and_not_an_empty_one() -> None:
-    with pytest.raises(SettingsError, match=r"the stack's state is not usable: which zone .* cannot be read: 403"):
+    with pytest.raises(
+        SettingsError, match=r"the stack's state is not usable: which volumes the stack has cannot be read: 403"
+    ):
         zones(Asked(refuses="403"))
 
 

@@ -1,0 +1,129 @@
+"""The volumes that the stack has, as the engine's state knows them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from provider.guarded_volumes import GUARD_TAG
+
+_EBS = "aws:ebs/volume:Volume"
+_MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
+_REGISTRATION = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
+_GUARD = "nomad-csi:index:VolumeGuard"
+_PROTECTION = "nomad-csi:index:VolumeProtection"
+_ZONAL_VOLUMES = "nomad-stateful:index:ZonalVolumes"
+_CSI_VOLUME = "nomad-stateful:index:CsiVolume"
+
+Props = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredVolume:
+    """One volume, under the id that Nomad knows it by."""
+
+    volume_id: str
+    provision: Literal["pulumi", "plugin", "existing"]
+    """Who made it."""
+    external_id: str
+    """Id at the storage provider."""
+    size: str = ""
+    """Size with its unit; "" where nobody recorded it."""
+    zone: str = ""
+    plugin: str = ""
+    """Id of the plugin that it is registered with; "" where it is not."""
+    provider: str = ""
+    """The name that the driver reports."""
+    namespace: str = ""
+    protected: bool | None = None
+    """Whether the engine refuses to delete it; None where an earlier release has not recorded it."""
+    final_snapshot: bool = False
+    """Whether a snapshot is taken before it is deleted."""
+    retained: bool = False
+    """Whether it stays at the storage provider when it leaves the stack."""
+
+    def __str__(self) -> str:
+        what = "EBS volume " if self.external_id.startswith("vol-") else ""
+        known = ", ".join(part for part in (self.size, self.zone) if part)
+        return f"{what}{self.external_id}" + (f" ({known})" if known else "")
+
+
+def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
+    """The volumes by id, from the type and outputs of each resource by its URN."""
+    registered = {one["volumeId"]: one for one in _of(resources, _REGISTRATION)}
+    found = {volume_id: _existing(one) for volume_id, one in registered.items()}
+    protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
+    for one in _of(resources, _MADE_BY_DRIVER):
+        found[one["volumeId"]] = _made_by_driver(one, protected.get(one["volumeId"]))
+    for made in _made_by_pulumi(resources):
+        found[made.volume_id] = _registered(made, registered.get(made.volume_id, {}))
+    return found
+
+
+def _of(resources: Mapping[str, Props], token: str) -> Iterator[Props]:
+    return (one["outputs"] for one in resources.values() if one["type"] == token)
+
+
+def _existing(registration: Props) -> StoredVolume:
+    return StoredVolume(
+        registration["volumeId"],
+        "existing",
+        registration.get("externalId", ""),
+        zone=_zone(registration),
+        plugin=registration.get("pluginId", ""),
+        provider=registration.get("pluginProvider", ""),
+        namespace=registration.get("namespace", ""),
+    )
+
+
+def _made_by_driver(volume: Props, protected: bool | None) -> StoredVolume:
+    return StoredVolume(
+        volume["volumeId"],
+        "plugin",
+        volume.get("externalId", ""),
+        size=volume.get("capacityMin") or "",
+        zone=_zone(volume),
+        plugin=volume.get("pluginId", ""),
+        provider=volume.get("pluginProvider", ""),
+        namespace=volume.get("namespace", ""),
+        protected=protected,
+    )
+
+
+def _zone(volume: Props) -> str:
+    """The zone that was asked for; "" where the volume can be reached from everywhere."""
+    required = (volume.get("topologyRequest") or {}).get("required") or {}
+    segments = [value for one in required.get("topologies") or [] for value in (one.get("segments") or {}).values()]
+    return str(segments[0]) if segments else ""
+
+
+def _made_by_pulumi(resources: Mapping[str, Props]) -> Iterator[StoredVolume]:
+    guards = {one.get("guardId"): one for one in _of(resources, _GUARD)}
+    protections = {one.get("volumeId"): one for one in _of(resources, _PROTECTION)}
+    retained: dict[str, bool] = {}
+    for component in _of(resources, _ZONAL_VOLUMES):
+        retained |= component.get("retained") or {}
+    for made in _of(resources, _EBS):
+        guard = guards.get((made.get("tags") or {}).get(GUARD_TAG))
+        if guard is None:
+            continue
+        name, external_id = guard["volumeName"], made["arn"].rpartition("/")[2]
+        yield StoredVolume(
+            name,
+            "pulumi",
+            external_id,
+            size=f"{made['size']} GiB",
+            zone=made.get("availabilityZone", ""),
+            protected=guard.get("protect", True),
+            # What was not made yet takes none.
+            final_snapshot=bool(protections.get(external_id, {}).get("finalSnapshot")),
+            retained=retained.get(name, False),
+        )
+
+
+def _registered(volume: StoredVolume, registration: Props) -> StoredVolume:
+    return replace(
+        volume,
+        plugin=registration.get("pluginId", ""),
+        provider=registration.get("pluginProvider", ""),
+        namespace=registration.get("namespace", ""),
+    )
