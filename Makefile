@@ -71,7 +71,7 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 nightly: nightly-embedded matrix nightly-examples nightly-faults ## what CI has no time for: the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
 
 nightly-embedded: bootstrap
-	@NOMAD_STATEFUL_OFFICIAL=none $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes.py
+	@NOMAD_STATEFUL_OFFICIAL=none $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes.py tests/sandbox/test_volume_changes.py
 	@$(PY) -m sandbox.examples
 
 nightly-examples:

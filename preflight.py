@@ -1,18 +1,21 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pulumi
 
+import preflight_adoption
 import preflight_mysql
 import preflight_volumes
 import stack_state
 import stored_volumes
+from preflight_adoption import Adopted
+from preflight_volumes import Wanted
 from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster, ClusterNode
@@ -21,6 +24,7 @@ from settings import Plugin, Problem, Settings, SettingsError, aws, cluster
 from settings.volume import Member
 
 _GET_JOB = "nomad-csi:index:getJob"
+_GET_VOLUMES = "nomad-csi:index:getVolumes"
 _NOMAD_REMEDY = (
     "check what names the cluster: NOMAD_ADDR, NOMAD_TOKEN and, with TLS, NOMAD_CACERT, NOMAD_CLIENT_CERT and "
     "NOMAD_CLIENT_KEY"
@@ -39,6 +43,10 @@ class Surroundings:
     region: str
     aws_config: pulumi.Input[str] = ""
     """The aws provider's configuration as JSON."""
+    stack: str = ""
+    """Project and name of the stack, by which its volumes are tagged."""
+    adopted: Mapping[str, Adopted] = field(default_factory=dict)
+    """EBS volumes that are taken up instead of made, by id in Nomad."""
 
 
 def check(settings: Settings, asked: Questions) -> Surroundings:
@@ -52,6 +60,8 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     zones = _known("AWS", asked.zones, _ZONES_REMEDY)
     nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
     _known("Nomad", asked.plugins, _NOMAD_REMEDY)
+    resources = stack_state.resources(asked)
+    new, lost = _volume_problems(settings, resources)
     problems = [
         *_unsafe_nomad(settings, nomad),
         *_unknown_zones(settings, zones["names"], zones["region"]),
@@ -59,16 +69,22 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
         *_clients_unfit_for_docker(settings, nomad),
         *_unknown_role(settings, role),
         *_mysql_problems(settings, {job: _known("Nomad", answer, _NOMAD_REMEDY) for job, answer in running.items()}),
-        *_volume_problems(settings, stack_state.resources(asked)),
+        *lost,
     ]
-    if problems:
-        raise SettingsError(problems)
-    return Surroundings(
+    here = Surroundings(
         account_id=identity["accountId"],
         partition=identity["arn"].split(":")[1],
         region=zones["region"],
         aws_config=_aws_config(),
+        stack=f"{pulumi.get_project()}/{pulumi.get_stack()}",
     )
+    adopted, not_adopted = _adopted(asked, here, new, resources)
+    problems += not_adopted
+    if problems:
+        raise SettingsError(problems)
+    for volume_id, one in adopted.items():
+        pulumi.info(f"volume {volume_id} is {one['volume_id']}, which this stack made before, with what is on it.")
+    return replace(here, adopted=adopted)
 
 
 def place(asked: Questions) -> AwsPlace:
@@ -80,10 +96,13 @@ def place(asked: Questions) -> AwsPlace:
 
 def _aws_config() -> pulumi.Input[str]:
     """The aws provider's configuration for our own resources; a secret where it holds one."""
-    config = aws.provider_config()
-    text = aws_session.chosen(config)
+    text = _aws_text()
     holds_secret = any(key in aws_session.SECRET_KEYS | aws.secret_keys() for key in json.loads(text or "{}"))
     return pulumi.Output.secret(text) if holds_secret else text
+
+
+def _aws_text() -> str:
+    return aws_session.chosen(aws.provider_config())
 
 
 def _known(what: str, answer: "Future[dict[str, Any]]", remedy: str) -> dict[str, Any]:
@@ -138,14 +157,34 @@ def _mysql_problems(settings: Settings, registered: dict[str, dict[str, Any]]) -
     return preflight_mysql.downgrade(settings.mysql, server)
 
 
-def _volume_problems(settings: Settings, resources: dict[str, Any]) -> list[Problem]:
-    """What would lose a volume's data; what else becomes of the stack's volumes is said."""
+def _volume_problems(settings: Settings, resources: dict[str, Any]) -> tuple[list[Wanted], list[Problem]]:
+    """Volumes that the stack does not have yet, and what would lose data; what else becomes of volumes is said."""
     found = preflight_volumes.judge(settings, stored_volumes.stored(resources))
     for warning in found.warnings:
         pulumi.warn(str(warning))
     for note in found.notes:
         pulumi.info(str(note))
-    return found.problems
+    return found.new, found.problems
+
+
+def _adopted(
+    asked: Questions, here: Surroundings, new: list[Wanted], resources: dict[str, Any]
+) -> tuple[dict[str, Adopted], list[Problem]]:
+    """What the stack left in AWS and takes up again; EC2 is asked where there is something new."""
+    made = [one for one in new if one.volume.provision == "pulumi"]
+    if not made:
+        return {}, []
+    place = {"region": here.region, "accountId": here.account_id, "awsConfig": _aws_text()}
+    try:
+        answer = asked.ask(_GET_VOLUMES, {"stack": here.stack, **place}).result()
+    except Unanswered as error:
+        pulumi.warn(
+            f"{error}. Volumes that this stack left in AWS are not looked for: an empty one may be made beside."
+        )
+        return {}, []
+    known = {one.external_id for one in stored_volumes.stored(resources).values()}
+    left = [one for one in answer["volumes"] if one["id"] not in known]
+    return preflight_adoption.adopt(made, here.stack, left, stored_volumes.cut_off(resources))
 
 
 def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> list[Problem]:

@@ -173,11 +173,7 @@ def _leave(gone: StoredVolume, settings: Settings, found: Findings) -> None:
         found.notes.append(Problem(key, value, rule, f"{keep} to use it again"))
     elif gone.retained and gone.protected is False:
         rule = f"{gone} leaves the stack and stays in AWS, with what is on it"
-        found.warnings.append(
-            Problem(
-                key, value, rule, f"{keep} with provision: existing and externalId: {gone.external_id} to use it again"
-            )
-        )
+        found.warnings.append(Problem(key, value, rule, f"{keep} with adopt: true to use it again"))
     elif gone.protected:
         remedy = f"{keep}{named}. {_way_out(gone)}, run `pulumi up`, and then remove it"
         found.problems.append(Problem(key, value, f"{gone} would be deleted, and protect: true keeps it", remedy))

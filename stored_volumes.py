@@ -59,6 +59,12 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     return found
 
 
+def cut_off(resources: Mapping[str, Props]) -> dict[str, str]:
+    """Guards by volume name whose volume the state does not know: its creation did not come to its end."""
+    made = {(one.get("tags") or {}).get(GUARD_TAG) for one in _of(resources, _EBS)}
+    return {one["volumeName"]: one["guardId"] for one in _of(resources, _GUARD) if one["guardId"] not in made}
+
+
 def _of(resources: Mapping[str, Props], token: str) -> Iterator[Props]:
     return (one["outputs"] for one in resources.values() if one["type"] == token)
 
@@ -111,7 +117,7 @@ def _made_by_pulumi(resources: Mapping[str, Props]) -> Iterator[StoredVolume]:
             name,
             "pulumi",
             external_id,
-            size=f"{made['size']} GiB",
+            size=f"{int(made['size'])} GiB",
             zone=made.get("availabilityZone", ""),
             protected=guard.get("protect", True),
             # What was not made yet takes none.

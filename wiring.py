@@ -16,6 +16,7 @@ from drivers import ebs_policy, efs_policy
 from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from drivers.model import CONFIG_FILE, DriverOptions, Role, parse_version
 from preflight import Surroundings
+from provider.guarded_volumes import STACK_TAG
 from settings import Mysql, Plugin, Settings, Volume
 from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids
@@ -90,7 +91,7 @@ def zonal_volumes(settings: Settings, surroundings: Surroundings) -> ZonalVolume
         "account_id": surroundings.account_id,
         "aws_config": surroundings.aws_config,
         "volumes": [
-            _zonal_volume(volume, member)
+            _zonal_volume(volume, member, surroundings)
             for volume in settings.volumes
             if volume.provision == "pulumi"
             for member in volume.members
@@ -98,7 +99,7 @@ def zonal_volumes(settings: Settings, surroundings: Surroundings) -> ZonalVolume
     }
 
 
-def _zonal_volume(volume: Volume, member: Member) -> ZonalVolume:
+def _zonal_volume(volume: Volume, member: Member, surroundings: Surroundings) -> ZonalVolume:
     return {
         "name": member.volume_id,
         "zone": member.zone,
@@ -113,7 +114,8 @@ def _zonal_volume(volume: Volume, member: Member) -> ZonalVolume:
         "earlier_names": volume.earlier_ids(member.volume_id),
         "retain": volume.retain,
         "final_snapshot": volume.final_snapshot,
-        "tags": {**volume.tags},
+        "adopt": surroundings.adopted.get(member.volume_id),
+        "tags": {**volume.tags, STACK_TAG: surroundings.stack},
     }
 
 

@@ -10,6 +10,15 @@ from provider.sdk import VolumeGuard, VolumeProtection
 GUARD_TAG = "nomad-stateful-guard"
 
 
+class Adopted(TypedDict):
+    """An EBS volume that is there, and is taken up as it is."""
+
+    volume_id: str
+    """Its id."""
+    guard_id: str
+    """Value of its tag nomad-stateful-guard."""
+
+
 class ZonalVolume(TypedDict):
     """One EBS volume."""
 
@@ -35,6 +44,8 @@ class ZonalVolume(TypedDict):
     """Refuse to delete or replace the volume; true by default."""
     earlier_names: NotRequired[list[str]]
     """Names that the volume may have had: it is the same EBS volume under the new one."""
+    adopt: NotRequired[Adopted | None]
+    """The EBS volume to take up instead of making one; every input has to be as that has it."""
     retain: NotRequired[bool]
     """Leave the EBS volume in AWS, without a final snapshot, when it leaves the stack; false by default."""
     final_snapshot: NotRequired[bool | None]
@@ -80,12 +91,13 @@ class ZonalVolumes(pulumi.ComponentResource):
     def _volume(
         self, name: str, volume: ZonalVolume, driver_tags: dict[str, pulumi.Input[str]], guard: VolumeGuard
     ) -> aws.ebs.Volume:
-        # From the guard, so that what it refuses is not attempted.
+        adopted = volume.get("adopt")
         tags: dict[str, pulumi.Input[str]] = {
             **volume.get("tags", {}),
             "Name": volume["name"],
             **driver_tags,
-            GUARD_TAG: guard.guard_id,
+            # Of a volume that is taken up, known before the guard is made: its tags have to be as they are.
+            GUARD_TAG: adopted["guard_id"] if adopted else guard.guard_id,
         }
         return aws.ebs.Volume(
             f"{name}-{volume['name']}-{volume['zone']}",
@@ -100,8 +112,11 @@ class ZonalVolumes(pulumi.ComponentResource):
             tags=tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
+                # What it refuses is not attempted.
+                depends_on=[guard],
                 protect=volume.get("protect", True),
                 aliases=_aliases(volume, f"{name}-{{}}-{volume['zone']}"),
+                import_=adopted["volume_id"] if adopted else None,
                 retain_on_delete=volume.get("retain", False),
                 # They count at creation only. What EC2 answers may differ from what was set (an alias is a key,
                 # encryption is on by default), and must not replace the volume; the guard refuses to change them.
@@ -137,6 +152,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             kms_key_id=_or_empty(volume.get("kms_key_arn")),
             protect=volume.get("protect", True),
             final_snapshot=volume.get("final_snapshot"),
+            guard_id=adopted["guard_id"] if (adopted := volume.get("adopt")) else None,
             region=args.get("region", ""),
             account_id=args.get("account_id", ""),
             aws_config=args.get("aws_config", ""),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from provider.ec2_client import AwsPlace, ec2_client, prove_absence
 from provider.rpc.values import ProviderError
 
 GUARD_TAG = "nomad-stateful-guard"
+STACK_TAG = "nomad-stateful-stack"
 FINAL_TAG = "nomad-stateful-final-snapshot-of"
 _ALIVE = ["creating", "available", "in-use", "error"]
 
@@ -27,6 +28,13 @@ class GuardedVolumes:
         if not found:
             prove_absence(self._place, f"a volume of guard {guard_id}")
         return found[0] if found else None
+
+    def of_stack(self, stack: str) -> list[Mapping[str, Any]]:
+        """EC2's descriptions of the volumes with a stack's tag. Raises ProviderError."""
+        tagged = {"Name": f"tag:{STACK_TAG}", "Values": [stack]}
+        alive = {"Name": "status", "Values": _ALIVE}
+        pages = self._client.get_paginator("describe_volumes").paginate(Filters=[tagged, alive])
+        return list(self._told("describe_volumes", lambda: [one for page in pages for one in page["Volumes"]]))
 
     def exists(self, volume_id: str) -> bool:
         """Whether EC2 still has a volume. Raises ProviderError."""
@@ -70,10 +78,13 @@ class GuardedVolumes:
         return "completed" if snapshot["State"] == "completed" else f"{snapshot.get('Progress') or '0%'} copied"
 
     def _ask(self, operation: str, **arguments: Any) -> Any:
+        return self._told(operation, lambda: getattr(self._client, operation)(**arguments))
+
+    def _told(self, operation: str, ask: Callable[[], Any]) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
         try:
-            return getattr(self._client, operation)(**arguments)
+            return ask()
         except (BotoCoreError, ClientError) as error:
             raise ProviderError(f"EC2 does not answer {operation}: {error}") from error
 

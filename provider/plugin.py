@@ -11,6 +11,7 @@ from provider import nomad_api
 from provider.functions.get_cluster import GetCluster
 from provider.functions.get_job import GetJob
 from provider.functions.get_service import GetService
+from provider.functions.get_volumes import GetVolumes
 from provider.nomad_api import NomadApi
 from provider.nomad_tls import CONFIG_FIELDS
 from provider.patience import PATIENCE_S, Patience
@@ -44,7 +45,7 @@ class NomadCsiPlugin(Plugin):
     secret_config = frozenset({"secretId", "keyPem"})
     unrecognized_note = (
         "The nomad-csi plugin has PluginHealth, VolumeGuard, VolumeProtection, VolumeGrowth, VolumeRelease, JobHealth, "
-        "GeneratedSecret, getCluster, getJob and getService."
+        "GeneratedSecret, getCluster, getJob, getService and getVolumes."
     )
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class NomadCsiPlugin(Plugin):
             JobHealth(self._api),
             GeneratedSecret(),
         ]
-        self.functions = [GetCluster(self._api), GetJob(self._api), GetService(self._api)]
+        self.functions = [GetCluster(self._api), GetJob(self._api), GetService(self._api), GetVolumes()]
 
     def prepare(self) -> None:
         """The HTTP client."""

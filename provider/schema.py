@@ -177,6 +177,27 @@ _SERVICE = {
     "host": _text("Address of the port."),
     "port": _integer("Number of the port; 0 while none runs."),
 }
+_VOLUMES_ARGS = {
+    "stack": _text("The stack that the volumes are tagged with (nomad-stateful-stack), as PROJECT/STACK."),
+    "region": _text("AWS region; empty is the AWS configuration's.", default=""),
+    "accountId": _text("AWS account of the stack; another one's answer is refused.", default=""),
+    "awsConfig": _text("The aws provider's configuration as JSON.", default=""),
+}
+_VOLUME = {
+    "id": _text("Id of the EBS volume."),
+    "name": _text("Its tag Name: the volume's id in Nomad."),
+    "zone": _text("Its availability zone."),
+    "sizeGib": _integer("Its size in GiB."),
+    "type": _text("Its type."),
+    "iops": _integer("Its IOPS."),
+    "throughputMibps": _integer("Its throughput in MiB/s; 0 where its type has none."),
+    "state": _text("creating, available, in-use or error."),
+    "guardId": _text("Its tag nomad-stateful-guard."),
+    "tags": _map("string", "All its tags."),
+}
+_VOLUMES = {
+    "volumes": _typed("array", "The volumes.", items={"$ref": "#/types/nomad-csi:index:StackVolume"}),
+}
 _JOB_ARGS = {
     "jobId": _text("Id of the job."),
     "namespace": _text("The job's Nomad namespace.", default="default"),
@@ -277,6 +298,11 @@ _FUNCTIONS = {
         "inputs": {"type": "object", "properties": _JOB_ARGS, "required": ["jobId"]},
         "outputs": {"type": "object", "properties": _JOB, "required": sorted(_JOB)},
     },
+    "nomad-csi:index:getVolumes": {
+        "description": "The EBS volumes that carry a stack's tag, whether or not its state knows them.",
+        "inputs": {"type": "object", "properties": _VOLUMES_ARGS, "required": ["stack"]},
+        "outputs": {"type": "object", "properties": _VOLUMES, "required": sorted(_VOLUMES)},
+    },
     "nomad-csi:index:getService": {
         "description": "Where a job answers right now.",
         "inputs": {
@@ -309,6 +335,12 @@ def package_schema(version: str) -> dict[str, Any]:
                 "description": "One Nomad client.",
                 "properties": _NODE,
                 "required": sorted(_NODE),
+            },
+            "nomad-csi:index:StackVolume": {
+                "type": "object",
+                "description": "An EBS volume of a stack.",
+                "properties": _VOLUME,
+                "required": sorted(_VOLUME),
             },
             "nomad-csi:index:JobTask": {
                 "type": "object",

@@ -89,6 +89,11 @@ class Volume(Section):
         json_schema_extra={"rule": "must be the id of an EBS snapshot, snap-…"},
     )
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
+    adopt: bool = Field(
+        False,
+        description="Take up the EBS volume that this stack left in AWS under this name, found by its tags, instead of "
+        "making an empty one. A volume that the stack has is left as it is.",
+    )
     retain: bool = Field(
         False,
         description="Leave the EBS volume in AWS when the volume leaves the stack, by a removal or a destroy (volumes "
@@ -192,6 +197,8 @@ def _check_provision(volume: Volume) -> None:
             else "an existing volume stays anyway"
         )
         raise Refusal("retain", "true", rule, "remove it")
+    if volume.adopt and volume.provision != "pulumi":
+        raise Refusal("adopt", "true", "is for EBS volumes that Pulumi makes", "remove it, or use externalId")
     if volume.capacity and volume.provision != "plugin":
         raise Refusal("capacity", volume.capacity, "is for volumes that the driver makes", "use sizeGib")
     if (volume.size_gib is None) == (volume.capacity is None):

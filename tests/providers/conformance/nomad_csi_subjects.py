@@ -157,4 +157,11 @@ FUNCTIONS = (
         required=frozenset({"jobId", "group", "portLabel"}),
         waits=True,
     ),
+    FunctionSubject(
+        "nomad-csi",
+        "nomad-csi:index:getVolumes",
+        lambda _world: {"stack": "nomad-stateful/dev"},
+        required=frozenset({"stack"}),
+        waits=True,
+    ),
 )

@@ -72,12 +72,13 @@ def world(name: str, program: Path) -> Iterator[World]:
     """A plugin's world, made of memory alone."""
     with contextlib.ExitStack() as stack:
         nomad = stack.enter_context(memory_nomad())
-        moto_url = stack.enter_context(moto_account.moto()) if name == "aws" else ""
+        asks_aws = name in ("aws", "nomad-csi")
+        moto_url = stack.enter_context(moto_account.moto()) if asks_aws else ""
         env = environment(name, moto_url or "http://127.0.0.1:9", nomad.address)
         plugin = stack.enter_context(plugin_process(program, env))
         plugin.configure({} if name == "aws" else {"address": nomad.address})
         made = World(plugin, moto_account.clients(moto_url) if moto_url else None, nomad, moto_url)
-        made.writes = moto_account.things if moto_url else (lambda: len(nomad.writes))
+        made.writes = moto_account.things if name == "aws" else (lambda: len(nomad.writes))
         yield made
 
 

@@ -17,7 +17,9 @@ from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
-SURROUNDINGS = preflight.Surroundings(account_id="123456789012", partition="aws", region="us-west-2")
+SURROUNDINGS = preflight.Surroundings(
+    account_id="123456789012", partition="aws", region="us-west-2", stack="nomad-stateful/test"
+)
 PASSWORD = "drawn-by-the-provider"
 
 

@@ -51,7 +51,7 @@ class _Asked:
         )
 
     def ask(self, _function: str, _args: dict[str, Any]) -> "Future[dict[str, Any]]":
-        return _answer({"outputs": {}})
+        return _answer({"outputs": {}, "volumes": []})
 
 
 def refused(

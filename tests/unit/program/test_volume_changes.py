@@ -47,7 +47,7 @@ def ebs(
             {
                 "arn": f"arn:aws:ec2:us-west-2:123456789012:volume/{volume_id}",
                 "availabilityZone": "us-west-2a",
-                "size": 10,
+                "size": 10.0,
                 "tags": {"Name": name, "nomad-stateful-guard": f"g-{volume_id}"},
             },
         ),
@@ -149,7 +149,7 @@ def test_an_unprotected_volume_that_is_removed_says_what_becomes_of_its_data(fin
 def test_a_retained_volume_leaves_the_stack_and_says_how_to_come_back() -> None:
     _, (warning,), _ = said(judged(ebs(retain=True), OTHER))
     assert "vol-1 (10 GiB, us-west-2a) leaves the stack and stays in AWS, with what is on it" in warning
-    assert "externalId: vol-1" in warning
+    assert "Put the entry back with adopt: true" in warning
 
 
 def test_a_retained_volume_that_is_protected_is_refused_all_the_same() -> None:

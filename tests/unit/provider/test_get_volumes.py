@@ -1,0 +1,70 @@
+"""The volumes that a stack has in EC2, against moto."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from provider.functions.get_volumes import GetVolumes
+from provider.rpc.plugin import Context, ProviderError
+
+REGION, ACCOUNT = "us-west-2", "123456789012"
+STACK = "nomad-stateful/dev"
+
+
+@pytest.fixture
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    with mock_aws():
+        yield boto3.client("ec2", region_name=REGION)
+
+
+def make(ec2: Any, **tags: str) -> str:
+    marked = [{"Key": key.replace("_", "-"), "Value": value} for key, value in tags.items()]
+    made = ec2.create_volume(
+        AvailabilityZone=f"{REGION}a",
+        Size=3,
+        VolumeType="gp3",
+        TagSpecifications=[{"ResourceType": "volume", "Tags": marked}],
+    )
+    return str(made["VolumeId"])
+
+
+def volumes(account: str = ACCOUNT) -> list[dict[str, Any]]:
+    asked = {"stack": STACK, "region": REGION, "accountId": account}
+    found: list[dict[str, Any]] = GetVolumes().invoke(Context(), asked)["volumes"]
+    return found
+
+
+def test_a_stacks_volumes_are_found_by_their_tag_alone(ec2: Any) -> None:
+    ours = make(ec2, nomad_stateful_stack=STACK, Name="mysql", nomad_stateful_guard="g1")
+    make(ec2, nomad_stateful_stack="nomad-stateful/prod", Name="mysql")
+    make(ec2, Name="mysql", nomad_stateful_guard="g2")
+    (found,) = volumes()
+    assert {key: found[key] for key in ("id", "name", "zone", "sizeGib", "type", "state", "guardId")} == {
+        "id": ours,
+        "name": "mysql",
+        "zone": f"{REGION}a",
+        "sizeGib": 3,
+        "type": "gp3",
+        "state": "available",
+        "guardId": "g1",
+    }
+    assert found["tags"] == {"nomad-stateful-stack": STACK, "Name": "mysql", "nomad-stateful-guard": "g1"}
+
+
+def test_a_stack_without_volumes_has_none(ec2: Any) -> None:
+    gone = make(ec2, nomad_stateful_stack=STACK, Name="mysql")
+    ec2.delete_volume(VolumeId=gone)
+    assert volumes() == []
+
+
+@pytest.mark.usefixtures("ec2")
+def test_another_accounts_word_is_not_taken() -> None:
+    with pytest.raises(ProviderError, match="is in account 999999999999, but the AWS credentials are of account 123"):
+        volumes("999999999999")
