@@ -1,5 +1,6 @@
 """The sequences of changes of a seed: always the same, of every kind, and never settings that the program refuses."""
 
+import itertools
 import random
 
 import pytest
@@ -30,7 +31,9 @@ def accepted(stack: StackSettings) -> program.Settings:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_program_accepts_the_settings_after_every_change(stack: StackSettings, seed: int) -> None:
-    assert [number for number, _, at in made(stack, drawn(stack, seed)) if accepted(at)] == [1, 2, 3, 4, 5]
+    found = list(made(stack, drawn(stack, seed)))
+    assert [number for number, _, at in found if accepted(at)] == [1, 2, 3, 4, 5]
+    assert all(one.config != two.config for (_, _, one), (_, _, two) in itertools.pairwise(found))
 
 
 def test_a_seed_always_gives_the_same_sequence_with_the_same_settings(stack: StackSettings) -> None:

@@ -60,8 +60,9 @@ def _drawn(settings: StackSettings, draw: Draw, number: int) -> list[Change]:
         kind = draw.choices(list(kinds), list(kinds.values()))[0]
         del kinds[kind]
         if change := kind(at, draw):
+            before = at.copy()
             change.apply(at)
-            changes.append(change)
+            changes += [change] if at.config != before.config else []
     return changes
 
 

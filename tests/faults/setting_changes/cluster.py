@@ -82,21 +82,25 @@ def _alter_plugin(settings: StackSettings, draw: Draw) -> Change | None:
             ("healthTimeout", draw.choice(("25s", "35s"))),
             ("jobIds", {"controller": "ebs-c", "node": "ebs-n"}),
             ("jobIds", {"controller": f"ebs-{draw.randrange(99)}"}),
-            ("id", draw.choice(("ebs1", "ebs2"))),
-            ("id", draw.choice(("aws-ebs0", "ebs3"))),
         )
     )
 
     def apply(at: StackSettings) -> None:
-        if key != "id":
-            at.plugin[key] = value
-            return
-        for volume in at.volumes:
-            if volume.get("plugin") == at.plugin["id"]:
-                volume["plugin"] = value
-        _identify(at.plugin, str(value))
+        at.plugin[key] = value
 
     return Change(f"plugin.{key} = {value}", apply)
+
+
+def _rename_plugin(_settings: StackSettings, draw: Draw) -> Change | None:
+    plugin_id = draw.choice(("aws-ebs0", "ebs1", "ebs2"))
+
+    def apply(at: StackSettings) -> None:
+        for volume in at.volumes:
+            if volume.get("plugin") == at.plugin["id"]:
+                volume["plugin"] = plugin_id
+        _identify(at.plugin, plugin_id)
+
+    return Change(f"plugin.id = {plugin_id}", apply)
 
 
 def _identify(plugin: Section, plugin_id: str) -> None:
@@ -149,6 +153,7 @@ KINDS: Final[dict[Kind, int]] = {
     _alter_mysql: 4,
     _backup: 1,
     _alter_plugin: 3,
+    _rename_plugin: 2,
     _move_to_plugin: 2,
     _remove_plugin: 2,
     _place: 2,
