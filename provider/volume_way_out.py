@@ -91,6 +91,9 @@ def _lost(holders: Holders, claim: Claim, client: Client | None) -> WayOut:
     problem = f"{claim} claims it, and {client or f'client {node_id[:8]}'} is {client.status if client else 'away'}"
     instance_id = _instance_of(holders, client)
     if not instance_id:
+        if client is not None and client.status == GONE:
+            why = f"Nomad has forgotten client {node_id[:8]}, and with it what it claims"
+            return WayOut(problem, [_await(holders, why)])
         return WayOut(problem, [_decide_by_hand(node_id)])
     state = holders.instance_state(instance_id)
     problem += f"; its instance {instance_id} is {state}"

@@ -13,7 +13,7 @@ from operate.recover import Hands, Permission
 from provider.ebs_attachment import Attachment, EbsState
 from provider.periodic_runs import FailingRun
 from provider.volume_claims import Claim
-from provider.volume_holders import Client, Holders
+from provider.volume_holders import GONE, Client, Holders
 from provider.volume_way_out import Step, ways_out
 
 VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
@@ -93,6 +93,14 @@ def test_a_client_that_nomad_cannot_name_to_ec2_is_detached_and_forgotten() -> N
     world = World(UNKNOWN_TO_NOMAD, {"ec2-detach": detached, "purge-client": FREE})
     assert world.recover(SAFE)
     assert world.done == ["ec2-detach", "purge-client"]
+
+
+def test_after_a_purge_it_waits_until_nomad_has_collected_the_claim() -> None:
+    detached = replace(UNKNOWN_TO_NOMAD, attached=EbsState("available"))
+    forgotten = replace(detached, clients={NODE: Client(NODE, "", GONE, "", has_node_plugin=False)})
+    world = World(UNKNOWN_TO_NOMAD, {"ec2-detach": detached, "purge-client": forgotten, "await": FREE})
+    assert world.recover(SAFE)
+    assert world.done == ["ec2-detach", "purge-client", "await"]
 
 
 def test_a_step_that_changes_nothing_is_not_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:

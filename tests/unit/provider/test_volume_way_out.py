@@ -161,6 +161,12 @@ SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
         f"{INSTANCE} is running",
         [DETACH],
     ),
+    "Nomad has forgotten the client, and EC2 has it attached nowhere": (
+        {"alloc": "lost", "client": ""},
+        FakeEbs("", {}),
+        "(lost) claims it",
+        [COLLECT],
+    ),
     "EC2 does not answer, and the client is lost": (
         {"alloc": "lost", "client": "down"},
         FakeEbs("silent", {}),
