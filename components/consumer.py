@@ -1,5 +1,7 @@
 """What every job on a CSI volume needs: a gate for each volume, the job itself, and its health."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
@@ -7,6 +9,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
+import jobs
 from components.nomad_job import private_variable, submit
 from components.placement import JobPlacement
 from provider.sdk import JobHealth, VolumeRelease
@@ -59,9 +62,18 @@ class Consumer:
     """The component."""
 
     def gate(
-        self, suffix: str, volume: RegisteredVolume, timeout_s: int, earlier_suffix: str | None = None
+        self,
+        suffix: str,
+        volume: RegisteredVolume,
+        timeout_s: int,
+        *,
+        earlier_suffix: str | None = None,
+        change: pulumi.Input[str] | None = None,
     ) -> VolumeRelease:
-        """Stands between the volume's registration and the job, and keeps it until the job has let go."""
+        """Stands between the volume's registration and the job, and keeps it until the job has let go.
+
+        `change` is another value whenever the job changes (see `change`); one of a job's gates suffices to have it.
+        """
         earlier = None if earlier_suffix is None else [pulumi.Alias(name=f"{self.name}-{earlier_suffix}")]
         return VolumeRelease(
             f"{self.name}-{suffix}",
@@ -74,9 +86,19 @@ class Consumer:
             aws_config=volume.get("aws_config", ""),
             consumer_job_id=self.job_id,
             registration_id=volume["registration_id"],
+            triggers=None if change is None else {"job": change, "restart": volume["restart_id"]},
             timeout_s=timeout_s,
             opts=pulumi.ResourceOptions(parent=self.parent, aliases=earlier),
         )
+
+    def change(self, spec: str, settings: Mapping[str, Any]) -> pulumi.Output[str]:
+        """Tells one version of the job from another, by its job file and what is set in it besides its gates."""
+        text = jobs.spec(spec, self.job_id, self.placement["namespace"])
+
+        def digest(known: Mapping[str, Any]) -> str:
+            return hashlib.sha256(json.dumps([text, known], sort_keys=True).encode()).hexdigest()[:16]
+
+        return pulumi.Output.all(**settings).apply(digest)
 
     @staticmethod
     def generation(gate: VolumeRelease, volume: RegisteredVolume) -> pulumi.Output[str]:
@@ -105,8 +127,19 @@ class Consumer:
         """
         return submit(f"{self.name}-job", spec, variables, self.parent, depends_on, purge=not purged_by_gate)
 
-    def health(self, job: nomad.Job, group: str, timeout_s: int, allocations: int = 1) -> JobHealth:
-        """Complete once that many allocations of the job's newest version run and pass their checks."""
+    def health(
+        self,
+        job: nomad.Job,
+        group: str,
+        timeout_s: int,
+        volumes: Sequence[RegisteredVolume],
+        allocations: int = 1,
+    ) -> JobHealth:
+        """Complete once that many allocations of the job's newest version run and pass their checks.
+
+        What keeps one of the EBS volumes from it is looked for in EC2.
+        """
+        ebs = next((volume for volume in volumes if volume["backend"] == "ebs"), None)
         return JobHealth(
             f"{self.name}-health",
             job_id=self.job_id,
@@ -114,6 +147,9 @@ class Consumer:
             group=group,
             allocations=allocations,
             triggers={"job": job.modify_index},
+            region=ebs["region"] if ebs else "",
+            account_id=ebs.get("account_id", "") if ebs else "",
+            aws_config=ebs.get("aws_config", "") if ebs else "",
             timeout_s=timeout_s,
             opts=pulumi.ResourceOptions(parent=self.parent),
         )

@@ -156,10 +156,12 @@ class Container(pulumi.ComponentResource):
         super().__init__("nomad-stateful:index:Container", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self)
         items = args.get("secrets")
-        gates = [_gates(own, volume, args["release_timeout_s"]) for volume in args["volumes"]]
+        change = own.change("container", _settings(args))
+        gates = _gates(own, args["volumes"], args["release_timeout_s"], change)
         secrets = [] if items is None else [own.variable(items, [gate for found in gates for gate in found])]
         job = own.job("container", _variables(args, gates), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
-        health = own.health(job, "container", args["timeout_s"], allocations=args["count"])
+        members = [member for volume in args["volumes"] for member in volume["members"]]
+        health = own.health(job, "container", args["timeout_s"], members, allocations=args["count"])
         self.job_id = pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0]))
         self.allocation_id = health.allocation_id
         self.register_outputs({"job_id": self.job_id, "allocation_id": self.allocation_id})
@@ -167,10 +169,15 @@ class Container(pulumi.ComponentResource):
 
 def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[str, object]:
     volumes = [_volume(volume, found) for volume, found in zip(args["volumes"], gates, strict=True)]
+    return {**_settings(args), "volumes": pulumi.Output.all(*volumes)}
+
+
+def _settings(args: ContainerArgs) -> dict[str, object]:
+    """The job's variables without what comes of the gates."""
     return {
         "job": {"id": args["job_id"], **args["placement"], "constraints": args["constraints"]},
         "instances": {"count": args["count"], "canaries": args["canaries"]},
-        "volumes": pulumi.Output.all(*volumes),
+        "volumes": [_plain(volume) for volume in args["volumes"]],
         "task": args["task"],
         "ports": args["ports"],
         "files": args["files"],
@@ -181,19 +188,32 @@ def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[st
     }
 
 
-def _gates(own: Consumer, volume: ContainerVolume, timeout_s: int) -> list[VolumeRelease]:
-    """A gate for the volume, or for each one of the set."""
-    indexes = [f"-{index}" if volume["per_alloc"] else "" for index, _ in enumerate(volume["members"])]
-    earlier = volume.get("earlier_name")
-    return [
-        own.gate(
-            f"release-{volume['name']}{index}", member, timeout_s, f"release-{earlier}{index}" if earlier else None
-        )
-        for index, member in zip(indexes, volume["members"], strict=True)
-    ]
+def _gates(
+    own: Consumer, volumes: list[ContainerVolume], timeout_s: int, change: pulumi.Output[str]
+) -> list[list[VolumeRelease]]:
+    """A gate for each volume, and for each one of a set; the first of all comes before each change of the job."""
+    gates: list[list[VolumeRelease]] = []
+    for volume in volumes:
+        earlier = volume.get("earlier_name")
+        found: list[VolumeRelease] = []
+        for number, member in enumerate(volume["members"]):
+            index = f"-{number}" if volume["per_alloc"] else ""
+            gate = own.gate(
+                f"release-{volume['name']}{index}",
+                member,
+                timeout_s,
+                earlier_suffix=f"release-{earlier}{index}" if earlier else None,
+                change=None if found or gates else change,
+            )
+            found.append(gate)
+        gates.append(found)
+    return gates
 
 
 def _volume(volume: ContainerVolume, gates: list[VolumeRelease]) -> dict[str, object]:
     releases = [Consumer.generation(gate, member) for gate, member in zip(gates, volume["members"], strict=True)]
-    plain = {key: value for key, value in volume.items() if key not in ("members", "earlier_name")}
-    return {**plain, "releases": releases}
+    return {**_plain(volume), "releases": releases}
+
+
+def _plain(volume: ContainerVolume) -> dict[str, object]:
+    return {key: value for key, value in volume.items() if key not in ("members", "earlier_name")}

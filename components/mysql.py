@@ -1,7 +1,7 @@
 """MySQL on a CSI volume."""
 
 import re
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
@@ -148,10 +148,11 @@ class MysqlServer(pulumi.ComponentResource):
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
-        release = own.gate("volume-release", args["volume"], args["release_timeout_s"])
+        change = own.change("mysql", _settings(args))
+        release = own.gate("volume-release", args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
         job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
-        health = own.health(job, "mysql", args["timeout_s"])
+        health = own.health(job, "mysql", args["timeout_s"], [args["volume"]])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.
             job_id=pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0])),
@@ -196,6 +197,13 @@ def option_text(value: str) -> str:
 
 
 def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, object]:
+    settings = _settings(args)
+    volume = {"id": release.volume_id, "release": Consumer.generation(release, args["volume"]), **settings["volume"]}
+    return {**settings, "volume": volume}
+
+
+def _settings(args: MysqlServerArgs) -> dict[str, Any]:
+    """The job's variables without what comes of the gate."""
     server_args = [
         f"--datadir={args['data_dir']}",
         # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
@@ -206,8 +214,6 @@ def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, objec
     return {
         "job": {"id": args["job_id"], **args["placement"]},
         "volume": {
-            "id": release.volume_id,
-            "release": Consumer.generation(release, args["volume"]),
             "access_mode": args["access_mode"],
             "attachment_mode": "file-system",
             "mount_path": args["mount_path"],

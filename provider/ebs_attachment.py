@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 from provider.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_passing, prove_absence
@@ -20,9 +21,12 @@ class Attachment:
     instance_id: str
     device: str
     state: str  # attaching, attached, detaching, busy
+    since: str = ""
+    """When it began, in UTC; empty where EC2 does not say."""
 
     def __str__(self) -> str:
-        return f"{self.instance_id} as {self.device} ({self.state})"
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.instance_id} as {self.device} ({self.state}{since})"
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,22 @@ class EbsVolumes:
                 "and the endpoint"
             ) from error
         attachments = [
-            Attachment(item.get("InstanceId", "?"), item.get("Device", "?"), item.get("State", "?"))
+            Attachment(item.get("InstanceId", "?"), item.get("Device", "?"), item.get("State", "?"), _since(item))
             for item in volume.get("Attachments") or []
         ]
         return EbsState(volume["State"], attachments)
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        """Asks EC2 to detach the volume, without force: what is mounted stays. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        try:
+            self._client.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
+        except (ClientError, BotoCoreError) as error:
+            raise ProviderError(
+                f"EC2 does not detach {volume_id} from {instance_id}: {error}. Allow ec2:DetachVolume, or run `aws ec2 "
+                f"detach-volume --volume-id {volume_id} --instance-id {instance_id}` as somebody who may"
+            ) from error
 
     def instance_states(self, instance_ids: Sequence[str]) -> dict[str, str]:
         """The state of each instance now; `not-found` where EC2 has forgotten it. Raises ProviderError."""
@@ -93,3 +109,8 @@ class EbsVolumes:
         if missing := [instance_id for instance_id in instance_ids if instance_id not in found]:
             prove_absence(self._place, f"instance {', '.join(missing)}")
         return {instance_id: found.get(instance_id, "not-found") for instance_id in instance_ids}
+
+
+def _since(attachment: Mapping[str, Any]) -> str:
+    began = attachment.get("AttachTime")
+    return began.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if began else ""

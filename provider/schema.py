@@ -49,23 +49,30 @@ _PLUGIN_HEALTH_OUTPUTS = {
     "nodesHealthy": _integer("Healthy node plugins."),
     "zonesHealthy": _map("integer", "Healthy node plugins by availability zone."),
 }
+_AWS_PLACE = {
+    "accountId": _text(
+        "AWS account the volume is in. Only there is a volume that EC2 does not find taken to be gone.", default=""
+    ),
+    "awsConfig": _text("The aws provider's configuration as JSON; empty: all of it is in the environment.", default=""),
+}
 _JOB_HEALTH_INPUTS = {
     "jobId": _text("Id of the job.", replaceOnChanges=True),
     "group": _text("The job's group that must run.", replaceOnChanges=True),
     "namespace": _text("The job's Nomad namespace.", default="default", replaceOnChanges=True),
     "allocations": _integer("Allocations that have to be healthy.", default=1),
     "triggers": _map("string", "Any values; when one changes, the job's health is waited for again."),
+    "region": _text("AWS region of the job's EBS volumes; empty: the AWS configuration's.", default=""),
+    "accountId": _text(
+        "AWS account of the job's EBS volumes. Where it is given, what keeps the job waiting is looked for in EC2: an "
+        "attachment that nothing claims, uses or has mounted is detached, any other is named.",
+        default="",
+    ),
+    "awsConfig": _AWS_PLACE["awsConfig"],
     "timeoutS": _integer("Seconds to wait before failing.", default=300),
 }
 _JOB_HEALTH_OUTPUTS = {
     "allocationId": _text("The healthy allocation."),
     "nodeName": _text("The client it runs on."),
-}
-_AWS_PLACE = {
-    "accountId": _text(
-        "AWS account the volume is in. Only there is a volume that EC2 does not find taken to be gone.", default=""
-    ),
-    "awsConfig": _text("The aws provider's configuration as JSON; empty: all of it is in the environment.", default=""),
 }
 _VOLUME_RELEASE_INPUTS = {
     "volumeId": _text("Id of the volume in Nomad.", replaceOnChanges=True),
@@ -83,7 +90,11 @@ _VOLUME_RELEASE_INPUTS = {
     "registrationId": _text(
         "Any value of the registration; a new one means that it is replaced.", replaceOnChanges=True
     ),
-    "timeoutS": _integer("Seconds to wait on deletion before failing.", default=300),
+    "triggers": _map(
+        "string",
+        "Any values; when one changes, the consumer is about to: it is waited for until Nomad attaches and detaches.",
+    ),
+    "timeoutS": _integer("Seconds that each wait may take.", default=300),
 }
 _VOLUME_RELEASE_OUTPUTS = {"releaseId": _text("Random, new with each creation: lets a consumer follow a replacement.")}
 _VOLUME_GUARD_INPUTS = {

@@ -113,6 +113,8 @@ class VolumeRelease(NomadCsiResource):
     """Job that is stopped before the wait."""
     registration_id: pulumi.Output[str] = pulumi.property("registrationId")
     """Stands for the registration that this release guards."""
+    triggers: pulumi.Output[Mapping[str, str]]
+    """Values whose change comes before one of the consumer."""
     timeout_s: pulumi.Output[int] = pulumi.property("timeoutS")
     """Seconds waited at most."""
     release_id: pulumi.Output[str] = pulumi.property("releaseId")
@@ -131,10 +133,13 @@ class VolumeRelease(NomadCsiResource):
         aws_config: pulumi.Input[str] = "",
         consumer_job_id: pulumi.Input[str] = "",
         registration_id: pulumi.Input[str] = "",
+        triggers: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None = None,
         timeout_s: pulumi.Input[int] = 300,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """On deletion waits at most `timeout_s` seconds for Nomad, and with backend "ebs" for EC2 too.
+
+        When `triggers` change, waits until Nomad attaches and detaches volumes: the consumer may change then.
 
         A job named by `consumer_job_id` that still runs is stopped first. Make the consumer depend on this resource
         and this one on the registration (`registration_id`), so that a replacement takes them in that order.
@@ -149,6 +154,7 @@ class VolumeRelease(NomadCsiResource):
             "aws_config": aws_config,
             "consumer_job_id": consumer_job_id,
             "registration_id": registration_id,
+            "triggers": triggers or {},
             "timeout_s": timeout_s,
             "release_id": None,
         }
@@ -195,6 +201,12 @@ class JobHealth(NomadCsiResource):
     """Seconds waited at most."""
     triggers: pulumi.Output[Mapping[str, str]]
     """Values whose change waits again."""
+    region: pulumi.Output[str]
+    """AWS region of the job's EBS volumes."""
+    account_id: pulumi.Output[str] = pulumi.property("accountId")
+    """AWS account of the job's EBS volumes; "" where EC2 is not asked about them."""
+    aws_config: pulumi.Output[str] = pulumi.property("awsConfig")
+    """The aws provider's configuration as JSON."""
     allocation_id: pulumi.Output[str] = pulumi.property("allocationId")
     """Allocation that was healthy when this was last made or updated."""
     node_name: pulumi.Output[str] = pulumi.property("nodeName")
@@ -210,9 +222,15 @@ class JobHealth(NomadCsiResource):
         allocations: pulumi.Input[int] = 1,
         timeout_s: pulumi.Input[int] = 300,
         triggers: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None = None,
+        region: pulumi.Input[str] = "",
+        account_id: pulumi.Input[str] = "",
+        aws_config: pulumi.Input[str] = "",
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Waits at most `timeout_s` seconds until `allocations` of `group` are healthy, anew when `triggers` change."""
+        """Waits at most `timeout_s` seconds until `allocations` of `group` are healthy, anew when `triggers` change.
+
+        With `account_id`, EBS volumes of the job that are attached where nothing claims or uses them are detached.
+        """
         props = {
             "job_id": job_id,
             "group": group,
@@ -220,6 +238,9 @@ class JobHealth(NomadCsiResource):
             "namespace": namespace,
             "timeout_s": timeout_s,
             "triggers": triggers or {},
+            "region": region,
+            "account_id": account_id,
+            "aws_config": aws_config,
             "allocation_id": None,
             "node_name": None,
         }

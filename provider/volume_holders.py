@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
 from provider.ebs_attachment import EbsState, EbsVolumes
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.values import ProviderError
+from provider.unmounted import has_unmounted
 from provider.volume_claims import Claim, claims
 
 INSTANCE_ATTRIBUTE = "unique.platform.aws.instance-id"
@@ -28,6 +29,8 @@ class Client:
     """Empty where the client is no EC2 instance, or is gone."""
     has_node_plugin: bool
     """Whether Nomad knows which instance the storage's plugin calls it."""
+    has_unmounted: bool = False
+    """Whether it is known to have unmounted the volume and to run nothing that uses it (provider/unmounted.py)."""
 
     def __str__(self) -> str:
         return f"client {self.name or self.node_id[:8]} ({self.node_id[:8]})"
@@ -60,6 +63,10 @@ class Holders:
         places = {item.instance_id for item in self.attached.attachments} if self.attached else set()
         return next((client for client in self.clients.values() if client.instance_id in places), None)
 
+    def client_on(self, instance_id: str) -> Client | None:
+        """The client that an instance is."""
+        return next((client for client in self.clients.values() if client.instance_id == instance_id), None)
+
     def instance_state(self, instance_id: str) -> str:
         """EC2's state of an instance; unknown where EC2 does not say."""
         return self.instances.get(instance_id, "unknown")
@@ -91,7 +98,8 @@ def look(api: NomadApi, namespace: str, volume_id: str, external_id: str, ebs: E
     known = {client.instance_id for client in clients.values()}
     strange = {item.instance_id for item in attached.attachments} - known if attached else set()
     for client in _clients_on(api, strange, plugin_id) if strange else []:
-        clients.setdefault(client.node_id, client)
+        unmounted = has_unmounted(api, client.node_id, plugin_id, namespace, volume_id)
+        clients.setdefault(client.node_id, replace(client, has_unmounted=unmounted))
     wanted = sorted((known | strange) - {""})
     states: Mapping[str, str] = {}
     if ebs is not None and wanted:

@@ -49,11 +49,16 @@ def ways_out(holders: Holders, *, wanted_free: bool) -> list[WayOut]:
     found = [
         *[_lost(holders, claim, client) for claim, client in _claims(holders) if _is_lost(claim, client)],
         *[_left_over(holders, claim, client) for claim, client in _claims(holders) if _is_left_over(claim, client)],
-        *[_stray(holders, attachment) for attachment in _strays(holders)],
+        *strays(holders),
     ]
     if wanted_free:
         found += [_live(holders, claim) for claim, client in _claims(holders) if _is_live(claim, client)]
     return found
+
+
+def strays(holders: Holders) -> list[WayOut]:
+    """Where EC2 has the volume attached and nothing claims it."""
+    return [_stray(holders, attachment) for attachment in _strays(holders)]
 
 
 def _claims(holders: Holders) -> Iterator[tuple[Claim, Client | None]]:
@@ -153,6 +158,9 @@ def _stray(holders: Holders, attachment: Attachment) -> WayOut:
     problem = f"{holders.external_id} is attached to {attachment}, where nothing claims it; the instance is {state}"
     if state in _OFF:
         return WayOut(problem, [_ec2_detach(holders, attachment)])
+    if (client := holders.client_on(instance_id)) and client.has_unmounted and attachment.state == "attached":
+        why = f"{client} has unmounted it and runs nothing that uses it; Nomad did not ask for the detachment"
+        return WayOut(problem, [Step("ec2-detach", instance_id, _detach(holders, instance_id), why)])
     if attachment.state in {"detaching", "busy"}:
         hint = (
             "EC2 waits until nothing there has it mounted: unmount it in the instance, or stop the instance. Do not "

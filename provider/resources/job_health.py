@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ from urllib.parse import quote
 
 from provider import redeployment, running_job, validation
 from provider.consumer_job import ConsumerJob
+from provider.ebs_attachment import EbsVolumes
+from provider.ec2_client import AwsPlace
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import (
     UNKNOWN,
@@ -23,9 +26,21 @@ from provider.rpc.plugin import (
     ResourceType,
     input_diff,
 )
+from provider.stray_attachments import StrayAttachments
 from provider.watching import Progress, watch
 
-_DEFAULTS: Props = {"namespace": "default", "allocations": 1, "triggers": {}, "timeoutS": 300}
+_DEFAULTS: Props = {
+    "namespace": "default",
+    "allocations": 1,
+    "triggers": {},
+    "region": "",
+    "accountId": "",
+    "awsConfig": "",
+    "timeoutS": 300,
+}
+# What takes longer may be kept from its volume by an attachment that nothing claims.
+_SLOW_S = 10.0
+_LOOK_EVERY_S = 15.0
 _INPUTS = frozenset(_DEFAULTS) | {"jobId", "group"}
 _OUTPUTS = ("allocationId", "nodeName")
 
@@ -33,15 +48,17 @@ _OUTPUTS = ("allocationId", "nodeName")
 class JobHealth(ResourceType):
     """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group.
 
-    Where the last deployment failed, it is made once more first: the job itself has no difference then.
+    Where the last deployment failed, it is made once more first: the job itself has no difference then. A volume of the
+    job that is attached where nothing claims or uses it is detached there, in the account that is given.
     """
 
     token = "nomad-csi:index:JobHealth"  # noqa: S105 - a type's name
     computed = frozenset(_OUTPUTS)
     replace_on = frozenset({"jobId", "namespace", "group"})
 
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
+    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
         self._api = api
+        self._ebs = ebs
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         inputs = _DEFAULTS | news
@@ -53,6 +70,7 @@ class JobHealth(ResourceType):
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
             *validation.whole_number(inputs, "allocations", 1, 10000, "It is the count of the group; 1 is the default"),
             *validation.string_map(inputs, "triggers"),
+            *validation.aws_account(inputs, "accountId"),
         ]
         return Checked(inputs, failures)
 
@@ -93,6 +111,10 @@ class JobHealth(ResourceType):
         progress = Progress(ctx, limit_s)
         path = f"job/{quote(inputs['jobId'], safe='')}"
         job = self._job(api, path, inputs["namespace"])
+        strays = self._strays(api, inputs)
+        look_at_s = _SLOW_S
+        if strays and redeployment.failed_deployment(api, job):
+            strays.release(ctx)
         version = redeployment.deploy_again(ctx, api, job)
         stubs: list[dict[str, Any]] = []
         healthy: list[dict[str, Any]] = []
@@ -108,14 +130,27 @@ class JobHealth(ResourceType):
                 if reason:
                     break
             progress.report(f"waiting for {_described(wanted)} of {inputs['jobId']}: {_situation(stubs)}")
+            if strays and progress.elapsed_s >= look_at_s:
+                strays.release(ctx)
+                look_at_s = progress.elapsed_s + _LOOK_EVERY_S
         lines = [line for stub in stubs for line in running_job.troubles(stub)]
         lines += ConsumerJob(api, inputs["namespace"], inputs["jobId"]).others_on_its_volumes()
+        lines += strays.lines() if strays else ()
         details = "".join(f"\n  {line}" for line in lines)
         found = "no healthy allocation" if wanted == 1 else f"{len(healthy)} healthy allocations of {wanted}"
         raise ProviderError(
             f"job {inputs['jobId']} has {found} after {progress.elapsed_s:.0f} s: {_situation(stubs)}.{details}"
             f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, fix the cause, "
             "and run the same command again; a slow start needs a larger timeoutS"
+        )
+
+    def _strays(self, api: NomadApi, inputs: Props) -> StrayAttachments | None:
+        """Volumes of the job attached elsewhere; None where nobody said in which account they are."""
+        place = AwsPlace.of(inputs)
+        if not place.account_id:
+            return None
+        return StrayAttachments(
+            ConsumerJob(api, inputs["namespace"], inputs["jobId"]), functools.cache(lambda: self._ebs(place))
         )
 
     def _job(self, api: NomadApi, path: str, namespace: str) -> dict[str, Any]:

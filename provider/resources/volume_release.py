@@ -10,7 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
-from provider import consumer_job, validation, volume_claims, volume_holders, volume_way_out
+from provider import (
+    consumer_job,
+    controllers,
+    stray_attachments,
+    validation,
+    volume_claims,
+    volume_holders,
+    volume_way_out,
+)
 from provider.consumer_job import ConsumerJob, volume_ids
 from provider.ebs_attachment import EbsState, EbsVolumes
 from provider.ec2_client import AwsPlace, Ec2Unavailable
@@ -33,6 +41,10 @@ from provider.volume_holders import Holders
 from provider.watching import Progress, watch
 
 EC2_POLL_S = 1.0
+# Nomad looks at a controller every 30 s, and waits as long for its answer.
+_CONTROLLERS_S = 90.0
+# A detachment that Nomad asked for begins at once.
+STRAY_S = 10.0
 _EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
 _DEFAULTS: Props = {
     "namespace": "default",
@@ -43,13 +55,18 @@ _DEFAULTS: Props = {
     "awsConfig": "",
     "consumerJobId": "",
     "registrationId": "",
+    "triggers": {},
     "timeoutS": 300,
 }
 _INPUTS = frozenset(_DEFAULTS) | {"volumeId"}
 
 
 class VolumeRelease(ResourceType):
-    """Does nothing on create; its deletion is the wait. It never forces anything off."""
+    """Its deletion waits until the volume is released. It never forces anything off.
+
+    Before its consumer is started, and before it changes (`triggers`), it waits until Nomad attaches and detaches:
+    while a controller is unhealthy, Nomad may skip both (provider/controllers.py).
+    """
 
     token = "nomad-csi:index:VolumeRelease"  # noqa: S105 - a type's name
     computed = frozenset({"releaseId"})
@@ -68,6 +85,7 @@ class VolumeRelease(ResourceType):
             *validation.one_of(inputs, "backend", ("ebs", "none")),
             *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
             *validation.aws_account(inputs, "accountId"),
+            *validation.string_map(inputs, "triggers"),
             *_external_id_failures(inputs),
             *_moved(olds, inputs),
         ]
@@ -81,11 +99,34 @@ class VolumeRelease(ResourceType):
         return Diff(detailed, delete_before_replace=True)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        self._await_attachable(ctx, inputs)
         release_id = secrets.token_hex(8)
         return release_id, inputs | {"releaseId": release_id}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        if inputs.get("triggers", {}) != old_inputs.get("triggers", {}):
+            self._await_attachable(ctx, inputs)
         return inputs | {"releaseId": state["releaseId"]}
+
+    def _await_attachable(self, ctx: Context, inputs: Props) -> None:
+        """Waits until the consumer can be stopped and started. Raises ProviderError at the deadline."""
+        if not inputs.get("consumerJobId"):
+            return
+        limit_s = ctx.timeout_s or inputs["timeoutS"]
+        lacks = self._unattachable(ctx, inputs, limit_s)
+        if lacks:
+            raise ProviderError(
+                f"job {inputs['consumerJobId']} is left as it is: after {limit_s:.0f} s {'; '.join(lacks)}. Nomad may "
+                "skip attaching and detaching while it knows an unhealthy controller: a job that stops or starts then "
+                "leaves its volume attached where nothing claims it. See `nomad plugin status -verbose`, fix the cause "
+                "or stop that allocation (`nomad alloc stop`), and run the same command again"
+            )
+
+    def _unattachable(self, ctx: Context, wanted: Props, limit_s: float) -> list[str]:
+        api, namespace = self._api(), wanted["namespace"]
+        job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
+        plugin_ids = controllers.plugins_of(api, namespace, {wanted["volumeId"], *volume_ids(job)})
+        return controllers.await_controllers(ctx, api, plugin_ids, time.monotonic() + limit_s, Progress(ctx, limit_s))
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         if not state:
@@ -99,7 +140,7 @@ class VolumeRelease(ResourceType):
         api = self._api()
         progress = Progress(ctx, limit_s)
         consumer = ConsumerJob(api, wanted["namespace"], wanted["consumerJobId"])
-        stopped_before = bool(wanted["consumerJobId"]) and _stop_user(ctx, consumer, wanted["volumeId"])
+        stopped_before = bool(wanted["consumerJobId"]) and self._stop_user(ctx, consumer, wanted)
         held = _await_no_claims(ctx, api, wanted, deadline, progress)
         if held:
             raise ProviderError(self._at_the_deadline(wanted, limit_s))
@@ -108,6 +149,23 @@ class VolumeRelease(ResourceType):
         if stopped_before:
             # The last volume that is released takes the job's record with it.
             consumer.purge_if_ended()
+
+    def _stop_user(self, ctx: Context, consumer: ConsumerJob, wanted: Props) -> bool:
+        """Stops a job whose current version uses the volume; whether it was stopped already.
+
+        A version that does not use the volume any more lets go of it by itself and goes on running. A job that runs is
+        being replaced together with the volume; one that was stopped is no longer in the stack.
+        """
+        volume_id = wanted["volumeId"]
+        job = consumer.read()
+        if job is None or volume_id not in volume_ids(job):
+            return False
+        if job.get("Stop"):
+            return True
+        if lacks := self._unattachable(ctx, wanted, min(_CONTROLLERS_S, ctx.timeout_s or wanted["timeoutS"])):
+            ctx.log("warning", f"stopping job {consumer.job_id} though {'; '.join(lacks)}")
+        consumer.stop(ctx, f"volume {volume_id}, which it uses, is being released")
+        return False
 
     def _warn_of_earlier_release(self, ctx: Context, wanted: Props) -> None:
         """Says what to do where the job's state is of a release whose jobs cannot be planned together with this."""
@@ -139,6 +197,7 @@ class VolumeRelease(ResourceType):
         external_id = wanted["externalId"]
         gives_up_at = min(deadline, time.monotonic() + PATIENCE_S)
         pauses = Pauses(EC2_POLL_S)
+        attached_since = time.monotonic()
         while True:
             try:
                 found: EbsState = ctx.call(lambda: volumes.state(external_id))
@@ -156,7 +215,19 @@ class VolumeRelease(ResourceType):
             if time.monotonic() >= deadline:
                 raise ProviderError(self._at_the_deadline(wanted, limit_s))
             progress.report(f"waiting until EC2 has {external_id} detached: it is {found}")
+            if time.monotonic() - attached_since >= STRAY_S:
+                self._release_stray(ctx, wanted, volumes)
+                attached_since = time.monotonic()
             ctx.wait(EC2_POLL_S)
+
+    def _release_stray(self, ctx: Context, wanted: Props, volumes: EbsVolumes) -> None:
+        """Detaches the volume where Nomad freed the claim and asked for no detachment, if nothing there uses it."""
+        namespace, volume_id, external_id = wanted["namespace"], wanted["volumeId"], wanted["externalId"]
+        try:
+            holders = volume_holders.look(self._api(), namespace, volume_id, external_id, volumes)
+            stray_attachments.detach_safe(ctx, volumes, holders)
+        except ProviderError as error:
+            ctx.log("warning", str(error))
 
 
 def _external_id_failures(inputs: Props) -> list[CheckFailure]:
@@ -188,21 +259,6 @@ def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
         for key, what in (("accountId", "account"), ("region", "region"))
         if olds.get(key) and not contains_unknown(inputs[key]) and olds[key] != inputs[key]
     ]
-
-
-def _stop_user(ctx: Context, consumer: ConsumerJob, volume_id: str) -> bool:
-    """Stops the consumer where its current version uses the volume; whether it was stopped before.
-
-    A version that does not use the volume any more lets go of it by itself and goes on running. A job that runs is
-    being replaced together with the volume; one that was stopped is no longer in the stack.
-    """
-    job = consumer.read()
-    if job is None or volume_id not in volume_ids(job):
-        return False
-    if job.get("Stop"):
-        return True
-    consumer.stop(ctx, f"volume {volume_id}, which it uses, is being released")
-    return False
 
 
 def _volume_path(wanted: Props) -> str:

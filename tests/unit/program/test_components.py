@@ -92,6 +92,31 @@ def test_the_release_gate_stands_between_the_registration_and_the_job(
     assert variables(resources["mysql-job"])["volume"]["release"] == "release-1"
 
 
+@pytest.mark.parametrize(
+    ("changes", "differs"),
+    [
+        ({}, False),
+        ({"config": {"max_connections": "120"}}, True),
+        ({"memoryMib": 700}, True),
+    ],
+)
+def test_the_gate_comes_before_each_change_of_the_job(
+    resources: dict[str, mocks.MockResourceArgs], changes: dict[str, Any], differs: bool
+) -> None:
+    changed = record(SETTINGS | {"mysql": {"volume": "mysql", **changes}})
+    now, then = (found["mysql-volume-release"].inputs["triggers"]["job"] for found in (resources, changed))
+    assert (now != then) == differs
+
+
+def test_what_keeps_the_job_waiting_is_looked_for_in_the_account_of_its_volume(
+    resources: dict[str, mocks.MockResourceArgs],
+) -> None:
+    health, release = resources["mysql-health"].inputs, resources["mysql-volume-release"].inputs
+    for key in ("region", "accountId", "awsConfig"):
+        assert health.get(key) == release.get(key)
+    assert health["accountId"] == "123456789012"
+
+
 def test_the_password_is_in_the_variable_and_in_nothing_else(resources: dict[str, mocks.MockResourceArgs]) -> None:
     holders = [name for name, resource in resources.items() if PASSWORD in json.dumps(resource.inputs, default=str)]
     assert holders == ["mysql-variable"]

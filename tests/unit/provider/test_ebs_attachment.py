@@ -43,8 +43,8 @@ def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free() 
     volumes = EbsVolumes(AwsPlace(REGION, "123456789012"))
     found = volumes.state(volume)
     assert not found.is_free
-    assert str(found) == f"attached to {instance} as /dev/xvdaa (attached)"
-    boto3.client("ec2", region_name=REGION).detach_volume(VolumeId=volume, InstanceId=instance)
+    assert str(found).startswith(f"attached to {instance} as /dev/xvdaa (attached since 20")
+    volumes.detach(volume, instance)
     assert volumes.state(volume).is_free
     assert volumes.state("vol-00000000000000000").is_free
 
@@ -65,7 +65,7 @@ def test_a_volume_without_claims_that_ec2_still_holds_is_not_released() -> None:
         release = VolumeRelease(lambda: api)
         with pytest.raises(ProviderError) as failed:
             release.delete(Context(), "r", state)
-        assert f"{volume} is attached to {instance} as /dev/xvdaa (attached)" in str(failed.value)
+        assert f"{volume} is attached to {instance} as /dev/xvdaa (attached since 20" in str(failed.value)
         boto3.client("ec2", region_name=REGION).detach_volume(VolumeId=volume, InstanceId=instance)
         release.delete(Context(), "r", state)
         api.close()
@@ -77,3 +77,9 @@ def test_without_a_region_the_error_says_what_to_set(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("AWS_CONFIG_FILE", f"{tmp_path}/none")
     with pytest.raises(ProviderError, match="Set region, or AWS_REGION"):
         EbsVolumes(AwsPlace())
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_refused_detachment_tells_the_permission_and_the_command() -> None:
+    with pytest.raises(ProviderError, match=r"Allow ec2:DetachVolume, or run `aws ec2 detach-volume --volume-id vol-1"):
+        EbsVolumes(AwsPlace(REGION, "123456789012")).detach("vol-1", "i-1")

@@ -1,5 +1,6 @@
 """What VolumeRelease says at its deadline, situation by situation, over a fake Nomad and a fake EC2."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from provider.nomad_api import NomadApi
 from provider.resources.volume_release import VolumeRelease
 from provider.rpc.plugin import Context, ProviderError
 from provider.volume_holders import look
-from provider.volume_way_out import SAFE, ways_out
+from provider.volume_way_out import SAFE, Step, ways_out
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
@@ -48,7 +49,9 @@ def nomad() -> Iterator[FakeNomad]:
         yield fake
 
 
-def hold(nomad: FakeNomad, *, alloc: str = "", client: str = "ready", node_plugin: bool = True) -> None:
+def hold(
+    nomad: FakeNomad, *, alloc: str = "", client: str = "ready", node_plugin: bool = True, unmounted: bool = False
+) -> None:
     """A volume with at most one claim, and the client it is on ("" for one that Nomad has forgotten)."""
     stub = {
         "ID": ALLOC,
@@ -62,11 +65,15 @@ def hold(nomad: FakeNomad, *, alloc: str = "", client: str = "ready", node_plugi
     held = {"Allocations": [stub], "WriteAllocs": {ALLOC: None}} if alloc else {"Allocations": [], "WriteAllocs": {}}
     nomad.put("volume/csi/mysql", {"ID": "mysql", "PluginID": "ebs", "ReadAllocs": {}, **held})
     nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False})
-    plugins = {"ebs": {"NodeInfo": {"ID": INSTANCE}}} if node_plugin else {}
+    plugins = {"ebs": {"Healthy": True, "NodeInfo": {"ID": INSTANCE}}} if node_plugin else {}
+    nomad.put(f"node/{NODE}/allocations", [])
     attributes = {"unique.platform.aws.instance-id": INSTANCE}
     node: dict[str, Any] = {"ID": NODE, "Name": "client-1", "Attributes": attributes, "CSINodePlugins": plugins}
+    details = {"volume_id": "mysql", "success": "true"}
+    node["Events"] = [{"Message": "Unmount volume", "Details": details}] if unmounted else []
     nomad.put(f"node/{NODE}", node | {"Status": client} if client else None)
     nomad.put("nodes", [{"ID": NODE}] if client else [])
+    nomad.put("volumes", [{"ID": "mysql", "Namespace": "default"}])
 
 
 # What holds the volume; EC2's attachment and instance; what the message says; the next commands, in order.
@@ -161,6 +168,12 @@ SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
         f"{INSTANCE} is running",
         [DETACH],
     ),
+    "no claim, attached to a running instance that has unmounted it, being detached": (
+        {"unmounted": True},
+        FakeEbs("detaching", {INSTANCE: "running"}),
+        "(detaching)",
+        [STOP],
+    ),
     "Nomad has forgotten the client, and EC2 has it attached nowhere": (
         {"alloc": "lost", "client": ""},
         FakeEbs("", {}),
@@ -224,6 +237,61 @@ def test_a_volume_attached_elsewhere_than_it_is_claimed_is_a_problem_of_its_own(
     api.close()
     assert f"attached to {OTHER}" in way.problem
     assert way.steps[0].command == f"aws ec2 stop-instances --instance-ids {OTHER}"
+
+
+def test_what_a_client_has_unmounted_and_nobody_claims_is_safe_to_detach(nomad: FakeNomad) -> None:
+    hold(nomad, unmounted=True)
+    (step,) = steps_of(nomad)
+    assert (step.action, step.target, step.command) == ("ec2-detach", INSTANCE, DETACH)
+
+
+def uses(**changes: Any) -> dict[str, Any]:
+    """An allocation on the client that uses the volume."""
+    group = {"Name": "g", "Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}
+    job = {"TaskGroups": [group]}
+    return {"Namespace": "default", "TaskGroup": "g", "ClientStatus": "pending", "Job": job} | changes
+
+
+def said(message: str, success: str = "true") -> dict[str, Any]:
+    return {"Message": message, "Details": {"volume_id": "mysql", "success": success}}
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        (f"node/{NODE}", {"Status": "down"}),
+        (f"node/{NODE}", {"CSINodePlugins": {"ebs": {"Healthy": False}}}),
+        (f"node/{NODE}", {"Events": []}),
+        (f"node/{NODE}", {"Events": [said("Unmount volume"), said("Mount volume")]}),
+        (f"node/{NODE}", {"Events": [said("Mount volume"), said("Unmount volume", "false")]}),
+        (f"node/{NODE}/allocations", [uses()]),
+        (f"node/{NODE}/allocations", [uses(ClientStatus="unknown")]),
+        ("volumes", [{"ID": "mysql", "Namespace": "default"}, {"ID": "mysql", "Namespace": "other"}]),
+    ],
+)
+def test_what_may_be_mounted_is_never_safe_to_detach(nomad: FakeNomad, path: str, change: Any) -> None:
+    hold(nomad, unmounted=True)
+    whole = nomad.answer("GET", path, {})[1] if isinstance(change, dict) else ""
+    nomad.put(path, json.loads(whole) | change if whole else change)
+    (step,) = steps_of(nomad)
+    assert (step.action, step.command) == ("by-hand", DETACH)
+
+
+@pytest.mark.parametrize("other", [{"ClientStatus": "complete"}, {"Namespace": "other"}, {"TaskGroup": "another"}])
+def test_what_does_not_use_the_volume_does_not_count(nomad: FakeNomad, other: dict[str, Any]) -> None:
+    hold(nomad, unmounted=True)
+    nomad.put(f"node/{NODE}/allocations", [uses(**other)])
+    (step,) = steps_of(nomad)
+    assert step.action == "ec2-detach"
+
+
+def steps_of(nomad: FakeNomad) -> list[Step]:
+    """The way out of a volume that EC2 has attached to the client's instance, which runs."""
+    api = NomadApi(nomad.address)
+    ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
+    ways = ways_out(look(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
+    api.close()
+    return [step for way in ways for step in way.steps]
 
 
 def test_a_volume_in_use_is_in_order(nomad: FakeNomad) -> None:

@@ -1,0 +1,136 @@
+"""A volume that Nomad left attached where nothing claims it: JobHealth and VolumeRelease detach it, or name it."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from provider.ebs_attachment import Attachment, EbsState, EbsVolumes
+from provider.nomad_api import NomadApi
+from provider.resources import job_health, volume_release
+from provider.resources.job_health import JobHealth
+from provider.resources.volume_release import VolumeRelease
+from provider.rpc.plugin import Context, ProviderError
+from tests.providers.fake_nomad import FakeNomad, fake_nomad
+
+VOLUME, OLD, NEW = "vol-0123456789abcdef0", "i-0a", "i-0b"
+WHERE = f"attached to {OLD} as /dev/xvdaa (attached since 2026-11-22 10:18:43 UTC), where nothing claims it"
+DETACH = f"aws ec2 detach-volume --volume-id {VOLUME} --instance-id {OLD}"
+INPUTS: dict[str, Any] = {
+    "jobId": "db",
+    "namespace": "default",
+    "group": "g",
+    "triggers": {},
+    "accountId": "123456789012",
+    "region": "us-west-2",
+    "timeoutS": 1,
+}
+RELEASE = {"volumeId": "data", "backend": "ebs", "externalId": VOLUME, "timeoutS": 2, "releaseId": "r"}
+
+
+class Ebs:
+    """EC2 with one volume, attached to the instance that the job has left."""
+
+    def __init__(self, refuses: str = "") -> None:
+        self.detached: list[tuple[str, str]] = []
+        self._refuses = refuses
+
+    def state(self, _volume_id: str) -> EbsState:
+        if self.detached:
+            return EbsState("available")
+        return EbsState("in-use", [Attachment(OLD, "/dev/xvdaa", "attached", "2026-11-22 10:18:43 UTC")])
+
+    def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
+        return dict.fromkeys(instance_ids, "running")
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        if self._refuses:
+            raise ProviderError(self._refuses)
+        self.detached.append((volume_id, instance_id))
+
+
+@pytest.fixture
+def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
+    """The job's allocation waits on another client than the volume is attached to, after its deployment failed."""
+    monkeypatch.setattr(job_health, "_SLOW_S", 0.0)
+    monkeypatch.setattr(volume_release, "STRAY_S", 0.0)
+    monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
+    with fake_nomad() as fake:
+        group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
+        job = {"ID": "db", "Namespace": "default", "Version": 3, "JobModifyIndex": 7, "Stop": False}
+        fake.put("job/db", job | {"TaskGroups": [group]})
+        stub = {"ID": "8f3c2a1b-0", "Namespace": "default", "JobID": "db", "NodeID": "new", "NodeName": "client-2"}
+        waiting = stub | {"TaskGroup": "g", "JobVersion": 3, "CreateIndex": 9, "ClientStatus": "pending"}
+        fake.put("job/db/allocations", [waiting | {"DesiredStatus": "run", "TaskStates": {}}])
+        registered = {"ID": "data", "Namespace": "default", "PluginID": "ebs", "ExternalID": VOLUME}
+        fake.put("volume/csi/data", registered | {"Allocations": [waiting], "WriteAllocs": {"8f3c2a1b-0": None}})
+        fake.put("volumes", [registered])
+        fake.put("nodes", [{"ID": "old"}, {"ID": "new"}])
+        for node_id, instance in (("old", OLD), ("new", NEW)):
+            fake.put(f"node/{node_id}", client(node_id, instance))
+            fake.put(f"node/{node_id}/allocations", [])
+        yield fake
+
+
+def client(node_id: str, instance: str, message: str = "Unmount volume") -> dict[str, Any]:
+    return {
+        "ID": node_id,
+        "Name": f"client-{node_id}",
+        "Status": "ready",
+        "Attributes": {"unique.platform.aws.instance-id": instance},
+        "CSINodePlugins": {"ebs": {"Healthy": True, "NodeInfo": {"ID": instance}}},
+        "Events": [{"Message": message, "Details": {"volume_id": "data", "success": "true"}}],
+    }
+
+
+def wait(nomad: FakeNomad, ebs: Ebs, **inputs: Any) -> str:
+    """What JobHealth says when the allocation does not become healthy."""
+    api = NomadApi(nomad.address)
+    try:
+        with pytest.raises(ProviderError, match="db has no healthy allocation") as failed:
+            JobHealth(lambda: api, lambda _place: cast("EbsVolumes", ebs)).create(Context(), INPUTS | inputs)
+    finally:
+        api.close()
+    return str(failed.value)
+
+
+def test_a_job_that_waits_for_its_volume_gets_it_from_where_nothing_claims_or_uses_it(nomad: FakeNomad) -> None:
+    ebs = Ebs()
+    said = wait(nomad, ebs)
+    assert ebs.detached == [(VOLUME, OLD)]
+    assert "where nothing claims it" not in said, "nothing is left to be done about it"
+
+
+def test_what_may_be_mounted_is_left_and_named_with_the_command(nomad: FakeNomad) -> None:
+    nomad.put("node/old", client("old", OLD, message="Mount volume"))
+    ebs = Ebs()
+    said = wait(nomad, ebs)
+    assert ebs.detached == []
+    assert f"{VOLUME} is {WHERE}; the instance is running. Next: `{DETACH}`" in said
+
+
+def test_a_refused_detachment_leaves_the_command_in_the_message(nomad: FakeNomad) -> None:
+    said = wait(nomad, Ebs(refuses="UnauthorizedOperation"))
+    assert f"Next: `{DETACH}`" in said
+
+
+def test_without_an_account_ec2_is_not_asked(nomad: FakeNomad) -> None:
+    ebs = Ebs()
+    wait(nomad, ebs, accountId="")
+    assert ebs.detached == []
+
+
+def test_a_volume_in_use_by_the_job_is_left_alone(nomad: FakeNomad) -> None:
+    nomad.put("node/new", client("new", OLD))
+    nomad.put("node/old", client("old", NEW))
+    ebs = Ebs()
+    wait(nomad, ebs)
+    assert ebs.detached == []
+
+
+def test_a_destroy_detaches_what_nomad_left_attached(nomad: FakeNomad) -> None:
+    nomad.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [], "WriteAllocs": {}})
+    ebs, api = Ebs(), NomadApi(nomad.address)
+    VolumeRelease(lambda: api, lambda _place: cast("EbsVolumes", ebs)).delete(Context(), "r", RELEASE)
+    api.close()
+    assert ebs.detached == [(VOLUME, OLD)]
