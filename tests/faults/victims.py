@@ -48,6 +48,12 @@ def controller(lane: Lane, draw: random.Random) -> Victim:
     return _in_instance(lane, "the controller", CONTROLLER, draw.choice(clients))
 
 
+def await_controllers(lane: Lane, number: int) -> None:
+    """Waits until Nomad knows so many healthy controllers."""
+    plugin = f"plugin/csi/{PLUGIN}"
+    _await(lane, f"{number} healthy controllers", lambda: lane.stack.nomad.get(plugin)["ControllersHealthy"] == number)
+
+
 def dockerd(lane: Lane, draw: random.Random) -> Victim:
     """The docker daemon below MySQL; the instance starts it again, and it ends the containers that it finds running."""
     client = lane.stack.mysql_endpoint().node_name

@@ -20,7 +20,7 @@ from tests.faults.victims import Choice, Victim, client_agent, server_agent
 
 ENGINE, WITH_CHILDREN, COMMAND = "the engine", "the engine with its plugins and program", "the command above the engine"
 _WHO: Final = (ENGINE, ENGINE, WITH_CHILDREN, COMMAND)
-_MAX_CONNECTIONS: Final = ("nomad-stateful:mysql.config.max_connections", ("120", "140"))
+MAX_CONNECTIONS: Final = ("nomad-stateful:mysql.config.max_connections", ("120", "140"))
 _MOUNT_FLAGS: Final = ("nomad-stateful:volumes[0].mountFlags[0]", ("noatime", "nodiratime"))
 
 
@@ -96,12 +96,17 @@ def _from_empty(*choices: Choice) -> Callable[[Lane, random.Random], str]:
     return lambda lane, draw: _up(lane, draw, "up", choices)
 
 
+def switch(lane: Lane, setting: tuple[str, tuple[str, str]]) -> None:
+    """Gives a setting the one of its two values that it does not have."""
+    path, values = setting
+    found = lane.pulumi("config", "get", "--path", path)
+    done = lane.pulumi("config", "set", "--path", path, values[found.stdout.strip() == values[0]])
+    assert done.returncode == 0, done.stderr
+
+
 def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[[Lane, random.Random], str]:
     def run(lane: Lane, draw: random.Random) -> str:
-        path, values = setting
-        found = lane.pulumi("config", "get", "--path", path)
-        done = lane.pulumi("config", "set", "--path", path, values[found.stdout.strip() == values[0]])
-        assert done.returncode == 0, done.stderr
+        switch(lane, setting)
         return _up(lane, draw, "change", choices)
 
     return run
@@ -143,14 +148,14 @@ FAULTS = (
         leaves="deployed",
         seconds=60,
     ),
-    Fault("kill -9 of pulumi up of a changed MySQL setting", "engine", _change(_MAX_CONNECTIONS), weight=5, seconds=30),
+    Fault("kill -9 of pulumi up of a changed MySQL setting", "engine", _change(MAX_CONNECTIONS), weight=5, seconds=30),
     Fault("kill -9 of pulumi up of a changed registration", "engine", _change(_MOUNT_FLAGS), weight=5, seconds=30),
     Fault("kill -9 of pulumi destroy", "engine", _destroyed(), weight=6, leaves="empty", seconds=25),
     Fault("kill -9 of pulumi destroy, then up", "engine", _reprieved, weight=2, seconds=50),
     Fault(
         "kill -9 of pulumi up and a client agent",
         "engine",
-        _change(_MAX_CONNECTIONS, client_agent),
+        _change(MAX_CONNECTIONS, client_agent),
         weight=2,
         seconds=50,
     ),

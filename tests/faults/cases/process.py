@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import subprocess
 from collections.abc import Callable, Sequence
 
-from tests.faults.lane import Lane
+from tests.faults.cases.engine import MAX_CONNECTIONS, switch
+from tests.faults.lane import CLIENTS, UP_TIMEOUT_S, Lane
 from tests.faults.model import Fault
-from tests.faults.victims import Choice, Victim, client_agent, controller, database, dockerd, node_plugin, server_agent
+from tests.faults.victims import (
+    CONTROLLER,
+    Choice,
+    Victim,
+    await_controllers,
+    client_agent,
+    controller,
+    database,
+    dockerd,
+    node_plugin,
+    server_agent,
+)
 
+# An update of MySQL's job takes less.
+_FROZEN_S = 30.0
 _EVERY: tuple[Choice, ...] = (database, node_plugin, controller, client_agent, server_agent)
 
 
@@ -36,6 +52,27 @@ def _without_docker(docker: bool) -> str:
     return "" if docker else "it needs docker"
 
 
+def _frozen_controller(lane: Lane, draw: random.Random) -> str:
+    """Changes a setting of MySQL while Nomad knows a controller that does not answer, which then does again."""
+    clients = [client for client in CLIENTS if lane.pid_inside(client, CONTROLLER)]
+    client = draw.choice(clients)
+    pid = str(lane.pid_inside(client, CONTROLLER))
+    lane.inside(client, "kill", "-STOP", pid)
+    try:
+        await_controllers(lane, len(clients) - 1)
+        switch(lane, MAX_CONNECTIONS)
+        lane.injected()
+        process = lane.start(lane.stack.python, "-m", "sandbox", *lane.up_words)
+        with lane.waits("the change is under way", _FROZEN_S), contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_FROZEN_S)
+    finally:
+        lane.inside(client, "kill", "-CONT", pid)
+    with lane.waits("python -m sandbox up ends", UP_TIMEOUT_S):
+        assert process.wait(UP_TIMEOUT_S) == 0, "up failed: see the commands' logs"
+    await_controllers(lane, len(clients))
+    return f"the controller on {client} did not answer"
+
+
 FAULTS = (
     Fault("kill -9 of mariadbd or mysqld", "process", _one(database), weight=3, seconds=10),
     Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, cannot=_without_docker, seconds=20),
@@ -44,4 +81,5 @@ FAULTS = (
     Fault("kill -9 of a client agent", "process", _one(client_agent), weight=3, seconds=20),
     Fault("kill -9 of the server agent", "process", _one(server_agent), weight=2, seconds=20),
     Fault("kill -9 of two at once", "process", _two, weight=4, seconds=20),
+    Fault("a MySQL setting changed while a controller does not answer", "process", _frozen_controller, seconds=90),
 )
