@@ -63,6 +63,10 @@ test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root
 	@$(PY) -m sandbox.toolchain >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+.PHONY: random-settings
+random-settings: bootstrap ## draw settings at random: what is accepted, Nomad and AWS accept (EXAMPLES=2000, SEED=)
+	@RANDOM_SETTINGS=$(or $(EXAMPLES),2000) $(PY) -m pytest tests/random_settings $(if $(SEED),--hypothesis-seed=$(SEED))
+
 .PHONY: matrix
 matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 /path/to/nomad")
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)

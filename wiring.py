@@ -12,12 +12,12 @@ from components.mysql import MysqlAccount, MysqlCertificate, MysqlServer, MysqlS
 from components.mysql_backup import MysqlBackupArgs
 from components.placement import JobConstraint, JobPlacement
 from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
-from drivers import ebs_policy, efs_policy
+from drivers import efs_policy
 from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from drivers.model import CONFIG_FILE, DriverOptions, Role, parse_version
+from drivers.model import CONFIG_FILE, DriverOptions, Role
 from preflight import Surroundings
 from provider.guarded_volumes import STACK_TAG
-from settings import Mysql, Plugin, Settings, Volume
+from settings import Mysql, Plugin, Settings, Volume, driver_policy
 from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids
 from settings.volume import Member
@@ -46,7 +46,10 @@ def driver_policies(settings: Settings, surroundings: Surroundings) -> dict[str,
         "region": surroundings.region,
         "account_id": surroundings.account_id,
     }
-    found = {"ebs": _ebs_policy(settings, scope), "efs": _efs_policy(settings, scope)}
+    found = {
+        "ebs": driver_policy.of_ebs(settings.plugins, _volumes_of(settings, "ebs"), **scope),
+        "efs": _efs_policy(settings, scope),
+    }
     return {
         driver: {
             "role": settings.client_role,
@@ -60,22 +63,6 @@ def driver_policies(settings: Settings, surroundings: Surroundings) -> dict[str,
 
 def _volumes_of(settings: Settings, driver: str) -> list[Volume]:
     return [volume for volume in settings.volumes if settings.plugin_of(volume).driver == driver]
-
-
-def _ebs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:
-    plugins = [plugin for plugin in settings.plugins if plugin.driver == "ebs"]
-    if not plugins:
-        return None
-    volumes = _volumes_of(settings, "ebs")
-    modes = ebs_policy.modes_for(
-        volumes,
-        snapshots=any(plugin.snapshots for plugin in plugins),
-        clones=any(plugin.clones for plugin in plugins),
-    )
-    newest = max((plugin.pinned_version for plugin in plugins), key=parse_version)
-    keys = [volume.kms_key_arn or volume.parameters.get("kmsKeyId", "") for volume in volumes]
-    kms_key_arns = [key for key in keys if key.startswith("arn:")]
-    return ebs_policy.policy(modes, kms_key_arns=kms_key_arns, version=newest, **scope)
 
 
 def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:

@@ -44,6 +44,15 @@ DRIVER = CsiDriver(
             env={"CSI_NODE_ID": "${attr.unique.hostname}"},
         ),
     },
+    own_flags={
+        "csi-name": "id",
+        "driver-config-file": "config",
+        "server-socket": "endpoint",
+        **dict.fromkeys(
+            ("csi-version", "csi-mode", "log-level", "server-address", "server-port", "help", "version"), ""
+        ),
+    },
+    own_env={"CSI_NODE_ID": ""},
     topology_keys=(),
     access_modes=SHARED_ACCESS_MODES,
     attachment_modes=frozenset({"file-system"}),

@@ -3,7 +3,7 @@
 Arguments: https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/options.md
 """
 
-from drivers.ebs_flags import CONTROLLER_ONLY, NODE_ONLY, for_role
+from drivers.ebs_flags import CONTROLLER_ONLY, NODE_ONLY, OWN_FLAGS, for_role
 from drivers.model import CsiDriver, DriverOptions, PluginTask, parse_version
 
 RESERVED_ATTACHMENTS_SINCE = (1, 29, 0)
@@ -53,6 +53,7 @@ DRIVER = CsiDriver(
         "controller": PluginTask(controller_args),
         "node": PluginTask(node_args, privileged=True),
     },
+    own_flags=OWN_FLAGS,
     topology_keys=("topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"),
     # The driver attaches for multi-node-multi-writer too (Multi-Attach: block devices, io1 and io2); nothing here
     # makes such volumes or waits for their last attachment.

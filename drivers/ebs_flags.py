@@ -51,19 +51,38 @@ NODE_ONLY = frozenset(
         "windows-host-process",
     }
 )
-SETTINGS = {
+SWITCHES = frozenset(
+    {
+        "aws-sdk-debug-log",
+        "batching",
+        "deprecated-metrics",
+        "enable-otel-tracing",
+        "legacy-xfs",
+        "log-json-split-stream",
+        "log-text-split-stream",
+        "warn-on-invalid-tag",
+        "windows-host-process",
+    }
+)
+"""Flags that are true or false, and stand for true without a value; the others need one."""
+DURATIONS = frozenset({"log-flush-frequency", "modify-volume-request-handler-timeout"})
+OWN_FLAGS = {
     "endpoint": "endpoint",
     "extra-tags": "extraTags",
     "extra-volume-tags": "extraTags",
     "reserved-volume-attachments": "reservedVolumeAttachments",
     "v": "logLevel",
     "volume-attach-limit": "volumeAttachLimit",
+    "help": "",
+    "logtostderr": "",
+    "metadata-sources": "",
+    "version": "",
 }
-"""Flags that a setting gives."""
+"""Flags that the program gives, or that end the driver; and the setting that decides each, if any."""
 
 RESERVED_TAGS = frozenset({"CSIVolumeName", "CSIVolumeSnapshotName", "ebs.csi.aws.com/cluster"})
-RESERVED_TAG_PREFIXES = ("kubernetes.io", "aws:")
-"""The driver ends at start over the first, EC2 refuses each creation over the second."""
+RESERVED_TAG_PREFIXES = ("kubernetes.io",)
+"""The driver ends at start over these."""
 
 
 def flag_of(argument: str) -> str:

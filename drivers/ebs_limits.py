@@ -31,6 +31,9 @@ class VolumeType:
     throughput_mibps: Range | None = None
 
 
+MIBPS_PER_IOPS = 0.25
+"""Throughput that a gp3 volume may have for each of its IOPS."""
+
 VOLUME_TYPES: dict[str, VolumeType] = {
     "gp3": VolumeType(Range(1, 65536), Range(3000, 80000), iops_per_gib=500, throughput_mibps=Range(125, 2000)),
     "gp2": VolumeType(Range(1, 16384)),

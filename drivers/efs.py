@@ -30,6 +30,7 @@ DRIVER = CsiDriver(
             host_mounts=tuple(HostMount(folder, folder) for folder in STATE_FOLDERS),
         )
     },
+    own_flags={"endpoint": "endpoint", "v": "logLevel", "logtostderr": "", "version": ""},
     topology_keys=(),
     access_modes=SHARED_ACCESS_MODES,
     attachment_modes=frozenset({"file-system"}),

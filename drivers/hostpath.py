@@ -34,6 +34,14 @@ DRIVER = CsiDriver(
             host_mounts=(HostMount("/var/lib/csi-hostpath-data", DATA_FOLDER),),
         )
     },
+    own_flags={
+        "endpoint": "endpoint",
+        "v": "logLevel",
+        "drivername": "id",
+        "nodeid": "",
+        "statedir": "",
+        "version": "",
+    },
     topology_keys=("topology.hostpath.csi/node",),
     access_modes=frozenset({"single-node-writer", "single-node-reader-only"}),
     attachment_modes=frozenset({"file-system"}),

@@ -11,6 +11,9 @@ Role = Literal["controller", "node", "monolith"]
 NOMAD_ENDPOINT = "${CSI_ENDPOINT}"
 """What Nomad tells a plugin to listen on."""
 
+ENDPOINT_VARIABLE = {"CSI_ENDPOINT": "endpoint"}
+"""The variable by which Nomad tells it, and the setting that decides it."""
+
 SHARED_ACCESS_MODES = frozenset(
     {
         "single-node-writer",
@@ -95,6 +98,10 @@ class CsiDriver:
     attachment_modes: frozenset[str]
     fs_types: frozenset[str] = frozenset()
     """File systems that it formats and mounts; empty: whatever a volume asks for."""
+    own_flags: Mapping[str, str] = field(default_factory=dict)
+    """Flags that the program gives, or that end the driver at start; and the setting that decides each, if any."""
+    own_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables by which Nomad and the program reach the driver; and the setting that decides each, if any."""
     zonal: bool = False
     """Whether a volume can be reached from clients of its zone only."""
     controllers: int = 0

@@ -11,7 +11,7 @@ from pulumi.runtime import config as pulumi_config
 from pydantic import Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from settings import consumer_rules, rules
+from settings import consumer_rules, driver_policy, rules
 from settings.consumer import Consumer
 from settings.errors import HALF_CHARACTER, Problem, SettingsError, half_characters, problems_of, shown
 from settings.mysql import Mysql
@@ -29,7 +29,7 @@ class Settings(Section):
     """Everything a stack configures."""
 
     client_role: str = Field(
-        pattern=r"^[\w+=,.@-]{1,64}$",
+        pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$",
         description="IAM role of the Nomad clients' instance profile; the driver's policy is attached to it.",
         json_schema_extra={"rule": "must be the name of an IAM role"},
     )
@@ -54,6 +54,9 @@ class Settings(Section):
             rules.check_jobs(plugin, self.plugins)
         for volume in self.volumes:
             rules.check_volume(volume, self.plugins)
+        driver_policy.check_size(
+            self.plugins, [volume for volume in self.volumes if self.plugin_of(volume).driver == "ebs"]
+        )
         if self.mysql is not None:
             rules.check_mysql(self.mysql, self.volumes)
             consumer_rules.check_backup(self.mysql, self.volumes)

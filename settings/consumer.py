@@ -5,19 +5,25 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from settings import times
+from settings import paths, times, variable
 from settings.errors import Refusal
 from settings.placement import Constraint
 from settings.types import (
+    DAY_S,
     DISCONNECT_TIME,
     DISCONNECT_TIME_RULE,
+    MOST_CPU_MHZ,
+    MOST_MEMORY_MIB,
+    MOST_RESTARTS,
     DisconnectTime,
     Duration,
     EnvName,
     Identifier,
+    NodePool,
     PinnedImage,
     PlainText,
     Section,
+    ServiceName,
 )
 
 LABEL = r"^[a-z][a-z0-9_]{0,30}$"
@@ -28,7 +34,7 @@ class Mount(Section):
 
     volume: Identifier = Field(description="Name of the volume, or of the set of volumes.")
     path: str = Field(
-        pattern=r"^(/[\w.-]+)+$",
+        pattern=r"^(/[A-Za-z0-9_.-]+)+$",
         description="Where the program sees it.",
         json_schema_extra={"rule": "must be an absolute path, such as /data"},
     )
@@ -52,11 +58,15 @@ class File(Section):
     """A file of the task."""
 
     destination: str = Field(
-        pattern=r"^(local|secrets)(/[\w.-]+)+$",
+        pattern=r"^(local|secrets)(/[A-Za-z0-9_.-]+)+$",
         description="Path in the task's folder: `local/...`, or `secrets/...` which is kept in memory.",
         json_schema_extra={"rule": "must start with local/ or secrets/"},
     )
-    text: str = Field(description="Its text: a Nomad template, which may show items of `secrets`.")
+    text: str = Field(
+        min_length=1,
+        description="Its text: a Nomad template, which may show items of `secrets`.",
+        json_schema_extra={"rule": "must have text: Nomad takes no template without"},
+    )
     perms: str = Field(
         "0644",
         pattern=r"^0[0-7]{3}$",
@@ -76,7 +86,12 @@ class Service(Section):
     )
     provider: Literal["nomad", "consul"] = Field("nomad", description="Where it is registered.")
     check: Literal["tcp", "http"] = Field("tcp", description="How it is checked.")
-    check_path: PlainText = Field("/", description="Path of an http check.")
+    check_path: str = Field(
+        "/",
+        pattern=r"^/([A-Za-z0-9._~!$&'()*+,;=:@?-]([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$",
+        description="Path of an http check.",
+        json_schema_extra={"rule": "must be a path as in a URL, such as /health?full=1"},
+    )
     check_interval: Duration = Field("5s", description="Pause between two checks.")
     check_timeout: Duration = Field("2s", description="How long one check may take.")
 
@@ -91,7 +106,7 @@ class Consumer(Section):
 
     secret_fields = frozenset({"secrets"})
 
-    name: Identifier = Field(description="Name of the program; also the id of its job and the name of its service.")
+    name: ServiceName = Field(description="Name of the program; also the id of its job and the name of its service.")
     renamed_from: Identifier | None = Field(
         None,
         description="The name it had before, for the `up` that renames it: the job of that name is stopped and its "
@@ -117,7 +132,7 @@ class Consumer(Section):
         "Set them with `pulumi config set --secret --path`.",
     )
     constraints: list[Constraint] = Field(default=[], description="Constraints on the clients.")
-    node_pool: PlainText | None = Field(None, description="Node pool; that of the other jobs if left out.")
+    node_pool: NodePool | None = Field(None, description="Node pool; that of the other jobs if left out.")
     kill_signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL"] | None = Field(
         None,
         description="Signal that asks the program to end. Left out, docker sends the image's own (SIGTERM if the image "
@@ -134,15 +149,19 @@ class Consumer(Section):
         "out, never where many may write to every volume.",
         json_schema_extra={"rule": DISCONNECT_TIME_RULE},
     )
-    restart_attempts: int = Field(10, ge=1, description="Restarts on the same client within `restartInterval`.")
+    restart_attempts: int = Field(
+        10, ge=1, le=MOST_RESTARTS, description="Restarts on the same client within `restartInterval`."
+    )
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("15s", description="Pause before a restart.")
-    cpu_mhz: int = Field(100, ge=20, description="CPU of an instance, in MHz.")
-    memory_mib: int = Field(128, ge=16, description="Memory of an instance, in MiB.")
+    cpu_mhz: int = Field(100, ge=20, le=MOST_CPU_MHZ, description="CPU of an instance, in MHz.")
+    memory_mib: int = Field(128, ge=16, le=MOST_MEMORY_MIB, description="Memory of an instance, in MiB.")
     release_timeout_s: int = Field(
-        300, ge=10, description="How long `destroy` waits for a volume to be released, in seconds."
+        300, ge=10, le=DAY_S, description="How long `destroy` waits for a volume to be released, in seconds."
     )
-    timeout_s: int = Field(300, ge=10, description="How long `up` waits for the instances to be healthy, in seconds.")
+    timeout_s: int = Field(
+        300, ge=10, le=DAY_S, description="How long `up` waits for the instances to be healthy, in seconds."
+    )
 
     def stopped_after(self, *, single_writer: bool) -> str:
         """How long a client that is cut off lets it run: a single writer holds its volume until it ends."""
@@ -155,7 +174,10 @@ class Consumer(Section):
         if self.task_driver == "exec" and not self.command:
             raise Refusal("command", None, "exec runs a program of the client", "set it, or set taskDriver to docker")
         times.check_restart(self.restart_attempts, self.restart_interval, self.restart_delay)
+        times.check_kill_timeout(self.kill_timeout, self.timeout_s)
         _check_paths(self)
+        _check_ports(self)
+        variable.check("secrets", self.secrets)
         labels = [port.label for port in self.ports]
         if self.service is not None and self.service.port not in labels:
             raise Refusal(
@@ -167,13 +189,29 @@ class Consumer(Section):
         return self
 
 
+def _check_ports(consumer: Consumer) -> None:
+    for label, count in Counter(port.label for port in consumer.ports).items():
+        if count > 1:
+            raise Refusal("ports", label, f"{count} ports have this label", "give each a label of its own")
+    for static, count in Counter(port.static for port in consumer.ports if port.static).items():
+        if count > 1:
+            raise Refusal(
+                "ports", static, f"{count} labels have this port of the client", "give each a port of its own"
+            )
+
+
 def _check_paths(consumer: Consumer) -> None:
     for index, mount in enumerate(consumer.mounts):
-        if ".." in mount.path.split("/"):
-            raise Refusal(f"mounts.{index}.path", mount.path, "must not contain ..", "write the path out")
+        paths.check_plain(f"mounts.{index}.path", mount.path)
+        paths.check_uncovered(f"mounts.{index}.path", mount.path)
+    destinations: list[str] = []
     for index, file in enumerate(consumer.files):
-        if ".." in file.destination.split("/"):
-            raise Refusal(f"files.{index}.destination", file.destination, "must not contain ..", "write the path out")
+        key = f"files.{index}.destination"
+        paths.check_plain(key, file.destination)
+        if other := paths.covers(file.destination, destinations):
+            rule = f"{other} is another file"
+            raise Refusal(key, file.destination, rule, "give each a path of its own, none inside another")
+        destinations.append(file.destination)
     for path, count in Counter(mount.path for mount in consumer.mounts).items():
         if count > 1:
             raise Refusal("mounts", path, f"{count} volumes are mounted there", "give each a path of its own")

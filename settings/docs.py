@@ -15,6 +15,8 @@ INTRODUCTION = f"""# Configuration
 
 Generated from `settings/`; change a description there, then run `make fix`.
 Every key is read from the stack's file (`Pulumi.<stack>.yaml`) under `{PROJECT}:`. Unknown keys are refused.
+What is accepted, Nomad, EC2 and IAM accept too: `tests/random_settings` draws settings at random and asks a real Nomad,
+and AWS's documented limits. `make random-settings EXAMPLES=2000` draws that many, and others each time.
 """
 
 

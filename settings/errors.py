@@ -67,6 +67,7 @@ RULES: dict[str, tuple[str, str]] = {
     "literal_error": ("must be one of {expected}", "use one of these"),
     "greater_than_equal": ("must be at least {ge}", "use {ge} or more"),
     "less_than_equal": ("must be at most {le}", "use {le} or less"),
+    "string_too_short": ("must have at least {min_length} character", "write it"),
     "string_pattern_mismatch": ("must match {pattern}", "correct it"),
     "too_short": ("must have at least {min_length} entry", "add one"),
 }
@@ -109,7 +110,7 @@ def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str
         )
     rule, remedy = RULES.get(kind, (details["msg"], "correct it"))
     own_rule = rules.get(".".join(part for part in details["loc"] if isinstance(part, str)))
-    if own_rule and kind in ("string_pattern_mismatch", "int_type", "greater_than_equal"):
+    if own_rule and kind in ("string_pattern_mismatch", "string_too_short", "int_type", "greater_than_equal"):
         rule, remedy = own_rule, "correct it"
     value = None if kind == "missing" else details["input"]
     return Problem(key, _value(key, value), rule.format_map(context), remedy.format_map(context))
@@ -133,7 +134,7 @@ def _path(location: tuple[int | str, ...], config: Any) -> list[str]:
             named = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else None
             path.append(shown(named) if isinstance(named, str) and named else str(part))
             config = entry
-        else:
+        elif part != "[key]":  # the name of an entry is a part of the path already
             path.append(shown(part))
             config = config.get(part) if isinstance(config, dict) else None
     return path

@@ -4,34 +4,46 @@ import re
 from collections import Counter
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from settings import times
+from settings import paths, schedule, server_options, times, variable
 from settings.errors import Refusal
-from settings.types import DISCONNECT_TIME, DisconnectTime, Duration, Identifier, PinnedImage, PlainText, Section
+from settings.types import (
+    DAY_S,
+    DISCONNECT_TIME,
+    MOST_CPU_MHZ,
+    MOST_MEMORY_MIB,
+    MOST_RESTARTS,
+    DisconnectTime,
+    Duration,
+    Identifier,
+    PinnedImage,
+    PlainText,
+    Section,
+    ServiceName,
+)
 
 DATABASE_NAME_RULE = "must start with a letter; then letters, digits and _; 63 characters at most"
 DatabaseName = Annotated[
     str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$", json_schema_extra={"rule": DATABASE_NAME_RULE})
 ]
 BACKUP_ACCOUNT = "backup"
+INIT_FOLDER = "docker-entrypoint-initdb.d"
+"""Where the image's entrypoint finds the scripts of a first start."""
 
-# Words of a GRANT that end its list of privileges.
-BEYOND_PRIVILEGES = frozenset({"ON", "TO", "WITH", "IDENTIFIED", "REQUIRE"})
 
-# Server options that the program sets itself, and the setting that decides them.
-OWN_OPTIONS = {
-    "datadir": "mysql.dataDir",
-    "port": "mysql.port",
-    "require_secure_transport": "mysql.tls",
-    "tls_version": "mysql.tls",
-    "ssl": "mysql.tls",
-    "skip_ssl": "mysql.tls",
-    "ssl_ca": "mysql.tlsCertificate.ca",
-    "ssl_cert": "mysql.tlsCertificate.certificate",
-    "ssl_key": "mysql.tlsCertificate.key",
-    "init_file": "mysql.initScripts",
-}
+# What can be granted on a database; other privileges are the whole server's.
+# https://dev.mysql.com/doc/refman/8.4/en/grant.html, https://mariadb.com/kb/en/grant/
+DATABASE_PRIVILEGES = frozenset(
+    {
+        *("ALTER", "ALTER ROUTINE", "CREATE", "CREATE ROUTINE", "CREATE TEMPORARY TABLES", "CREATE VIEW", "DELETE"),
+        *("DELETE HISTORY", "DROP", "EVENT", "EXECUTE", "GRANT OPTION", "INDEX", "INSERT", "LOCK TABLES", "REFERENCES"),
+        *("SELECT", "SHOW CREATE ROUTINE", "SHOW VIEW", "TRIGGER", "UPDATE", "USAGE"),
+    }
+)
+EVERY_PRIVILEGE = ("ALL", "ALL PRIVILEGES")
+SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
+Schedule = Annotated[str, AfterValidator(schedule.check)]
 
 
 class TlsCertificate(Section):
@@ -77,24 +89,19 @@ class MysqlBackup(Section):
     job_id: Identifier = Field(
         "mysql-backup", description="Id of the job that dumps; the job that restores has `-restore` added."
     )
-    schedule: str = Field(
-        "0 3 * * *",
-        pattern=r"^[A-Za-z0-9*,/?#-]+( [A-Za-z0-9*,/?#-]+){4}$|^@(hourly|daily|weekly|monthly|yearly)$",
-        description="When to dump, in cron's notation and UTC.",
-        json_schema_extra={"rule": "must be five fields as for cron, such as 0 3 * * *"},
-    )
+    schedule: Schedule = Field("0 3 * * *", description="When to dump, in cron's notation and UTC.")
     keep: int = Field(7, ge=1, le=1000, description="Dumps that are kept; older ones are removed.")
-    cpu_mhz: int = Field(100, ge=20, description="CPU, in MHz.")
-    memory_mib: int = Field(256, ge=64, description="Memory, in MiB.")
+    cpu_mhz: int = Field(100, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
+    memory_mib: int = Field(256, ge=64, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
     release_timeout_s: int = Field(
-        300, ge=10, description="How long `destroy` waits for the volume to be released, in seconds."
+        300, ge=10, le=DAY_S, description="How long `destroy` waits for the volume to be released, in seconds."
     )
 
 
 class Mysql(Section):
     """The MySQL server and the volume it stores its data on."""
 
-    job_id: Identifier = Field("mysql-server", description="Id of the job and name of its service.")
+    job_id: ServiceName = Field("mysql-server", description="Id of the job and name of its service.")
     volume: Identifier = Field(description="Name of the volume that holds the data.")
     port: int = Field(3306, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
     task_driver: Literal["docker", "exec"] = Field("docker", description="How Nomad runs the server: docker or exec.")
@@ -108,18 +115,21 @@ class Mysql(Section):
     server_uid: int = Field(
         999,
         ge=0,
+        le=2_147_483_647,
         description="User id that the server drops to, 999 in the official images; it alone may read its secrets.",
     )
     data_dir: str = Field(
         "/srv/mysql",
-        pattern=r"^/[\w.-]+(/[\w.-]+)+$",
+        pattern=r"^/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+$",
         description="Data directory: a folder inside the mount, since the root of a file system has lost+found.",
         json_schema_extra={"rule": "must be an absolute path with a folder inside the mount, such as /srv/mysql"},
     )
     service_provider: Literal["nomad", "consul"] = Field("nomad", description="Where the service is registered.")
     check_interval: Duration = Field("2s", description="Pause between two checks of the service.")
     check_timeout: Duration = Field("2s", description="How long one check may take.")
-    restart_attempts: int = Field(10, ge=1, description="Restarts on the same client within `restartInterval`.")
+    restart_attempts: int = Field(
+        10, ge=1, le=MOST_RESTARTS, description="Restarts on the same client within `restartInterval`."
+    )
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field(
@@ -131,9 +141,15 @@ class Mysql(Section):
         description="How long a client that reaches no Nomad server lets MySQL run; then it stops it and unmounts. "
         "When a client is lost, Nomad waits that long and `killTimeout` before it starts another. never: until fenced.",
     )
-    server_args: list[PlainText] = Field(default=[], description="Further arguments for the server.")
+    server_args: list[PlainText] = Field(
+        default=[],
+        description="Further arguments for the server, each as `--name=value`. Refused are those that another "
+        "setting or the program decides, and places for data outside of the volume.",
+    )
     config: dict[str, str | int | bool] = Field(
-        default={}, description="Server options by name, such as `max_connections: 500`, read from a file."
+        default={},
+        description="Server options by name, such as `max_connections: 500`, read from a file. Refused is what "
+        "`serverArgs` refuses.",
     )
     init_scripts: dict[str, str] = Field(
         default={},
@@ -154,12 +170,14 @@ class Mysql(Section):
         default=[], description="Accounts that are made, each time the server starts, with drawn passwords."
     )
     backup: MysqlBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
-    cpu_mhz: int = Field(500, ge=20, description="CPU, in MHz.")
-    memory_mib: int = Field(1024, ge=128, description="Memory, in MiB.")
+    cpu_mhz: int = Field(500, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
+    memory_mib: int = Field(1024, ge=128, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
     release_timeout_s: int = Field(
-        300, ge=10, description="How long `destroy` waits for the volume to be released, in seconds."
+        300, ge=10, le=DAY_S, description="How long `destroy` waits for the volume to be released, in seconds."
     )
-    timeout_s: int = Field(300, ge=10, description="How long `up` waits for the server to answer, in seconds.")
+    timeout_s: int = Field(
+        300, ge=10, le=DAY_S, description="How long `up` waits for the server to answer, in seconds."
+    )
 
     @property
     def entrypoint(self) -> str:
@@ -183,13 +201,20 @@ class Mysql(Section):
 
     @model_validator(mode="after")
     def _check(self) -> "Mysql":
-        if ".." in self.data_dir.split("/"):
-            raise Refusal("dataDir", self.data_dir, "must not contain ..", "write the path out")
+        _check_data_dir(self)
         times.check_restart(self.restart_attempts, self.restart_interval, self.restart_delay)
         times.check_checks(self.check_interval, self.check_timeout)
-        _check_config(self)
+        times.check_kill_timeout(self.kill_timeout, self.timeout_s)
+        _check_options(self)
+        _check_databases(self)
         _check_init_scripts(self)
         _check_users(self)
+        if self.tls_certificate is not None:
+            items = {key: value or "" for key, value in self.tls_certificate.model_dump().items()}
+            # Beside the passwords of root and the accounts.
+            others = {f"password_{user.name}": "x" * 32 for user in self.users}
+            items |= others | {"root_password": "x" * 32}
+            variable.check("tlsCertificate", items, "leave out what is not needed")
         if self.tls_certificate is not None and self.tls == "off":
             raise Refusal("tls", "off", "there is a tlsCertificate", "remove one of the two")
         return self
@@ -199,24 +224,41 @@ def _written(value: str | int | bool) -> str:
     return ("ON" if value else "OFF") if isinstance(value, bool) else str(value)
 
 
-def _check_config(mysql: Mysql) -> None:
+def _check_options(mysql: Mysql) -> None:
+    for index, argument in enumerate(mysql.server_args):
+        server_options.check_argument(f"serverArgs.{index}", argument, mysql.mount_path)
     for name, value in mysql.config.items():
-        key = f"config.{name}"
-        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
-            raise Refusal(key, value, "is no name of a server option", "write it as in the server's manual")
-        decided = OWN_OPTIONS.get(name.replace("-", "_"))
-        if decided is not None:
-            raise Refusal(key, value, f"{decided} decides this", f"remove it, and set {decided}")
-        if not _written(value).isprintable():
-            raise Refusal(key, value, "must have no line breaks or other control characters", "write it on one line")
+        server_options.check_option(f"config.{name}", name, _written(value), mysql.mount_path)
+
+
+def _check_data_dir(mysql: Mysql) -> None:
+    paths.check_plain("dataDir", mysql.data_dir)
+    folder = paths.covers(mysql.mount_path, (*paths.SYSTEM_FOLDERS, f"/{INIT_FOLDER}"))
+    if folder:
+        raise Refusal(
+            "dataDir",
+            mysql.data_dir,
+            f"the volume would be mounted over {folder}, which the server needs as it is",
+            "use a folder of its own, such as /srv/mysql",
+        )
 
 
 def _check_init_scripts(mysql: Mysql) -> None:
-    for name in mysql.init_scripts:
-        if not re.fullmatch(r"[A-Za-z0-9][\w.-]*\.sql", name):
+    for name, text in mysql.init_scripts.items():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.sql", name):
             raise Refusal(
                 "initScripts", name, "must be a file name that ends in .sql", "rename it, as in 10-schema.sql"
             )
+        if not text:
+            raise Refusal(f"initScripts.{name}", text, "Nomad takes no template without text", "write it, or remove it")
+
+
+def _check_databases(mysql: Mysql) -> None:
+    for name, count in Counter(mysql.databases).items():
+        if name.lower() in SYSTEM_DATABASES:
+            raise Refusal("databases", name, "the server keeps this database for itself", "name another")
+        if count > 1:
+            raise Refusal("databases", name, f"it is listed {count} times", "list it once")
 
 
 def _check_users(mysql: Mysql) -> None:
@@ -226,12 +268,13 @@ def _check_users(mysql: Mysql) -> None:
     for user in mysql.users:
         if user.name in ("root", "mysql", BACKUP_ACCOUNT):
             raise Refusal(f"users.{user.name}.name", user.name, "this account has another purpose", "rename it")
-        if BEYOND_PRIVILEGES & set(user.privileges.replace(",", " ").split()):
+        unknown = sorted(set(user.privileges.split(", ")) - DATABASE_PRIVILEGES)
+        if unknown and user.privileges not in EVERY_PRIVILEGE:
             raise Refusal(
                 f"users.{user.name}.privileges",
                 user.privileges,
-                "is more of a GRANT than its privileges",
-                "name privileges alone, such as SELECT, INSERT",
+                f"{unknown[0]} is no privilege on a database that could stand in a list",
+                "name privileges of a database, such as SELECT, INSERT, or ALL PRIVILEGES alone",
             )
         if user.database not in mysql.databases:
             raise Refusal(

@@ -1,5 +1,7 @@
 """Settings of a CSI plugin."""
 
+from collections import Counter
+from posixpath import normpath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -7,10 +9,22 @@ from pydantic import AfterValidator, Field, model_validator
 from drivers.catalogue import DRIVERS
 from drivers.ebs_policy import CLONE_SINCE
 from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
-from settings import ebs_plugin
+from settings import driver_arguments, ebs_plugin, paths, variable
 from settings.errors import Refusal
 from settings.placement import Constraint
-from settings.types import Duration, EnvName, Identifier, PlainText, Section, Zone, is_pinned
+from settings.types import (
+    DAY_S,
+    MOST_CPU_MHZ,
+    MOST_MEMORY_MIB,
+    Duration,
+    EnvName,
+    Identifier,
+    PlainText,
+    Section,
+    Zone,
+    is_pinned,
+    is_repository,
+)
 
 EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots", "clones")
 
@@ -44,12 +58,12 @@ class HostMount(Section):
     """A folder of the client that the plugin's container sees."""
 
     source: str = Field(
-        pattern=r"^/[\w./-]*$",
+        pattern=r"^/[A-Za-z0-9_./-]*$",
         description="The client's folder.",
         json_schema_extra={"rule": "must be an absolute path"},
     )
     target: str = Field(
-        pattern=r"^/[\w./-]*$",
+        pattern=r"^/[A-Za-z0-9_./-]*$",
         description="Where the container sees it.",
         json_schema_extra={"rule": "must be an absolute path"},
     )
@@ -88,11 +102,17 @@ class Plugin(Section):
         description="Zones whose clients run the plugin; all if left out. For one plugin id in each zone.",
     )
     constraints: list[Constraint] = Field(default=[], description="Further constraints of the plugin's jobs.")
-    network_mode: PlainText | None = Field(
-        None, description="Docker network mode of the node plugin; the driver's own if left out, empty for Docker's."
+    network_mode: str | None = Field(
+        None,
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9][A-Za-z0-9_.-]*)?)?$",
+        description="Docker network mode of the node plugin; the driver's own if left out, empty for Docker's.",
+        json_schema_extra={"rule": "must be host, bridge, none, container:NAME or the name of a network"},
     )
-    ipc_mode: PlainText | None = Field(
-        None, description="Docker IPC mode of the node plugin; the driver's own if left out, empty for Docker's."
+    ipc_mode: str | None = Field(
+        None,
+        pattern=r"^(none|private|shareable|host|container:[A-Za-z0-9][A-Za-z0-9_.-]*)?$",
+        description="Docker IPC mode of the node plugin; the driver's own if left out, empty for Docker's.",
+        json_schema_extra={"rule": "must be none, private, shareable, host or container:NAME"},
     )
     host_mounts: list[HostMount] | None = Field(
         None,
@@ -102,7 +122,9 @@ class Plugin(Section):
     job_ids: JobIds = Field(default_factory=JobIds, description="Ids of the plugin's jobs.")
     log_level: int = Field(2, ge=0, le=10, description="Verbosity of the driver's log (`--v`).")
     endpoint: PlainText = Field(NOMAD_ENDPOINT, description="Where the driver listens; Nomad's own choice if left out.")
-    mount_dir: str = Field("/csi", pattern=r"^/[\w./-]+$", description="Where the plugin's socket is inside its task.")
+    mount_dir: str = Field(
+        "/csi", pattern=r"^/[A-Za-z0-9_./-]+$", description="Where the plugin's socket is inside its task."
+    )
     stage_publish_base_dir: PlainText = Field(
         "",
         description="Where the plugin stages and publishes volumes; empty leaves it to Nomad. Not inside `mountDir`.",
@@ -132,12 +154,16 @@ class Plugin(Section):
         default={}, description="Tags the driver puts on what it creates (ebs only)."
     )
     extra_args: list[PlainText] = Field(
-        default=[], description="Further arguments for every role of the driver that knows them."
+        default=[],
+        description="Further arguments for every role of the driver that knows them, each as `--flag=value`. Refused "
+        "are flags that the program gives.",
     )
     env: dict[EnvName, PlainText] = Field(default={}, description="Environment of every role of the driver.")
-    cpu_mhz: int = Field(100, ge=20, description="CPU of each plugin task, in MHz.")
-    memory_mib: int = Field(256, ge=32, description="Memory of each plugin task, in MiB.")
-    timeout_s: int = Field(300, ge=10, description="How long `up` waits for the plugin to be healthy, in seconds.")
+    cpu_mhz: int = Field(100, ge=20, le=MOST_CPU_MHZ, description="CPU of each plugin task, in MHz.")
+    memory_mib: int = Field(256, ge=32, le=MOST_MEMORY_MIB, description="Memory of each plugin task, in MiB.")
+    timeout_s: int = Field(
+        300, ge=10, le=DAY_S, description="How long `up` waits for the plugin to be healthy, in seconds."
+    )
 
     @property
     def known(self) -> CsiDriver:
@@ -164,7 +190,10 @@ class Plugin(Section):
     def _check(self) -> "Plugin":
         parse_version(self.pinned_version)
         _check_image(self)
-        _check_base_dir(self)
+        _check_zones(self)
+        _check_folders(self)
+        driver_arguments.check_arguments(self.extra_args, self.known)
+        driver_arguments.check_environment(self.env, self.known)
         _check_what_the_driver_has(self)
         _check_config(self)
         if self.volume_attach_limit is not None and self.reserved_volume_attachments is not None:
@@ -177,22 +206,54 @@ class Plugin(Section):
         return self
 
 
+def _check_zones(plugin: Plugin) -> None:
+    for zone, count in Counter(plugin.zones).items():
+        if count > 1:
+            raise Refusal("zones", zone, f"it is listed {count} times", "list it once")
+
+
 def _check_image(plugin: Plugin) -> None:
-    image = plugin.image or ""
-    if image.endswith(":latest") or (":" in image.rpartition("/")[2] and not is_pinned(image)):
+    image = plugin.image
+    if image is not None and not is_repository(image) and not is_pinned(image):
         raise Refusal(
             "image", image, "must be a repository, or pinned to a tag other than latest, or to a digest", "pin it"
         )
 
 
-def _check_base_dir(plugin: Plugin) -> None:
-    base, mount = plugin.stage_publish_base_dir, plugin.mount_dir.rstrip("/")
-    if base and (not base.startswith("/") or f"{base.rstrip('/')}/".startswith(f"{mount}/")):
+def _check_folders(plugin: Plugin) -> None:
+    paths.check_plain("mountDir", plugin.mount_dir)
+    paths.check_uncovered("mountDir", plugin.mount_dir, (*paths.NOMAD_FOLDERS, "/dev", "/proc", "/sys"))
+    _check_endpoint(plugin)
+    base = plugin.stage_publish_base_dir
+    if base and (not base.startswith("/") or ".." in base.split("/") or paths.is_below(base, plugin.mount_dir)):
         raise Refusal(
             "stagePublishBaseDir",
             base,
             "must be an absolute path outside mountDir",
             "leave it out, or name another folder such as /local/csi",
+        )
+    targets: list[str] = []
+    for index, mount in enumerate(plugin.host_mounts or []):
+        key = f"hostMounts.{index}"
+        paths.check_plain(f"{key}.source", mount.source)
+        paths.check_plain(f"{key}.target", mount.target)
+        paths.check_uncovered(f"{key}.target", mount.target, (*paths.NOMAD_FOLDERS, plugin.mount_dir))
+        if normpath(mount.target) in targets:
+            rule = "another folder of the client is seen there"
+            raise Refusal(f"{key}.target", mount.target, rule, "give each a path of its own")
+        targets.append(normpath(mount.target))
+
+
+def _check_endpoint(plugin: Plugin) -> None:
+    """The socket is where Nomad looks for it; a driver's working directory is the root."""
+    socket = f"{plugin.mount_dir.rstrip('/')}/csi.sock"
+    given = plugin.endpoint.removeprefix("unix:").lstrip("/")
+    if plugin.endpoint != NOMAD_ENDPOINT and given != socket.lstrip("/"):
+        raise Refusal(
+            "endpoint",
+            plugin.endpoint,
+            f"Nomad looks for the driver at csi.sock in mountDir, which is {plugin.mount_dir}",
+            f"leave it out, or use unix://{socket}",
         )
 
 
@@ -203,7 +264,7 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
             "controllers", plugin.controllers, f"the {driver.name} driver has no controller jobs", "remove it"
         )
     for key, value in plugin.extra_tags.items():
-        if "," in key + value or "=" in key or not key:
+        if "," in key + value or "=" in key:
             raise Refusal(
                 f"extraTags.{key}",
                 value,
@@ -236,6 +297,8 @@ def _check_config(plugin: Plugin) -> None:
             f"the {driver.name} driver needs its configuration file",
             "set it with pulumi config set --secret --path",
         )
+    if plugin.config is not None:
+        variable.check("config", {"driver_config": plugin.config}, "keep less in it")
     if plugin.config is not None and driver.config_problem is not None:
         problem = driver.config_problem(plugin.config)
         if problem is not None:

@@ -1,5 +1,6 @@
 """Rules that span several sections of the settings."""
 
+import re
 from collections import Counter
 
 from drivers.model import CsiDriver
@@ -56,6 +57,7 @@ def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
     plugin = plugin_of(volume, plugins)
     driver, key = plugin.known, f"volumes.{volume.name}"
     _check_modes(volume, driver, key)
+    _check_external_id(volume, driver, key)
     if volume.provision == "pulumi" and driver.name != "ebs":
         raise Refusal(
             f"{key}.provision", "pulumi", "Pulumi makes EBS volumes only", "set provision to plugin or existing"
@@ -89,6 +91,17 @@ def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
             volume.fs_type,
             f"the {driver.name} driver mounts no such file system",
             f"use one of {', '.join(sorted(driver.fs_types))}",
+        )
+
+
+def _check_external_id(volume: Volume, driver: CsiDriver, key: str) -> None:
+    is_ebs = volume.provision == "existing" and driver.backend == "ebs"
+    if is_ebs and not re.fullmatch(r"vol-([0-9a-f]{8}|[0-9a-f]{17})", volume.external_id or ""):
+        raise Refusal(
+            f"{key}.externalId",
+            volume.external_id,
+            "must be the id of an EBS volume, vol- and 17 digits of 0-9 and a-f",
+            "look it up in the EC2 console, or with aws ec2 describe-volumes",
         )
 
 

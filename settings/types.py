@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
+from settings import times
 from settings.errors import Refusal
 
 Identifier = Annotated[
@@ -34,6 +35,7 @@ Duration = Annotated[
         pattern=r"^([0-9]+(ms|s|m|h))+$",
         json_schema_extra={"rule": "must be a duration with its unit, such as 30s or 2m"},
     ),
+    AfterValidator(times.check_length),
 ]
 
 DISCONNECT_TIME = "2m"
@@ -46,6 +48,7 @@ DisconnectTime = Annotated[
         pattern=r"^(never|[1-9][0-9]*[smh])$",
         json_schema_extra={"rule": DISCONNECT_TIME_RULE},
     ),
+    AfterValidator(lambda time: time if time == "never" else times.check_length(time)),
 ]
 
 
@@ -59,6 +62,8 @@ PlainText = Annotated[str, AfterValidator(_on_one_line)]
 
 
 def _variable(name: str) -> str:
+    if name.startswith("NOMAD_"):
+        raise Refusal("", name, "Nomad sets this variable, which the job's files and arguments go by", "rename it")
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name):
         return name
     raise Refusal(
@@ -68,13 +73,51 @@ def _variable(name: str) -> str:
 
 EnvName = Annotated[str, AfterValidator(_variable)]
 
+NodePool = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9_-]{1,128}$",
+        json_schema_extra={"rule": "must be the name of a node pool: letters, digits, - and _; 128 characters at most"},
+    ),
+]
+ServiceName = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$",
+        json_schema_extra={
+            "rule": "must be letters, digits and -, with a letter or digit at both ends, 63 characters at most: "
+            "it is a service's name too"
+        },
+    ),
+]
+DAY_S = 86_400
+"""The longest wait of a resource, in seconds."""
+MOST_CPU_MHZ = 1_000_000
+MOST_MEMORY_MIB = 33_554_432
+MOST_RESTARTS = 10_000
+
+
+_PART = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
+_REGISTRY = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:[0-9]{1,5})?"
+_REPOSITORY = rf"({_REGISTRY}/)?{_PART}(/{_PART})*"
+_LONGEST_REPOSITORY = 255
+# https://pkg.go.dev/github.com/distribution/reference
+_IMAGE = re.compile(
+    rf"(?P<repository>{_REPOSITORY})(:(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}))?(@(?P<digest>sha256:[0-9a-f]{{64}}))?"
+)
+
+
+def is_repository(image: str) -> bool:
+    """Whether docker takes it for the name of a repository, without a tag."""
+    return bool(re.fullmatch(_REPOSITORY, image)) and len(image) <= _LONGEST_REPOSITORY
+
 
 def is_pinned(image: str) -> bool:
-    """Whether an image is pinned to a digest, or to a tag other than latest."""
-    if re.fullmatch(r"[\w./:-]+@sha256:[0-9a-f]{64}", image):
-        return True
-    name, _, tag = image.rpartition(":")
-    return bool(re.fullmatch(r"[\w./:-]+", name) and re.fullmatch(r"\w[\w.-]*", tag) and tag != "latest")
+    """Whether an image is one that docker takes, and is pinned to a digest, or to a tag other than latest."""
+    found = _IMAGE.fullmatch(image)
+    if found is None or len(found["repository"]) > _LONGEST_REPOSITORY:
+        return False
+    return bool(found["digest"]) or found["tag"] not in (None, "latest")
 
 
 def _pinned(image: str) -> str:
@@ -83,8 +126,8 @@ def _pinned(image: str) -> str:
     raise Refusal(
         "",
         image,
-        "must be pinned to a tag other than latest, or to a digest",
-        "write it as name:tag or name@sha256:digest",
+        "must be pinned to a tag other than latest, or to a digest, and be an image that docker takes",
+        "write it as name:tag or name@sha256:digest, the name in small letters",
     )
 
 

@@ -5,7 +5,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from drivers.ebs_limits import VOLUME_TYPES, VolumeType
+from drivers.ebs import MANAGED_TAG
+from drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
+from settings import tags as ec2_tags
 from settings.errors import Refusal
 from settings.types import Identifier, PlainText, Section, Zone
 
@@ -27,6 +29,22 @@ class Member:
     volume_id: str
     zone: str
     external_id: str
+
+
+LARGEST_GIB = 1_048_576
+"""A PiB: far beyond what a driver makes, and within what Nomad counts in bytes."""
+_GIB = {"MiB": 1 / 1024, "GiB": 1, "TiB": 1024}
+OWN_TAGS = frozenset({"Name", MANAGED_TAG, "nomad-stateful-guard", "nomad-stateful-stack"})
+"""Tags that the program gives each volume."""
+# What counts where Pulumi makes the volume, and what has its place where the driver makes it.
+_FOR_PULUMI = {
+    "type": "parameters.type",
+    "iops": "parameters.iops",
+    "throughput_mibps": "parameters.throughput",
+    "encrypted": "parameters.encrypted",
+    "tags": "parameters.tagSpecification_1",
+    "final_snapshot": "",
+}
 
 
 class Volume(Section):
@@ -63,6 +81,7 @@ class Volume(Section):
     size_gib: int | None = Field(
         None,
         ge=1,
+        le=LARGEST_GIB,
         description="Size in GiB, of a volume that is made. It can grow, never shrink.",
         json_schema_extra={"rule": "must be a whole number of GiB, at least 1"},
     )
@@ -78,15 +97,15 @@ class Volume(Section):
     encrypted: bool = Field(True, description="Encrypt the volume at rest.")
     kms_key_arn: str | None = Field(
         None,
-        pattern=r"^arn:aws[a-z-]*:kms:[\w:/-]+$",
+        pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/[A-Za-z0-9/_-]+)$",
         description="KMS key; without it the account's default EBS key is used.",
-        json_schema_extra={"rule": "must be the ARN of a KMS key"},
+        json_schema_extra={"rule": "must be the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID"},
     )
     snapshot_id: str | None = Field(
         None,
-        pattern=r"^snap-[0-9a-f]+$",
+        pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$",
         description="Snapshot to restore the volume from, when it is created.",
-        json_schema_extra={"rule": "must be the id of an EBS snapshot, snap-…"},
+        json_schema_extra={"rule": "must be the id of an EBS snapshot, snap- and 17 digits of 0-9 and a-f"},
     )
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
     adopt: bool = Field(
@@ -110,7 +129,9 @@ class Volume(Section):
         "`online-or-restart` restarts what uses it where the driver cannot expand volumes, `restart` also where Nomad "
         "or the controller refuses.",
     )
-    tags: dict[PlainText, PlainText] = Field(default={}, description="Further tags of the volume.")
+    tags: dict[PlainText, PlainText] = Field(
+        default={}, description="Further tags of the volume, 40 at most (volumes that Pulumi makes)."
+    )
     access_mode: AccessMode = Field("single-node-writer", description="Access mode the volume is registered with.")
     attachment_mode: Literal["file-system", "block-device"] = Field(
         "file-system", description="How the volume is handed to a task."
@@ -155,6 +176,9 @@ class Volume(Section):
     def _check(self) -> "Volume":
         _check_provision(self)
         _check_set(self)
+        _check_what_counts(self)
+        _check_mounting(self)
+        ec2_tags.check("tags", self.tags, OWN_TAGS)
         if self.provision == "pulumi":
             kind = VOLUME_TYPES[self.type]
             if self.size_gib is not None and self.size_gib not in kind.size_gib:
@@ -204,6 +228,32 @@ def _check_provision(volume: Volume) -> None:
     if (volume.size_gib is None) == (volume.capacity is None):
         rule = "it is required" if volume.size_gib is None else "capacity is set as well"
         raise Refusal("sizeGib", volume.size_gib, rule, "set it" if volume.size_gib is None else "keep one of the two")
+
+
+def _check_what_counts(volume: Volume) -> None:
+    if volume.capacity and int(volume.capacity[:-3]) * _GIB[volume.capacity[-3:]] > LARGEST_GIB:
+        raise Refusal("capacity", volume.capacity, f"must be at most {LARGEST_GIB}GiB", "lower it")
+    for name, parameter in _FOR_PULUMI.items():
+        if volume.provision != "pulumi" and name in volume.model_fields_set and getattr(volume, name):
+            raise Refusal(
+                str(Volume.model_fields[name].alias),
+                "a map" if name == "tags" else getattr(volume, name),
+                f"is for volumes that Pulumi makes, and provision is {volume.provision}",
+                f"remove it, and set {parameter}" if parameter and volume.provision == "plugin" else "remove it",
+            )
+
+
+def _check_mounting(volume: Volume) -> None:
+    for index, flag in enumerate(volume.mount_flags):
+        key = f"mountFlags.{index}"
+        if volume.attachment_mode == "block-device":
+            raise Refusal(key, flag, "a block device is not mounted", "remove it")
+        if not flag:
+            raise Refusal(key, flag, "must be a mount flag, such as noatime", "write one, or remove it")
+        if "ro" in flag.split(","):
+            raise Refusal(
+                key, flag, "a job that writes could not", "set readOnly on the mounts of those that only read"
+            )
 
 
 def _check_set(volume: Volume) -> None:
@@ -264,4 +314,13 @@ def _check_throughput(volume: Volume, kind: VolumeType) -> None:
             volume.throughput_mibps,
             f"a {volume.type} volume has {kind.throughput_mibps} MiB/s",
             "choose a number in that range",
+        )
+    iops = volume.iops or (kind.iops.low if kind.iops else 0)
+    most = int(iops * MIBPS_PER_IOPS)
+    if volume.throughput_mibps > most:
+        raise Refusal(
+            "throughputMibps",
+            volume.throughput_mibps,
+            f"a {volume.type} volume has at most {MIBPS_PER_IOPS} MiB/s for each of its IOPS, which are {iops}",
+            f"use at most {most}, or set iops to {round(volume.throughput_mibps / MIBPS_PER_IOPS)}",
         )

@@ -17,7 +17,10 @@ from tests.injection.leaves import Leaf, leaves, sections, string_keys, visited,
 pytestmark = pytest.mark.nomad
 
 LEAVES = leaves(EVERYTHING)
-NAMES_OF_SOMETHING = {"plugins.config", "plugins.driver", "plugins.zones", "volumes.zone", "volumes.zones"}
+NAMES_OF_SOMETHING = {
+    *("plugins.config", "plugins.driver", "plugins.endpoint", "plugins.zones", "volumes.zone", "volumes.zones"),
+    *("plugins.constraints.operator", "consumers.constraints.operator", "mysql.backup.schedule"),
+}
 """Keys without a pattern that take certain words alone, or a driver's own language."""
 PLAIN = re.compile(r"[\w.:/@*,?#= ()+-]*")
 """What a key may take that gives no place to a marker: nothing here means anything to anybody."""

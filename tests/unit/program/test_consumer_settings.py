@@ -111,7 +111,7 @@ def test_a_set_larger_than_the_job_is_fine() -> None:
         ({"backup": {"volume": "dumps", "keep": 0}}, "must be at least 1"),
         ({"config": {"datadir": "/x"}}, "mysql.config.datadir is /x: mysql.dataDir decides this"),
         ({"config": {"require-secure-transport": True}}, "mysql.tls decides this"),
-        ({"config": {"max connections": 1}}, "is no name of a server option"),
+        ({"config": {"max connections": 1}}, "is not a valid option name"),
         ({"config": {"sql_mode": "a\nb"}}, "must have no line breaks"),
         ({"initScripts": {"../x.sql": ""}}, "must be a file name that ends in .sql"),
         ({"tls": "on"}, "mysql.tls is on: must be one of"),

@@ -7,6 +7,7 @@ import pytest
 import settings
 from settings.errors import SettingsError
 
+KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
 GOOD_VOLUME: dict[str, Any] = {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10}
 
 
@@ -66,7 +67,11 @@ def test_a_size_that_is_no_whole_number_of_gib_is_refused(size: object) -> None:
         ({"type": "gp2", "throughputMibps": 200}, "throughputMibps", "Remove it, or use gp3"),
         ({"throughputMibps": 100}, "throughputMibps", "Choose a number in that range"),
         ({"type": "st1"}, "sizeGib", "Choose a size in that range or another type"),
-        ({"encrypted": False, "kmsKeyArn": "arn:aws:kms:us-west-2:1:key/x"}, "kmsKeyArn", "Set encrypted: true"),
+        (
+            {"encrypted": False, "kmsKeyArn": KEY},
+            "kmsKeyArn",
+            "Set encrypted: true",
+        ),
         ({"kmsKeyArn": "alias/mine"}, "kmsKeyArn", "must be the ARN of a KMS key"),
         ({"snapshotId": "vol-1"}, "snapshotId", "must be the id of an EBS snapshot"),
         ({"name": "my volume"}, "my volume.name", "must start with a letter or digit"),
@@ -238,4 +243,4 @@ def test_text_that_would_not_arrive_as_it_was_given_is_refused(changes: dict[str
 def test_a_privilege_that_is_more_than_one_is_refused() -> None:
     user = {"name": "app", "database": "app", "privileges": "SELECT ON X TO Y"}
     text = refusals(mysql={"volume": "mysql", "databases": ["app"], "users": [user]})
-    assert "mysql.users.app.privileges is SELECT ON X TO Y: is more of a GRANT than its privileges" in text
+    assert "mysql.users.app.privileges is SELECT ON X TO Y: SELECT ON X TO Y is no privilege on a database" in text

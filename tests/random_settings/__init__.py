@@ -1,0 +1,1 @@
+"""Settings at random: what is accepted, Nomad and AWS accept too; a refusal says key, value, rule and remedy."""
