@@ -91,9 +91,23 @@ def _placed(volume: dict[str, Any], found: list[str], known: dict[str, str]) -> 
     zones = chosen or found
     if not isinstance(zones, list) or not zones or not all(isinstance(zone, str) for zone in zones):
         return volume
+    known = _under_new_names(volume, known)
     names = [f"{volume.get('name')}[{index}]" for index in range(volume["count"])]
     kept = {name: known[name] for name in names if name in known and (not chosen or known[name] in zones)}
     return {**volume, "zones": spread(names, zones, kept)}
+
+
+def _under_new_names(volume: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
+    """The zones with those of a set that is renamed, or was a single volume, by the ids that it has now."""
+    name = volume.get("name")
+    names = [one for one in (name, volume.get("renamedFrom")) if isinstance(one, str)]
+    found: dict[str, str] = {}
+    for index in range(volume["count"]):
+        # Its own id counts first.
+        ids = [*(f"{one}[{index}]" for one in names), *(names if index == 0 else [])]
+        zones = [known[one] for one in ids if one in known]
+        found |= {f"{name}[{index}]": zone for zone in zones[:1]}
+    return known | found
 
 
 def spread(names: list[str], zones: list[str], kept: dict[str, str]) -> list[str]:

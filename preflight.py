@@ -203,11 +203,13 @@ def _unknown_zones(settings: Settings, known: Sequence[str], region: str) -> lis
 
 def _zones_without_client(settings: Settings, cluster: Cluster, asked: Questions) -> list[Problem]:
     """Zones in which nothing could use a new volume. What exists in one stays there, and that is said."""
-    members = [member for volume in settings.volumes for member in volume.members if member.zone]
+    wanted = [(volume, member) for volume in settings.volumes for member in volume.members if member.zone]
+    members = [member for _, member in wanted]
     zones = {node.zone for node in cluster.nodes if node.zone}
     lonely = [member for member in members if member.zone not in zones]
     existing = stack_state.volume_zones(asked) if lonely else {}
-    stay = [member for member in lonely if existing.get(member.volume_id) == member.zone]
+    ids = {member: [member.volume_id, *volume.earlier_ids(member.volume_id)] for volume, member in wanted}
+    stay = [member for member in lonely if member.zone in {existing.get(one) for one in ids[member]}]
     rule = f"no Nomad client is in this zone (clients are in: {', '.join(sorted(zones)) or 'none'})"
     for member in stay:
         pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {rule}. {_stays(member)}.")

@@ -156,3 +156,20 @@ def test_what_is_malformed_is_left_to_the_settings() -> None:
     ):
         config = {"clientRole": "mine", "volumes": volumes}
         assert discovery.complete(config, pytest.fail, dict) == config
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize(
+    ("existing", "earlier"),
+    [
+        ({"logs[0]": "us-west-2c", "logs[1]": "us-west-2a"}, {"renamedFrom": "logs"}),
+        ({"logs": "us-west-2c"}, {"renamedFrom": "logs"}),
+        ({"data": "us-west-2c"}, {}),
+        ({"data[0]": "us-west-2c", "logs[0]": "us-west-2a"}, {"renamedFrom": "logs"}),
+    ],
+)
+def test_a_renamed_set_stays_in_its_zones(existing: dict[str, str], earlier: dict[str, str]) -> None:
+    ours = profile("clients")
+    start("client-1", "us-west-2a", ours)
+    start("client-2", "us-west-2c", ours)
+    assert zones(existing, count=2, **earlier) == ["c", "a"]
