@@ -1,16 +1,16 @@
 """What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from typing import Any
 
 import pulumi
 
 import preflight_adoption
 import preflight_mysql
+import preflight_placement
 import preflight_volumes
 import stack_state
 import stored_volumes
@@ -20,8 +20,9 @@ from provider import aws_session, nomad_versions
 from provider.ec2_client import AwsPlace
 from provider.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
-from settings import Plugin, Problem, Settings, SettingsError, aws, cluster
+from settings import Problem, Settings, SettingsError, aws, cluster, rules
 from settings.volume import Member
+from surroundings import Surroundings
 
 _GET_JOB = "nomad-csi:index:getJob"
 _GET_VOLUMES = "nomad-csi:index:getVolumes"
@@ -34,28 +35,14 @@ _AWS_REMEDY = "check the region, the credentials and the endpoint of the aws pro
 _ZONES_REMEDY = "allow ec2:DescribeAvailabilityZones"
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """The account and region the stack is in."""
-
-    account_id: str
-    partition: str
-    region: str
-    aws_config: pulumi.Input[str] = ""
-    """The aws provider's configuration as JSON."""
-    stack: str = ""
-    """Project and name of the stack, by which its volumes are tagged."""
-    adopted: Mapping[str, Adopted] = field(default_factory=dict)
-    """EBS volumes that are taken up instead of made, by id in Nomad."""
-
-
 def check(settings: Settings, asked: Questions) -> Surroundings:
     """Raises SettingsError where AWS or Nomad cannot be reached or does not have what the settings name."""
     apart = cluster.mismatches()
     if apart:
         raise SettingsError(apart)
     role = asked.ask("aws:iam/getRole:getRole", {"name": settings.client_role})
-    running = {job: asked.ask(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _mysql_jobs(settings)}
+    running = {job: asked.ask(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)}
+    placed = preflight_placement.ask(settings, asked)
     identity = _known("AWS", asked.identity, _AWS_REMEDY)
     zones = _known("AWS", asked.zones, _ZONES_REMEDY)
     nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
@@ -66,11 +53,14 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
         *_unsafe_nomad(settings, nomad),
         *_unknown_zones(settings, zones["names"], zones["region"]),
         *_zones_without_client(settings, nomad, asked),
-        *_clients_unfit_for_docker(settings, nomad),
+        *preflight_placement.unknown_pools(settings, nomad),
         *_unknown_role(settings, role),
-        *_mysql_problems(settings, {job: _known("Nomad", answer, _NOMAD_REMEDY) for job, answer in running.items()}),
+        *_mysql_problems(settings, {job: _job(settings, answer) for job, answer in running.items()}),
         *lost,
     ]
+    problems += preflight_placement.problems(
+        settings, nomad, placed, problems, only_preview=pulumi.runtime.is_dry_run()
+    )
     here = Surroundings(
         account_id=identity["accountId"],
         partition=identity["arn"].split(":")[1],
@@ -132,18 +122,30 @@ def _unsafe_nomad(settings: Settings, cluster: Cluster) -> list[Problem]:
 
 
 def _may_run(settings: Settings, node: ClusterNode) -> bool:
-    placement = settings.placement
-    in_pool = placement.node_pool in ("all", node.node_pool)
-    return in_pool and any(fnmatchcase(node.datacenter, pattern) for pattern in placement.datacenters)
+    pools = {consumer.node_pool or settings.placement.node_pool for consumer in settings.consumers}
+    pools.add(settings.placement.node_pool)
+    return any(preflight_placement.may_run(pool, settings.placement.datacenters, node) for pool in pools)
 
 
 def _namespace(settings: Settings) -> dict[str, str]:
     return {"namespace": settings.placement.namespace}
 
 
-def _mysql_jobs(settings: Settings) -> list[str]:
+def _job(settings: Settings, answer: "Future[dict[str, Any]]") -> dict[str, Any]:
+    """A job that is registered. Raises SettingsError, by the namespace where the token may not read there."""
+    try:
+        return answer.result()
+    except Unanswered as error:
+        if "403" in str(error):
+            raise SettingsError([preflight_placement.forbidden(settings, str(error))]) from None
+        return _known("Nomad", answer, _NOMAD_REMEDY)
+
+
+def _jobs_to_read(settings: Settings) -> list[str]:
+    """The jobs of MySQL; without it any one, which shows that the token may read jobs."""
     if settings.mysql is None:
-        return []
+        plugin = settings.plugins[0]
+        return [rules.job_ids(plugin)[plugin.known.node_role]]
     return [settings.mysql.job_id, *([settings.mysql.backup.job_id] if settings.mysql.backup else [])]
 
 
@@ -231,53 +233,6 @@ def _stays(member: Member) -> str:
         f"{member.zone}. To have the data in another zone, take a snapshot (`python -m operate snapshot "
         f"'{member.volume_id}'`) and give a volume of a new name snapshotId: that snapshot's id"
     )
-
-
-def _clients_unfit_for_docker(settings: Settings, cluster: Cluster) -> list[Problem]:
-    """What a plugin's containers need, where no client that could run them allows it."""
-    return [
-        Problem(
-            f"plugins.{plugin.id}.taskDriver",
-            "docker",
-            f"no Nomad client{where} {rule}",
-            f'set {remedy} in the client\'s plugin "docker" block and restart the client',
-        )
-        for plugin in settings.plugins
-        if plugin.task_driver == "docker"
-        for where, nodes in _candidates(settings, plugin, cluster)
-        for allows, rule, remedy in _docker_needs(plugin)
-        if nodes and not any(allows(node) for node in nodes)
-    ]
-
-
-def _candidates(settings: Settings, plugin: Plugin, cluster: Cluster) -> list[tuple[str, list[ClusterNode]]]:
-    """The clients that a plugin has to run on, by zone where its volumes are bound to one."""
-    zones = settings.zones_of(plugin)
-    if not zones:
-        return [("", list(cluster.nodes))]
-    return [(f" in {zone}", [node for node in cluster.nodes if node.zone == zone]) for zone in zones]
-
-
-def _docker_needs(plugin: Plugin) -> list[tuple[Callable[[ClusterNode], bool], str, str]]:
-    node = plugin.known.roles[plugin.known.node_role]
-    mounts = node.host_mounts if plugin.host_mounts is None else plugin.host_mounts
-    needs: list[tuple[Callable[[ClusterNode], bool], str, str]] = [
-        (
-            lambda client: client.docker_privileged,
-            "allows privileged containers, which a node plugin must be",
-            "allow_privileged = true",
-        )
-    ]
-    if mounts:
-        folders = ", ".join(mount.source for mount in mounts)
-        needs.append(
-            (
-                lambda client: client.docker_volumes,
-                f"lets containers mount its folders, and the plugin needs {folders}",
-                f"volumes {{ enabled = true }} (and make the folders {folders})",
-            )
-        )
-    return needs
 
 
 def _unknown_role(settings: Settings, answer: "Future[dict[str, Any]]") -> list[Problem]:

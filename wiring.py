@@ -15,12 +15,12 @@ from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
 from drivers import efs_policy
 from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from drivers.model import CONFIG_FILE, DriverOptions, Role
-from preflight import Surroundings
 from provider.guarded_volumes import STACK_TAG
 from settings import Mysql, Plugin, Settings, Volume, driver_policy
 from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids
 from settings.volume import Member
+from surroundings import Surroundings
 from wiring_consumers import own_time, registered_volume
 
 # Nomad's fingerprint of an EC2 instance.

@@ -5,9 +5,9 @@ import pulumi
 from components.consumer import RegisteredVolume
 from components.container import ContainerArgs, ContainerService, ContainerVolume
 from components.csi_volume import CsiVolume
-from preflight import Surroundings
 from settings import Consumer, Settings
 from settings.consumer import Mount
+from surroundings import Surroundings
 
 
 def registered_volume(

@@ -156,7 +156,7 @@ class Container(pulumi.ComponentResource):
         super().__init__("nomad-stateful:index:Container", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self)
         items = args.get("secrets")
-        change = own.change("container", _settings(args))
+        change = own.change("container", job_settings(args))
         gates = _gates(own, args["volumes"], args["release_timeout_s"], change)
         secrets = [] if items is None else [own.variable(items, [gate for found in gates for gate in found])]
         job = own.job("container", _variables(args, gates), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
@@ -169,10 +169,10 @@ class Container(pulumi.ComponentResource):
 
 def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[str, object]:
     volumes = [_volume(volume, found) for volume, found in zip(args["volumes"], gates, strict=True)]
-    return {**_settings(args), "volumes": pulumi.Output.all(*volumes)}
+    return {**job_settings(args), "volumes": pulumi.Output.all(*volumes)}
 
 
-def _settings(args: ContainerArgs) -> dict[str, object]:
+def job_settings(args: ContainerArgs) -> dict[str, object]:
     """The job's variables without what comes of the gates."""
     return {
         "job": {"id": args["job_id"], **args["placement"], "constraints": args["constraints"]},

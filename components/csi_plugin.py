@@ -135,22 +135,7 @@ class CsiPlugin(pulumi.ComponentResource):
         )
 
     def _job(self, name: str, role: PluginRole, args: CsiPluginArgs) -> nomad.Job:
-        is_controller = role["role"] == "controller"
-        variables: dict[str, Any] = {
-            "job": {"id": role["job_id"], **args["placement"], "constraints": args["constraints"]},
-            "plugin": {
-                "id": args["plugin_id"],
-                "type": role["role"],
-                "mount_dir": args["mount_dir"],
-                "stage_publish_base_dir": args["stage_publish_base_dir"],
-                "health_timeout": args["health_timeout"],
-            },
-            "task": _task(role, args),
-        }
-        if is_controller:
-            variables["count"] = args["controller_count"]
-            variables["task"] = _wrapped(variables["task"], role.get("wrapper") or [], args["command"])
-        spec = "csi-controller" if is_controller else "csi-node"
+        spec, variables = job_file(role, args)
         return submit(f"{name}-{role['role']}", spec, variables, self, self._config(name, role, args))
 
     def _config(self, name: str, role: PluginRole, args: CsiPluginArgs) -> list[pulumi.Resource]:
@@ -160,6 +145,26 @@ class CsiPlugin(pulumi.ComponentResource):
             return []
         job = (args["placement"]["namespace"], role["job_id"])
         return [private_variable(f"{name}-{role['role']}-config", job, {"driver_config": config}, self)]
+
+
+def job_file(role: PluginRole, args: CsiPluginArgs) -> tuple[str, dict[str, Any]]:
+    """The name of a role's job file, and the values of its variables."""
+    variables: dict[str, Any] = {
+        "job": {"id": role["job_id"], **args["placement"], "constraints": args["constraints"]},
+        "plugin": {
+            "id": args["plugin_id"],
+            "type": role["role"],
+            "mount_dir": args["mount_dir"],
+            "stage_publish_base_dir": args["stage_publish_base_dir"],
+            "health_timeout": args["health_timeout"],
+        },
+        "task": _task(role, args),
+    }
+    if role["role"] != "controller":
+        return "csi-node", variables
+    variables["count"] = args["controller_count"]
+    variables["task"] = _wrapped(variables["task"], role.get("wrapper") or [], args["command"])
+    return "csi-controller", variables
 
 
 def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:

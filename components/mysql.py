@@ -148,7 +148,7 @@ class MysqlServer(pulumi.ComponentResource):
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
-        change = own.change("mysql", _settings(args))
+        change = own.change("mysql", job_settings(args))
         release = own.gate("volume-release", args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
         job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
@@ -197,12 +197,12 @@ def option_text(value: str) -> str:
 
 
 def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, object]:
-    settings = _settings(args)
+    settings = job_settings(args)
     volume = {"id": release.volume_id, "release": Consumer.generation(release, args["volume"]), **settings["volume"]}
     return {**settings, "volume": volume}
 
 
-def _settings(args: MysqlServerArgs) -> dict[str, Any]:
+def job_settings(args: MysqlServerArgs) -> dict[str, Any]:
     """The job's variables without what comes of the gate."""
     server_args = [
         f"--datadir={args['data_dir']}",

@@ -86,28 +86,17 @@ class MysqlBackup(pulumi.ComponentResource):
         # With a variable of its own: the job that dumps every night never sees root's password.
         restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self)
         gate = dump.gate("volume-release", args["volume"], args["release_timeout_s"])
-        volume = {
-            "id": gate.volume_id,
-            "release": dump.generation(gate, args["volume"]),
-            "access_mode": args["access_mode"],
-            "attachment_mode": "file-system",
-            "mount_path": args["mount_path"],
-        }
-        shared = {"volume": volume, "task": args["task"]}
+        volume = volume_variable(args, gate.volume_id, dump.generation(gate, args["volume"]))
         dumped = dump.job(
             "mysql-backup",
-            {
-                **shared,
-                "job": {"id": dump.job_id, **args["placement"]},
-                "server": {**args["server"], "account": args["account"]},
-                "schedule": args["schedule"],
-            },
+            dump_variables(args, volume),
             depends_on=[dump.variable({"password": args["account_password"]}, [gate])],
         )
         restored = restore.job(
             "mysql-restore",
             {
-                **shared,
+                "volume": volume,
+                "task": args["task"],
                 "job": {"id": restore.job_id, **args["placement"]},
                 "server": {**args["server"], "account": "root"},
             },
@@ -116,3 +105,27 @@ class MysqlBackup(pulumi.ComponentResource):
         self.job_id = dumped.name
         self.restore_job_id = restored.name
         self.register_outputs({"job_id": self.job_id, "restore_job_id": self.restore_job_id})
+
+
+def volume_variable(
+    args: MysqlBackupArgs, volume_id: pulumi.Input[str], release: pulumi.Input[str]
+) -> dict[str, pulumi.Input[str]]:
+    """The value of both job files' variable `volume`; `release` is what the job carries to follow its volume."""
+    return {
+        "id": volume_id,
+        "release": release,
+        "access_mode": args["access_mode"],
+        "attachment_mode": "file-system",
+        "mount_path": args["mount_path"],
+    }
+
+
+def dump_variables(args: MysqlBackupArgs, volume: dict[str, pulumi.Input[str]]) -> dict[str, object]:
+    """Values of the variables of the job file that dumps."""
+    return {
+        "volume": volume,
+        "task": args["task"],
+        "job": {"id": args["job_id"], **args["placement"]},
+        "server": {**args["server"], "account": args["account"]},
+        "schedule": args["schedule"],
+    }

@@ -10,6 +10,7 @@ from typing import Any
 from provider import nomad_api
 from provider.functions.get_cluster import GetCluster
 from provider.functions.get_job import GetJob
+from provider.functions.get_placement import GetPlacement
 from provider.functions.get_service import GetService
 from provider.functions.get_volumes import GetVolumes
 from provider.nomad_api import NomadApi
@@ -45,7 +46,7 @@ class NomadCsiPlugin(Plugin):
     secret_config = frozenset({"secretId", "keyPem"})
     unrecognized_note = (
         "The nomad-csi plugin has PluginHealth, VolumeGuard, VolumeProtection, VolumeGrowth, VolumeRelease, JobHealth, "
-        "GeneratedSecret, getCluster, getJob, getService and getVolumes."
+        "GeneratedSecret, getCluster, getJob, getPlacement, getService and getVolumes."
     )
 
     def __init__(self) -> None:
@@ -61,7 +62,13 @@ class NomadCsiPlugin(Plugin):
             JobHealth(self._api),
             GeneratedSecret(),
         ]
-        self.functions = [GetCluster(self._api), GetJob(self._api), GetService(self._api), GetVolumes()]
+        self.functions = [
+            GetCluster(self._api),
+            GetJob(self._api),
+            GetPlacement(self._api),
+            GetService(self._api),
+            GetVolumes(),
+        ]
 
     def prepare(self) -> None:
         """The HTTP client."""

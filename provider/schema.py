@@ -163,8 +163,8 @@ _NODE = {
     "datacenter": _text("Its datacenter."),
     "nodePool": _text("Its node pool."),
     "drivers": _list("Its healthy task drivers."),
-    "dockerPrivileged": _typed("boolean", "Whether its docker driver runs privileged containers."),
-    "dockerVolumes": _typed("boolean", "Whether its docker driver lets containers mount the client's folders."),
+    "cpuMhz": _integer("CPU that it has for jobs, in MHz."),
+    "memoryMib": _integer("Memory that it has for jobs, in MiB."),
 }
 _SERVER = {"name": _text("The server's name."), "version": _text("Its version of Nomad.")}
 _CLUSTER = {
@@ -238,6 +238,51 @@ _JOB = {
         "array",
         "Runs of a periodic job that have failed and not succeeded since, as long as Nomad knows them.",
         items={"$ref": "#/types/nomad-csi:index:FailingRun"},
+    ),
+}
+_PLACEMENT_ARGS = {
+    "jobspec": _text("Text of a job file (HCL) with one group."),
+    "variables": _text("Values of its variables, as in a variables file.", default=""),
+    "namespace": _text("The job's Nomad namespace, by default its own."),
+    "parts": _typed(
+        "array",
+        "The group's instances, by what they ask of a client beyond the job.",
+        items={"$ref": "#/types/nomad-csi:index:PlacementPart"},
+    ),
+    "constraints": _typed(
+        "array",
+        "What all instances ask beyond the job; not asked of the version that is registered.",
+        items={"$ref": "#/types/nomad-csi:index:PlacementConstraint"},
+    ),
+}
+_PLACEMENT_PART = {
+    "name": _text("The part's name."),
+    "count": _integer("Instances."),
+    "constraints": _typed(
+        "array",
+        "Further constraints on their clients.",
+        items={"$ref": "#/types/nomad-csi:index:PlacementConstraint"},
+    ),
+}
+_PLACEMENT_CONSTRAINT = {
+    "attribute": _text("What is compared."),
+    "operator": _text("How."),
+    "value": _text("With what."),
+}
+_PLACEMENT_FAILURE = {
+    "part": _text("The part that is not placed."),
+    "missing": _integer("Instances of it without a client."),
+    "clients": _integer("Clients that were looked at: ready, eligible, of the job's node pool and datacenters."),
+    "unfit": _map("integer", "How many of them fail a constraint, by the constraint."),
+    "full": _map("integer", "How many have too little left of a resource, by the resource."),
+}
+_PLACEMENT = {
+    "jobId": _text("Id of the job."),
+    "notChecked": _text("Why Nomad was not asked: what the token may not; else empty."),
+    "refused": _text("Why Nomad refuses the job; else empty."),
+    "registeredToo": _typed("boolean", "Whether the version that is registered would not be placed either."),
+    "failures": _typed(
+        "array", "What is not placed, by part.", items={"$ref": "#/types/nomad-csi:index:PlacementFailure"}
     ),
 }
 
@@ -314,6 +359,11 @@ _FUNCTIONS = {
         "inputs": {"type": "object", "properties": _VOLUMES_ARGS, "required": ["stack"]},
         "outputs": {"type": "object", "properties": _VOLUMES, "required": sorted(_VOLUMES)},
     },
+    "nomad-csi:index:getPlacement": {
+        "description": "Whether Nomad's scheduler would find clients for a job, of which nothing is submitted.",
+        "inputs": {"type": "object", "properties": _PLACEMENT_ARGS, "required": ["jobspec", "parts"]},
+        "outputs": {"type": "object", "properties": _PLACEMENT, "required": sorted(_PLACEMENT)},
+    },
     "nomad-csi:index:getService": {
         "description": "Where a job answers right now.",
         "inputs": {
@@ -364,6 +414,24 @@ def package_schema(version: str) -> dict[str, Any]:
                 "description": "A run of a periodic job that has failed and not succeeded since.",
                 "properties": _FAILING_RUN,
                 "required": sorted(_FAILING_RUN),
+            },
+            "nomad-csi:index:PlacementPart": {
+                "type": "object",
+                "description": "Instances of a group that ask the same of a client.",
+                "properties": _PLACEMENT_PART,
+                "required": ["count", "name"],
+            },
+            "nomad-csi:index:PlacementConstraint": {
+                "type": "object",
+                "description": "A constraint on clients.",
+                "properties": _PLACEMENT_CONSTRAINT,
+                "required": [],
+            },
+            "nomad-csi:index:PlacementFailure": {
+                "type": "object",
+                "description": "Instances for which there is no client, and what Nomad counted.",
+                "properties": _PLACEMENT_FAILURE,
+                "required": sorted(_PLACEMENT_FAILURE),
             },
         },
         "resources": _RESOURCES,

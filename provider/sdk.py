@@ -284,7 +284,10 @@ class ClusterServer:
 
 @dataclass(frozen=True)
 class ClusterNode:
-    """One Nomad client; `zone` is "" where it has none, `drivers` are its healthy task drivers."""
+    """One Nomad client; `zone` is "" where it has none, `drivers` are its healthy task drivers.
+
+    CPU and memory are what it has for jobs.
+    """
 
     id: str
     name: str
@@ -295,8 +298,8 @@ class ClusterNode:
     datacenter: str
     node_pool: str
     drivers: tuple[str, ...]
-    docker_privileged: bool
-    docker_volumes: bool
+    cpu_mhz: int
+    memory_mib: int
 
 
 @dataclass(frozen=True)
@@ -322,8 +325,8 @@ class Cluster:
                 datacenter=node["datacenter"],
                 node_pool=node["nodePool"],
                 drivers=tuple(node["drivers"]),
-                docker_privileged=bool(node["dockerPrivileged"]),
-                docker_volumes=bool(node["dockerVolumes"]),
+                cpu_mhz=int(node["cpuMhz"]),
+                memory_mib=int(node["memoryMib"]),
             )
             for node in answer["nodes"]
         )

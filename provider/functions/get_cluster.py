@@ -14,12 +14,10 @@ from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import Context, Function, InvokeFailure, Props
 
 _PARALLEL = 8
-_PRIVILEGED_ATTRIBUTE = "driver.docker.privileged.enabled"
-_VOLUMES_ATTRIBUTE = "driver.docker.volumes.enabled"
 
 
 class GetCluster(Function):
-    """Reads the servers' versions and every client's version, zone, state and drivers."""
+    """Reads the servers' versions and every client's version, zone, state, drivers and resources."""
 
     token = "nomad-csi:index:getCluster"  # noqa: S105 - a function's name
 
@@ -33,8 +31,8 @@ class GetCluster(Function):
         api.reach()
         stubs = api.get("nodes")
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            attributes = list(pool.map(lambda stub: _attributes(api, stub), stubs))
-        nodes = [_node(stub, known) for stub, known in zip(stubs, attributes, strict=True)]
+            whole = list(pool.map(lambda stub: _whole(api, stub), stubs))
+        nodes = [_node(stub, known) for stub, known in zip(stubs, whole, strict=True)]
         nodes.sort(key=lambda node: (node["name"], node["id"]))
         ready = {node["zone"] for node in nodes if node["status"] == "ready" and node["zone"]}
         servers = _servers(api)
@@ -42,17 +40,17 @@ class GetCluster(Function):
         return {"version": oldest, "servers": servers, "nodes": nodes, "zones": sorted(ready)}
 
 
-def _attributes(api: NomadApi, stub: Mapping[str, Any]) -> Mapping[str, str]:
+def _whole(api: NomadApi, stub: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
-        node = api.get(f"node/{stub['ID']}")
+        node: Mapping[str, Any] = api.get(f"node/{stub['ID']}")
     except NomadNotFound:  # collected in between
         return {}
-    attributes: Mapping[str, str] = node.get("Attributes") or {}
-    return attributes
+    return node
 
 
-def _node(stub: Mapping[str, Any], attributes: Mapping[str, str]) -> Props:
+def _node(stub: Mapping[str, Any], whole: Mapping[str, Any]) -> Props:
     drivers = stub.get("Drivers") or {}
+    attributes = whole.get("Attributes") or {}
     return {
         "id": stub["ID"],
         "name": stub["Name"],
@@ -63,9 +61,15 @@ def _node(stub: Mapping[str, Any], attributes: Mapping[str, str]) -> Props:
         "datacenter": stub["Datacenter"],
         "nodePool": stub.get("NodePool", ""),
         "drivers": sorted(name for name, driver in drivers.items() if driver and driver.get("Healthy")),
-        "dockerPrivileged": attributes.get(_PRIVILEGED_ATTRIBUTE) in ("true", "1"),
-        "dockerVolumes": attributes.get(_VOLUMES_ATTRIBUTE) in ("true", "1"),
+        "cpuMhz": _for_jobs(whole, "Cpu", "CpuShares"),
+        "memoryMib": _for_jobs(whole, "Memory", "MemoryMB"),
     }
+
+
+def _for_jobs(whole: Mapping[str, Any], kind: str, unit: str) -> int:
+    """What a client has of a resource, without what it keeps for itself."""
+    of_all, reserved = (((whole.get(f"{which}Resources") or {}).get(kind) or {}) for which in ("Node", "Reserved"))
+    return int(of_all.get(unit) or 0) - int(reserved.get(unit) or 0)
 
 
 def _servers(api: NomadApi) -> list[Props]:

@@ -48,6 +48,8 @@ class MemoryNomad:
         if method == "GET":
             return self._read(asked)
         self._index += 1
+        if path == "jobs/parse":
+            return memory_jobs.parse(asked)
         if path.endswith("/plan"):
             return memory_jobs.plan(self.records, asked)
         self.writes.append(f"{method} {path}")

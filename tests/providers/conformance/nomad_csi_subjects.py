@@ -152,6 +152,13 @@ FUNCTIONS = (
     ),
     FunctionSubject(
         "nomad-csi",
+        "nomad-csi:index:getPlacement",
+        lambda _world: {"jobspec": 'job "web" {}', "parts": [{"name": "any", "count": 1}]},
+        required=frozenset({"jobspec", "parts"}),
+        waits=True,
+    ),
+    FunctionSubject(
+        "nomad-csi",
         "nomad-csi:index:getService",
         lambda _world: {"jobId": "mysql-server", "group": "mysql", "portLabel": "mysql"},
         required=frozenset({"jobId", "group", "portLabel"}),

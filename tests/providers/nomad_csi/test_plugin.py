@@ -56,11 +56,9 @@ def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeN
     nomad.put(
         "node/1",
         {
-            "Attributes": {
-                zone: "us-west-2a",
-                "driver.docker.privileged.enabled": "true",
-                "driver.docker.volumes.enabled": "true",
-            }
+            "Attributes": {zone: "us-west-2a"},
+            "NodeResources": {"Cpu": {"CpuShares": 4000}, "Memory": {"MemoryMB": 8000}},
+            "ReservedResources": {"Cpu": {"CpuShares": 100}, "Memory": {"MemoryMB": 500}},
         },
     )
     nomad.put("node/2", {"Attributes": {zone: "us-west-2b"}})
@@ -70,8 +68,8 @@ def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeN
     servers = [{"name": "s1.global", "version": "1.11.3"}, {"name": "s2.global", "version": "1.11.2"}]
     assert cluster["servers"] == servers
     first, second = cluster["nodes"]
-    assert (first["drivers"], first["dockerPrivileged"], first["version"]) == (["docker"], True, "1.11.0")
-    assert (first["drivers"], first["dockerPrivileged"], first["dockerVolumes"]) == (["docker"], True, True)
+    assert (first["drivers"], first["version"]) == (["docker"], "1.11.0")
+    assert (first["cpuMhz"], first["memoryMib"]) == (3900, 7500)
     assert (second["zone"], second["status"], second["drivers"]) == ("us-west-2b", "down", [])
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks
 
-import preflight
 import settings
+import surroundings
 import wiring
 import wiring_consumers
 from components.container import Container
@@ -17,7 +17,7 @@ from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
-SURROUNDINGS = preflight.Surroundings(
+SURROUNDINGS = surroundings.Surroundings(
     account_id="123456789012", partition="aws", region="us-west-2", stack="nomad-stateful/test"
 )
 PASSWORD = "drawn-by-the-provider"

@@ -23,8 +23,8 @@ NODE = {
     "datacenter": "dc1",
     "nodePool": "default",
     "drivers": ["docker"],
-    "dockerPrivileged": True,
-    "dockerVolumes": True,
+    "cpuMhz": 4000,
+    "memoryMib": 4000,
 }
 
 
@@ -51,7 +51,8 @@ class _Asked:
         )
 
     def ask(self, _function: str, _args: dict[str, Any]) -> "Future[dict[str, Any]]":
-        return _answer({"outputs": {}, "volumes": []})
+        placed = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
+        return _answer({"outputs": {}, "volumes": [], **placed})
 
 
 def refused(
