@@ -87,7 +87,7 @@ class JobHealth(ResourceType):
         return inputs | self._wait(ctx, inputs)
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The allocation that runs now; a job that is gone takes its health with it."""
+        """The allocation that runs now, or ran last; a job that is gone takes its health with it."""
         if not inputs:
             namespace, job_id, group = id.split("/", 2)
             inputs = _DEFAULTS | {"jobId": job_id, "namespace": namespace, "group": group}
@@ -99,7 +99,9 @@ class JobHealth(ResourceType):
             return None
         stubs = api.get(f"{path}/allocations", namespace=inputs["namespace"])
         running = [stub for stub in _of_group(stubs, inputs["group"]) if running_job.is_running(stub)]
-        return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else {}))
+        # What hangs on an output must not change, or become unknown, because nothing runs at this moment.
+        last = {name: state.get(name, "") for name in _OUTPUTS}
+        return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else last))
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Purges a job that was stopped for one with another id; a running job is another resource's to stop."""

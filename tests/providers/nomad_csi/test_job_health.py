@@ -93,6 +93,20 @@ def test_a_refresh_follows_the_job_to_its_new_client_and_forgets_a_job_that_is_g
     assert plugin.read(TYPE, "default/db/g", INPUTS, state) is None
 
 
+@pytest.mark.parametrize(
+    "known", [{"allocationId": "a1", "nodeName": "client-1"}, {"allocationId": "", "nodeName": ""}]
+)
+def test_a_refresh_while_nothing_runs_keeps_what_ran_last(
+    nomad: FakeNomad, plugin: PluginProcess, known: dict[str, Any]
+) -> None:
+    nomad.put("job/db", job(0))
+    nomad.put("job/db/allocations", [allocation("a1", 0, ClientStatus="lost", DesiredStatus="stop")])
+    before = INPUTS | {name: value for name, value in known.items() if value}
+    found = plugin.read(TYPE, "default/db/g", INPUTS, before)
+    assert found is not None
+    assert {name: found[name] for name in known} == known
+
+
 def test_the_service_is_where_the_newest_running_allocation_is(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/db/allocations", [allocation("a1", 1, DesiredStatus="stop"), allocation("a2", 2)])
     ports = [{"Label": "db", "Value": 3306, "HostIP": "10.0.0.5"}]
