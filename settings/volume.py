@@ -34,6 +34,11 @@ class Member:
 LARGEST_GIB = 1_048_576
 """A PiB: far beyond what a driver makes, and within what Nomad counts in bytes."""
 _GIB = {"MiB": 1 / 1024, "GiB": 1, "TiB": 1024}
+_KMS_KEY = r"mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+KMS_ARN = (
+    r"^arn:aws(-cn|-us-gov|-eusc|-iso[a-z-]{0,3})?:kms:[a-z]{2,4}(-[a-z]+)+-[0-9]+:[0-9]{12}:"
+    rf"(key/({_KMS_KEY})|alias/[A-Za-z0-9/_-]{{1,250}})$"
+)
 OWN_TAGS = frozenset({"Name", MANAGED_TAG, "nomad-stateful-guard", "nomad-stateful-stack"})
 """Tags that the program gives each volume."""
 # What counts where Pulumi makes the volume, and what has its place where the driver makes it.
@@ -97,7 +102,7 @@ class Volume(Section):
     encrypted: bool = Field(True, description="Encrypt the volume at rest.")
     kms_key_arn: str | None = Field(
         None,
-        pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/[A-Za-z0-9/_-]+)$",
+        pattern=KMS_ARN,
         description="KMS key; without it the account's default EBS key is used.",
         json_schema_extra={"rule": "must be the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID"},
     )

@@ -17,7 +17,12 @@ JOB = "nomad:index/job:Job"
 # A string that each kind of key takes, and that stands nowhere else.
 MARKERS = (
     *("mk{}x", "/mk{}x", "/mk{}x/d", "local/mk{}x", "mk{}x.sql", "mk{}x:1.0", "MK{}X", "kmk{}x"),
-    *("-----BEGIN CERTIFICATE-----mk{}x", "arn:aws:kms:us-west-2:123456789012:key/mk{}x", "--mk{}x", "${{meta.mk{}x}}"),
+    *(
+        "-----BEGIN CERTIFICATE-----mk{}x",
+        "arn:aws:kms:us-west-2:123456789012:alias/mk{}x",
+        "--mk{}x",
+        "${{meta.mk{}x}}",
+    ),
 )
 RENDERED = {"mysql.config": option_text}
 """Keys whose values are written down in the language of the file they stand in."""

@@ -131,7 +131,7 @@ FAULTS: list[Fault] = [
     *(_volume("tags", tags) for tags in ({"": "x"}, {f"k{number}": "v" for number in range(60)})),
     _volume("tags", {"k" * 129: "x"}, f"tags.{'k' * 129}"),
     _volume("throughputMibps", 751),
-    *(_volume("kmsKeyArn", arn) for arn in ("arn:aws:kms:x", "arn:aws:kms:é")),
+    *(_volume("kmsKeyArn", arn) for arn in ("arn:aws:kms:x", "arn:aws:kms:é", "arn:awsx:kms:dx:079135580524:key/0F")),
     _volume("snapshotId", "snap-1"),
     _volume("mountFlags", ["ro"], "mountFlags.0"),
     Fault(3, ("volumes", 1, "type"), "io2", "volumes.made.type"),
