@@ -33,6 +33,7 @@ def accepted(stack: StackSettings) -> program.Settings:
 def test_the_program_accepts_the_settings_after_every_change(stack: StackSettings, seed: int) -> None:
     found = list(made(stack, drawn(stack, seed)))
     assert [number for number, _, at in found if accepted(at)] == [1, 2, 3, 4, 5]
+    assert accepted(stack.back_from(found[-1][2]))
     assert all(one.config != two.config for (_, _, one), (_, _, two) in itertools.pairwise(found))
 
 
@@ -82,6 +83,18 @@ def test_the_settings_say_which_jobs_are_to_run(stack: StackSettings) -> None:
         "shop/logs": 2,
     }
     assert at.used() == {"mysql", "dumps", "set"}
+
+
+def test_a_volume_under_another_name_gets_its_first_name_back(stack: StackSettings) -> None:
+    at = stack.copy()
+    at.rename("mysql", "orders")
+    at.volume("orders").pop("renamedFrom")
+    at.rename("orders", "shop")
+    assert at.mysql["volume"] == "shop"
+    assert at.volume("shop")["renamedFrom"] == "orders"
+    back = stack.back_from(at)
+    assert back.volume("mysql")["renamedFrom"] == "shop"
+    assert "renamedFrom" not in back.volume("archive")
 
 
 def test_a_policy_allows_in_another_namespace_what_it_allows_in_the_default_one() -> None:

@@ -57,5 +57,6 @@ KINDS: Final[dict[Kind, int]] = {
     _remove_volume: 2,
     _grow: 3,
     _alter_volume: 2,
+    _rename_volume: 3,
 }
 """Each kind, and how often it is drawn compared with the others."""
