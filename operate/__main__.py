@@ -8,6 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from operate import recover, restore, shell, snapshots, stack, status, verify
 from operate.cluster import WaitedTooLong
 from operate.holdings import NoSuchVolume
+from operate.ownership import AnotherCluster
 from provider.rpc.values import ProviderError
 
 _EXPECTED = (
@@ -16,6 +17,7 @@ _EXPECTED = (
     recover.StillStuck,
     restore.RestoreError,
     NoSuchVolume,
+    AnotherCluster,
     WaitedTooLong,
     ProviderError,
     BotoCoreError,
@@ -24,31 +26,47 @@ _EXPECTED = (
 )
 
 
+# What only looks; everything else changes something, or opens a door to what does.
+_LOOKS = frozenset({"status", "snapshots"})
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m operate", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("verify", help="prove that rows outlive a purge of the job and a drain of its client")
-    client = commands.add_parser("mysql", help="open a MySQL client; further arguments are passed to it")
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text)
+        made.add_argument("--stack", default="", help="the stack; left out, PULUMI_STACK, or the only one there is")
+        return made
+
+    command("verify", "prove that rows outlive a purge of the job and a drain of its client")
+    client = command("mysql", "open a MySQL client; further arguments are passed to it")
     client.add_argument("arguments", nargs="*")
-    taken = commands.add_parser("snapshot", help="take a snapshot of an EBS volume of the stack and print its id")
+    taken = command("snapshot", "take a snapshot of an EBS volume of the stack and print its id")
     taken.add_argument("volume", help="the volume's name in the stack")
     taken.add_argument("--description", default="", help="what the snapshot is for")
     taken.add_argument("--quiesce", action="store_true", help="hold MySQL's writes back for the moment it is taken")
     taken.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
-    listed = commands.add_parser("snapshots", help="list the snapshots of the stack's volumes, or of one")
+    listed = command("snapshots", "list the snapshots of the stack's volumes, or of one")
     listed.add_argument("volume", nargs="?", default="", help="the name of a volume, also of one that is deleted")
-    restored = commands.add_parser("restore", help="restore MySQL from one of its dumps, and wait for the end")
+    restored = command("restore", "restore MySQL from one of its dumps, and wait for the end")
     restored.add_argument("dump", nargs="?", default="latest", help="name of the dump's file; the latest if left out")
     restored.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
-    commands.add_parser("status", help="what holds each volume: claims, clients, instances, attachments")
-    freed = commands.add_parser("recover", help="what is wrong with the volumes, and the exact way out")
+    command("status", "what holds each volume: claims, clients, instances, attachments")
+    freed = command("recover", "what is wrong with the volumes, and the exact way out")
     freed.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; all if left out")
     freed.add_argument("--yes", action="store_true", help="do the steps marked safe; nothing is ever forced off")
     freed.add_argument("--fence", action="store_true", help="stop an instance that may still write, where that is it")
     return parser
 
 
+def _acts(known: argparse.Namespace) -> bool:
+    """Whether the command does more than look at the stack."""
+    return bool(known.yes or known.fence) if known.command == "recover" else known.command not in _LOOKS
+
+
 def _run(known: argparse.Namespace) -> None:
+    stack.choose(known.stack, f"operate {known.command}", acts=_acts(known))
     if known.command == "mysql":
         shell.mysql(known.arguments)
     elif known.command == "snapshot":

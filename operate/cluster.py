@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from provider import running_job
 from provider.consumer_job import ConsumerJob
 from provider.nomad_api import NomadApi, NomadNotFound
+from provider.rpc.values import ProviderError
 from provider.running_job import Endpoint
 
 T = TypeVar("T")
@@ -67,6 +68,28 @@ class Cluster:
 
         where = " on another client" if not_on else ""
         return wait_for(f"{self.job_id} runs{where}", probe, timeout_s, f"See `nomad job status {self.job_id}`.")
+
+    def purge_and_register(self) -> None:
+        """Purges the job and registers it again, as the version that runs; also where the purge fails or is cut off."""
+        kept = self._definition()
+        try:
+            self.stop_and_purge()
+        finally:
+            try:
+                self.nomad.put("jobs", kept, namespace=self.namespace)
+            except ProviderError as error:
+                raise RuntimeError(
+                    f"{self.job_id} is stopped and could not be registered again: {error}. `pulumi up --refresh` does"
+                ) from error
+
+    def _definition(self) -> dict[str, Any]:
+        """The job in the form in which it is registered, with the text of its file where Nomad has it."""
+        job = self.nomad.get(f"job/{self.job_id}", namespace=self.namespace)
+        try:
+            source = self.nomad.get(f"job/{self.job_id}/submission", namespace=self.namespace, version=job["Version"])
+        except NomadNotFound:
+            source = None
+        return {"Job": job, "Submission": source}
 
     def stop_and_purge(self) -> None:
         """Stops the job, waits until nothing of it runs or holds a volume, and purges it.

@@ -1,10 +1,9 @@
 """The stack's volumes with everything that holds them, in Nomad and in EC2."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from operate import stack
+from operate import ownership, stack
 from provider import volume_holders
 from provider.ebs_attachment import EbsVolumes
 from provider.nomad_api import NomadApi
@@ -25,21 +24,23 @@ class Holding:
 
 
 def all_holdings(nomad: NomadApi, only: str = "") -> list[Holding]:
-    """Every volume of the stack, or the one of that name. Raises NoSuchVolume, StackError and ProviderError."""
+    """Every volume of the stack, or the one of that name.
+
+    Raises NoSuchVolume, AnotherCluster, StackError and ProviderError.
+    """
     known: dict[str, dict[str, Any]] = stack.outputs().get("volumes") or {}
     if only and only not in known:
         raise NoSuchVolume(f"the stack has no volume {only}: it has {', '.join(sorted(known)) or 'none'}")
-    registrations: Sequence[dict[str, Any]] = nomad.get("volumes", type="csi", namespace="*") or []
-    namespaces = {str(item["ID"]): str(item["Namespace"]) for item in registrations}
+    namespaces = ownership.namespaces(nomad, known)
     ebs = EbsVolumes(stack.aws_place()) if any(_is_ebs(volume) for volume in known.values()) else None
     found = []
     for name in sorted([only] if only else known):
         volume = known[name]
         volume_id = str(volume["nomadId"])
         holders = volume_holders.look(
-            nomad, namespaces.get(volume_id, "default"), volume_id, str(volume["id"]), ebs if _is_ebs(volume) else None
+            nomad, namespaces.get(name, "default"), volume_id, str(volume["id"]), ebs if _is_ebs(volume) else None
         )
-        found.append(Holding(name, volume_id in namespaces, holders))
+        found.append(Holding(name, name in namespaces, holders))
     return found
 
 

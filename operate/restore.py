@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from operate import stack
-from operate.cluster import connect, wait_for
+from operate.cluster import wait_for
+from operate.ownership import stack_cluster
 from provider.nomad_api import NomadApi
 
 _ASK_AGAIN_S = 2.0
@@ -28,7 +29,7 @@ def restore(dump: str, timeout_s: float) -> None:
     if not backup:
         raise RestoreError("the stack makes no dumps: set mysql.backup and run `pulumi up`")
     namespace = known["mysql"]["namespace"]
-    nomad = connect()
+    nomad = stack_cluster(known["mysql"]["volume"])
     try:
         answer = nomad.put(f"job/{backup['restoreJob']}/dispatch", {"Meta": {"dump": dump}}, namespace=namespace)
         job = str(answer["DispatchedJobID"])

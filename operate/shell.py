@@ -7,7 +7,8 @@ import sys
 import tempfile
 
 from operate import stack
-from operate.cluster import Cluster, connect
+from operate.cluster import Cluster
+from operate.ownership import stack_cluster
 
 
 def mysql(arguments: list[str]) -> None:
@@ -16,7 +17,8 @@ def mysql(arguments: list[str]) -> None:
     if client is None:
         raise RuntimeError("there is no mysql or mariadb client on PATH: install Debian's mariadb-client-core")
     known = stack.mysql_outputs()
-    at = Cluster(connect(), known.job, known.namespace, group="mysql", port_label="db").endpoint(timeout_s=30)
+    cluster = Cluster(stack_cluster(known.volume), known.job, known.namespace, group="mysql", port_label="db")
+    at = cluster.endpoint(timeout_s=30)
     command = [client, f"--host={at.host}", f"--port={at.port}", f"--user={known.user}", "--protocol=tcp", *arguments]
     command[1:1] = _encryption(known.tls, known.ca, mariadb=_is_mariadb(client))
     os.execve(client, command, {**os.environ, "MYSQL_PWD": known.password})

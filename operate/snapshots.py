@@ -12,9 +12,10 @@ import pymysql
 from botocore.exceptions import BotoCoreError, ClientError
 
 from operate import stack
-from operate.cluster import Cluster, WaitedTooLong, connect
+from operate.cluster import Cluster, WaitedTooLong
 from operate.columns import columns
 from operate.database import Database
+from operate.ownership import stack_cluster
 from provider.ec2_client import AwsPlace, caller, ec2_client
 from provider.guarded_volumes import GUARD_TAG
 
@@ -157,7 +158,7 @@ def _quiet(volume: str) -> Iterator[None]:
     mysql = stack.mysql_outputs()
     if mysql.volume != volume:
         raise SnapshotError(f"--quiesce: MySQL is on volume {mysql.volume}, not on {volume}. Leave --quiesce out")
-    cluster = Cluster(connect(), mysql.job, mysql.namespace, group="mysql", port_label="db")
+    cluster = Cluster(stack_cluster(mysql.volume), mysql.job, mysql.namespace, group="mysql", port_label="db")
     at = cluster.endpoint(timeout_s=30)
     print(f"==> taking a snapshot of {volume} with MySQL's writes held back", file=sys.stderr)
     try:

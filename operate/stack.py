@@ -1,7 +1,9 @@
-"""The selected Pulumi stack, as an operator sees it: its outputs, and bringing it up again."""
+"""The Pulumi stack that a command is about, as an operator sees it: which one it is, and its outputs."""
 
 import json
+import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +20,7 @@ def project_dir() -> Path:
 
 
 class StackError(Exception):
-    """The stack cannot be read or brought up."""
+    """The stack cannot be read, or it is not certain which one is meant."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,37 @@ class MysqlOutputs:
     """Certificate that the server's is trusted by, in PEM; empty where the server made its own."""
 
 
+class _Chosen:
+    """The stack of this process; before one is chosen, the one that Pulumi has selected."""
+
+    name = ""
+
+
+def choose(named: str, command: str, *, acts: bool) -> str:
+    """Settles which stack the process is about, and says it on standard error: the named one, else the only one.
+
+    Of several the selected one may be looked at; what acts on a stack has to name it. Raises StackError.
+    """
+    _Chosen.name = named or os.environ.get("PULUMI_STACK", "") or _from_backend(command, acts=acts)
+    print(f"stack {_Chosen.name}", file=sys.stderr)
+    return _Chosen.name
+
+
+def _from_backend(command: str, *, acts: bool) -> str:
+    listed = _run("stack", "ls", "--json")
+    names = sorted(str(one["name"]) for one in listed)
+    selected = next((str(one["name"]) for one in listed if one.get("current")), "")
+    if not names:
+        raise StackError("the project has no stack here: run `make up`, or `pulumi stack init` and `pulumi up`")
+    if len(names) == 1 or (selected and not acts):
+        return selected or names[0]
+    raise StackError(
+        f"--stack is not set: there are the stacks {', '.join(names)} (selected: {selected or 'none'}), and "
+        f"`{command}` works on one that is named. Add --stack {selected or names[0]}, or set PULUMI_STACK"
+    )
+
+
+@cache
 def outputs() -> dict[str, Any]:
     """The stack's outputs with secrets in clear. Raises StackError."""
     return _json("stack", "output", "--json", "--show-secrets")
@@ -72,11 +105,15 @@ def _arns(state: dict[str, Any]) -> list[str]:
 
 
 def _json(*words: str) -> dict[str, Any]:
+    return dict(_run(*words, *(["--stack", _Chosen.name] if _Chosen.name else [])))
+
+
+def _run(*words: str) -> Any:
     command = ["pulumi", *words, "--non-interactive"]
     done = subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise StackError(f"pulumi {' '.join(words)} failed: {done.stderr.strip()}")
-    return dict(json.loads(done.stdout))
+    return json.loads(done.stdout)
 
 
 def mysql_outputs() -> MysqlOutputs:
@@ -95,10 +132,3 @@ def mysql_outputs() -> MysqlOutputs:
         tls=mysql.get("tls", "preferred"),
         ca=mysql.get("ca", ""),
     )
-
-
-def bring_up() -> None:
-    """`pulumi up` after a refresh, so that what is gone is made again; its output is shown. Raises StackError."""
-    command = ["pulumi", "up", "--yes", "--refresh", "--non-interactive", "--suppress-outputs", "--diff=false"]
-    if subprocess.run(command, cwd=project_dir(), check=False).returncode != 0:
-        raise StackError("pulumi up failed: see its output above")

@@ -5,9 +5,10 @@ import time
 from dataclasses import dataclass, field
 
 from operate import stack
-from operate.cluster import Cluster, connect
+from operate.cluster import Cluster
 from operate.columns import columns
 from operate.database import Database, Row
+from operate.ownership import stack_cluster
 from provider.running_job import Endpoint
 
 ROWS_PER_STEP = 5
@@ -38,21 +39,21 @@ class Proof:
 
 
 def verify(timeout_s: float = 180) -> Proof:
-    """Writes rows, purges the job and brings it back, drains its client; reads every row back after each.
+    """Writes rows, purges the job and registers it again, drains its client; reads every row back after each.
 
-    Raises RowsMissing, and WaitedTooLong when the server does not come back.
+    The job comes back as it ran: what the stack's settings have pending is no business of a proof. Raises RowsMissing,
+    AnotherCluster, and WaitedTooLong when the server does not come back.
     """
     mysql = stack.mysql_outputs()
-    cluster = Cluster(connect(), mysql.job, mysql.namespace, group="mysql", port_label="db")
+    cluster = Cluster(stack_cluster(mysql.volume), mysql.job, mysql.namespace, group="mysql", port_label="db")
     database = Database.of(mysql)
     proof = Proof()
 
     first = cluster.endpoint(timeout_s=timeout_s)
     _check(proof, database, first, "first allocation", timeout_s)
 
-    print(f"==> stopping and purging {mysql.job}, then bringing it back with `pulumi up`", flush=True)
-    cluster.stop_and_purge()
-    stack.bring_up()
+    print(f"==> stopping and purging {mysql.job}, then registering it again as it was", flush=True)
+    cluster.purge_and_register()
     second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
     _check(proof, database, second, "after purge and redeploy", timeout_s)
 

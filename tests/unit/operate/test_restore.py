@@ -8,7 +8,10 @@ from operate import restore, stack
 from operate.cluster import WaitedTooLong
 
 JOB = "mysql-backup-restore/dispatch-1"
-OUTPUTS = {"mysql": {"namespace": "data"}, "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore"}}
+OUTPUTS = {
+    "mysql": {"namespace": "data", "volume": "mysql"},
+    "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore"},
+}
 
 
 class Nomad:
@@ -34,7 +37,7 @@ class Nomad:
 
 def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10) -> Nomad:
     nomad = Nomad(ends)
-    monkeypatch.setattr(restore, "connect", lambda: nomad)
+    monkeypatch.setattr(restore, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     restore.restore("20260101T030000Z.sql.gz", timeout_s)

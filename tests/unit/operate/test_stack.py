@@ -1,4 +1,4 @@
-"""Which account and region a stack is in, by its own state."""
+"""Which stack a command is about, and which account and region it is in, by its own state."""
 
 from typing import Any
 
@@ -49,3 +49,54 @@ def test_the_aws_providers_configuration_comes_along(monkeypatch: pytest.MonkeyP
     )
     assert found.region == "eu-west-1"
     assert found.config == '{"assumeRoles": [{"roleArn": "arn:aws:iam::111111111111:role/r"}], "profile": "prod"}'
+
+
+@pytest.fixture
+def stacks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What `pulumi stack ls` lists."""
+    listed: list[dict[str, Any]] = []
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    monkeypatch.setattr(stack._Chosen, "name", "")
+    monkeypatch.setattr(stack, "_run", lambda *_words: listed)
+    return listed
+
+
+def test_the_only_stack_is_taken_and_named(stacks: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    stacks.append({"name": "dev", "current": False})
+    assert stack.choose("", "operate verify", acts=True) == "dev"
+    assert capsys.readouterr().err == "stack dev\n"
+
+
+def test_of_several_stacks_what_acts_has_to_name_one(stacks: list[dict[str, Any]]) -> None:
+    stacks += [{"name": "prod", "current": True}, {"name": "dev", "current": False}]
+    with pytest.raises(stack.StackError) as refused:
+        stack.choose("", "operate verify", acts=True)
+    assert str(refused.value) == (
+        "--stack is not set: there are the stacks dev, prod (selected: prod), and `operate verify` works on one that "
+        "is named. Add --stack prod, or set PULUMI_STACK"
+    )
+    assert stack.choose("", "operate status", acts=False) == "prod"
+    assert stack.choose("dev", "operate verify", acts=True) == "dev"
+
+
+def test_the_environment_names_a_stack_as_pulumi_takes_it(
+    stacks: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stacks += [{"name": "prod", "current": True}, {"name": "dev", "current": False}]
+    monkeypatch.setenv("PULUMI_STACK", "dev")
+    assert stack.choose("", "operate verify", acts=True) == "dev"
+
+
+def test_every_question_to_pulumi_names_the_chosen_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(stack._Chosen, "name", "dev")
+
+    def run(*words: str) -> dict[str, Any]:
+        asked.append(words)
+        return {}
+
+    monkeypatch.setattr(stack, "_run", run)
+    stack.outputs.__wrapped__()
+    stack.aws_place.__wrapped__()
+    assert len(asked) == 3
+    assert all(words[-2:] == ("--stack", "dev") for words in asked)
