@@ -44,7 +44,7 @@ registered = {
         f"volume-{args['volume_id']}", args, wiring.registration_options(settings, args["volume_id"], policies)
     )
     for volume in settings.volumes
-    for args in wiring.csi_volumes(settings, volume, plugins, volumes)
+    for args in wiring.csi_volumes(settings, surroundings, volume, plugins, volumes)
 }
 
 pulumi.export("volumes", outputs.volumes(settings, registered))

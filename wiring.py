@@ -193,10 +193,15 @@ def _in_zones(zones: list[str]) -> list[JobConstraint]:
 
 
 def csi_volumes(
-    settings: Settings, volume: Volume, plugins: dict[str, CsiPlugin], volumes: ZonalVolumes
+    settings: Settings,
+    surroundings: Surroundings,
+    volume: Volume,
+    plugins: dict[str, CsiPlugin],
+    volumes: ZonalVolumes,
 ) -> list[CsiVolumeArgs]:
     """The registrations of a volume, or of each volume of a set."""
     plugin = plugins[settings.plugin_of(volume).id]
+    driver = settings.plugin_of(volume).known
     return [
         {
             "volume_id": member.volume_id,
@@ -215,6 +220,13 @@ def csi_volumes(
             "parameters": volume.parameters,
             "secrets": pulumi.Output.secret(volume.secrets) if volume.secrets else None,
             "protect": volume.protect,
+            "has_contents": volume.provision == "existing" or volume.snapshot_id is not None,
+            "formatted_as": driver.default_fs_type,
+            # Of other storage nothing here takes snapshots.
+            "final_snapshot": volume.final_snapshot if driver.backend == "ebs" else False,
+            "region": surroundings.region,
+            "account_id": surroundings.account_id,
+            "aws_config": surroundings.aws_config,
             "size_gib": volumes.sizes_gib.get(member.volume_id),
             "growth": volume.growth,
         }

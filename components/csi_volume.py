@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-from provider.sdk import VolumeGrowth
+from provider.sdk import CsiVolumeGuard, VolumeGrowth, VolumeProtection
 
 CREATE_TIMEOUT = "3m"
 
@@ -47,6 +47,18 @@ class CsiVolumeArgs(TypedDict):
     """Refuse to delete or replace a volume that the driver made; true by default."""
     size_gib: NotRequired[pulumi.Input[int] | None]
     """Size in GiB of existing storage that may grow: when it does, its file system grows too."""
+    has_contents: NotRequired[bool]
+    """Whether the storage has contents already: it existed, or was made from a snapshot."""
+    formatted_as: NotRequired[str]
+    """File system on a volume whose fs_type is left to the driver, where that is known."""
+    final_snapshot: NotRequired[bool | None]
+    """Take a snapshot before an EBS volume that the driver made is deleted; by default once it was protected."""
+    region: NotRequired[str]
+    """AWS region of an EBS volume that the driver makes; by default the AWS configuration's."""
+    account_id: NotRequired[str]
+    """AWS account of an EBS volume that the driver makes."""
+    aws_config: NotRequired[pulumi.Input[str]]
+    """The aws provider's configuration as JSON; without it all of it is in the environment."""
     growth: NotRequired[str]
     """How a mounted file system grows: online, restart, or online-or-restart (the default)."""
 
@@ -65,16 +77,65 @@ class CsiVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiVolume", name, None, opts)
-        volume = _created(name, args, self) if args.get("capacity") else _registered(name, args, self)
+        guard = _guard(name, args, self)
+        volume: nomad.CsiVolume | nomad.CsiVolumeRegistration
+        if args.get("capacity"):
+            volume = _created(name, args, self, guard)
+            self.external_id = _protection(args, volume, guard, self).volume_id
+        else:
+            volume = _registered(name, args, self, guard)
+            self.external_id = volume.external_id
         self.volume_id = volume.volume_id
-        self.external_id = volume.external_id
         self.registration_id = volume.id
         self.restart_id = _growth(name, args, volume, self)
         protect = args.get("protect", True)
         self.register_outputs({"volume_id": self.volume_id, "external_id": self.external_id, "protect": protect})
 
 
-def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.CsiVolumeRegistration:
+def _guard(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> CsiVolumeGuard:
+    """Comes before the volume, so that what it refuses is not attempted."""
+    return CsiVolumeGuard(
+        f"{name}-guard",
+        volume_id=args["volume_id"],
+        plugin_id=args["plugin_id"],
+        namespace=args["namespace"],
+        external_id="" if args.get("capacity") else args["external_id"],
+        made_by_driver=bool(args.get("capacity")),
+        has_contents=args.get("has_contents", not args.get("capacity")) or bool(args.get("snapshot_id")),
+        capacity=args.get("capacity") or "",
+        zone=args.get("zone", ""),
+        snapshot_id=(args.get("snapshot_id") or "") if args.get("capacity") else "",
+        parameters=args.get("parameters"),
+        access_mode=args["access_mode"],
+        attachment_mode=args["attachment_mode"],
+        fs_type=args.get("fs_type") or args.get("formatted_as", ""),
+        mount_flags=args.get("mount_flags"),
+        protect=args.get("protect", True),
+        final_snapshot=args.get("final_snapshot"),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def _protection(
+    args: CsiVolumeArgs, made: nomad.CsiVolume, guard: CsiVolumeGuard, parent: pulumi.Resource
+) -> VolumeProtection:
+    """Has to go before a volume that the driver made; what uses the volume goes before it."""
+    return VolumeProtection(
+        f"volumes.{args['volume_id']}.protect",
+        volume_name=args["volume_id"],
+        volume_id=made.external_id,
+        final_snapshot=guard.final_snapshot,
+        namespace=args["namespace"],
+        region=args.get("region", ""),
+        account_id=args.get("account_id", ""),
+        aws_config=args.get("aws_config", ""),
+        opts=pulumi.ResourceOptions(parent=parent, protect=args.get("protect", True)),
+    )
+
+
+def _registered(
+    name: str, args: CsiVolumeArgs, parent: pulumi.Resource, guard: CsiVolumeGuard
+) -> nomad.CsiVolumeRegistration:
     return nomad.CsiVolumeRegistration(
         f"{name}-registration",
         volume_id=args["volume_id"],
@@ -98,6 +159,7 @@ def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> noma
         deregister_on_destroy=True,
         opts=pulumi.ResourceOptions(
             parent=parent,
+            depends_on=[guard],
             delete_before_replace=True,
             # Nomad changes none of these in place, at least not under a consumer.
             replace_on_changes=["capabilities", "context", "mountOptions", "parameters", "topologyRequest"],
@@ -105,7 +167,7 @@ def _registered(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> noma
     )
 
 
-def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.CsiVolume:
+def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource, guard: CsiVolumeGuard) -> nomad.CsiVolume:
     segments, request = _segments(args), None
     if segments is not None:
         topology = nomad.CsiVolumeTopologyRequestRequiredTopologyArgs(segments=segments)
@@ -130,12 +192,13 @@ def _created(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> nomad.C
         snapshot_id=args.get("snapshot_id"),
         opts=pulumi.ResourceOptions(
             parent=parent,
+            depends_on=[guard],
             delete_before_replace=True,
             protect=args.get("protect", True),
             # The plugin is healthy by now: what the driver still refuses would be asked again for nine minutes.
             custom_timeouts=pulumi.CustomTimeouts(create=CREATE_TIMEOUT),
-            # The snapshot counts at creation only.
-            ignore_changes=["snapshotId"],
+            # They count at creation only, and must not replace the volume; the guard refuses to change them.
+            ignore_changes=["snapshotId", "pluginId", "namespace", "name", "parameters", "topologyRequest"],
         ),
     )
 

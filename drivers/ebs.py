@@ -60,6 +60,7 @@ DRIVER = CsiDriver(
     access_modes=frozenset({"single-node-writer"}),
     attachment_modes=frozenset({"file-system", "block-device"}),
     fs_types=frozenset({"ext4", "ext3", "xfs"}),
+    default_fs_type="ext4",
     zonal=True,
     controllers=2,
     backend="ebs",

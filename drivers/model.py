@@ -102,6 +102,8 @@ class CsiDriver:
     """Flags that the program gives, or that end the driver at start; and the setting that decides each, if any."""
     own_env: Mapping[str, str] = field(default_factory=dict)
     """Variables by which Nomad and the program reach the driver; and the setting that decides each, if any."""
+    default_fs_type: str = ""
+    """File system of volumes that ask for none, where the driver formats them."""
     zonal: bool = False
     """Whether a volume can be reached from clients of its zone only."""
     controllers: int = 0

@@ -16,6 +16,7 @@ from provider.functions.get_volumes import GetVolumes
 from provider.nomad_api import NomadApi
 from provider.nomad_tls import CONFIG_FIELDS
 from provider.patience import PATIENCE_S, Patience
+from provider.resources.csi_volume_guard import CsiVolumeGuard
 from provider.resources.generated_secret import GeneratedSecret
 from provider.resources.job_health import JobHealth
 from provider.resources.plugin_health import PluginHealth
@@ -45,8 +46,8 @@ class NomadCsiPlugin(Plugin):
     version = VERSION
     secret_config = frozenset({"secretId", "keyPem"})
     unrecognized_note = (
-        "The nomad-csi plugin has PluginHealth, VolumeGuard, VolumeProtection, VolumeGrowth, VolumeRelease, JobHealth, "
-        "GeneratedSecret, getCluster, getJob, getPlacement, getService and getVolumes."
+        "The nomad-csi plugin has PluginHealth, VolumeGuard, CsiVolumeGuard, VolumeProtection, VolumeGrowth, "
+        "VolumeRelease, JobHealth, GeneratedSecret, getCluster, getJob, getPlacement, getService and getVolumes."
     )
 
     def __init__(self) -> None:
@@ -56,7 +57,8 @@ class NomadCsiPlugin(Plugin):
         self.resources = [
             PluginHealth(self._api),
             VolumeGuard(),
-            VolumeProtection(),
+            CsiVolumeGuard(self._api),
+            VolumeProtection(api=self._api),
             VolumeGrowth(self._api),
             VolumeRelease(self._api),
             JobHealth(self._api),

@@ -112,10 +112,35 @@ _VOLUME_GUARD_INPUTS = {
     **_AWS_PLACE,
     "guardId": _text("Value of the tag nomad-stateful-guard that the volume is to carry; made up when not given."),
 }
+_CSI_VOLUME_GUARD_INPUTS = {
+    "volumeId": _text("Id of the volume in Nomad."),
+    "pluginId": _text("Id of the plugin; refused when it changes for a volume that the driver made."),
+    "namespace": _text(
+        "Nomad namespace; refused when it changes for a volume that the driver made.", default="default"
+    ),
+    "externalId": _text("Id at the storage provider, where the driver does not make it; another id is another volume."),
+    "madeByDriver": _typed("boolean", "Whether the driver makes the volume; refused when it changes.", default=False),
+    "hasContents": _typed(
+        "boolean", "Whether the volume came with contents: it existed, or is a snapshot's.", default=False
+    ),
+    "capacity": _text("Size with its unit, of a volume that the driver makes; refused when it becomes smaller."),
+    "zone": _text("Zone it lives in; refused when it changes for a volume that the driver made."),
+    "snapshotId": _text("Snapshot that the driver makes it from; refused when set for a volume that exists."),
+    "parameters": _map("string", "The driver's parameters; refused when they change for a volume that it made."),
+    "accessMode": _text("Access mode; refused when it changes for a volume that the driver made and a job uses."),
+    "attachmentMode": _text("file-system or block-device; refused when it changes.", default="file-system"),
+    "fsType": _text("File system it is formatted with; refused when it changes."),
+    "mountFlags": _list("Mount flags; refused when they change for a volume that the driver made and a job uses."),
+    "protect": _typed("boolean", "Whether the volume is protected against deletion.", default=True),
+    "finalSnapshot": _typed(
+        "boolean", "Whether a snapshot is taken before deletion; by default when the volume is, or was, protected."
+    ),
+}
 _VOLUME_PROTECTION_INPUTS = {
     "volumeName": _text("Name of the volume in the stack's settings."),
-    "volumeId": _text("Id of the EBS volume.", replaceOnChanges=True),
-    "finalSnapshot": _typed("boolean", "Whether deletion takes a snapshot of the volume.", default=True),
+    "volumeId": _text("Id of the volume at the storage provider.", replaceOnChanges=True),
+    "finalSnapshot": _typed("boolean", "Whether deletion takes a snapshot of the EBS volume.", default=True),
+    "namespace": _text("Nomad namespace of a volume that its driver made; empty: Pulumi made it.", default=""),
     "region": _text("AWS region of the volume; empty: the AWS configuration's.", default=""),
     **_AWS_PLACE,
     "timeoutS": _integer("Seconds that the snapshot may take.", default=3600),
@@ -318,6 +343,12 @@ _RESOURCES = {
         _VOLUME_GUARD_INPUTS,
         {},
         ["sizeGib", "volumeName", "zone"],
+    ),
+    "nomad-csi:index:CsiVolumeGuard": _resource(
+        "Refuses at preview what the contents of a CSI volume would not survive: another file system, another zone.",
+        _CSI_VOLUME_GUARD_INPUTS,
+        {},
+        ["pluginId", "volumeId"],
     ),
     "nomad-csi:index:VolumeProtection": _resource(
         "Has to be deleted before a volume can be, and takes the volume's final snapshot when it is.",

@@ -9,12 +9,13 @@ from typing import Any
 import pulumi
 
 from provider.sdk_base import NomadCsiResource
-from provider.sdk_volumes import VolumeGrowth, VolumeGuard, VolumeProtection
+from provider.sdk_volumes import CsiVolumeGuard, VolumeGrowth, VolumeGuard, VolumeProtection
 
 __all__ = [
     "Cluster",
     "ClusterNode",
     "ClusterServer",
+    "CsiVolumeGuard",
     "GeneratedSecret",
     "JobHealth",
     "PluginHealth",

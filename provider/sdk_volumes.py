@@ -76,15 +76,100 @@ class VolumeGuard(NomadCsiResource):
         super().__init__("nomad-csi:index:VolumeGuard", resource_name, props, opts)
 
 
+class CsiVolumeGuard(NomadCsiResource):
+    """Refuses at preview what the contents of a CSI volume would not survive; the volume in Nomad depends on it."""
+
+    volume_id: pulumi.Output[str] = pulumi.property("volumeId")
+    """Id of the volume in Nomad."""
+    plugin_id: pulumi.Output[str] = pulumi.property("pluginId")
+    """Id of the plugin."""
+    namespace: pulumi.Output[str]
+    """Nomad namespace."""
+    external_id: pulumi.Output[str] = pulumi.property("externalId")
+    """Id at the storage provider; "" of a volume that the driver makes."""
+    made_by_driver: pulumi.Output[bool] = pulumi.property("madeByDriver")
+    """Whether the driver makes the volume."""
+    has_contents: pulumi.Output[bool] = pulumi.property("hasContents")
+    """Whether the volume came with contents."""
+    capacity: pulumi.Output[str]
+    """Size with its unit, of a volume that the driver makes."""
+    zone: pulumi.Output[str]
+    """Zone the volume lives in; "" for everywhere."""
+    snapshot_id: pulumi.Output[str] = pulumi.property("snapshotId")
+    """Snapshot that the driver made it from; "" if it was made blank."""
+    parameters: pulumi.Output[Mapping[str, str]]
+    """The driver's parameters."""
+    access_mode: pulumi.Output[str] = pulumi.property("accessMode")
+    """Access mode."""
+    attachment_mode: pulumi.Output[str] = pulumi.property("attachmentMode")
+    """file-system or block-device."""
+    fs_type: pulumi.Output[str] = pulumi.property("fsType")
+    """File system it is formatted with; "" is the driver's choice."""
+    mount_flags: pulumi.Output[Sequence[str]] = pulumi.property("mountFlags")
+    """Mount flags."""
+    protect: pulumi.Output[bool]
+    """Whether the volume is protected against deletion."""
+    final_snapshot: pulumi.Output[bool] = pulumi.property("finalSnapshot")
+    """Whether a snapshot is taken before deletion."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        volume_id: pulumi.Input[str],
+        plugin_id: pulumi.Input[str],
+        namespace: pulumi.Input[str] = "default",
+        external_id: pulumi.Input[str] = "",
+        made_by_driver: pulumi.Input[bool] = False,
+        has_contents: pulumi.Input[bool] = False,
+        capacity: pulumi.Input[str] = "",
+        zone: pulumi.Input[str] = "",
+        snapshot_id: pulumi.Input[str] = "",
+        parameters: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None = None,
+        access_mode: pulumi.Input[str] = "single-node-writer",
+        attachment_mode: pulumi.Input[str] = "file-system",
+        fs_type: pulumi.Input[str] = "",
+        mount_flags: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None,
+        protect: pulumi.Input[bool] = True,
+        final_snapshot: pulumi.Input[bool] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Remembers the arguments; later changes that a mount, or the driver, cannot follow are refused.
+
+        `final_snapshot` left out is true for a volume that is, or once was, protected.
+        """
+        props = {
+            "volume_id": volume_id,
+            "plugin_id": plugin_id,
+            "namespace": namespace,
+            "external_id": external_id,
+            "made_by_driver": made_by_driver,
+            "has_contents": has_contents,
+            "capacity": capacity,
+            "zone": zone,
+            "snapshot_id": snapshot_id,
+            "parameters": parameters or {},
+            "access_mode": access_mode,
+            "attachment_mode": attachment_mode,
+            "fs_type": fs_type,
+            "mount_flags": mount_flags or [],
+            "protect": protect,
+            "final_snapshot": final_snapshot,
+        }
+        super().__init__("nomad-csi:index:CsiVolumeGuard", resource_name, props, opts)
+
+
 class VolumeProtection(NomadCsiResource):
     """Has to be deleted before a volume can be, and takes the volume's final snapshot when it is."""
 
     volume_name: pulumi.Output[str] = pulumi.property("volumeName")
     """Name of the volume in the stack's settings."""
     volume_id: pulumi.Output[str] = pulumi.property("volumeId")
-    """Id of the EBS volume; what uses the volume takes it from here, so that it goes first."""
+    """Id at the storage provider; what uses the volume takes it from here, so that it goes first."""
     final_snapshot: pulumi.Output[bool] = pulumi.property("finalSnapshot")
-    """Whether deletion takes a snapshot."""
+    """Whether deletion takes a snapshot of the EBS volume."""
+    namespace: pulumi.Output[str]
+    """Nomad namespace of a volume that its driver made; "" where Pulumi made it."""
     region: pulumi.Output[str]
     """AWS region of the volume; "" is the AWS configuration's."""
     account_id: pulumi.Output[str] = pulumi.property("accountId")
@@ -101,6 +186,7 @@ class VolumeProtection(NomadCsiResource):
         volume_name: pulumi.Input[str],
         volume_id: pulumi.Input[str],
         final_snapshot: pulumi.Input[bool] = True,
+        namespace: pulumi.Input[str] = "",
         region: pulumi.Input[str] = "",
         account_id: pulumi.Input[str] = "",
         aws_config: pulumi.Input[str] = "",
@@ -112,6 +198,7 @@ class VolumeProtection(NomadCsiResource):
             "volume_name": volume_name,
             "volume_id": volume_id,
             "final_snapshot": final_snapshot,
+            "namespace": namespace,
             "region": region,
             "account_id": account_id,
             "aws_config": aws_config,

@@ -66,6 +66,16 @@ def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
         raise Refusal(
             f"{key}.provision", "plugin", f"the {driver.name} driver has no controller", "set provision to existing"
         )
+    if volume.final_snapshot and (driver.backend != "ebs" or volume.provision == "existing"):
+        existing = volume.provision == "existing"
+        raise Refusal(
+            f"{key}.finalSnapshot",
+            "true",
+            "an existing volume is never deleted here"
+            if existing
+            else f"of volumes of the {driver.name} driver no snapshot is taken here",
+            "remove it" if existing else "remove it, keep protect: true, and take a copy before the volume is deleted",
+        )
     _check_zone(volume, plugin, key)
 
 

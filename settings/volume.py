@@ -48,7 +48,6 @@ _FOR_PULUMI = {
     "throughput_mibps": "parameters.throughput",
     "encrypted": "parameters.encrypted",
     "tags": "parameters.tagSpecification_1",
-    "final_snapshot": "",
 }
 
 
@@ -125,8 +124,8 @@ class Volume(Section):
     )
     final_snapshot: bool | None = Field(
         None,
-        description="Take a snapshot before the volume is deleted (EBS volumes that Pulumi makes). Left out, it is "
-        "taken of a volume that is, or once was, protected.",
+        description="Take a snapshot before the volume is deleted (EBS volumes that Pulumi or the driver makes). "
+        "Left out, it is taken of a volume that is, or once was, protected.",
     )
     growth: Literal["online-or-restart", "online", "restart"] = Field(
         "online-or-restart",

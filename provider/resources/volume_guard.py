@@ -81,12 +81,17 @@ class VolumeGuard(ResourceType):
             return {}
 
 
+def final_snapshot(olds: Props, inputs: Props) -> Any:
+    """Whether a snapshot is taken before deletion: as it is set, else of a volume that is, or was, protected."""
+    if inputs["finalSnapshot"] is not None:
+        return inputs["finalSnapshot"]
+    # A protected volume has to be unprotected before it can be destroyed: that must not lose it the snapshot.
+    return inputs["protect"] is True or bool(olds.get("finalSnapshot"))
+
+
 def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
     """Inputs with what later checks need: the guard's own id, the snapshot restored from, the final snapshot."""
-    final = inputs["finalSnapshot"]
-    if final is None:
-        # A protected volume has to be unprotected before it can be destroyed: that must not lose it the snapshot.
-        final = inputs["protect"] is True or bool(olds.get("finalSnapshot"))
+    final = final_snapshot(olds, inputs)
     origin = inputs["snapshotId"]
     if origin == "" and not forget_origin:
         origin = olds.get("snapshotId", "")

@@ -6,16 +6,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from urllib.parse import quote
 
 from provider import validation
 from provider.ec2_client import AwsPlace, refuse_another_account
 from provider.guarded_volumes import GuardedVolumes
+from provider.nomad_api import NomadApi, NomadNotFound
 from provider.rpc.plugin import Checked, CheckFailure, Context, Props, ProviderError, ReadResult, ResourceType
 from provider.rpc.values import Unknown
 from provider.watching import Progress
 
 POLL_S = 1.0
-_DEFAULTS: Props = {"finalSnapshot": True, "region": "", "accountId": "", "awsConfig": "", "timeoutS": 3600}
+_DEFAULTS: Props = {
+    "finalSnapshot": True,
+    "namespace": "",
+    "region": "",
+    "accountId": "",
+    "awsConfig": "",
+    "timeoutS": 3600,
+}
 _INPUTS = frozenset(_DEFAULTS) | {"volumeName", "volumeId"}
 
 
@@ -25,8 +34,13 @@ class VolumeProtection(ResourceType):
     token = "nomad-csi:index:VolumeProtection"  # noqa: S105 - a type's name
     replace_on = frozenset({"volumeId"})
 
-    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
+    def __init__(
+        self,
+        volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes,
+        api: Callable[[], NomadApi] = NomadApi.from_env,
+    ) -> None:
         self._volumes = volumes
+        self._api = api
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         inputs = _DEFAULTS | news
@@ -45,17 +59,29 @@ class VolumeProtection(ResourceType):
         if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):
             return []
         try:
-            if not self._volumes(AwsPlace.of(olds)).exists(old):
+            if not self._exists(olds):
                 return []
         except ProviderError as error:
             ctx.log("warning", f"{error}; it is taken for granted that volume {old} exists")
+        made = "the nomad:index/csiVolume:CsiVolume" if olds.get("namespace") else "the aws:ebs/volume:Volume"
         reason = (
             f"volume {name} is {old}, which would be replaced by an empty one and deleted: nothing may do that to what "
-            "is on it. `pulumi preview --diff` shows which property of the aws:ebs/volume:Volume does it: undo that. "
+            f"is on it. `pulumi preview --diff` shows which property of {made} does it: undo that. "
             f"For a new volume with these contents take a snapshot (`python -m operate snapshot {name}`) and give a "
             "volume of a new name snapshotId: that snapshot's id"
         )
         return [CheckFailure("", reason)]
+
+    def _exists(self, olds: Props) -> bool:
+        """Whether there still is the volume: where its driver made it, Nomad knows it for as long."""
+        if not olds.get("namespace"):
+            return self._volumes(AwsPlace.of(olds)).exists(olds["volumeId"])
+        try:
+            path = f"volume/csi/{quote(olds['volumeName'], safe='')}"
+            found = self._api().get(path, namespace=olds["namespace"])
+        except NomadNotFound:
+            return False
+        return bool(found.get("ExternalID") == olds["volumeId"])
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["volumeId"], inputs
@@ -66,15 +92,21 @@ class VolumeProtection(ResourceType):
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         if not state:
             raise ProviderError("a VolumeProtection cannot be imported: it is nothing in AWS. Create a new one")
+        if state.get("namespace"):
+            return ReadResult(id, inputs, state)
         # A refresh by another account takes the volume for gone: the update that may follow it must not begin.
         refuse_another_account(AwsPlace.of(state), f"volume {state['volumeName']} ({state['volumeId']})")
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""
-        if not state["finalSnapshot"]:
-            return
         name, volume_id = state["volumeName"], state["volumeId"]
+        if not state["finalSnapshot"]:
+            if state.get("namespace"):
+                ctx.log(
+                    "warning", f"volume {name} ({volume_id}) goes without a snapshot: its driver deletes what is on it"
+                )
+            return
         volumes = self._volumes(AwsPlace.of(state))
         limit_s = ctx.timeout_s or state["timeoutS"]
         copying = _Copying(ctx, volumes, name, limit_s)

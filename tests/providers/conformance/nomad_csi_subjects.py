@@ -91,6 +91,15 @@ TYPES = (
     ),
     TypeSubject(
         "nomad-csi",
+        "nomad-csi:index:CsiVolumeGuard",
+        lambda _world: {"volumeId": "mysql", "pluginId": "ebs", "capacity": "1GiB", "fsType": "ext4"},
+        delete_leaves="it is rules of a preview",
+        required=frozenset({"pluginId", "volumeId"}),
+        updates={"capacity": "2GiB", "protect": False},
+        invalid={"volumeId": "a b", "attachmentMode": "floppy", "pluginId": ""},
+    ),
+    TypeSubject(
+        "nomad-csi",
         "nomad-csi:index:VolumeProtection",
         lambda _world: {"volumeName": "mysql", "volumeId": "vol-0123456789abcdef0", "finalSnapshot": False},
         delete_leaves="without a final snapshot there is nothing to take",

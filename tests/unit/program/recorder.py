@@ -43,6 +43,7 @@ class Recorder(mocks.Mocks):
                 "zonesHealthy": {"us-west-2a": 2},
             },
             "nomad-csi:index:VolumeGuard": {"guardId": "guard-1", "finalSnapshot": True},
+            "nomad-csi:index:CsiVolumeGuard": {"finalSnapshot": True},
             "nomad-csi:index:VolumeGrowth": {"restartId": ""},
             "nomad-csi:index:VolumeRelease": {"releaseId": "release-1"},
             "nomad-csi:index:GeneratedSecret": {"result": PASSWORD},
@@ -66,7 +67,7 @@ def _build(config: dict[str, Any]) -> pulumi.Output[Any]:
     registered = {
         args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args, pulumi.ResourceOptions(depends_on=policies))
         for volume in known.volumes
-        for args in wiring.csi_volumes(known, volume, plugins, volumes)
+        for args in wiring.csi_volumes(known, SURROUNDINGS, volume, plugins, volumes)
     }
     ids = pulumi.Output.all(*[volume.registration_id for volume in registered.values()])
     containers = [
