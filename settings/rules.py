@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 from drivers.model import CsiDriver
+from settings import mount_flags
 from settings.errors import Refusal
 from settings.mysql import Mysql
 from settings.plugin import Plugin
@@ -101,6 +102,14 @@ def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
             volume.fs_type,
             f"the {driver.name} driver mounts no such file system",
             f"use one of {', '.join(sorted(driver.fs_types))}",
+        )
+    fs_type = volume.fs_type or driver.default_fs_type
+    if mounted and (flag := mount_flags.foreign(fs_type, volume.mount_flags)):
+        raise Refusal(
+            f"{key}.mountFlags",
+            flag,
+            f"{fs_type} has no such flag, and a mount with it fails",
+            "remove it, or correct it",
         )
 
 
