@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,3 +84,20 @@ def test_a_refresh_by_another_account_is_an_error_and_no_empty_volume_follows(st
     assert "which would be replaced by an empty one" in stack.run("preview", fails=True)
     assert sorted(ec2_backends[ACCOUNT]["us-west-2"].volumes) == sorted(first.values())
     assert ec2_backends["222222222222"]["us-west-2"].volumes == {}
+
+    # The way out that the documents give: each volume back under its name, with the component as its parent.
+    parent = next(urn for urn in urns(stack) if urn.endswith("nomad-stateful:index:ZonalVolumes::ebs"))
+    for name, volume_id in first.items():
+        resource = ("aws:ebs/volume:Volume", f"ebs-{name}-us-west-2a", volume_id)
+        options = ("--parent", f"ebs={parent}", "--generate-code=false", "--protect=false", "--yes")
+        stack.run("import", *resource, *options, "--skip-preview")
+    told = stack.run("up", "--yes")
+    assert "replace" not in told
+    assert stack.outputs()["ids"] == first
+    stack.run("preview", "--expect-no-changes")
+    assert sorted(ec2_backends[ACCOUNT]["us-west-2"].volumes) == sorted(first.values())
+
+
+def urns(stack: Stack) -> list[str]:
+    state = json.loads(stack.run("stack", "export"))
+    return [str(one["urn"]) for one in state["deployment"]["resources"]]
