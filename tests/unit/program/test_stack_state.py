@@ -94,7 +94,7 @@ def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple
     )
     node: dict[str, Any] = {"id": "1", "name": "c", "version": "1.11.3", "status": "ready", "eligibility": "eligible"}
     node |= {"zone": "us-west-2a", "datacenter": "dc1", "nodePool": "default", "drivers": []}
-    node |= {"dockerPrivileged": True, "dockerVolumes": True}
+    node |= {"cpuMhz": 4000, "memoryMib": 4000}
     cluster = Cluster.of({"version": "1.11.3", "servers": [], "nodes": [node], "zones": ["us-west-2a"]})
     assert isinstance(cluster.nodes[0], ClusterNode)
     refused = preflight._zones_without_client(known, cluster, Asked(*state))  # type: ignore[arg-type]
