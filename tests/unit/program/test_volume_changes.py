@@ -19,6 +19,7 @@ BASE: dict[str, Any] = {
     ],
 }
 MADE = "nomad-stateful:index:ZonalVolumes$aws:ebs/volume:Volume"
+FIRST, SECOND = "vol-00000000000000001", "vol-00000000000000002"
 DISK = {"name": "disk", "zone": "us-west-2a", "sizeGib": 10}
 DYNAMIC = {"name": "dynamic", "provision": "plugin", "zone": "us-west-2a", "sizeGib": 2}
 SHARED = {
@@ -37,7 +38,7 @@ def resources(*outputs: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def ebs(
-    name: str = "disk", volume_id: str = "vol-1", *, protect: bool = False, final: bool = False, retain: bool = False
+    name: str = "disk", volume_id: str = FIRST, *, protect: bool = False, final: bool = False, retain: bool = False
 ) -> list[tuple[str, dict[str, Any]]]:
     return [
         ("nomad-stateful:index:ZonalVolumes", {"retained": {name: retain}}),
@@ -83,7 +84,7 @@ def said(found: preflight_volumes.Findings) -> tuple[list[str], list[str], list[
     )
 
 
-EBS_1 = "EBS volume vol-1 (10 GiB, us-west-2a)"
+EBS_1 = f"EBS volume {FIRST} (10 GiB, us-west-2a)"
 OTHER = {**DISK, "name": "other"}
 
 
@@ -113,10 +114,10 @@ def test_an_earlier_name_that_is_done_with_is_not_spoken_of() -> None:
 
 
 def test_a_rename_of_one_volume_onto_another_is_refused() -> None:
-    problems, _, _ = said(judged([*ebs(), *ebs("other", "vol-2")], {**OTHER, "renamedFrom": "disk"}))
+    problems, _, _ = said(judged([*ebs(), *ebs("other", SECOND)], {**OTHER, "renamedFrom": "disk"}))
     assert problems[0].startswith(
-        "volumes.other.renamedFrom is disk: the stack has both: other is EBS volume vol-2 (10 GiB, us-west-2a), disk "
-        f"is {EBS_1}."
+        f"volumes.other.renamedFrom is disk: the stack has both: other is EBS volume {SECOND} "
+        f"(10 GiB, us-west-2a), disk is {EBS_1}."
     )
 
 
@@ -148,7 +149,7 @@ def test_an_unprotected_volume_that_is_removed_says_what_becomes_of_its_data(fin
 
 def test_a_retained_volume_leaves_the_stack_and_says_how_to_come_back() -> None:
     _, (warning,), _ = said(judged(ebs(retain=True), OTHER))
-    assert "vol-1 (10 GiB, us-west-2a) leaves the stack and stays in AWS, with what is on it" in warning
+    assert f"{FIRST} (10 GiB, us-west-2a) leaves the stack and stays in AWS, with what is on it" in warning
     assert "Put the entry back with adopt: true" in warning
 
 
@@ -158,11 +159,11 @@ def test_a_retained_volume_that_is_protected_is_refused_all_the_same() -> None:
 
 
 def test_a_smaller_set_names_the_volumes_that_go() -> None:
-    state = [one for index in range(3) for one in ebs(f"disk[{index}]", f"vol-{index}")]
+    state = [one for index in range(3) for one in ebs(f"disk[{index}]", f"vol-{index:017}")]
     _, warnings, _ = said(judged(state, {**DISK, "count": 1}))
     assert [warning.split(" (")[0] for warning in warnings] == [
-        "volumes.disk.count is 1: EBS volume vol-1",
-        "volumes.disk.count is 1: EBS volume vol-2",
+        f"volumes.disk.count is 1: EBS volume {FIRST}",
+        f"volumes.disk.count is 1: EBS volume {SECOND}",
     ]
 
 
@@ -179,7 +180,7 @@ def test_a_smaller_set_names_the_volumes_that_go() -> None:
 def test_a_single_volume_and_the_first_of_a_set_are_the_same(before: str, after: dict[str, Any], kept: str) -> None:
     problems, warnings, (note,) = said(judged(ebs(before, protect=True), after))
     assert (problems, warnings) == ([], [])
-    assert f".name is {kept}: volume {before} stays EBS volume vol-1" in note
+    assert f".name is {kept}: volume {before} stays EBS volume {FIRST}" in note
 
 
 @pytest.mark.parametrize(
@@ -221,19 +222,19 @@ def test_another_plugin_of_the_same_driver_keeps_the_volume() -> None:
     problems, warnings, (note,) = said(judged(ebs(protect=True), {**DISK, "plugin": "ebs1"}))
     assert (problems, warnings) == ([], [])
     assert note.startswith(
-        "volumes.disk.plugin is ebs1: it moves from plugin ebs0 and stays EBS volume vol-1 (10 GiB, us-west-2a), with "
-        "what is on it"
+        f"volumes.disk.plugin is ebs1: it moves from plugin ebs0 and stays EBS volume {FIRST} (10 GiB, us-west-2a), "
+        "with what is on it"
     )
 
 
 def test_another_drivers_plugin_leaves_the_data_behind() -> None:
-    nothing_new = {"provision": "existing", "externalId": "vol-1"}
-    state = [registration("disk", "vol-1", "ebs0", "ebs.csi.aws.com")]
+    nothing_new = {"provision": "existing", "externalId": FIRST}
+    state = [registration("disk", FIRST, "ebs0", "ebs.csi.aws.com")]
     volume = {**SHARED, **nothing_new, "name": "disk"}
     _, (warning,), _ = said(judged(state, volume))
     assert warning.startswith(
-        "volumes.disk.plugin is efs0: EBS volume vol-1 is storage of the driver ebs.csi.aws.com: what is on it stays "
-        "there, and is not moved. Set it back to ebs0"
+        f"volumes.disk.plugin is efs0: EBS volume {FIRST} is storage of the driver ebs.csi.aws.com: what is on it "
+        "stays there, and is not moved. Set it back to ebs0"
     )
 
 
@@ -254,13 +255,13 @@ def test_a_registration_that_goes_leaves_its_storage() -> None:
     )
 
 
-EXISTING = {"name": "disk", "provision": "existing", "externalId": "vol-1", "zone": "us-west-2a"}
+EXISTING = {"name": "disk", "provision": "existing", "externalId": FIRST, "zone": "us-west-2a"}
 
 
 def test_a_volume_of_pulumis_is_not_called_existing_while_pulumi_would_delete_it() -> None:
     (problem,), _, _ = said(judged(ebs(), EXISTING))
     assert problem == (
-        "volumes.disk.provision is existing: EBS volume vol-1 (10 GiB, us-west-2a) is made by Pulumi, which would "
+        f"volumes.disk.provision is existing: EBS volume {FIRST} (10 GiB, us-west-2a) is made by Pulumi, which would "
         "delete it. Set provision back to pulumi, with retain: true and protect: false, run `pulumi up`, and then "
         "change it."
     )
@@ -276,11 +277,11 @@ def test_a_retained_volume_may_be_called_existing() -> None:
     ("state", "volume", "expected"),
     [
         (ebs(), {**DYNAMIC, "name": "disk"}, "would be deleted with what is on it"),
-        (ebs(), {**EXISTING, "externalId": "vol-2"}, "would be deleted with what is on it"),
+        (ebs(), {**EXISTING, "externalId": SECOND}, "would be deleted with what is on it"),
         (made_by_driver(), {**DISK, "name": "dynamic"}, "would be deleted with what is on it"),
         (made_by_driver(), {**EXISTING, "name": "dynamic"}, "would be deleted with what is on it"),
         (
-            [registration("disk", "vol-1", "ebs0", "ebs.csi.aws.com")],
+            [registration("disk", FIRST, "ebs0", "ebs.csi.aws.com")],
             DISK,
             "would be left for an empty volume. Set it back to existing; or give the new one a name of its own",
         ),
