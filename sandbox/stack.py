@@ -126,7 +126,7 @@ class Stack:
         said = self._end_earlier_run()
         locks = self._locks()
         for lock in locks:
-            holder = _pulumi_process(lock)
+            holder = lock_holder(lock)
             if holder:
                 raise StackError(
                     f"The stack {self.name} is being changed by another pulumi (pid {holder}). "
@@ -267,11 +267,11 @@ def _passing_on_interrupts(process: subprocess.Popen[bytes]) -> Iterator[threadi
             signal.signal(number, handler)
 
 
-def _pulumi_process(lock: Path) -> int:
-    """The pid of the pulumi that holds a lock, 0 when it is gone."""
+def lock_holder(lock: Path) -> int:
+    """The pid of the pulumi that holds a lock, 0 when it is gone, also where nobody has waited for it yet."""
     try:
         pid = int(json.loads(lock.read_text(encoding="utf-8"))["pid"])
         name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
     except (OSError, ValueError, KeyError, TypeError):
         return 0
-    return pid if name == "pulumi" else 0
+    return pid if name == "pulumi" and processes.start_time(pid) is not None else 0

@@ -1,10 +1,13 @@
+import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox import orphans, strays, summary
+from sandbox import orphans, stack, strays, summary
 from sandbox.settings import PROJECT, parse_settings
 from sandbox.stack import Update
 from sandbox.stack_file import put_salt, read_salt
@@ -136,3 +139,15 @@ def test_an_account_is_not_asked_where_every_guard_has_its_volume(monkeypatch: p
     guard = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"guardId": "g1"}}
     made = {"type": "aws:ebs/volume:Volume", "outputs": {"tags": {"nomad-stateful-guard": "g1"}}}
     assert strays.remove_unanswered(SETTINGS, [guard, made]) == []
+
+
+def test_a_lock_is_held_by_a_pulumi_that_lives_and_not_by_one_that_nobody_has_waited_for(tmp_path: Path) -> None:
+    program, lock = tmp_path / "pulumi", tmp_path / "lock.json"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "60"]) as process:
+        lock.write_text(json.dumps({"pid": process.pid}))
+        assert stack.lock_holder(lock) == process.pid
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert Path(f"/proc/{process.pid}/comm").read_text() == "pulumi\n"
+        assert stack.lock_holder(lock) == 0
