@@ -11,7 +11,7 @@ from pulumi.runtime import config as pulumi_config
 from pydantic import Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from settings import consumer_rules, driver_policy, rules
+from settings import consumer_rules, driver_policy, identity_rules, rules
 from settings.consumer import Consumer
 from settings.errors import HALF_CHARACTER, Problem, SettingsError, half_characters, problems_of, shown
 from settings.mysql import Mysql
@@ -50,8 +50,6 @@ class Settings(Section):
         rules.check_names("plugins", "id", [plugin.id for plugin in self.plugins])
         rules.check_names("volumes", "name", [volume.name for volume in self.volumes])
         consumer_rules.check_renamed("volume", self.volumes)
-        for plugin in self.plugins:
-            rules.check_jobs(plugin, self.plugins)
         for volume in self.volumes:
             rules.check_volume(volume, self.plugins)
         driver_policy.check_size(
@@ -62,7 +60,8 @@ class Settings(Section):
             consumer_rules.check_backup(self.mysql, self.volumes)
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
-        consumer_rules.check_job_ids(self.mysql, self.consumers)
+        identity_rules.check_jobs(self.jobs)
+        identity_rules.check_external_ids(self.volumes, self.plugins)
         consumer_rules.check_renamed("consumer", self.consumers)
         consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
         return self
@@ -80,6 +79,11 @@ class Settings(Section):
     def plugin_of(self, volume: Volume) -> Plugin:
         """The plugin that mounts a volume."""
         return rules.plugin_of(volume, self.plugins)
+
+    @property
+    def jobs(self) -> list[tuple[str, str]]:
+        """The setting and the id of every job."""
+        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers))
 
     @property
     def zones(self) -> list[str]:

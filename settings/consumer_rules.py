@@ -55,16 +55,6 @@ def check_backup(mysql: Mysql, volumes: list[Volume]) -> None:
         )
 
 
-def check_job_ids(mysql: Mysql | None, consumers: list[Consumer]) -> None:
-    """No two jobs have one id."""
-    ids = [consumer.name for consumer in consumers]
-    if mysql is not None:
-        ids += [mysql.job_id, *mysql.backup_job_ids]
-    for job, count in Counter(ids).items():
-        if count > 1:
-            raise Refusal("consumers", job, f"{count} jobs have this id", "give each a name of its own")
-
-
 def check_renamed(what: Literal["consumer", "volume"], entries: Sequence[Consumer] | Sequence[Volume]) -> None:
     """An entry takes the place of one that is configured no more, and no two take the same."""
     earlier = Counter(entry.renamed_from for entry in entries)

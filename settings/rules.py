@@ -36,23 +36,6 @@ def job_ids(plugin: Plugin) -> dict[str, str]:
     return {role: own[role] or f"plugin-{plugin.id}-{role}" for role in plugin.known.roles}
 
 
-def check_jobs(plugin: Plugin, plugins: list[Plugin]) -> None:
-    """No two plugins share a job."""
-    for other in plugins:
-        shared = set(job_ids(plugin).values()) & set(job_ids(other).values())
-        if other is not plugin and shared:
-            raise Refusal(
-                f"plugins.{plugin.id}.jobIds",
-                ", ".join(sorted(shared)),
-                f"plugin {other.id} has this job",
-                "rename one",
-            )
-    if len(set(job_ids(plugin).values())) < len(job_ids(plugin)):
-        raise Refusal(
-            f"plugins.{plugin.id}.jobIds", plugin.job_ids.node, "controller and node are two jobs", "rename one"
-        )
-
-
 def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
     """A volume asks for nothing that its driver cannot do."""
     plugin = plugin_of(volume, plugins)
