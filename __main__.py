@@ -32,7 +32,8 @@ surroundings = preflight.check(settings, asked)
 
 # First, since nothing takes longer than a plugin until it is healthy.
 plugins = {
-    plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(settings, plugin)) for plugin in settings.plugins
+    plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(settings, surroundings, plugin))
+    for plugin in settings.plugins
 }
 policies = [
     DriverPolicy(f"{driver}-driver", args) for driver, args in wiring.driver_policies(settings, surroundings).items()

@@ -10,6 +10,7 @@ import pulumi
 
 import preflight_adoption
 import preflight_mysql
+import preflight_ownership
 import preflight_placement
 import preflight_volumes
 import stack_state
@@ -24,6 +25,7 @@ from settings import Problem, Settings, SettingsError, aws, cluster, rules
 from settings.volume import Member
 from surroundings import Surroundings
 
+_GET_OWNERS = "nomad-csi:index:getOwners"
 _GET_JOB = "nomad-csi:index:getJob"
 _GET_VOLUMES = "nomad-csi:index:getVolumes"
 _NOMAD_REMEDY = (
@@ -43,6 +45,7 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
     role = asked.ask("aws:iam/getRole:getRole", {"name": settings.client_role})
     running = {job: asked.ask(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)}
     placed = preflight_placement.ask(settings, asked)
+    owners = asked.ask(_GET_OWNERS, preflight_ownership.question(settings))
     identity = _known("AWS", asked.identity, _AWS_REMEDY)
     zones = _known("AWS", asked.zones, _ZONES_REMEDY)
     nomad = Cluster.of(_known("Nomad", asked.cluster, _NOMAD_REMEDY))
@@ -67,14 +70,21 @@ def check(settings: Settings, asked: Questions) -> Surroundings:
         region=zones["region"],
         aws_config=_aws_config(),
         stack=f"{pulumi.get_project()}/{pulumi.get_stack()}",
+        claimant=stack_state.full_name(),
     )
     adopted, not_adopted = _adopted(asked, here, new, resources)
-    problems += not_adopted
+    owned = preflight_ownership.judge(
+        settings,
+        here.claimant,
+        preflight_ownership.Known.of(resources.values(), [one["volume_id"] for one in adopted.values()]),
+        _known("Nomad", owners, _NOMAD_REMEDY),
+    )
+    problems += [*not_adopted, *owned.problems]
     if problems:
         raise SettingsError(problems)
     for volume_id, one in adopted.items():
         pulumi.info(f"volume {volume_id} is {one['volume_id']}, which this stack made before, with what is on it.")
-    return replace(here, adopted=adopted)
+    return replace(here, adopted=adopted, expects=owned.expects)
 
 
 def place(asked: Questions) -> AwsPlace:

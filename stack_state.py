@@ -13,6 +13,11 @@ _GUARD = "nomad-csi:index:VolumeGuard"
 _MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
 
 
+def full_name() -> str:
+    """The stack's name, as it stands in its claims."""
+    return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+
+
 def resources(asked: Questions) -> dict[str, dict[str, Any]]:
     """Type and outputs by URN of what the stack has, as the last run left it. Raises SettingsError."""
     try:
@@ -32,9 +37,7 @@ def volume_zones(asked: Questions) -> dict[str, str]:
 
 def _stack_name() -> str:
     """A backend without organizations may take the plain name only."""
-    organization = pulumi.get_organization()
-    stack = pulumi.get_stack()
-    return stack if organization == "organization" else f"{organization}/{pulumi.get_project()}/{stack}"
+    return pulumi.get_stack() if pulumi.get_organization() == "organization" else full_name()
 
 
 def _guarded(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -21,3 +21,7 @@ class Surroundings:
     """Project and name of the stack, by which its volumes are tagged."""
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
     """EBS volumes that are taken up instead of made, by id in Nomad."""
+    claimant: str = ""
+    """Full name of the stack, by which it claims ids; "" where nothing is claimed."""
+    expects: Mapping[str, str] = field(default_factory=dict)
+    """What may exist already, by job/ID or volume/ID."""

@@ -116,7 +116,7 @@ def of(settings: Settings) -> list[WantedJob]:
 
 
 def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
-    args = wiring.csi_plugin(settings, plugin)
+    args = wiring.csi_plugin(settings, _NOWHERE, plugin)
     zones = [Part((zone,), 1, _in_zone(zone)) for zone in settings.zones_of(plugin)]
     for role in args["roles"]:
         spec, variables = csi_plugin.job_file(role, args)
@@ -213,7 +213,7 @@ def _of_plugins(settings: Settings, volumes: Sequence[Volume]) -> tuple[JobConst
     """What a client has to fulfil to have the node plugins of these volumes."""
     pool = settings.placement.node_pool
     plugins = {plugin.id: plugin for plugin in map(settings.plugin_of, volumes)}
-    asked = [one for plugin in plugins.values() for one in wiring.csi_plugin(settings, plugin)["constraints"]]
+    asked = [one for plugin in plugins.values() for one in wiring.csi_plugin(settings, _NOWHERE, plugin)["constraints"]]
     own = [one for one in asked if not one["operator"].startswith("distinct_")]
     in_pool: JobConstraint = {"attribute": _NODE_POOL, "operator": "=", "value": pool}
     return tuple(own if pool == "all" or not volumes else [*own, in_pool])

@@ -21,7 +21,7 @@ from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids
 from settings.volume import Member
 from surroundings import Surroundings
-from wiring_consumers import own_time, registered_volume
+from wiring_consumers import own_time, owner, registered_volume
 
 # Nomad's fingerprint of an EC2 instance.
 ZONE_ATTRIBUTE = "${attr.platform.aws.placement.availability-zone}"
@@ -106,12 +106,13 @@ def _zonal_volume(volume: Volume, member: Member, surroundings: Surroundings) ->
     }
 
 
-def csi_plugin(settings: Settings, plugin: Plugin) -> CsiPluginArgs:
+def csi_plugin(settings: Settings, surroundings: Surroundings, plugin: Plugin) -> CsiPluginArgs:
     """A driver's jobs, to be healthy in every zone that holds one of its volumes."""
     driver = plugin.known
     config = None if plugin.config is None else pulumi.Output.secret(plugin.config)
     return {
         "plugin_id": plugin.id,
+        "owner": owner(surroundings),
         "placement": _placement(settings),
         "constraints": [*_in_zones(plugin.zones), *_constraints(plugin)],
         "task_driver": plugin.task_driver,
@@ -229,6 +230,8 @@ def csi_volumes(
             "aws_config": surroundings.aws_config,
             "size_gib": volumes.sizes_gib.get(member.volume_id),
             "growth": volume.growth,
+            # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.
+            "owner": None if volume.provision == "pulumi" else owner(surroundings),
         }
         for member in volume.members
     ]
@@ -247,6 +250,7 @@ def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, v
     """The MySQL server on its registered volume."""
     return {
         "job_id": mysql.job_id,
+        "owner": owner(surroundings),
         "placement": _placement(settings),
         "volume": registered_volume(settings, surroundings, mysql.volume, volume),
         "access_mode": settings.volume(mysql.volume).access_mode,
@@ -314,6 +318,7 @@ def mysql_backups(
         return []
     args: MysqlBackupArgs = {
         "job_id": backup.job_id,
+        "owner": owner(surroundings),
         "placement": _placement(settings),
         "volume": registered_volume(settings, surroundings, backup.volume, registered[backup.volume]),
         "access_mode": settings.volume(backup.volume).access_mode,

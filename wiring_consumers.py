@@ -5,6 +5,7 @@ import pulumi
 from components.consumer import RegisteredVolume
 from components.container import ContainerArgs, ContainerService, ContainerVolume
 from components.csi_volume import CsiVolume
+from components.ownership import Owner
 from settings import Consumer, Settings
 from settings.consumer import Mount
 from surroundings import Surroundings
@@ -26,6 +27,11 @@ def registered_volume(
     }
 
 
+def owner(surroundings: Surroundings) -> Owner | None:
+    """Whose everything is that bears an id in Nomad."""
+    return {"stack": surroundings.claimant, "expects": dict(surroundings.expects)} if surroundings.claimant else None
+
+
 def container(
     settings: Settings, surroundings: Surroundings, consumer: Consumer, registered: dict[str, CsiVolume]
 ) -> ContainerArgs:
@@ -33,6 +39,7 @@ def container(
     placement = settings.placement
     return {
         "job_id": consumer.name,
+        "owner": owner(surroundings),
         "placement": {
             "namespace": placement.namespace,
             "datacenters": placement.datacenters,

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -11,8 +12,9 @@ import pulumi_nomad as nomad
 
 import jobs
 from components.nomad_job import private_variable, submit
+from components.ownership import Owner, claim
 from components.placement import JobPlacement
-from provider.sdk import JobHealth, VolumeRelease
+from provider.sdk import JobHealth, Ownership, VolumeRelease
 
 _LEAST_DEADLINE_S = 300
 _PROGRESS_S = 60
@@ -60,6 +62,14 @@ class Consumer:
     """Where it may run."""
     parent: pulumi.Resource
     """The component."""
+    owner: Owner | None
+    """Whose it is."""
+
+    @cached_property
+    def claims(self) -> list[Ownership]:
+        """The claim to the job's id, which comes before all that has to do with the job and goes after it."""
+        what = ("job", self.placement["namespace"], self.job_id)
+        return claim(f"{self.name}-job", what, self.owner, self.parent)
 
     def gate(
         self,
@@ -88,7 +98,7 @@ class Consumer:
             registration_id=volume["registration_id"],
             triggers=None if change is None else {"job": change, "restart": volume["restart_id"]},
             timeout_s=timeout_s,
-            opts=pulumi.ResourceOptions(parent=self.parent, aliases=earlier),
+            opts=pulumi.ResourceOptions(parent=self.parent, aliases=earlier, depends_on=self.claims),
         )
 
     def change(self, spec: str, settings: Mapping[str, Any]) -> pulumi.Output[str]:
@@ -110,7 +120,7 @@ class Consumer:
     ) -> nomad.Variable:
         """Secrets of the job. After its gates, so that one at another path comes when the old job has stopped."""
         job = (self.placement["namespace"], self.job_id)
-        return private_variable(f"{self.name}-variable", job, items, self.parent, gates)
+        return private_variable(f"{self.name}-variable", job, items, self.parent, [*self.claims, *gates])
 
     def job(
         self,
@@ -125,7 +135,8 @@ class Consumer:
         A job that holds volumes is `purged_by_gate`: its deletion stops it, and the gate of the volume that is released
         last purges it. One that is purged while it runs takes its allocations out of Nomad's sight with it.
         """
-        return submit(f"{self.name}-job", spec, variables, self.parent, depends_on, purge=not purged_by_gate)
+        needs = [*self.claims, *depends_on]
+        return submit(f"{self.name}-job", spec, variables, self.parent, needs, purge=not purged_by_gate)
 
     def health(
         self,
@@ -151,5 +162,6 @@ class Consumer:
             account_id=ebs.get("account_id", "") if ebs else "",
             aws_config=ebs.get("aws_config", "") if ebs else "",
             timeout_s=timeout_s,
+            owner_id=self.claims[0].owner_id if self.claims else "",
             opts=pulumi.ResourceOptions(parent=self.parent),
         )

@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.consumer import Consumer, RegisteredVolume, deadlines
+from components.ownership import Owner
 from components.placement import JobConstraint, JobPlacement
 from provider.sdk import VolumeRelease
 
@@ -116,6 +117,8 @@ class ContainerArgs(TypedDict):
     """Id of the job and name of its service."""
     placement: JobPlacement
     """Where the job may run."""
+    owner: NotRequired[Owner | None]
+    """Whose the job is: claimed before anything is made under its id."""
     constraints: list[JobConstraint]
     """Further constraints of the job."""
     count: int
@@ -154,7 +157,7 @@ class Container(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:Container", name, None, opts)
-        own = Consumer(name, args["job_id"], args["placement"], self)
+        own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         items = args.get("secrets")
         change = own.change("container", job_settings(args))
         gates = _gates(own, args["volumes"], args["release_timeout_s"], change)

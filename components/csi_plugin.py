@@ -6,8 +6,9 @@ import pulumi
 import pulumi_nomad as nomad
 
 from components.nomad_job import private_variable, submit
+from components.ownership import Owner, claim
 from components.placement import JobConstraint, JobPlacement
-from provider.sdk import PluginHealth
+from provider.sdk import Ownership, PluginHealth
 
 
 class HostFolder(TypedDict):
@@ -49,6 +50,8 @@ class CsiPluginArgs(TypedDict):
     """Id under which Nomad knows the plugin."""
     placement: JobPlacement
     """Where the jobs may run."""
+    owner: NotRequired[Owner | None]
+    """Whose the jobs are: claimed before anything is made under their id."""
     constraints: list[JobConstraint]
     """Further constraints of the jobs."""
     task_driver: str
@@ -136,15 +139,20 @@ class CsiPlugin(pulumi.ComponentResource):
 
     def _job(self, name: str, role: PluginRole, args: CsiPluginArgs) -> nomad.Job:
         spec, variables = job_file(role, args)
-        return submit(f"{name}-{role['role']}", spec, variables, self, self._config(name, role, args))
+        own = f"{name}-{role['role']}"
+        namespace = args["placement"]["namespace"]
+        claims = claim(own, ("job", namespace, role["job_id"]), args.get("owner"), self)
+        return submit(own, spec, variables, self, [*claims, *self._config(name, role, args, claims)])
 
-    def _config(self, name: str, role: PluginRole, args: CsiPluginArgs) -> list[pulumi.Resource]:
+    def _config(
+        self, name: str, role: PluginRole, args: CsiPluginArgs, claims: list[Ownership]
+    ) -> list[pulumi.Resource]:
         """The driver's configuration, where only this role's job can read it."""
         config = args.get("config")
         if not args["config_path"] or config is None:
             return []
         job = (args["placement"]["namespace"], role["job_id"])
-        return [private_variable(f"{name}-{role['role']}-config", job, {"driver_config": config}, self)]
+        return [private_variable(f"{name}-{role['role']}-config", job, {"driver_config": config}, self, claims)]
 
 
 def job_file(role: PluginRole, args: CsiPluginArgs) -> tuple[str, dict[str, Any]]:

@@ -5,7 +5,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-from provider.sdk import CsiVolumeGuard, VolumeGrowth, VolumeProtection
+from components.ownership import Owner, claim
+from provider.sdk import CsiVolumeGuard, Ownership, VolumeGrowth, VolumeProtection
 
 CREATE_TIMEOUT = "3m"
 
@@ -59,6 +60,8 @@ class CsiVolumeArgs(TypedDict):
     """AWS account of an EBS volume that the driver makes."""
     aws_config: NotRequired[pulumi.Input[str]]
     """The aws provider's configuration as JSON; without it all of it is in the environment."""
+    owner: NotRequired[Owner | None]
+    """Whose the registration is: claimed before it is made. Of a volume that was made for it alone, leave it out."""
     growth: NotRequired[str]
     """How a mounted file system grows: online, restart, or online-or-restart (the default)."""
 
@@ -77,7 +80,8 @@ class CsiVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiVolume", name, None, opts)
-        guard = _guard(name, args, self)
+        claims = claim(name, ("volume", args["namespace"], args["volume_id"]), args.get("owner"), self)
+        guard = _guard(name, args, self, claims)
         volume: nomad.CsiVolume | nomad.CsiVolumeRegistration
         if args.get("capacity"):
             volume = _created(name, args, self, guard)
@@ -92,8 +96,8 @@ class CsiVolume(pulumi.ComponentResource):
         self.register_outputs({"volume_id": self.volume_id, "external_id": self.external_id, "protect": protect})
 
 
-def _guard(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> CsiVolumeGuard:
-    """Comes before the volume, so that what it refuses is not attempted."""
+def _guard(name: str, args: CsiVolumeArgs, parent: pulumi.Resource, claims: list[Ownership]) -> CsiVolumeGuard:
+    """Comes before the volume and after the claim to its id, so that what they refuse is not attempted."""
     return CsiVolumeGuard(
         f"{name}-guard",
         volume_id=args["volume_id"],
@@ -112,7 +116,7 @@ def _guard(name: str, args: CsiVolumeArgs, parent: pulumi.Resource) -> CsiVolume
         mount_flags=args.get("mount_flags"),
         protect=args.get("protect", True),
         final_snapshot=args.get("final_snapshot"),
-        opts=pulumi.ResourceOptions(parent=parent),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=claims),
     )
 
 

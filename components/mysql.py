@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from components.consumer import Consumer, RegisteredVolume, deadlines
+from components.ownership import Owner
 from components.placement import JobPlacement
 from provider.sdk import GeneratedSecret, VolumeRelease, get_service_output
 
@@ -93,6 +94,8 @@ class MysqlServerArgs(TypedDict):
     """Id of the job and name of its service."""
     placement: JobPlacement
     """Where the job may run."""
+    owner: NotRequired[Owner | None]
+    """Whose the job is: claimed before anything is made under its id."""
     volume: RegisteredVolume
     """The volume that holds the data."""
     access_mode: str
@@ -143,7 +146,7 @@ class MysqlServer(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: MysqlServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:MysqlServer", name, None, opts)
-        own = Consumer(name, args["job_id"], args["placement"], self)
+        own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         password = GeneratedSecret(f"{name}-password", length=32, opts=pulumi.ResourceOptions(parent=self))
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))

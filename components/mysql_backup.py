@@ -1,10 +1,11 @@
 """Periodic dumps of a MySQL server to a second CSI volume, and the way back."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
 from components.consumer import Consumer, RegisteredVolume
+from components.ownership import Owner
 from components.placement import JobPlacement
 
 
@@ -50,6 +51,8 @@ class MysqlBackupArgs(TypedDict):
     """Id of the job that dumps; the job that restores has -restore added."""
     placement: JobPlacement
     """Where the jobs may run."""
+    owner: NotRequired[Owner | None]
+    """Whose the jobs are: claimed before anything is made under their id."""
     volume: RegisteredVolume
     """The volume for the dumps."""
     access_mode: str
@@ -82,9 +85,10 @@ class MysqlBackup(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: MysqlBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:MysqlBackup", name, None, opts)
-        dump = Consumer(name, args["job_id"], args["placement"], self)
+        owner = args.get("owner")
+        dump = Consumer(name, args["job_id"], args["placement"], self, owner)
         # With a variable of its own: the job that dumps every night never sees root's password.
-        restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self)
+        restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self, owner)
         gate = dump.gate("volume-release", args["volume"], args["release_timeout_s"])
         volume = volume_variable(args, gate.volume_id, dump.generation(gate, args["volume"]))
         dumped = dump.job(

@@ -10,6 +10,7 @@ from typing import Any
 from provider import nomad_api
 from provider.functions.get_cluster import GetCluster
 from provider.functions.get_job import GetJob
+from provider.functions.get_owners import GetOwners
 from provider.functions.get_placement import GetPlacement
 from provider.functions.get_service import GetService
 from provider.functions.get_volumes import GetVolumes
@@ -19,6 +20,7 @@ from provider.patience import PATIENCE_S, Patience
 from provider.resources.csi_volume_guard import CsiVolumeGuard
 from provider.resources.generated_secret import GeneratedSecret
 from provider.resources.job_health import JobHealth
+from provider.resources.ownership import Ownership
 from provider.resources.plugin_health import PluginHealth
 from provider.resources.volume_growth import VolumeGrowth
 from provider.resources.volume_guard import VolumeGuard
@@ -47,7 +49,8 @@ class NomadCsiPlugin(Plugin):
     secret_config = frozenset({"secretId", "keyPem"})
     unrecognized_note = (
         "The nomad-csi plugin has PluginHealth, VolumeGuard, CsiVolumeGuard, VolumeProtection, VolumeGrowth, "
-        "VolumeRelease, JobHealth, GeneratedSecret, getCluster, getJob, getPlacement, getService and getVolumes."
+        "VolumeRelease, JobHealth, GeneratedSecret, Ownership, getCluster, getJob, getOwners, getPlacement, getService "
+        "and getVolumes."
     )
 
     def __init__(self) -> None:
@@ -63,10 +66,12 @@ class NomadCsiPlugin(Plugin):
             VolumeRelease(self._api),
             JobHealth(self._api),
             GeneratedSecret(),
+            Ownership(self._api),
         ]
         self.functions = [
             GetCluster(self._api),
             GetJob(self._api),
+            GetOwners(self._api),
             GetPlacement(self._api),
             GetService(self._api),
             GetVolumes(),

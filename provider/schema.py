@@ -69,6 +69,7 @@ _JOB_HEALTH_INPUTS = {
     ),
     "awsConfig": _AWS_PLACE["awsConfig"],
     "timeoutS": _integer("Seconds to wait before failing.", default=300),
+    "ownerId": _text("Owner id of the claim to the job, if there is one: deletion stops at another's.", default=""),
 }
 _JOB_HEALTH_OUTPUTS = {
     "allocationId": _text("The healthy allocation."),
@@ -165,6 +166,17 @@ _GENERATED_SECRET_INPUTS = {
     "length": _integer("Number of characters, 8 to 256.", default=32, replaceOnChanges=True),
     "keepers": _map("string", "Any values; when one changes, a new secret is generated.", replaceOnChanges=True),
 }
+_OWNERSHIP_INPUTS = {
+    "kind": _text('What is claimed: "job" or "volume".', replaceOnChanges=True),
+    "resourceId": _text("Id of the job or volume in Nomad.", replaceOnChanges=True),
+    "namespace": _text("Its Nomad namespace.", default="default", replaceOnChanges=True),
+    "stack": _text("Full name of the stack, organization/project/stack, for those who meet the claim."),
+    "expects": _text(
+        'What may be there when the claim is taken: "nothing", something "unclaimed", or a claim by its owner id.',
+        default="nothing",
+    ),
+}
+_OWNERSHIP_OUTPUTS = {"ownerId": _text("Random; it stands in the claim.")}
 _GENERATED_SECRET_OUTPUTS = {"result": _text("The secret: letters and digits, at least one of each kind.", secret=True)}
 _CONFIG = {
     "address": _text("Nomad's address, http(s)://host:port; by default NOMAD_ADDR."),
@@ -312,6 +324,37 @@ _PLACEMENT = {
 }
 
 
+_OWNERS_ARGS = {
+    "namespace": _text("The Nomad namespace.", default="default"),
+    "jobs": _list("Ids of jobs."),
+    "volumes": _list("Ids of volumes."),
+}
+_OWNED = {
+    "kind": _text('"job" or "volume".'),
+    "id": _text("Its id."),
+    "exists": _typed("boolean", "Whether Nomad has it, or the variable of such a job."),
+    "stopped": _typed("boolean", "Whether it is a job that was stopped."),
+    "users": _list("Jobs that have claims to the volume, sorted."),
+    "claim": _text("Path of the variable that is the claim to it."),
+    "stack": _text("The stack that has the claim; empty where none does."),
+    "ownerId": _text("That stack's owner id."),
+}
+_REGISTRATION = {
+    "namespace": _text("Its Nomad namespace."),
+    "id": _text("Its id."),
+    "externalId": _text("Id at the storage provider."),
+    "pluginId": _text("Id of its plugin."),
+}
+_OWNERS = {
+    "found": _typed("array", "The jobs and volumes.", items={"$ref": "#/types/nomad-csi:index:Owned"}),
+    "registrations": _typed(
+        "array",
+        "All CSI volumes of the namespaces that the token may see.",
+        items={"$ref": "#/types/nomad-csi:index:Registration"},
+    ),
+}
+
+
 def _resource(
     description: str, inputs: dict[str, Property], outputs: dict[str, Property], required: list[str]
 ) -> dict[str, Any]:
@@ -374,6 +417,12 @@ _RESOURCES = {
         _GENERATED_SECRET_OUTPUTS,
         [],
     ),
+    "nomad-csi:index:Ownership": _resource(
+        "The claim to a job's or a volume's id, which one stack alone can have.",
+        _OWNERSHIP_INPUTS,
+        _OWNERSHIP_OUTPUTS,
+        ["kind", "resourceId", "stack"],
+    ),
 }
 _FUNCTIONS = {
     "nomad-csi:index:getCluster": {
@@ -394,6 +443,11 @@ _FUNCTIONS = {
         "description": "Whether Nomad's scheduler would find clients for a job, of which nothing is submitted.",
         "inputs": {"type": "object", "properties": _PLACEMENT_ARGS, "required": ["jobspec", "parts"]},
         "outputs": {"type": "object", "properties": _PLACEMENT, "required": sorted(_PLACEMENT)},
+    },
+    "nomad-csi:index:getOwners": {
+        "description": "Which jobs and volumes exist, and which stack each belongs to.",
+        "inputs": {"type": "object", "properties": _OWNERS_ARGS, "required": []},
+        "outputs": {"type": "object", "properties": _OWNERS, "required": sorted(_OWNERS)},
     },
     "nomad-csi:index:getService": {
         "description": "Where a job answers right now.",
@@ -439,6 +493,18 @@ def package_schema(version: str) -> dict[str, Any]:
                 "description": "One task of a job.",
                 "properties": _TASK,
                 "required": sorted(_TASK),
+            },
+            "nomad-csi:index:Owned": {
+                "type": "object",
+                "description": "A job or volume, and whose it is.",
+                "properties": _OWNED,
+                "required": sorted(_OWNED),
+            },
+            "nomad-csi:index:Registration": {
+                "type": "object",
+                "description": "A registered CSI volume.",
+                "properties": _REGISTRATION,
+                "required": sorted(_REGISTRATION),
             },
             "nomad-csi:index:FailingRun": {
                 "type": "object",

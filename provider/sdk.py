@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 
 from provider.sdk_base import NomadCsiResource
+from provider.sdk_ownership import Ownership
 from provider.sdk_volumes import CsiVolumeGuard, VolumeGrowth, VolumeGuard, VolumeProtection
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "CsiVolumeGuard",
     "GeneratedSecret",
     "JobHealth",
+    "Ownership",
     "PluginHealth",
     "Service",
     "VolumeGrowth",
@@ -208,6 +210,8 @@ class JobHealth(NomadCsiResource):
     """AWS account of the job's EBS volumes; "" where EC2 is not asked about them."""
     aws_config: pulumi.Output[str] = pulumi.property("awsConfig")
     """The aws provider's configuration as JSON."""
+    owner_id: pulumi.Output[str] = pulumi.property("ownerId")
+    """Owner id of the claim to the job; "" where there is none."""
     allocation_id: pulumi.Output[str] = pulumi.property("allocationId")
     """Allocation that was healthy when this was last made or updated."""
     node_name: pulumi.Output[str] = pulumi.property("nodeName")
@@ -226,6 +230,7 @@ class JobHealth(NomadCsiResource):
         region: pulumi.Input[str] = "",
         account_id: pulumi.Input[str] = "",
         aws_config: pulumi.Input[str] = "",
+        owner_id: pulumi.Input[str] = "",
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Waits at most `timeout_s` seconds until `allocations` of `group` are healthy, anew when `triggers` change.
@@ -242,6 +247,7 @@ class JobHealth(NomadCsiResource):
             "region": region,
             "account_id": account_id,
             "aws_config": aws_config,
+            "owner_id": owner_id,
             "allocation_id": None,
             "node_name": None,
         }

@@ -17,7 +17,7 @@ from settings.errors import HALF_CHARACTER, Problem, SettingsError, half_charact
 from settings.mysql import Mysql
 from settings.placement import Placement
 from settings.plugin import Plugin
-from settings.types import PlainText, Section
+from settings.types import Identifier, PlainText, Section
 from settings.volume import Volume
 
 __all__ = ["Consumer", "Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
@@ -44,6 +44,11 @@ class Settings(Section):
     mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
 
     consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
+    adopt: list[Identifier] = Field(
+        default=[],
+        description="Ids of jobs and existing volumes that Nomad has already, and that become this stack's with the "
+        "next `up`. Leave it out afterwards.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Settings":
@@ -61,6 +66,7 @@ class Settings(Section):
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
         identity_rules.check_jobs(self.jobs)
+        identity_rules.check_adopted(self.adopt, self.jobs, self.volumes)
         identity_rules.check_external_ids(self.volumes, self.plugins)
         consumer_rules.check_renamed("consumer", self.consumers)
         consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)

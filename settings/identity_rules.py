@@ -39,6 +39,15 @@ def check_jobs(found: Iterable[tuple[str, str]]) -> None:
         first[job] = key
 
 
+def check_adopted(adopt: list[str], found: Iterable[tuple[str, str]], volumes: list[Volume]) -> None:
+    """What is adopted is something of this configuration."""
+    known = {job for _, job in found} | {volume.name for volume in volumes}
+    for index, name in enumerate(adopt):
+        if name not in known:
+            rule = "no job and no volume of this configuration has this id"
+            raise Refusal(f"adopt.{index}", name, rule, f"remove it, or use one of {', '.join(sorted(known))}")
+
+
 def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
     """No volume is registered under two names: Nomad counts the writers of each registration by itself."""
     first: dict[tuple[str, str], str] = {}

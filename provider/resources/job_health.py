@@ -15,6 +15,7 @@ from provider.consumer_job import ConsumerJob
 from provider.ebs_attachment import EbsVolumes
 from provider.ec2_client import AwsPlace
 from provider.nomad_api import NomadApi, NomadNotFound
+from provider.ownership import Claim
 from provider.rpc.plugin import (
     UNKNOWN,
     Checked,
@@ -37,6 +38,7 @@ _DEFAULTS: Props = {
     "accountId": "",
     "awsConfig": "",
     "timeoutS": 300,
+    "ownerId": "",
 }
 # What takes longer may be kept from its volume by an attachment that nothing claims.
 _SLOW_S = 10.0
@@ -104,7 +106,12 @@ class JobHealth(ResourceType):
         return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else last))
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Purges a job that was stopped for one with another id; a running job is another resource's to stop."""
+        """Purges a job that was stopped for one with another id; a running job is another resource's to stop.
+
+        This goes before the job does, so here a deletion of what belongs to another stack ends.
+        """
+        claim = Claim(self._api(), state["namespace"], "job", state["jobId"])
+        claim.refuse_another_owner(state.get("ownerId", ""), ctx.urn)
         ConsumerJob(self._api(), state["namespace"], state["jobId"]).purge_if_ended()
 
     def _wait(self, ctx: Context, inputs: Props) -> Props:

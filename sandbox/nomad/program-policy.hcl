@@ -16,7 +16,7 @@ namespace "default" {
     "csi-mount-volume",
   ]
 
-  # The database's password reaches its task through a variable of its job.
+  # The database's password reaches its task through a variable of its job; and claims to ids, under nomad-stateful/.
   variables {
     path "nomad/jobs/*" {
       capabilities = ["read", "write", "destroy"]

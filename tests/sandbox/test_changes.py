@@ -118,7 +118,9 @@ def test_a_second_stack_can_be_previewed_before_anything_of_it_is_there(stack: R
     committed = (stack.project / "Pulumi.dev.yaml").read_text()
     try:
         assert there.run("pulumi", "stack", "init", "dev", "--non-interactive").returncode == 0
-        preview = there.run("pulumi", "preview", "--non-interactive", "--stack", "dev")
+        # In its own namespace: the ids of the first one are taken.
+        config = edited(stack, {"placement.namespace": ELSEWHERE}, tmp_path / "Pulumi.dev.yaml")
+        preview = there.run("pulumi", "preview", "--non-interactive", "--stack", "dev", "--config-file", str(config))
         assert preview.returncode == 0, preview.stdout + preview.stderr
     finally:
         (stack.project / "Pulumi.dev.yaml").write_text(committed)

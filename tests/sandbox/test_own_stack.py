@@ -21,6 +21,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     known["config"]["nomad-stateful:volumes"][1:] = []
     for name in ("mine", "second"):
         known["config"]["nomad-stateful:volumes"][0]["name"] = f"{name}-data"
+        known["config"]["nomad-stateful:plugins"][0]["id"] = f"{name}-ebs"
         (running.project / f"Pulumi.{name}.yaml").write_text(yaml.safe_dump(known), encoding="utf-8")
     with running.up("--no-stack", "--plugins", "embedded"):
         yield running

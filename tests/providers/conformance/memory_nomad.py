@@ -74,12 +74,16 @@ class MemoryNomad:
 
     def _write_variable(self, asked: Asked) -> Answer:
         path = asked.path.removeprefix("var/")
+        before = self.records.get(asked.key())
+        if "cas" in asked.query and int(asked.query["cas"]) != (before or {"ModifyIndex": 0})["ModifyIndex"]:
+            return 409, before or {"Path": path, "Namespace": asked.namespace, "ModifyIndex": 0}
         if asked.method == "DELETE":
             self.records.pop(asked.key(), None)
             return 204, ""
         if not asked.body.get("Items"):
             return 400, "variable missing required Items object"
         found = {"Path": path, "Namespace": asked.namespace, "Items": asked.body["Items"]}
+        found["ModifyIndex"] = self._index
         self.records[asked.key()] = found
         return 200, found
 

@@ -73,11 +73,11 @@ TYPES = (
         _job_health,
         delete_leaves="the job is deleted by itself",
         required=frozenset({"group", "jobId"}),
-        updates={"triggers": {"job": "2"}, "timeoutS": 60},
+        updates={"triggers": {"job": "2"}, "timeoutS": 60, "ownerId": "8f3c2a1b"},
         replaces={"jobId": "another", "group": "another", "namespace": "another"},
         vanish=_gone("job/mysql-server"),
         import_id=lambda made: made.id,
-        hidden=frozenset({"timeoutS"}),
+        hidden=frozenset({"timeoutS", "ownerId"}),
         invalid={"jobId": "a\nb", "allocations": 0},
     ),
     TypeSubject(
@@ -141,6 +141,16 @@ TYPES = (
         secrets=frozenset({"result"}),
         invalid={"length": 4},
     ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:Ownership",
+        lambda _world: {"kind": "job", "resourceId": "mysql-server", "stack": "organization/trial/dev"},
+        required=frozenset({"kind", "resourceId", "stack"}),
+        updates={"stack": "organization/trial/renamed"},
+        replaces={"kind": "volume", "resourceId": "another", "namespace": "another"},
+        vanish=_gone("var/nomad/jobs/nomad-stateful/jobs/mysql-server"),
+        invalid={"kind": "plugin", "resourceId": "a b", "stack": "", "expects": ""},
+    ),
 )
 
 
@@ -157,6 +167,12 @@ FUNCTIONS = (
         "nomad-csi:index:getJob",
         lambda _world: {"jobId": "mysql-server"},
         required=frozenset({"jobId"}),
+        waits=True,
+    ),
+    FunctionSubject(
+        "nomad-csi",
+        "nomad-csi:index:getOwners",
+        lambda _world: {"jobs": ["mysql-server"], "volumes": ["mysql"]},
         waits=True,
     ),
     FunctionSubject(

@@ -61,6 +61,12 @@ QUESTIONS: dict[str, list[Question]] = {
         ("DELETE", "var/memory/a", None),
         ("DELETE", "var/memory/a", None),
         ("DELETE", "var/memory/a?namespace=elsewhere", None),
+        ("PUT", "var/memory/c?cas=7", {"Path": "memory/c", "Items": {"k": "v"}}),
+        ("PUT", "var/memory/c?cas=0", {"Path": "memory/c", "Items": {"k": "v"}}),
+        ("PUT", "var/memory/c?cas=0", {"Path": "memory/c", "Items": {"k": "w"}}),
+        ("GET", "var/memory/c", None),
+        ("DELETE", "var/memory/c?cas=1", None),
+        ("DELETE", "var/memory/c", None),
     ],
     "jobs": [
         ("GET", "job/memory", None),
@@ -126,7 +132,9 @@ def ask(address: str, question: Question) -> tuple[int, Any]:
             text = answer.read().decode()
             return answer.status, json.loads(text) if text else ""
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode().strip()
+        said = error.read().decode().strip()
+        # A write that came too late is answered with what is there.
+        return error.code, json.loads(said) if error.code == 409 else said
 
 
 def differing(ours: Any, theirs: Any, where: str = "") -> list[str]:

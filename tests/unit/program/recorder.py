@@ -18,7 +18,11 @@ from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
 
 SURROUNDINGS = surroundings.Surroundings(
-    account_id="123456789012", partition="aws", region="us-west-2", stack="nomad-stateful/test"
+    account_id="123456789012",
+    partition="aws",
+    region="us-west-2",
+    stack="nomad-stateful/test",
+    claimant="org/nomad-stateful/test",
 )
 PASSWORD = "drawn-by-the-provider"
 
@@ -47,6 +51,7 @@ class Recorder(mocks.Mocks):
             "nomad-csi:index:VolumeGrowth": {"restartId": ""},
             "nomad-csi:index:VolumeRelease": {"releaseId": "release-1"},
             "nomad-csi:index:GeneratedSecret": {"result": PASSWORD},
+            "nomad-csi:index:Ownership": {"ownerId": "owner-1"},
             "nomad-csi:index:JobHealth": {"allocationId": "allocation-1", "nodeName": "client-1"},
         }
         return f"{args.name}-id", {**args.inputs, **outputs_by_type.get(args.typ, {})}
@@ -62,7 +67,8 @@ def _build(config: dict[str, Any]) -> pulumi.Output[Any]:
     ]
     volumes = ZonalVolumes("ebs", wiring.zonal_volumes(known, SURROUNDINGS))
     plugins = {
-        plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(known, plugin)) for plugin in known.plugins
+        plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(known, SURROUNDINGS, plugin))
+        for plugin in known.plugins
     }
     registered = {
         args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args, pulumi.ResourceOptions(depends_on=policies))

@@ -60,7 +60,10 @@ def refused(*consumers: dict[str, Any], **mysql: Any) -> str:
         ({"volume": "log", "mount": {"perAlloc": True}, "canaries": 1}, "canaries is 1: each volume of the set log"),
         ({"volume": "other"}, "mounts.0.volume is other: there is no such volume. Use one of mysql, dumps"),
         ({"volume": "mysql"}, "consumers.program.mounts.0.volume is mysql: job mysql-server has this volume"),
-        ({"name": "mysql-server"}, "consumers.mysql-server.name is mysql-server: mysql.jobId gives another job this id"),
+        (
+            {"name": "mysql-server"},
+            "consumers.mysql-server.name is mysql-server: mysql.jobId gives another job this id",
+        ),
         ({"mount": {"path": "data"}}, "path is data: must be an absolute path, such as /data"),
         ({"mount": {"path": "/a/../b"}}, "path is /a/../b: must not contain .."),
         ({"image": "example/program"}, "must be pinned"),

@@ -18,7 +18,11 @@ def existing(name: str, external_id: str, **more: Any) -> dict[str, Any]:
 
 
 def refused(**config: Any) -> str:
-    known = {"clientRole": "nomad-client", "plugins": [{"id": "ebs0"}], "volumes": [existing("files", "vol-0f")]}
+    known = {
+        "clientRole": "nomad-client",
+        "plugins": [{"id": "ebs0"}],
+        "volumes": [existing("files", "vol-0000000000000000f")],
+    }
     with pytest.raises(SettingsError) as caught:
         settings.parse(known | config)
     return str(caught.value)
@@ -29,8 +33,7 @@ def refused(**config: Any) -> str:
     [
         (
             {"mysql": {"volume": "files", "jobId": "plugin-ebs0-controller"}},
-            "mysql.jobId is plugin-ebs0-controller: plugins.ebs0.jobIds.controller gives another job this id, and the "
-            "one would take the other's place. Give each job an id of its own.",
+            "mysql.jobId is plugin-ebs0-controller: plugins.ebs0.jobIds.controller gives another job this id, and",
         ),
         (
             {"consumers": [CONSUMER | {"name": "plugin-ebs0-node"}]},
@@ -46,14 +49,14 @@ def refused(**config: Any) -> str:
         ),
         (
             {
-                "volumes": [existing("files", "vol-0f"), existing("dumps", "vol-0d")],
+                "volumes": [existing("files", "vol-0000000000000000f"), existing("dumps", "vol-0000000000000000d")],
                 "mysql": {"volume": "files", "backup": {"volume": "dumps", "jobId": "plugin-ebs0-node"}},
             },
             "mysql.backup.jobId is plugin-ebs0-node: plugins.ebs0.jobIds.node gives another job this id",
         ),
         (
             {
-                "volumes": [existing("files", "vol-0f"), existing("dumps", "vol-0d")],
+                "volumes": [existing("files", "vol-0000000000000000f"), existing("dumps", "vol-0000000000000000d")],
                 "mysql": {
                     "volume": "files",
                     "jobId": "db-restore",
@@ -74,15 +77,22 @@ def test_a_job_id_for_two_purposes_is_refused(config: dict[str, Any], said: str)
 
 def test_one_ebs_volume_under_two_names_is_refused_also_by_way_of_two_plugins() -> None:
     plugins = [{"id": "ebs0"}, {"id": "ebs1"}]
-    volumes = [existing("files", "vol-0f"), existing("again", "vol-0f", plugin="ebs1")]
+    volumes = [existing("files", "vol-0000000000000000f"), existing("again", "vol-0000000000000000f", plugin="ebs1")]
     assert (
-        "volumes.again.externalId is vol-0f: volumes.files is the same volume, and Nomad counts the writers of each "
+        "volumes.again.externalId is vol-0000000000000000f: volumes.files is the same volume, "
+        "and Nomad counts the writers of each "
         "name by itself. Mount files wherever it is needed, and remove again."
     ) in refused(plugins=plugins, volumes=volumes)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("fs-1", "fs-1"), ("fs-1", "fs-1:/"), ("fs-1:/a", "fs-1:/a/"), ("fs-1::ap", "fs-1:/a:ap")]
+    ("one", "other"),
+    [
+        ("fs-00000001", "fs-00000001"),
+        ("fs-00000001", "fs-00000001:/"),
+        ("fs-00000001:/a", "fs-00000001:/a/"),
+        ("fs-00000001::fsap-00000001", "fs-00000001:/a:fsap-00000001"),
+    ],
 )
 def test_one_folder_of_an_efs_under_two_names_is_refused(one: str, other: str) -> None:
     volumes = [existing(name, at, zone=None, **SHARED) for name, at in (("files", one), ("again", other))]
@@ -92,10 +102,11 @@ def test_one_folder_of_an_efs_under_two_names_is_refused(one: str, other: str) -
 
 
 def test_other_folders_and_other_servers_are_other_volumes() -> None:
-    folders = [existing(name, f"fs-1:/{name}", zone=None, **SHARED) for name in ("a", "b")]
+    folders = [existing(name, f"fs-00000001:/{name}", zone=None, **SHARED) for name in ("a", "b")]
     hosts = [{"id": name, "driver": "hostpath"} for name in ("one", "two")]
     files = [
-        existing(f"on-{host}", "same", zone=None, plugin=host, accessMode="single-node-writer") for host in ("one", "two")
+        existing(f"on-{host}", "same", zone=None, plugin=host, accessMode="single-node-writer")
+        for host in ("one", "two")
     ]
     known = {"clientRole": "nomad-client", "plugins": [EFS, *hosts], "volumes": [*folders, *files]}
     assert len(settings.parse(known).volumes) == 4

@@ -193,7 +193,11 @@ NFS = {"id": "nfs", "driver": "democratic-csi", "config": CONFIG}
         ([{"id": "e"}], {"count": 2}, "this is a set, and MySQL has a single volume"),
         ([{"id": "e"}], {"sizeGib": None}, "volumes.mysql.sizeGib is not set"),
         ([{"id": "e"}], {"externalId": "vol-1"}, "it gets an id of its own"),
-        ([{"id": "e"}, EFS | {"jobIds": {"node": "plugin-e-node"}}], {}, "plugins.efs0.jobIds.node is plugin-e-node: plugins.e.jobIds.node gives another"),
+        (
+            [{"id": "e"}, EFS | {"jobIds": {"node": "plugin-e-node"}}],
+            {},
+            "plugins.efs0.jobIds.node is plugin-e-node: plugins.e.jobIds.node gives another",
+        ),
     ],
 )
 def test_what_a_driver_cannot_do_is_refused(

@@ -1,0 +1,147 @@
+"""Ownership and getOwners over gRPC, on a Nomad in memory: one stack alone has an id, and only it gives it up."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
+from tests.providers.harness import Failed, PluginProcess, plugin_process
+
+from .conftest import EXECUTABLE, NO_AWS
+
+TYPE = "nomad-csi:index:Ownership"
+HEALTH = "nomad-csi:index:JobHealth"
+OWNERS = "nomad-csi:index:getOwners"
+PATH = "var/nomad/jobs/nomad-stateful/jobs/db"
+FIRST: dict[str, Any] = {
+    "kind": "job",
+    "resourceId": "db",
+    "namespace": "default",
+    "stack": "organization/nomad-stateful/first",
+    "expects": "nothing",
+}
+SECOND = FIRST | {"stack": "organization/nomad-stateful/second"}
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryNomad]:
+    with memory_nomad() as nomad:
+        yield nomad
+
+
+@pytest.fixture
+def plugin(memory: MemoryNomad) -> Iterator[PluginProcess]:
+    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": memory.address} | NO_AWS) as process:
+        process.configure()
+        yield process
+
+
+def put_job(memory: MemoryNomad, job: str = "db") -> None:
+    memory.records[f"job/{job}"] = {"ID": job, "Namespace": "default", "Stop": False, "Version": 0}
+
+
+def test_a_second_stack_does_not_get_what_the_first_has(memory: MemoryNomad, plugin: PluginProcess) -> None:
+    plugin.create(TYPE, FIRST)
+    with pytest.raises(
+        Failed, match=r"job db .namespace default. belongs to the stack organization/nomad-stateful/first"
+    ):
+        plugin.create(TYPE, SECOND)
+    assert memory.records[PATH]["Items"]["stack"] == FIRST["stack"]
+
+
+def test_of_many_at_once_one_gets_it(memory: MemoryNomad, plugin: PluginProcess) -> None:
+    outcomes: list[str] = []
+    together = threading.Barrier(8)
+
+    def ask(number: int) -> None:
+        together.wait()
+        try:
+            outcomes.append(
+                str(plugin.create(TYPE, FIRST | {"stack": f"organization/nomad-stateful/s{number}"})["stack"])
+            )
+        except Failed:
+            outcomes.append("")
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    (winner,) = filter(None, outcomes)
+    assert len(outcomes) == 8
+    assert memory.records[PATH]["Items"]["stack"] == winner
+
+
+def test_what_is_there_unclaimed_is_taken_only_where_it_was_looked_at(
+    memory: MemoryNomad, plugin: PluginProcess
+) -> None:
+    put_job(memory)
+    with pytest.raises(Failed, match=r"in Nomad already and not in this stack's state.*list db in `adopt`"):
+        plugin.create(TYPE, FIRST)
+    assert PATH not in memory.records
+    plugin.create(TYPE, FIRST | {"expects": "unclaimed"})
+    assert memory.records[PATH]["Items"]["stack"] == FIRST["stack"]
+
+
+def test_a_claim_is_taken_over_by_its_owner_id_alone(memory: MemoryNomad, plugin: PluginProcess) -> None:
+    made = plugin.create(TYPE, FIRST)
+    with pytest.raises(Failed, match="belongs to the stack"):
+        plugin.create(TYPE, SECOND | {"expects": "unclaimed"})
+    plugin.create(TYPE, SECOND | {"expects": made["ownerId"]})
+    assert memory.records[PATH]["Items"]["stack"] == SECOND["stack"]
+    # The first lost it, so its deletion leaves it to the second.
+    plugin.delete(TYPE, made.id, made.outputs.props)
+    assert memory.records[PATH]["Items"]["stack"] == SECOND["stack"]
+
+
+def test_a_claim_that_was_lost_is_a_change_and_what_was_expected_once_is_none(
+    memory: MemoryNomad, plugin: PluginProcess
+) -> None:
+    made = plugin.create(TYPE, FIRST)
+    state, owner_id = made.outputs.props, made["ownerId"]
+    for expects in ("unclaimed", owner_id, "nothing"):
+        assert plugin.diff(TYPE, made.id, state, FIRST, FIRST | {"expects": expects}).detailed == {}
+    del memory.records[PATH]
+    lost = FIRST | {"expects": "unclaimed"}
+    assert plugin.diff(TYPE, made.id, state, lost, lost).detailed == {"expects": "UPDATE"}
+    assert plugin.update(TYPE, made.id, state, lost, lost)["ownerId"] == owner_id
+    assert memory.records[PATH]["Items"]["owner"] == owner_id
+
+
+def test_a_set_members_brackets_become_characters_that_nomad_allows(memory: MemoryNomad, plugin: PluginProcess) -> None:
+    plugin.create(TYPE, FIRST | {"kind": "volume", "resourceId": "data[0]"})
+    assert "var/nomad/jobs/nomad-stateful/volumes/data~5b0~5d" in memory.records
+
+
+@pytest.mark.parametrize("owner_id", ["", "another"])
+def test_the_health_of_another_stacks_job_is_not_deleted_and_nothing_is_purged(
+    memory: MemoryNomad, plugin: PluginProcess, owner_id: str
+) -> None:
+    plugin.create(TYPE, FIRST)
+    memory.records["job/db"] = {"ID": "db", "Namespace": "default", "Stop": True, "TaskGroups": []}
+    state = {"jobId": "db", "namespace": "default", "group": "g", "triggers": {}, "timeoutS": 2, "allocations": 1}
+    with pytest.raises(Failed, match=r"belongs to the stack organization/nomad-stateful/first.*pulumi state delete"):
+        plugin.delete(HEALTH, "default/db/g", state | {"ownerId": owner_id})
+    assert "job/db" in memory.records
+
+
+def test_it_says_what_is_there_and_whose_it_is(memory: MemoryNomad, plugin: PluginProcess) -> None:
+    made = plugin.create(TYPE, FIRST)
+    put_job(memory)
+    memory.records["var/nomad/jobs/alone"] = {"Path": "nomad/jobs/alone", "Items": {"a": "b"}}
+    memory.records["volumes@*"] = [
+        {"ID": "disk", "Namespace": "elsewhere", "ExternalID": "vol-1", "PluginID": "ebs"},
+    ]
+    found = plugin.invoke(OWNERS, {"jobs": ["db", "alone", "none"], "volumes": ["disk"]})
+    assert [(one["id"], one["exists"], one["stack"]) for one in found["found"]] == [
+        ("db", True, FIRST["stack"]),
+        ("alone", True, ""),
+        ("none", False, ""),
+        ("disk", False, ""),
+    ]
+    assert found["found"][0]["ownerId"] == made["ownerId"]
+    assert found["registrations"] == [
+        {"namespace": "elsewhere", "id": "disk", "externalId": "vol-1", "pluginId": "ebs"}
+    ]
