@@ -112,18 +112,17 @@ def jobs_in_state(stack: Running) -> dict[str, bool]:
 
 
 def test_a_second_stack_can_be_previewed_before_anything_of_it_is_there(stack: Running, tmp_path: Path) -> None:
-    second = tmp_path / "backend"
-    second.mkdir()
-    there = Running(stack.project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{second}"}, stack.ground)
-    committed = (stack.project / "Pulumi.dev.yaml").read_text()
+    backend = tmp_path / "backend"
+    backend.mkdir()
+    there = Running(stack.project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{backend}"}, stack.ground)
     try:
-        assert there.run("pulumi", "stack", "init", "dev", "--non-interactive").returncode == 0
+        assert there.run("pulumi", "stack", "init", "second", "--non-interactive").returncode == 0
         # In its own namespace: the ids of the first one are taken.
-        config = edited(stack, {"placement.namespace": ELSEWHERE}, tmp_path / "Pulumi.dev.yaml")
-        preview = there.run("pulumi", "preview", "--non-interactive", "--stack", "dev", "--config-file", str(config))
+        config = edited(stack, {"placement.namespace": ELSEWHERE}, tmp_path / "Pulumi.second.yaml")
+        preview = there.run("pulumi", "preview", "--non-interactive", "--stack", "second", "--config-file", str(config))
         assert preview.returncode == 0, preview.stdout + preview.stderr
     finally:
-        (stack.project / "Pulumi.dev.yaml").write_text(committed)
+        (stack.project / "Pulumi.second.yaml").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("change", CHANGES)
