@@ -31,7 +31,7 @@ def _nothing(place: Workplace, name: str) -> None:
 
 
 def _mysql_verified(place: Workplace, stack: Stack, nomad: NomadApi) -> list[str]:
-    printed = place.run(place.python, "-m", "operate", "verify")
+    printed = place.operate(stack.name, "verify")
     return [printed.strip().splitlines()[-1]]
 
 

@@ -81,6 +81,7 @@ class Workplace:
             raise SandboxError(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    @property
-    def python(self) -> str:
-        return os.fspath(PROJECT / ".venv" / "bin" / "python")
+    def operate(self, stack: str, command: str, *words: str) -> str:
+        """What an operator's command prints about a stack. Raises SandboxError when it fails."""
+        python = os.fspath(PROJECT / ".venv" / "bin" / "python")
+        return self.run(python, "-m", "operate", command, "--stack", stack, *words)
