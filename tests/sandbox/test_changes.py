@@ -116,7 +116,7 @@ def test_a_second_stack_can_be_previewed_before_anything_of_it_is_there(stack: R
     backend.mkdir()
     there = Running(stack.project, {**stack.env, "PULUMI_BACKEND_URL": f"file://{backend}"}, stack.ground)
     try:
-        assert there.run("pulumi", "stack", "init", "second", "--non-interactive").returncode == 0
+        assert there.run("pulumi", "stack", "init", "second", "--no-select", "--non-interactive").returncode == 0
         # In its own namespace: the ids of the first one are taken.
         config = edited(stack, {"placement.namespace": ELSEWHERE}, tmp_path / "Pulumi.second.yaml")
         preview = there.run("pulumi", "preview", "--non-interactive", "--stack", "second", "--config-file", str(config))
