@@ -23,6 +23,7 @@ from tests.faults.model import Fault
 from tests.faults.plan import Step
 from tests.faults.runner import Options, Runner
 from tests.faults.table import Result
+from tests.sandbox.ground import Ground
 
 Run = Callable[[Any, random.Random], str]
 
@@ -56,7 +57,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     asked: list[Path] = []
 
     @contextlib.contextmanager
-    def open_lane(_number: int, _kind: Kind, _name: str, _subnet: str, folder: Path) -> Iterator[Any]:
+    def open_lane(_number: int, _kind: Kind, _ground: Ground, folder: Path) -> Iterator[Any]:
         asked.append(folder)
         if folder.name == "lane-0-1":
             raise RuntimeError("no room for another sandbox")
