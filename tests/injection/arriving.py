@@ -62,6 +62,18 @@ def arrived(config: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def versions(made: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Takes out of the resources what tells a gate that its job changes. Gives it by gate, each with the job."""
+    jobs = {(job["Namespace"], job["ID"]): job for job in made.values() if "TaskGroups" in job}
+    gates = {name: one for name, one in made.items() if "consumerJobId" in one and "job" in one.get("triggers", {})}
+    taken = {}
+    for name, gate in gates.items():
+        triggers = dict(gate["triggers"])
+        taken[name] = (triggers.pop("job"), jobs[gate["namespace"], gate["consumerJobId"]])
+        made[name] = {**gate, "triggers": triggers}
+    return taken
+
+
 def replaced(value: Any, values: Mapping[str, str]) -> Any:
     """A document in which strings are put for markers."""
     pattern = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))

@@ -10,7 +10,7 @@ from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
 from tests.injection import hostile
-from tests.injection.arriving import arrived, markers, refused, replaced, written
+from tests.injection.arriving import arrived, markers, refused, replaced, versions, written
 from tests.injection.configurations import EVERYTHING
 from tests.injection.leaves import Leaf, leaves, sections, string_keys, visited, with_values
 
@@ -34,8 +34,9 @@ def marked() -> dict[Leaf, str]:
 
 
 @cache
-def baseline() -> dict[str, Any]:
-    return arrived(with_values(EVERYTHING, marked()))
+def baseline() -> tuple[dict[str, Any], dict[str, tuple[str, dict[str, Any]]]]:
+    made = arrived(with_values(EVERYTHING, marked()))
+    return made, versions(made)
 
 
 def test_the_configuration_has_every_section_and_every_string_of_the_settings() -> None:
@@ -81,10 +82,16 @@ def test_what_is_taken_arrives_as_it_was_given_and_changes_nothing_else(
         if text and refused(with_values(EVERYTHING, trial)) is None:
             whole, taken = trial, taken + 1
     found = arrived(with_values(EVERYTHING, whole))
-    expected = replaced(baseline(), {marked()[leaf]: written(leaf, text) for leaf, text in whole.items()})
+    made, before = baseline()
+    changes = {marked()[leaf]: written(leaf, text) for leaf, text in whole.items()}
+    after = versions(found)
     tally["examples"] += 1
     tally["arrived"] += taken
-    assert found == expected
+    assert found == replaced(made, changes)
+    # A gate waits for its volume before each change of its job, and before nothing else.
+    for name, (version, job) in before.items():
+        later, changed = after[replaced(name, changes)]
+        assert (later != version) == (changed != job), name
 
 
 @pytest.mark.parametrize("first", range(0, len(hostile.CLASSICS), 20))
