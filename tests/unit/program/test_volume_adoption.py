@@ -8,7 +8,7 @@ import preflight_adoption
 import preflight_volumes
 import settings
 import stored_volumes
-from tests.unit.program.test_volume_changes import BASE, DISK, ebs, resources
+from tests.unit.program.test_volume_changes import BASE, DISK, FIRST, ebs, resources
 
 STACK = "nomad-stateful/dev"
 TAGS = {"Name": "disk", "ebs.csi.aws.com/cluster": "true", "nomad-stateful-stack": STACK, "nomad-stateful-guard": "g1"}
@@ -96,4 +96,4 @@ def test_a_guard_whose_volume_is_in_no_state_is_known() -> None:
     whole = resources(*state)
     without = resources(*[one for one in state if one[0] != "aws:ebs/volume:Volume"])
     assert stored_volumes.cut_off(whole) == {}
-    assert stored_volumes.cut_off(without) == {"disk": "g-vol-1"}
+    assert stored_volumes.cut_off(without) == {"disk": f"g-{FIRST}"}
