@@ -143,8 +143,13 @@ def test_an_account_is_not_asked_where_every_guard_has_its_volume(monkeypatch: p
 
 def test_a_lock_is_held_by_a_pulumi_that_lives_and_not_by_one_that_nobody_has_waited_for(tmp_path: Path) -> None:
     program, lock = tmp_path / "pulumi", tmp_path / "lock.json"
-    shutil.copy("/bin/sleep", program)
-    with subprocess.Popen([program, "60"]) as process:
+    shutil.copy("/bin/cat", program)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # Popen returns before the kernel has given the process its name: one that answers has it.
+        process.stdin.write(b"\n")
+        assert process.stdout.readline() == b"\n"
         lock.write_text(json.dumps({"pid": process.pid}))
         assert stack.lock_holder(lock) == process.pid
         process.kill()
