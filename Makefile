@@ -71,8 +71,11 @@ random-settings: bootstrap ## draw settings at random: what is accepted, Nomad a
 matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 /path/to/nomad")
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)
 
-.PHONY: nightly nightly-embedded nightly-examples nightly-faults
-nightly: nightly-embedded matrix nightly-examples nightly-faults ## what CI has no time for: the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
+.PHONY: nightly nightly-slow nightly-embedded nightly-examples nightly-faults
+nightly: nightly-slow nightly-embedded matrix nightly-examples nightly-faults ## what CI has no time for: tests marked nightly, the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
+
+nightly-slow: bootstrap
+	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly
 
 nightly-embedded: bootstrap
 	@NOMAD_STATEFUL_OFFICIAL=none $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes.py tests/sandbox/test_volume_changes.py

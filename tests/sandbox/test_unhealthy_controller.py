@@ -10,7 +10,7 @@ import pytest
 from tests.sandbox.instances import inside, pid_inside
 from tests.sandbox.running import Running, eventually
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 JOB = "job/mysql-server"
 CLIENTS = ("client-1", "client-2", "client-3")
