@@ -81,6 +81,12 @@ class Agent:
         jobs = self.api.get("jobs", namespace="*") or []
         for job in jobs:
             self.purge(job["ID"], job["Namespace"])
+        # Jobs that a test has purged may still be stopping: an agent that ends first leaves their tasks behind.
+        eventually(lambda: not self._alive(), STOPPED_S, lambda: f"still alive: {self._alive()}")
+
+    def _alive(self) -> list[str]:
+        found = self.api.get("allocations", namespace="*") or []
+        return [f"{item['JobID']}/{item['ID']}" for item in found if item["ClientStatus"] in ("pending", "running")]
 
 
 def eventually(condition: Callable[[], bool], timeout_s: float, message: Callable[[], str]) -> None:
