@@ -1,12 +1,14 @@
 """What the stack's own state says: its resources, and the zones that its volumes stay in."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pulumi
 
 from questions import Questions, Unanswered
 from settings import Problem, SettingsError
+from stored_volumes import zone_asked_for
 
 _READ = "pulumi:pulumi:readStackResourceOutputs"
 _GUARD = "nomad-csi:index:VolumeGuard"
@@ -18,8 +20,9 @@ def full_name() -> str:
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 
+@cache
 def resources(asked: Questions) -> dict[str, dict[str, Any]]:
-    """Type and outputs by URN of what the stack has, as the last run left it. Raises SettingsError."""
+    """Type and outputs by URN of what the stack has, as the last run left it; read once. Raises SettingsError."""
     try:
         found: dict[str, dict[str, Any]] = asked.ask(_READ, {"stackName": _stack_name()}).result()["outputs"]
     except Unanswered as error:
@@ -49,9 +52,5 @@ def _guarded(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 def _made_by_driver(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for one in known:
-        if one["type"] != _MADE_BY_DRIVER:
-            continue
-        required = (one["outputs"].get("topologyRequest") or {}).get("required") or {}
-        for topology in required.get("topologies") or []:
-            for zone in topology["segments"].values():
-                yield str(one["outputs"]["volumeId"]), str(zone)
+        if one["type"] == _MADE_BY_DRIVER and (zone := zone_asked_for(one["outputs"])):
+            yield str(one["outputs"]["volumeId"]), zone

@@ -74,7 +74,7 @@ def _existing(registration: Props) -> StoredVolume:
         registration["volumeId"],
         "existing",
         registration.get("externalId", ""),
-        zone=_zone(registration),
+        zone=zone_asked_for(registration),
         plugin=registration.get("pluginId", ""),
         provider=registration.get("pluginProvider", ""),
         namespace=registration.get("namespace", ""),
@@ -87,7 +87,7 @@ def _made_by_driver(volume: Props, protected: bool | None) -> StoredVolume:
         "plugin",
         volume.get("externalId", ""),
         size=volume.get("capacityMin") or "",
-        zone=_zone(volume),
+        zone=zone_asked_for(volume),
         plugin=volume.get("pluginId", ""),
         provider=volume.get("pluginProvider", ""),
         namespace=volume.get("namespace", ""),
@@ -95,8 +95,8 @@ def _made_by_driver(volume: Props, protected: bool | None) -> StoredVolume:
     )
 
 
-def _zone(volume: Props) -> str:
-    """The zone that was asked for; "" where the volume can be reached from everywhere."""
+def zone_asked_for(volume: Props) -> str:
+    """The zone that a volume in Nomad was asked for in; "" where it can be reached from everywhere."""
     required = (volume.get("topologyRequest") or {}).get("required") or {}
     segments = [value for one in required.get("topologies") or [] for value in (one.get("segments") or {}).values()]
     return str(segments[0]) if segments else ""
