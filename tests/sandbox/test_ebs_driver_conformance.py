@@ -19,7 +19,9 @@ from sandbox.ec2 import enter
 from . import csi_sanity as sanity
 from .ebs_programs import BOTH, words
 from .local_cloud import Cloud, place, running_cloud
-from .test_ebs_driver_instances import Driver
+from .test_ebs_driver_instances import Driver, csi
+
+__all__ = ["csi"]
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
@@ -47,12 +49,6 @@ REFUSES_OTHERWISE = {
 def csi_sanity() -> Path:
     """The suite's program, built once into the toolchain's cache."""
     return toolchain.ensure_csi_sanity()
-
-
-@pytest.fixture(scope="module")
-def csi() -> Any:
-    reason = "the CSI protocol's classes are not generated yet: python -m sandbox.toolchain"
-    return pytest.importorskip("sandbox.csi.csi_proto", reason=reason).csi
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The nomad-csi plugin, running against a fake Nomad."""
+"""The nomad-csi plugin, running against a fake Nomad, and a real Nomad for tests that need one."""
 
 import os
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ import pytest
 
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.harness import PluginProcess, plugin_process
+from tests.providers.nomad.agent import Agent, nomad_binary, running_agent
 from tests.providers.plugin_path import plugin_path
 
 EXECUTABLE = plugin_path("nomad-csi")
@@ -26,6 +27,16 @@ NO_AWS = {
 def nomad() -> Iterator[FakeNomad]:
     with fake_nomad() as fake:
         yield fake
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """A Nomad of the module's own."""
+    found = nomad_binary()
+    if found is None:
+        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m sandbox.toolchain")
+    with running_agent(found, tmp_path_factory.mktemp("nomad")) as running:
+        yield running
 
 
 @pytest.fixture

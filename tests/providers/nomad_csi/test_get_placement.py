@@ -8,7 +8,7 @@ import pytest
 
 from tests.providers.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, plugin_process
-from tests.providers.nomad.agent import Agent, eventually, nomad_binary, running_agent
+from tests.providers.nomad.agent import Agent, eventually
 from tests.providers.nomad_csi.conftest import EXECUTABLE
 
 FUNCTION = "nomad-csi:index:getPlacement"
@@ -54,15 +54,6 @@ job "NAME" {
 }
 """
 PLAIN = {"DRIVER": "raw_exec", "POOL": "default", "NAMESPACE": "default", "TYPE": "service"}
-
-
-@pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    nomad = nomad_binary()
-    if nomad is None:
-        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m sandbox.toolchain")
-    with running_agent(nomad, tmp_path_factory.mktemp("nomad")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

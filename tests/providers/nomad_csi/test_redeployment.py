@@ -9,19 +9,10 @@ from typing import Any
 import pytest
 
 from tests.providers.harness import Failed, PluginProcess, plugin_process
-from tests.providers.nomad.agent import Agent, nomad_binary, running_agent
+from tests.providers.nomad.agent import Agent
 from tests.providers.nomad_csi.conftest import EXECUTABLE
 
 TYPE = "nomad-csi:index:JobHealth"
-
-
-@pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    nomad = nomad_binary()
-    if nomad is None:
-        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m sandbox.toolchain")
-    with running_agent(nomad, tmp_path_factory.mktemp("nomad")) as running:
-        yield running
 
 
 @pytest.fixture
