@@ -14,7 +14,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
-from operate.stack import MysqlOutputs
+from operate.stack import UNENCRYPTED, MysqlOutputs
 from provider.rpc.values import ProviderError
 from provider.running_job import Endpoint
 
@@ -62,7 +62,7 @@ class Database:
     def of(cls, mysql: MysqlOutputs) -> Database:
         """The stack's server."""
         if mysql.tls == "off":
-            print("warning: mysql.tls is off: the login of root crosses the network unencrypted", file=sys.stderr)
+            print(UNENCRYPTED, file=sys.stderr)
         return cls(mysql.user, mysql.password, tls=mysql.tls, ca=mysql.ca)
 
     def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:

@@ -27,7 +27,7 @@ def mysql(arguments: list[str]) -> None:
 def _encryption(tls: str, ca: str, *, mariadb: bool) -> list[str]:
     """Options by which the password is sent to nobody without encryption, nor to a server of another CA."""
     if tls == "off":
-        print("warning: mysql.tls is off: the login of root crosses the network unencrypted", file=sys.stderr)
+        print(stack.UNENCRYPTED, file=sys.stderr)
         return []
     trusted = [f"--ssl-ca={_file(ca)}"] if ca else []
     if mariadb:

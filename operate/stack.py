@@ -12,6 +12,8 @@ from typing import Any
 from provider import aws_session
 from provider.ec2_client import AwsPlace
 
+UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network unencrypted"
+
 
 def project_dir() -> Path:
     """The Pulumi project one stands in, else the one this file belongs to."""
