@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 PY := .venv/bin/python
-# A path, or a version that sandbox/toolchain has pins for.
+# A path, or a version that tools/toolchain has pins for.
 ifdef NOMAD_BIN
 export NOMAD_STATEFUL_NOMAD := $(NOMAD_BIN)
 endif
@@ -19,7 +19,7 @@ help: ## list the targets
 
 .PHONY: bootstrap
 bootstrap: ## make .venv from requirements.lock (the other targets do this themselves)
-	@sandbox/bootstrap.sh
+	@tools/bootstrap.sh
 
 .PHONY: up
 up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1, DOCKER=1: in containers, OFFICIAL=DIR: official parts)
@@ -38,8 +38,8 @@ preview-report: bootstrap ## what a reviewer reads: this change against BASE in 
 	@set -- --labels "$${LABELS:-}"; \
 	test -z "$${OUTPUT:-}" || set -- "$$@" --output "$$OUTPUT"; \
 	test ! -e policy/PulumiPolicy.yaml || set -- "$$@" --policy-pack policy; \
-	if test -n "$${STACK:-}"; then $(PY) -m preview_report --stack "$$STACK" "$$@"; \
-	else $(PY) -m sandbox.preview_change --base "$${BASE:-}" "$$@"; fi
+	if test -n "$${STACK:-}"; then $(PY) -m tools.preview_report --stack "$$STACK" "$$@"; \
+	else $(PY) -m tools.preview_change --base "$${BASE:-}" "$$@"; fi
 
 .PHONY: mysql
 mysql: bootstrap ## open the database's client on the sandbox's MySQL
@@ -51,16 +51,16 @@ down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both wi
 
 .PHONY: examples
 examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR, DOCKER=1)
-	@$(PY) -m sandbox.examples $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
+	@$(PY) -m tools.examples $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
 bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick)
-	@$(PY) -m bench run $(ARGS)
+	@$(PY) -m tools.bench run $(ARGS)
 
 .PHONY: test
 test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
-	@$(PY) -m sandbox.packages --tests || true
-	@$(PY) -m sandbox.toolchain >/dev/null || true
+	@$(PY) -m tools.packages --tests || true
+	@$(PY) -m tools.toolchain >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: random-settings
@@ -79,7 +79,7 @@ nightly-slow: bootstrap
 
 nightly-embedded: bootstrap
 	@NOMAD_STATEFUL_OFFICIAL=none $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes.py tests/sandbox/test_volume_changes.py
-	@$(PY) -m sandbox.examples
+	@$(PY) -m tools.examples
 
 nightly-examples:
 	@$(MAKE) examples DOCKER=1
@@ -99,7 +99,7 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \
 	test -z "$(DOCKER)" || set -- "$$@" --docker; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
-	$(PY) -m tests.faults "$$@"
+	$(PY) -m tools.faults "$$@"
 
 .PHONY: conformance
 conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)
@@ -112,10 +112,10 @@ check: bootstrap ## formatting, lint, types, dependencies, and the job files as 
 	@$(PY) -m mypy --strict --no-error-summary .
 	@$(PY) -m settings.docs --check
 	@$(PY) -m policy.docs --check
-	@$(PY) -m audit
-	@$(PY) -m sandbox.toolchain >/dev/null
-	@$(PY) -m sandbox.nomad.check_jobs jobs/
-	@"$$($(PY) -m sandbox.toolchain actionlint)" -shellcheck= -pyflakes=
+	@$(PY) -m tools.audit
+	@$(PY) -m tools.toolchain >/dev/null
+	@$(PY) -m tools.check_jobs jobs/
+	@"$$($(PY) -m tools.toolchain actionlint)" -shellcheck= -pyflakes=
 
 .PHONY: wheel
 wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
@@ -127,7 +127,7 @@ fix: bootstrap ## format the code and mend what the linter can mend
 	@$(PY) -m ruff format --quiet .
 	@$(PY) -m settings.docs
 	@$(PY) -m policy.docs
-	@bin=$$($(PY) -m sandbox.toolchain) && "$$bin/nomad" fmt jobs/
+	@bin=$$($(PY) -m tools.toolchain) && "$$bin/nomad" fmt jobs/
 
 .PHONY: clean-cache
 clean-cache: ## remove the toolchain's cache, which all clones share (stop the sandbox first)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.settings import SandboxError, SettingsError
-from sandbox.toolchain.cache import cache_root, locked, publish
-from sandbox.toolchain.download import listed_sums
+from tools.toolchain.cache import cache_root, locked, publish
+from tools.toolchain.download import listed_sums
 
 KEY: Final = "OFFICIAL"
 PROGRAMS: Final = ("pulumi-resource-nomad", "pulumi-resource-aws", "aws-ebs-csi-driver")

@@ -18,7 +18,7 @@ from typing import Final
 from sandbox.environment import pulumi_home
 from sandbox.official import archive_name, take
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings
-from sandbox.toolchain.cache import cache_root
+from tools.toolchain.cache import cache_root
 
 CHOICES: Final = ("auto", "official", "embedded")
 _PROBE_TIMEOUT_S: Final = 3.0

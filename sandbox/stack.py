@@ -21,7 +21,7 @@ from sandbox.orphans import end_orphans
 from sandbox.private_files import read_text, write_private
 from sandbox.settings import PROJECT, PROJECT_NAME, SandboxError, SandboxSettings
 from sandbox.stack_file import put_salt, read_salt
-from sandbox.toolchain import Toolchain
+from tools.toolchain import Toolchain
 
 _INTERRUPT_TIMEOUT_S: Final = 90.0
 

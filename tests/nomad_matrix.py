@@ -1,6 +1,6 @@
 """`python -m tests.nomad_matrix NOMAD...`: the stack's whole life on each version of Nomad, and what became of it.
 
-Each NOMAD is the path of a program, or a version that sandbox/toolchain has pins for.
+Each NOMAD is the path of a program, or a version that tools/toolchain has pins for.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 
 from sandbox.settings import PROJECT, SandboxError
-from sandbox.toolchain import ensure
-from sandbox.toolchain.onpath import version_of
-from sandbox.toolchain.provide import NOMAD_VARIABLE
+from tools.toolchain import ensure
+from tools.toolchain.onpath import version_of
+from tools.toolchain.provide import NOMAD_VARIABLE
 
 STORY = "tests/sandbox/test_stack.py"
 """Up, no-change previews, verify, what dies, a changed registration, destroy, and nothing left."""

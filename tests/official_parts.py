@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sandbox.toolchain.cache import cache_root
+from tools.toolchain.cache import cache_root
 
 VARIABLE = "NOMAD_STATEFUL_OFFICIAL"
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "official"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 LOCK = Path(__file__).with_name("requirements.txt")
-UV_PINS = TOP / "sandbox/uv-requirements.txt"
+UV_PINS = TOP / "tools/uv-requirements.txt"
 
 
 def uv() -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from provider.nomad_api import NomadError
-from sandbox import cloud, leftovers, strays, toolchain
+from sandbox import cloud, leftovers, strays
 from sandbox.docker import stack as docker_stack
 from sandbox.lock import exclusive
 from sandbox.nomad import acl, server, tls
@@ -15,6 +15,7 @@ from sandbox.processes import is_alive
 from sandbox.settings import PROJECT_NAME, SandboxError, SandboxSettings
 from sandbox.stack import Stack, config_file, stacks_in_state
 from sandbox.stack_file import put_salt
+from tools import toolchain
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sandbox import (
-    cloud,
-    drivers,
-    environment,
-    leftovers,
-    official,
-    packages,
-    plugin_home,
-    requirements,
-    strays,
-    summary,
-    toolchain,
-)
+from sandbox import cloud, drivers, environment, leftovers, official, plugin_home, requirements, strays, summary
 from sandbox.credentials import aws_credentials
 from sandbox.docker import stack as docker_stack
 from sandbox.docker import store
@@ -31,7 +19,8 @@ from sandbox.nomad import acl, client, nodes, server, tls
 from sandbox.phases import Phases
 from sandbox.settings import SandboxSettings, SettingsError
 from sandbox.stack import Stack, prepare_backend
-from sandbox.toolchain import Toolchain
+from tools import packages, toolchain
+from tools.toolchain import Toolchain
 
 T = TypeVar("T")
 _CLIENTS_TIMEOUT_S: Final = 90.0

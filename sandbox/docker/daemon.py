@@ -13,8 +13,8 @@ from drivers.catalogue import DRIVERS
 from sandbox.docker.images import STORAGE
 from sandbox.docker.store import DRIVER, FEATURES, Store
 from sandbox.nas.layout import Nas
-from sandbox.packages import find_command
 from sandbox.settings import InstanceSpec, SandboxSettings
+from tools.packages import find_command
 
 SOCKET: Final = "unix:///run/docker.sock"
 _DATA: Final = "/mnt/docker"

@@ -15,7 +15,7 @@ from sandbox import official
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT
-from sandbox.toolchain import cache
+from tools.toolchain import cache
 
 MYSQL_SERIES: Final = "9.7"
 """The series that the project is run with; Debian's unstable suite moves on some day."""
@@ -204,7 +204,7 @@ def _sources() -> str:
 
 
 def _proto() -> Path:
-    from sandbox.toolchain import csi_proto_dir  # noqa: PLC0415 - asks for the installed packages' versions
+    from tools.toolchain import csi_proto_dir  # noqa: PLC0415 - asks for the installed packages' versions
 
     return csi_proto_dir()
 

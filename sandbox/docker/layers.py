@@ -12,7 +12,7 @@ from typing import Final
 
 from sandbox.docker import tree
 from sandbox.docker.errors import DockerError
-from sandbox.toolchain import cache, progress
+from tools.toolchain import cache, progress
 
 SUITE: Final = "sid"
 _MIRROR: Final = "http://deb.debian.org/debian"

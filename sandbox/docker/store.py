@@ -20,9 +20,9 @@ from sandbox.docker import archive, images, layers
 from sandbox.docker.errors import DockerError
 from sandbox.docker.images import Image
 from sandbox.docker.layers import Layer
-from sandbox.packages import find_command
 from sandbox.settings import SandboxSettings
-from sandbox.toolchain import cache, progress
+from tools.packages import find_command
+from tools.toolchain import cache, progress
 
 FEATURES: Final = {"containerd-snapshotter": False}
 DRIVER: Final = "overlay2"

@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from sandbox.packages import PackageError, find_command
-from sandbox.toolchain import cache
+from tools.packages import PackageError, find_command
+from tools.toolchain import cache
 
 PACKAGES: Final = ("openssh-server", "libwrap0")
 """The server, and what it needs that a machine without it may lack."""

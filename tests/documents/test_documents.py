@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sandbox import toolchain
 from sandbox.plugins.nomad.jobspec import JobSource, JobspecParser
 from tests.unit.program.recorder import record
+from tools import toolchain
 
 pytestmark = pytest.mark.nomad
 

@@ -1,1 +1,1 @@
-"""Faults on a running stack: injected by a seeded plan, each followed by the command a user repeats, and by checks."""
+"""Tests of the fault runner, and a short run of it."""

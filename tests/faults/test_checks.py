@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.checks import dead_claims, ids_by_type, unclaimed_attachments
+from tools.faults.checks import dead_claims, ids_by_type, unclaimed_attachments
 
 
 def registration(status: str | None) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests import closing_lines
-from tests.faults.cases import every_fault
-from tests.faults.kind import Kind
-from tests.faults.plan import plan
-from tests.faults.runner import Options, Runner
-from tests.faults.table import failures, table
+from tools.faults.cases import every_fault
+from tools.faults.kind import Kind
+from tools.faults.plan import plan
+from tools.faults.runner import Options, Runner
+from tools.faults.table import failures, table
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from sandbox.settings import parse_settings
-from tests.faults import __main__ as command
-from tests.faults import kind as kinds
-from tests.faults.cases import disk, every_fault
-from tests.faults.kind import Kind
-from tests.faults.model import Fault
-from tests.faults.plan import plan
+from tools.faults import __main__ as command
+from tools.faults import kind as kinds
+from tools.faults.cases import disk, every_fault
+from tools.faults.kind import Kind
+from tools.faults.model import Fault
+from tools.faults.plan import plan
 
 DOCKER = Kind(docker=True, official=Path("/parts"))
 
@@ -55,7 +55,7 @@ def test_faults_that_none_of_the_kind_takes_are_an_error(capsys: pytest.CaptureF
 def test_a_run_is_repeated_on_the_same_kind_of_sandbox() -> None:
     arguments = argparse.Namespace(seed=7, runs=1, only=["dockerd"])
     (step,) = plan([fault("dockerd")], 1, 7)
-    words = ".venv/bin/python -m tests.faults --seed 7 --runs 1"
+    words = ".venv/bin/python -m tools.faults --seed 7 --runs 1"
     assert command.repeat(step, DOCKER, arguments) == f"{words} --docker --official /parts --only dockerd --run 1"
     assert command.repeat(step, Kind(), arguments) == f"{words} --only dockerd --run 1"
 

@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.ec2 import loops
 from sandbox.ec2.commands import run
-from tests.faults.mount_watch import MountWatch, Sample, by_device
-from tests.faults.mount_watch import loops as mounted_loops
+from tools.faults.mount_watch import MountWatch, Sample, by_device
+from tools.faults.mount_watch import loops as mounted_loops
 
 ALONE: Sample = {"vol-1": frozenset({"client-1"}), "vol-2": frozenset({"client-2"})}
 DOUBLE: Sample = {"vol-1": frozenset({"client-1", "client-2"}), "vol-2": frozenset({"client-2"})}

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from tests.faults.cases import every_fault
-from tests.faults.model import Fault, State
-from tests.faults.plan import Step, chosen, deal, plan
+from tools.faults.cases import every_fault
+from tools.faults.model import Fault, State
+from tools.faults.plan import Step, chosen, deal, plan
 
 
 def fault(name: str, needs: State = "deployed", leaves: State = "deployed", seconds: float = 10) -> Fault:

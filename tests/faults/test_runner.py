@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from tests.faults import __main__ as command
-from tests.faults import checks, runner
-from tests.faults.kind import Kind
-from tests.faults.model import Fault
-from tests.faults.plan import Step
-from tests.faults.runner import Options, Runner
-from tests.faults.table import Result
-from tests.sandbox.ground import Ground
+from tools.faults import __main__ as command
+from tools.faults import checks, runner
+from tools.faults.kind import Kind
+from tools.faults.model import Fault
+from tools.faults.plan import Step
+from tools.faults.runner import Options, Runner
+from tools.faults.table import Result
+from tools.trial.ground import Ground
 
 Run = Callable[[Any, random.Random], str]
 

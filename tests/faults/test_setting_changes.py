@@ -6,11 +6,11 @@ import random
 import pytest
 
 import settings as program
-from tests.faults.kind import Kind
-from tests.faults.setting_changes import KINDS, Change, made, sequence
-from tests.faults.stack_settings import StackSettings
-from tests.sandbox.namespaces import with_namespace
-from tests.sandbox.running import PROJECT
+from tools.faults.kind import Kind
+from tools.faults.setting_changes import KINDS, Change, made, sequence
+from tools.faults.stack_settings import StackSettings
+from tools.trial.namespaces import with_namespace
+from tools.trial.running import PROJECT
 
 SEEDS = range(100)
 

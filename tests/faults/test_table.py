@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.faults.table import Result, document, failures, table
+from tools.faults.table import Result, document, failures, table
 
 FINE = Result(1, "kill -9 of mariadbd", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
 SLOWER = Result(4, "kill -9 of mariadbd", "process", recovery_s=9.9, acknowledged=80)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.writer import Writer
+from tools.faults.writer import Writer
 
 
 class Table:

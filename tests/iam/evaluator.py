@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.toolchain import cache
+from tools.toolchain import cache
 
 HERE = Path(__file__).parent
 PARTS = ("package.json", "package-lock.json", "judge.mjs")

@@ -7,11 +7,11 @@ from typing import Any
 
 import settings
 from components.mysql import option_text
-from sandbox import toolchain
 from sandbox.plugins.nomad.jobspec import JobSource, JobspecParser
 from settings.errors import SettingsError
 from tests.injection.leaves import Leaf, with_values
 from tests.unit.program.recorder import record
+from tools import toolchain
 
 JOB = "nomad:index/job:Job"
 # A string that each kind of key takes, and that stands nowhere else.

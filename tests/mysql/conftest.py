@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import packages, toolchain
 from sandbox.docker import images, layers
 from sandbox.mysql import rootfs
-from sandbox.toolchain import cache
 from tests import official_parts
 from tests.mysql.place import Flavour, Place, place
+from tools import packages, toolchain
+from tools.toolchain import cache
 
 _ENTRYPOINTS = {"mariadb": "mysql-entrypoint", "mysql": "docker-entrypoint.sh"}
 FLAVOURS = sorted(_ENTRYPOINTS)

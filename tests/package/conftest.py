@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from package.wheel.__main__ import build, uv
-from sandbox.toolchain import golang, pins
-from tests.sandbox.running import Running
+from tools.toolchain import golang, pins
+from tools.trial.running import Running
 
 SOURCES = Path(__file__).with_name("node_sdk")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.package.conftest import SOURCES, run, virtual_environment
-from tests.sandbox.running import PROJECT, Running
+from tools.trial.running import PROJECT, Running
 
 EXAMPLES = PROJECT / "examples"
 IMPORT_ALL = """

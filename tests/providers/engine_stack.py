@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import toolchain
+from tools import toolchain
 
 _TIMEOUT_S = 300
 
@@ -23,7 +23,7 @@ class Stack:
     def __init__(self, folder: Path, program: str, plugin: str, executable: Path, env: Mapping[str, str]) -> None:
         found = toolchain.find()
         if found is None:
-            pytest.skip("no Pulumi in the toolchain's cache: run python -m sandbox.toolchain")
+            pytest.skip("no Pulumi in the toolchain's cache: run python -m tools.toolchain")
         self._project = folder / "project"
         for name in ("project", "state", "home"):
             (folder / name).mkdir()

@@ -12,11 +12,11 @@ import boto3
 import pytest
 from moto.ec2.models import ec2_backends
 
-from sandbox import toolchain
 from tests.providers import moto_account
 from tests.providers.engine_stack import Stack
 from tests.providers.moto_account import ACCOUNT, empty_account
 from tests.providers.plugin_path import PROJECT, plugin_path
+from tools import toolchain
 
 pytestmark = pytest.mark.engine
 KEY, ALIAS = (f"arn:aws:kms:us-west-2:{ACCOUNT}:{name}" for name in ("key/0a", "alias/data"))

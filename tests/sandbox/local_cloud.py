@@ -19,7 +19,7 @@ from sandbox.ec2 import enter, naming
 from sandbox.ec2.cleanup import cleanup
 from sandbox.ec2.seed import Seed, SeededInstance, seed
 from sandbox.settings import PROJECT, SandboxSettings, parse_settings
-from tests.sandbox.ground import claim
+from tools.trial.ground import claim
 
 KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from provider.nomad_api import NomadApi
 from tests.providers.harness import PluginProcess, plugin_process
-from tests.sandbox.running import Running
+from tools.trial.running import Running
 
 POLICY = Path(__file__).parents[2] / "sandbox/nomad/program-policy.hcl"
 ABSENT = "probe-absent"

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.sandbox.running import Running
+from tools.trial.running import Running
 
 
 def secrets_of(stack: Running) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.sandbox.call_record import Calls, detached_while_mounted
+from tools.trial.call_record import Calls, detached_while_mounted
 
 
 def detach(volume: str, *mounted: str, error: str = "", **params: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests import official_parts
-from tests.sandbox.namespaces import allow, management
-from tests.sandbox.running import PROJECT, Running, eventually
+from tools.trial.namespaces import allow, management
+from tools.trial.running import PROJECT, Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -13,7 +13,7 @@ from sandbox import processes
 from sandbox.ec2.ctl import kill
 from sandbox.nomad import acl, nodes, server
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxSettings, load_settings
-from tests.sandbox.ground import claim
+from tools.trial.ground import claim
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 

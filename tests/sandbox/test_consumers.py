@@ -11,7 +11,7 @@ import pymysql
 import pytest
 import yaml
 
-from tests.sandbox.running import PROJECT, Running, eventually
+from tools.trial.running import PROJECT, Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

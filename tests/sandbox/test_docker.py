@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from tests import official_parts
-from tests.sandbox.ground import Ground, claim
-from tests.sandbox.running import Running
+from tools.trial.ground import Ground, claim
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 

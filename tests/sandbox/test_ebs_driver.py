@@ -18,9 +18,9 @@ from sandbox.ebs_csi_driver import devices, filesystems, node_volumes
 from sandbox.ebs_csi_driver.devices import DeviceFinder
 from sandbox.ebs_csi_driver.filesystems import FilesystemError
 from sandbox.ebs_csi_driver.node_volumes import GrowthError
+from tools.trial.kernel import may_grow_mounted_ext4
 
 from .ebs_rig import LoopDevices
-from .kernel import may_grow_mounted_ext4
 
 pytestmark = pytest.mark.sandbox
 
@@ -237,7 +237,7 @@ def test_usage_counts_bytes_and_inodes(stage: Callable[..., None], staging: str)
 
 
 def test_stage_publish_and_back_through_the_protocol(loops: LoopDevices, device: str, tmp_path: Path) -> None:
-    csi_proto = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m sandbox.toolchain is to run first")
+    csi_proto = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m tools.toolchain is to run first")
     from sandbox.csi.errors import CsiError  # noqa: PLC0415
     from sandbox.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
 

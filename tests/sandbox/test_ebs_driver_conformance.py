@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import toolchain
 from sandbox.ec2 import enter
+from tools import toolchain
 
 from . import csi_sanity as sanity
 from .ebs_programs import BOTH, words

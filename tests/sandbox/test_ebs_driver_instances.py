@@ -14,12 +14,12 @@ from typing import Any
 import grpc
 import pytest
 
-from sandbox import toolchain
 from sandbox.ec2 import enter
 from sandbox.settings import PROJECT
+from tools import toolchain
+from tools.trial.kernel import may_grow_mounted_ext4
 
 from .ebs_programs import BOTH, STAND_IN, words
-from .kernel import may_grow_mounted_ext4
 from .local_cloud import Cloud, place, running_cloud, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -66,7 +66,7 @@ class Driver:
 
 @pytest.fixture(scope="module")
 def csi() -> Any:
-    reason = "the CSI protocol's classes are not generated yet: python -m sandbox.toolchain"
+    reason = "the CSI protocol's classes are not generated yet: python -m tools.toolchain"
     return pytest.importorskip("sandbox.csi.csi_proto", reason=reason).csi
 
 

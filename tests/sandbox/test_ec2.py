@@ -23,7 +23,7 @@ from sandbox.ec2.daemon import CALL_LOG
 from sandbox.ec2.hypervisor import link_down, link_up
 from sandbox.ec2.seed import seed
 from sandbox.settings import PROJECT, SandboxSettings
-from tests.sandbox.call_record import Calls, detached_while_mounted
+from tools.trial.call_record import Calls, detached_while_mounted
 
 from . import local_cloud
 from .local_cloud import KEY, Cloud, on, start_daemon, until

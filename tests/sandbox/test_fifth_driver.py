@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.documents.test_add_a_driver import blocks
-from tests.sandbox.running import Running, eventually, traces
+from tools.trial.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

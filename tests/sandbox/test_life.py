@@ -10,8 +10,8 @@ import yaml
 from provider.running_job import Endpoint, is_running
 from sandbox.ec2 import enter
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, load_settings
-from tests.sandbox.kernel import may_grow_mounted_ext4
-from tests.sandbox.running import Running, eventually, traces
+from tools.trial.kernel import may_grow_mounted_ext4
+from tools.trial.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.sandbox.running import Running
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 

@@ -12,7 +12,7 @@ import yaml
 
 from provider.nomad_api import NomadApi
 from tests import official_parts
-from tests.sandbox.running import Running
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.sandbox.running import Running
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.running import Running, traces
+from tools.trial.running import Running, traces
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_change_that_drops_a_volume_is_red_and_nothing_of_the_comparison_stays
     settings.write_text(text[:start] + text[end:], encoding="utf-8")
 
     where = ("--name", clone.ground.name, "--subnet", str(clone.ground.subnet))
-    command = (clone.python, "-m", "sandbox.preview_change", "--base", "main", *where)
+    command = (clone.python, "-m", "tools.preview_change", "--base", "main", *where)
     done = clone.run(*command, "--output", "report.md", timeout_s=900)
 
     assert (done.returncode, "error" in done.stderr) == (1, False), done.stderr

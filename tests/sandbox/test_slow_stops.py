@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from sandbox.ec2.daemon import CALL_LOG
-from tests.sandbox.call_record import calls_of, detached_while_mounted
-from tests.sandbox.running import Running
+from tools.trial.call_record import calls_of, detached_while_mounted
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -14,20 +14,12 @@ import yaml
 from provider.running_job import Endpoint
 from tests import official_parts
 from tests.iam import evaluator, record
-from tests.sandbox.instances import (
-    AGENT,
-    SERVER,
-    kill_inside,
-    node_plugins,
-    pid_inside,
-    plugin_reports,
-    reported_since,
-)
-from tests.sandbox.running import Running, eventually, traces
 from tests.secrets.__main__ import scan
 from tests.secrets.planting import KINDS, planted
 from tests.secrets.scan import Finding
 from tests.upgrade import upgrading
+from tools.trial.instances import AGENT, SERVER, kill_inside, node_plugins, pid_inside, plugin_reports, reported_since
+from tools.trial.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import toolchain
 from sandbox.nas import openssh
+from tools import toolchain
 
 from . import csi_sanity as sanity
 from . import storage_rig

@@ -15,7 +15,7 @@ from provider.nomad_tls import TlsSettings
 from tests.providers.harness import Failed
 from tests.sandbox import open_sockets, program_policy, secret_files
 from tests.sandbox.program_policy import POLICY, STEPS, Plugins, grants, plugins_for, token_for
-from tests.sandbox.running import Running
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

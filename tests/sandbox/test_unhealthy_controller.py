@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.instances import inside, pid_inside
-from tests.sandbox.running import Running, eventually
+from tools.trial.instances import inside, pid_inside
+from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 

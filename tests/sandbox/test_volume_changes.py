@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests import official_parts
-from tests.sandbox.running import Running, eventually
+from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.sandbox.running import Running, eventually
+from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 

@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.sandbox.running import Running, eventually
+from tools.trial.running import Running, eventually
 
 JOB = "leak"
 KINDS = frozenset(

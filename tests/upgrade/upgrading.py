@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from preview_report import document
-from preview_report.data_holders import loses_data
-from preview_report.document import Preview
 from sandbox.stack_file import read_salt
-from tests.sandbox.running import Running
+from tools.preview_report import document
+from tools.preview_report.data_holders import loses_data
+from tools.preview_report.document import Preview
+from tools.trial.running import Running
 
 FOLDER = Path(__file__).parent
 STACK = "dev"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import toolchain
 from tests import closing_lines, official_parts
+from tools import toolchain
 
 from . import differences
 from .subjects import FunctionSubject, TypeSubject

@@ -20,7 +20,7 @@ from .fake_nomad import FakeNomad, fake_nomad
 def nomad() -> str:
     found = nomad_binary()
     if found is None:
-        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m sandbox.toolchain")
+        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m tools.toolchain")
     return found
 
 

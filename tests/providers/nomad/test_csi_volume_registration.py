@@ -12,8 +12,8 @@ import pytest
 
 from provider.nomad_api import NomadError
 from provider.rpc.values import UNKNOWN
-from sandbox.toolchain import csi_proto_dir
 from tests.providers.harness import Failed, PluginProcess
+from tools.toolchain import csi_proto_dir
 
 from .agent import Agent, eventually
 from .csi_zone import ZONE
@@ -55,7 +55,7 @@ def csi_plugin(agent: Agent) -> str:
     """A healthy node-only CSI plugin."""
     proto = csi_proto_dir()
     if not proto.is_dir():
-        pytest.skip("no generated CSI protocol: run python -m sandbox.toolchain")
+        pytest.skip("no generated CSI protocol: run python -m tools.toolchain")
     task = {
         "Name": "plugin",
         "Driver": "raw_exec",

@@ -34,7 +34,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """A Nomad of the module's own."""
     found = nomad_binary()
     if found is None:
-        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m sandbox.toolchain")
+        pytest.skip("no nomad on PATH or in the toolchain's cache: run python -m tools.toolchain")
     with running_agent(found, tmp_path_factory.mktemp("nomad")) as running:
         yield running
 

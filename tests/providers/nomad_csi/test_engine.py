@@ -14,7 +14,7 @@ from tests.providers.nomad_csi.conftest import EXECUTABLE
 from tests.providers.nomad_csi.test_plugin_health import plugin_body
 from tests.providers.nomad_csi.test_volume_release import FREE, claimed
 from tests.providers.plugin_path import PROJECT
-from tests.sandbox.running import eventually
+from tools.trial.running import eventually
 
 pytestmark = pytest.mark.engine
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from audit import indexes, installed, pins, vulnerabilities
-from audit.pins import Pin
+from tools.audit import indexes, installed, pins, vulnerabilities
+from tools.audit.pins import Pin
 
 HASH = f"--hash=sha256:{'0' * 64}"
 

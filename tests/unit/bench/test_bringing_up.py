@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import bringing_up, page, samples, tables
-from bench.recorder import Recorder
-from tests.sandbox.ground import Ground
-from tests.sandbox.running import Running
+from tools.bench import bringing_up, page, samples, tables
+from tools.bench.recorder import Recorder
+from tools.trial.ground import Ground
+from tools.trial.running import Running
 
 GROUND = Ground("x", IPv4Network("10.0.0.0/24"))
 UP = """toolchain: no official release of nomad 1.11.3 from here: refused after 0.1 s

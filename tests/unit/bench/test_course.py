@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bench import course
+from tools.bench import course
 
 
 def allocation(job: str, status: str, **events: float) -> dict[str, Any]:

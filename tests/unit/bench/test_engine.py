@@ -4,10 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bench.contender import Failed
-from bench.passes import Passes
-from bench.pulumi import Engine
-from bench.recorder import Recorder
+from tools.bench.contender import Failed
+from tools.bench.passes import Passes
+from tools.bench.pulumi import Engine
+from tools.bench.recorder import Recorder
 
 RIG = cast("Any", SimpleNamespace(running=SimpleNamespace(project=Path("/none"))))
 

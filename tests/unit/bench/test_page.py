@@ -6,11 +6,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import costs, page, samples
-from bench.costs import Cost
-from bench.drawing import Panel, Row, figure, spread
-from bench.samples import Sample
-from bench.svg import nice_step
+from tools.bench import costs, page, samples
+from tools.bench.costs import Cost
+from tools.bench.drawing import Panel, Row, figure, spread
+from tools.bench.samples import Sample
+from tools.bench.svg import nice_step
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEMPLATE = "before\n<!-- bench: cases -->\nold\n<!-- end -->\n<!-- bench: requests -->\n<!-- end -->\nafter\n"

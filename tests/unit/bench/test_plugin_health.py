@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from bench.plugin_health import HealthWatch, has_controller, has_node_in_zone
-from bench.rig import MYSQL_ZONE
 from provider.nomad_api import NomadError
+from tools.bench.plugin_health import HealthWatch, has_controller, has_node_in_zone
+from tools.bench.rig import MYSQL_ZONE
 
 
 def node(zone: str, *, healthy: bool) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
-from bench.proxy import Proxy, described, part
-from bench.verification import steps
+from tools.bench.proxy import Proxy, described, part
+from tools.bench.verification import steps
 
 
 def test_steps_of_a_verification_end_with_the_rows_read_back() -> None:

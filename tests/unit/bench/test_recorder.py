@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bench import samples
-from bench.recorder import Recorder
+from tools.bench import samples
+from tools.bench.recorder import Recorder
 
 
 def refuse() -> None:

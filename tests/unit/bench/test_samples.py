@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import samples
-from bench.samples import Sample, Summary, ratio, summary
-from bench.targets import Case
+from tools.bench import samples
+from tools.bench.samples import Sample, Summary, ratio, summary
+from tools.bench.targets import Case
 
 
 def timed(contender: str, *seconds: float, case: str = "up", outcome: str = "ok") -> list[Sample]:

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import growth, page, scale, scale_figure, tables
-from bench.growth import Measured
+from tools.bench import growth, page, scale, scale_figure, tables
+from tools.bench.growth import Measured
 
 SVG = "{http://www.w3.org/2000/svg}"
 

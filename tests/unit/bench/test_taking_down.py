@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.taking_down import remove
+from tools.bench.taking_down import remove
 
 
 def sandbox(folder: Path, status: int, *, bootstrapped: bool = True) -> Any:

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import page, timeline, timeline_figure
-from bench.process_tree import Process
-from bench.timeline import NomadSide, Operations, Processes, Span
-from bench.timeline_figure import critical_path
 from provider.nomad_api import NomadApi, NomadApiError
+from tools.bench import page, timeline, timeline_figure
+from tools.bench.process_tree import Process
+from tools.bench.timeline import NomadSide, Operations, Processes, Span
+from tools.bench.timeline_figure import critical_path
 
 SVG = "{http://www.w3.org/2000/svg}"
 EPOCH = 1_000_000.0

@@ -74,7 +74,7 @@ def csi() -> Any:
     try:
         from sandbox.csi import csi_proto  # noqa: PLC0415
     except ImportError as error:
-        pytest.skip(f"the CSI protocol's classes are not generated yet: python -m sandbox.toolchain ({error})")
+        pytest.skip(f"the CSI protocol's classes are not generated yet: python -m tools.toolchain ({error})")
     return csi_proto.csi
 
 

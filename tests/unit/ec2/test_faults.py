@@ -20,7 +20,7 @@ from sandbox.ec2.fault_answers import FaultyApi
 from sandbox.ec2.faults import Fault, Faults, fault_file, read, switch_off, switch_on
 from sandbox.ec2.volume_faults import VolumeFaults
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
-from tests.sandbox.running import eventually
+from tools.trial.running import eventually
 
 
 @pytest.fixture

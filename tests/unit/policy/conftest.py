@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sandbox import toolchain
+from tools import toolchain
 
 
 @pytest.fixture

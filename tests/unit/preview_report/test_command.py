@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from preview_report.__main__ import main
-from preview_report.document import parse
-from preview_report.jobs import difference, render_jobs
-from preview_report.nomad_render import renderer
-from sandbox import toolchain
+from tools import toolchain
+from tools.preview_report.__main__ import main
+from tools.preview_report.document import parse
+from tools.preview_report.jobs import difference, render_jobs
+from tools.preview_report.nomad_render import renderer
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -52,7 +52,7 @@ def test_policies_come_from_the_event_log(capsys: pytest.CaptureFixture[str]) ->
 def test_nomad_itself_renders_the_recorded_jobs() -> None:
     found = toolchain.find()
     if found is None:
-        pytest.skip("needs the toolchain: python -m sandbox.toolchain")
+        pytest.skip("needs the toolchain: python -m tools.toolchain")
     preview = parse((RECORDED / "memory.json").read_text(encoding="utf-8"))
     (job,) = render_jobs(preview, renderer(found.nomad))
     changed = [line.strip("+- ") for line in difference(job) if line.startswith(("+ ", "- "))]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preview_report.cost import load_prices, monthly
-from preview_report.data_holders import DATA_HOLDERS, HARMLESS
-from preview_report.document import NoReportError, parse
-from preview_report.jobs import RenderError, from_json, render_jobs
-from preview_report.policies import Finding, parse_events
-from preview_report.report import MARKER, Report, make_report
-from preview_report.values import SECRET
+from tools.preview_report.cost import load_prices, monthly
+from tools.preview_report.data_holders import DATA_HOLDERS, HARMLESS
+from tools.preview_report.document import NoReportError, parse
+from tools.preview_report.jobs import RenderError, from_json, render_jobs
+from tools.preview_report.policies import Finding, parse_events
+from tools.preview_report.report import MARKER, Report, make_report
+from tools.preview_report.values import SECRET
 
 RECORDED = Path(__file__).with_name("recorded")
 GREEN = ["first-deployment", "grow", "memory", "no-change", "tag"]

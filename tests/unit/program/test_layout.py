@@ -11,7 +11,7 @@ ALLOWED = {
     "settings": {"settings", "drivers"},
     "drivers": {"drivers"},
     "jobs": {"jobs"},
-    "preview_report": {"preview_report"},
+    "tools/preview_report": {"tools.preview_report"},
     "components": {
         "components.placement",
         "components.consumer",
@@ -24,7 +24,7 @@ ALLOWED = {
     "provider": {"provider"},
     "policy": {"policy"},
     "operate": {"operate", "provider"},
-    "sandbox": {"sandbox", "provider", "operate", "drivers"},
+    "sandbox": {"sandbox", "provider", "operate", "drivers", "tools"},
 }
 
 

@@ -9,8 +9,8 @@ import pytest
 import jobs
 import settings
 from components.consumer import deadlines
-from sandbox import toolchain
 from settings import times
+from tools import toolchain
 
 pytestmark = pytest.mark.nomad
 

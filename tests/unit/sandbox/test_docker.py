@@ -14,11 +14,11 @@ import settings
 from sandbox.docker import daemon, images, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
-from sandbox.examples import containers
-from sandbox.examples.recipes import EXAMPLES
 from sandbox.nas.layout import Nas
 from sandbox.nomad import cgroups, client
 from sandbox.settings import PROJECT, SandboxError, parse_settings
+from tools.examples import containers
+from tools.examples.recipes import EXAMPLES
 
 SETTINGS = parse_settings({"docker": True}, Path("/nowhere"))
 
@@ -184,6 +184,6 @@ def test_the_images_python_has_every_package_that_the_stand_ins_import() -> None
                 roots.add((found.module or "").partition(".")[0])
     bring = packages_distributions()
     # What only the type checker imports is not there when it runs.
-    others = {name for name in roots if not name.startswith("mypy_")} - sys.stdlib_module_names - {"sandbox"}
+    others = {name for name in roots if not name.startswith("mypy_")} - sys.stdlib_module_names - {"sandbox", "tools"}
     assert {"grpc", "boto3"} <= others
     assert [name for name in sorted(others) if not set(bring.get(name, [])) & set(images._PYTHON_PACKAGES)] == []

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import toolchain
-from sandbox.nomad import cgroups, check_jobs, client, server, tls
+from sandbox.nomad import cgroups, client, server, tls
 from sandbox.settings import SandboxError, parse_settings
+from tools import check_jobs, toolchain
 
 SETTINGS = parse_settings({}, Path("/nowhere"))
 SPEC = SETTINGS.instances[2]
@@ -75,7 +75,7 @@ def test_groups_of_our_allocations_are_removed_and_those_of_others_stay(tmp_path
 def test_a_job_file_that_nomad_cannot_read_or_that_has_no_example_is_complained_about(tmp_path: Path) -> None:
     tools = toolchain.find()
     if tools is None:
-        pytest.skip("the toolchain is not built: run `python -m sandbox.toolchain`")
+        pytest.skip("the toolchain is not built: run `python -m tools.toolchain`")
     (tmp_path / "good.nomad.hcl").write_text(
         'variable "n" {\n  type = string\n}\n\njob "x" {\n  id = var.n\n\n  group "g" {}\n}\n'
     )
@@ -112,7 +112,7 @@ def test_certificates_are_private_made_once_and_refused_at_their_end(
 ) -> None:
     tools = toolchain.find()
     if tools is None:
-        pytest.skip("the toolchain is not built: run `python -m sandbox.toolchain`")
+        pytest.skip("the toolchain is not built: run `python -m tools.toolchain`")
     settings = parse_settings({"tls": True}, tmp_path)
     assert tls.ensure(settings, tools.nomad)
     keys = sorted(settings.nomad_tls_dir.glob("*-key.pem"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sandbox import preview_change
-from sandbox.preview_change import main
+from tools import preview_change
+from tools.preview_change import main
 
 
 def test_a_base_that_is_not_there_is_refused_with_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.toolchain import cache
+from tools.toolchain import cache
 
 MakeProgram = Callable[[Path, str], Path]
 

@@ -33,16 +33,16 @@ def clone(tmp_path: Path, path_folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         if not (tmp_path / "system" / tool).exists():
             (tmp_path / "system" / tool).symlink_to(str(shutil.which(tool, path="/bin:/usr/bin")))
     folder = tmp_path / "clone"
-    (folder / "sandbox").mkdir(parents=True)
+    (folder / "tools").mkdir(parents=True)
     for name in ("bootstrap.sh", "uv-requirements.txt"):
-        shutil.copy(PROJECT / "sandbox" / name, folder / "sandbox" / name)
+        shutil.copy(PROJECT / "tools" / name, folder / "tools" / name)
     (folder / "requirements.lock").write_text("first==1\n")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return folder
 
 
 def bootstrap(clone: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([clone / "sandbox" / "bootstrap.sh"], capture_output=True, text=True, check=False)
+    return subprocess.run([clone / "tools" / "bootstrap.sh"], capture_output=True, text=True, check=False)
 
 
 def test_the_environment_is_made_once(clone: Path, path_folder: Path, make_program: MakeProgram) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
-from sandbox.toolchain import cache, progress
+from tools.toolchain import cache, progress
 
 FILL_AND_WAIT = """
 import sys, time
 from pathlib import Path
-from sandbox.toolchain import cache
+from tools.toolchain import cache
 
 def fill(folder):
     (folder / "half").write_text("half")

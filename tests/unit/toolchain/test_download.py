@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.toolchain.download import Release, download_release
-from sandbox.toolchain.errors import ToolchainError, UnreachableError
-from sandbox.toolchain.pins import NOMAD, PULUMI, RELEASE_SUMS
-from sandbox.toolchain.provide import fetch
+from tools.toolchain.download import Release, download_release
+from tools.toolchain.errors import ToolchainError, UnreachableError
+from tools.toolchain.pins import NOMAD, PULUMI, RELEASE_SUMS
+from tools.toolchain.provide import fetch
 
 NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.3\n"
 

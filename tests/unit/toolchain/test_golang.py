@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.packages import PackageError
 from sandbox.settings import PROJECT
-from sandbox.toolchain.errors import ToolchainError
-from sandbox.toolchain.golang import build_component, require_go, workspace_for
-from sandbox.toolchain.pins import ACTIONLINT, CSI_SANITY, MINIMUM_GO, NOMAD, NOMADS, PINS, PULUMI, Component
-from sandbox.toolchain.versions import parse_version
 from tests.unit.toolchain.conftest import MakeProgram
+from tools.packages import PackageError
+from tools.toolchain.errors import ToolchainError
+from tools.toolchain.golang import build_component, require_go, workspace_for
+from tools.toolchain.pins import ACTIONLINT, CSI_SANITY, MINIMUM_GO, NOMAD, NOMADS, PINS, PULUMI, Component
+from tools.toolchain.versions import parse_version
 
 # Answers `go env GOVERSION`, and takes the argument after -o for the file to make.
 WORKING_GO = """

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.toolchain import cache
-from sandbox.toolchain.errors import ToolchainError
-from sandbox.toolchain.onpath import find_on_path
-from sandbox.toolchain.pins import NOMAD, PULUMI
 from tests.unit.toolchain.conftest import MakeProgram
+from tools.toolchain import cache
+from tools.toolchain.errors import ToolchainError
+from tools.toolchain.onpath import find_on_path
+from tools.toolchain.pins import NOMAD, PULUMI
 
 
 def test_a_suitable_nomad_is_used(path_folder: Path, make_program: MakeProgram) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.packages import PackageError, Requirement, ensure_packages
 from tests.unit.toolchain.conftest import MakeProgram
+from tools.packages import PackageError, Requirement, ensure_packages
 
 WANTED = Requirement(("nsb-server", "nsb-other-server"), ("nsb-server-core",), "the database")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.toolchain import ToolchainError, csi_proto_dir, ensure, find, provide
-from sandbox.toolchain.download import Release
-from sandbox.toolchain.errors import UnreachableError
-from sandbox.toolchain.pins import Component
 from tests.unit.toolchain.conftest import MakeProgram
+from tools.toolchain import ToolchainError, csi_proto_dir, ensure, find, provide
+from tools.toolchain.download import Release
+from tools.toolchain.errors import UnreachableError
+from tools.toolchain.pins import Component
 
 VERSIONS = {"pulumi": "v3.200.0", "nomad": "Nomad v1.11.3"}
 

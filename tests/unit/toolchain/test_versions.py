@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.toolchain.pins import NOMAD, PULUMI
-from sandbox.toolchain.versions import Version, parse_version
+from tools.toolchain.pins import NOMAD, PULUMI
+from tools.toolchain.versions import Version, parse_version
 
 
 @pytest.mark.parametrize(

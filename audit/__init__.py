@@ -1,4 +1,0 @@
-"""Whether what the project depends on is pinned, is what is installed, may be used, and has no known vulnerability.
-
-`python -m audit` (a part of `make check`).
-"""

@@ -1,0 +1,64 @@
+"""What `tools.bench.scale` measured: how commands grow with the number of volumes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.bench import rows
+
+COMMANDS = ("up", "preview", "destroy")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One command on a stack of one size."""
+
+    volumes: int
+    consumers: int
+    command: str
+    seconds: float
+    cpu_s: float
+    """Of the command and everything it started."""
+    engine_mib: int
+    """Peak resident memory of the engine."""
+    program_mib: int
+    aws_plugin_mib: int
+    nomad_plugin_mib: int
+    own_plugin_mib: int
+    nomad_requests: int
+    """By the command's processes; blocking queries are counted each time they return."""
+    aws_requests: int
+
+    @property
+    def plugins_mib(self) -> int:
+        """Peak resident memory of all plugins, each at its own moment."""
+        return self.aws_plugin_mib + self.nomad_plugin_mib + self.own_plugin_mib
+
+
+def of_command(measured: Iterable[Measured], command: str) -> list[Measured]:
+    """What was measured of one command."""
+    return [one for one in measured if one.command == command]
+
+
+def fit(measured: Sequence[Measured]) -> tuple[float, float]:
+    """Exponent and factor of seconds = factor * volumes ** exponent, by least squares; nan for a single size."""
+    points = [(math.log(one.volumes), math.log(one.seconds)) for one in measured]
+    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    across = sum((x - mean_x) ** 2 for x, _ in points)
+    if not across:
+        return math.nan, math.nan
+    exponent = sum((x - mean_x) * (y - mean_y) for x, y in points) / across
+    return exponent, math.exp(mean_y - exponent * mean_x)
+
+
+def write(path: Path, measured: Iterable[Measured]) -> None:
+    """As CSV."""
+    rows.write(path, Measured, measured, digits=2)
+
+
+def read(path: Path) -> list[Measured]:
+    """What `write` wrote; nothing where there is no file."""
+    return rows.read(path, Measured)

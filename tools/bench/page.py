@@ -1,0 +1,98 @@
+"""docs/performance.md and its figures, made from the samples: `python -m tools.bench page`; --check only compares."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tools.bench import costs, growth, samples, scale_figure, tables, timeline_figure
+from tools.bench.drawing import Panel, Row, figure
+from tools.bench.samples import Sample, select, summary
+from tools.bench.targets import CASES, CONTENDERS, Case
+
+PROJECT = Path(__file__).resolve().parents[2]
+PAGE = PROJECT / "docs/performance.md"
+FIGURES = PROJECT / "docs/figures"
+RESULTS = PROJECT / "tools/bench/results"
+SAMPLES, REQUESTS, MACHINE = "samples.csv", "requests.csv", "machine.json"
+SCALE, TIMELINE = "scale.csv", "timeline-up.json"
+_IN_FIGURE = (
+    ("up", "answering"),
+    ("destroy", "nothing left"),
+    ("preview", "command"),
+    ("setting", "answering"),
+    ("drain", "answering"),
+)
+_BLOCK = re.compile(r"(<!-- bench: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def rendered(page: str, results: Path) -> str:
+    """The page with its generated blocks made anew; blocks of other names are left as they are."""
+    known = samples.read(results / SAMPLES)
+    blocks = {
+        "machine": machine(json.loads((results / MACHINE).read_text(encoding="utf-8"))),
+        "cases": tables.cases(known),
+        "failures": tables.failures(known),
+        "course": tables.course(known),
+        "parts": tables.parts(known),
+        "cold": tables.cold(known),
+        "scale": tables.scale(growth.read(results / SCALE)),
+        "requests": tables.costs(costs.read(results / REQUESTS)),
+    }
+
+    def block(found: re.Match[str]) -> str:
+        text = blocks.get(found["name"])
+        return found[0] if text is None else f"{found[1]}\n{text}\n\n{found[3]}"
+
+    return _BLOCK.sub(block, page)
+
+
+def machine(facts: Mapping[str, str]) -> str:
+    """Where and with what it was measured."""
+    return "\n".join(f"- {name}: {value}" for name, value in facts.items())
+
+
+def figures(results: Path) -> dict[str, str]:
+    """SVG documents by file name; without what was not measured."""
+    known = samples.read(results / SAMPLES)
+    shown = [case for case in CASES if (case.case, case.measure) in _IN_FIGURE]
+    panels = [panel for case in shown if (panel := _panel(case, known)).rows]
+    drawn = {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
+    if measured := growth.read(results / SCALE):
+        drawn["scale.svg"] = scale_figure.draw(measured)
+    if (results / TIMELINE).is_file():
+        recorded = json.loads((results / TIMELINE).read_text(encoding="utf-8"))
+        drawn["timeline-up.svg"] = timeline_figure.draw(recorded)
+    return drawn
+
+
+def _panel(case: Case, known: Sequence[Sample]) -> Panel:
+    rows = []
+    for contender, name in CONTENDERS.items():
+        mine = select(known, case.case, contender, case.measure)
+        found = summary(mine)
+        if mine:
+            note = f"failed {found.failed} of {len(mine)} times" if found.failed else ""
+            values = [sample.seconds for sample in mine if sample.outcome == samples.OK]
+            rows.append(Row(name, values, found.median, note, contender))
+    title = case.title.replace("`", "")
+    return Panel(f"{title} (ours {case.target})" if case.target else title, rows)
+
+
+def write(check: bool) -> bool:
+    """Writes what differs; says whether anything did. With `check` it writes nothing.
+
+    Where nothing was measured yet, there is nothing to show.
+    """
+    if not (RESULTS / MACHINE).is_file():
+        return False
+    wanted = {PAGE: rendered(PAGE.read_text(encoding="utf-8"), RESULTS)}
+    wanted |= {FIGURES / name: text for name, text in figures(RESULTS).items()}
+    stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    if not check:
+        FIGURES.mkdir(exist_ok=True)
+        for path in stale:
+            path.write_text(wanted[path], encoding="utf-8")
+    return bool(stale)

@@ -1,0 +1,181 @@
+"""The tables of the page, in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from tools.bench import growth
+from tools.bench.costs import Cost
+from tools.bench.course import CASE as COURSE
+from tools.bench.course import OWN
+from tools.bench.growth import Measured
+from tools.bench.samples import OK, Sample, ratio, select, summary
+from tools.bench.targets import CASES, CONTENDERS
+
+NONE = "-"
+# Everyone else has a column even where nothing was measured.
+_OPTIONAL = ("terraform",)
+NOT_YET = "Not measured yet."
+_PARTS = (("make up, warm", "Warm `make up`"), ("verify", "`make verify`"))
+_COLD = "make up, cold"
+
+
+def cases(samples: Sequence[Sample]) -> str:
+    """Every case with a sample: medians with least and most, ratios and target."""
+    present = [one for one in CONTENDERS if one not in _OPTIONAL or any(sample.contender == one for sample in samples)]
+    rows = []
+    for case in CASES:
+        found = {one: select(samples, case.case, one, case.measure) for one in present}
+        if not any(found.values()):
+            continue
+        rows.append(
+            [
+                case.title,
+                *(_times(found[one]) for one in present),
+                *(_ratio(found["ours"], found[one]) for one in ("floor", "engine")),
+                case.target or NONE,
+                case.verdict(samples) or NONE,
+            ]
+        )
+    names = [CONTENDERS[one] for one in present]
+    return _table(["seconds: median (least to most)", *names, "ours / floor", "ours / engine", "target", ""], rows)
+
+
+def failures(samples: Iterable[Sample]) -> str:
+    """What did not end well, how often, and what it said."""
+    said: dict[tuple[str, str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.outcome != OK:
+            said[sample.contender, sample.case, sample.outcome.partition(":")[0]].append(sample)
+    rows = [
+        [contender, case, str(len(found)), f"{max(one.seconds for one in found):.0f}", _quoted(found[0].outcome)]
+        for (contender, case, _), found in sorted(said.items())
+    ]
+    return _table(["who", "case", "times", "given up after, s", "what it said first"], rows) if rows else "Nothing."
+
+
+def parts(samples: Sequence[Sample]) -> str:
+    """Phases and steps of what has some."""
+    rows = []
+    for case, title in _PARTS:
+        names = dict.fromkeys(sample.measure for sample in samples if sample.case == case)
+        rows += [[title, name, _times(select(samples, case, "ours", name))] for name in names]
+    return _table(["command", "part", "seconds: median (least to most)"], rows)
+
+
+def cold(samples: Sequence[Sample]) -> str:
+    """Phases of a `make up` with nothing cached; it is run once."""
+    mine = [sample for sample in samples if sample.case == _COLD]
+    rows = [[one.measure, f"**{one.seconds:.1f}**" if one.outcome == OK else _quoted(one.outcome)] for one in mine]
+    return _table(["part of a cold `make up`", "seconds"], rows) if rows else NOT_YET
+
+
+def course(samples: Sequence[Sample]) -> str:
+    """When each thing happened on everyone's way up, counted from its start."""
+    found = [sample for sample in samples if sample.case == COURSE]
+    if not found:
+        return NOT_YET
+    who = [one for one in CONTENDERS if any(sample.contender == one for sample in found)]
+    names = dict.fromkeys(sample.measure for sample in found if sample.measure != OWN)
+    rows = [[name, *(_times(select(samples, COURSE, one, name)) for one in who)] for name in names]
+    rows.append(["MySQL answers", *(_times(select(samples, "up", one, "answering")) for one in who)])
+    rows.append([OWN, *(_times(select(samples, COURSE, one, OWN)) for one in who)])
+    return _table(["after so many seconds, median (least to most)", *who], rows)
+
+
+def costs(found: Sequence[Cost]) -> str:
+    """Requests by command, service and caller; the idle observation as requests per hour."""
+    if not found:
+        return NOT_YET
+    rows = []
+    for command in dict.fromkeys(cost.command for cost in found):
+        mine = [cost for cost in found if cost.command == command]
+        shown, factor = command, 1.0
+        if command == "idle":
+            factor = 3600 / mine[0].seconds
+            shown = f"idle, per hour (from {mine[0].seconds / 60:.1f} min)"
+        rows.append([shown, *(_by_caller([c for c in mine if c.service == one], factor) for one in ("nomad", "aws"))])
+    return _table(["command", "requests to Nomad", "requests to AWS"], rows)
+
+
+def scale(measured: Sequence[Measured]) -> str:
+    """A line for each size, and fits of seconds over volumes as a power of their number.
+
+    Small sizes are mostly waiting that is the same for all: how it goes on is said by the two largest.
+    """
+    if not measured:
+        return NOT_YET
+    of_command = {command: growth.of_command(measured, command) for command in growth.COMMANDS}
+    rows = []
+    for size in dict.fromkeys((one.volumes, one.consumers) for one in measured):
+        found = {
+            command: next((one for one in of_command[command] if (one.volumes, one.consumers) == size), None)
+            for command in of_command
+        }
+        times = [f"**{one.seconds:.1f}** ({one.cpu_s:.1f})" if one else NONE for one in found.values()]
+        rows.append([f"{size[0]}, {size[1]}", *times, *_cost_of_up(found["up"])])
+    rows.append(["fit of all", *(_exponent(mine) for mine in of_command.values()), NONE, NONE, NONE])
+    most = sorted({one.volumes for one in measured})[-2:]
+    if len(most) == 2:
+        largest = [[one for one in mine if one.volumes in most] for mine in of_command.values()]
+        rows.append([f"fit of {most[0]} and {most[1]}", *map(_exponent, largest), NONE, NONE, NONE])
+    header = [
+        "volumes, consumers",
+        *(f"`{command}`, s (processor)" for command in growth.COMMANDS),
+        "requests of `up`: Nomad, AWS",
+        "for each volume",
+        "peak MiB of `up`: engine, program, plugins",
+    ]
+    return _table(header, rows)
+
+
+def _cost_of_up(up: Measured | None) -> list[str]:
+    if up is None:
+        return [NONE] * 3
+    return [
+        f"{up.nomad_requests}, {up.aws_requests}",
+        f"{up.nomad_requests / up.volumes:.1f}, {up.aws_requests / up.volumes:.1f}",
+        f"{up.engine_mib}, {up.program_mib}, {up.plugins_mib}",
+    ]
+
+
+def _exponent(mine: Sequence[Measured]) -> str:
+    exponent = growth.fit(mine)[0] if mine else math.nan
+    return NONE if math.isnan(exponent) else f"n^{exponent:.2f}"
+
+
+def _by_caller(mine: Sequence[Cost], factor: float) -> str:
+    counted: dict[str, int] = defaultdict(int)
+    for cost in mine:
+        if cost.count:
+            counted[cost.caller] += cost.count
+    if not counted:
+        return "none"
+    each = ", ".join(f"{caller} {count * factor:.0f}" for caller, count in sorted(counted.items()))
+    return f"**{sum(counted.values()) * factor:.0f}**: {each}"
+
+
+def _ratio(upper: Sequence[Sample], lower: Sequence[Sample]) -> str:
+    found = ratio(upper, lower)
+    return NONE if found is None else f"{found:.2f}"
+
+
+def _times(found: Sequence[Sample]) -> str:
+    if not found:
+        return NONE
+    known = summary(found)
+    if known.median is None or known.least is None or known.most is None:
+        return f"failed {known.failed} of {known.failed}"
+    text = f"**{known.median:.2f}** ({known.least:.2f} to {known.most:.2f})"
+    return f"failed {known.failed} of {len(found)}, else {text}" if known.failed else text
+
+
+def _quoted(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")[:200]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

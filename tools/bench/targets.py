@@ -1,0 +1,65 @@
+"""The cases that are reported, and what is wanted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tools.bench.samples import Sample, ratio, select, summary
+
+CONTENDERS = {
+    "floor": "floor",
+    "plain": "plain",
+    "terraform": "terraform",
+    "engine": "engine alone",
+    "ours": "ours",
+}
+"""Who is compared and how they are called, in the order to show."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table."""
+
+    title: str
+    case: str
+    measure: str
+    most_ratio: float | None = None
+    """Ours over the floor, at most."""
+    most_seconds: float | None = None
+    """Ours, at most."""
+
+    @property
+    def target(self) -> str:
+        """In words; empty where there is none."""
+        if self.most_ratio is not None:
+            return f"≤ {self.most_ratio:.2f} of the floor"
+        return "" if self.most_seconds is None else f"≤ {self.most_seconds:g} s"
+
+    def verdict(self, samples: Sequence[Sample]) -> str:
+        """Whether ours is within the target: yes, no, or why that cannot be said."""
+        if not self.target:
+            return ""
+        ours = select(samples, self.case, "ours", self.measure)
+        if self.most_ratio is not None:
+            found, most = ratio(ours, select(samples, self.case, "floor", self.measure)), self.most_ratio
+        else:
+            found, most = summary(ours).median, self.most_seconds or 0
+        if found is None:
+            return "not measured"
+        return "met" if found <= most else "missed"
+
+
+CASES = (
+    Case("Empty stack to MySQL answering", "up", "answering", most_ratio=1.10),
+    Case("The same, until the command ends", "up", "command"),
+    Case("Running stack to nothing left", "destroy", "nothing left", most_ratio=1.25),
+    Case("Preview without a change", "preview", "command", most_seconds=1.5),
+    Case("`up` without a change", "up without a change", "command"),
+    Case("Preview of everything", "preview of everything", "command"),
+    Case("Changed setting to MySQL answering again", "setting", "answering"),
+    Case("Drain to MySQL answering on the other client", "drain", "answering", most_ratio=1.05),
+    Case("Persistence check (`make verify`)", "verify", "all"),
+    Case("Warm `make up`", "make up, warm", "all", most_seconds=45),
+    Case("Cold `make up`", "make up, cold", "all"),
+)

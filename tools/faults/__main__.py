@@ -1,0 +1,181 @@
+"""`python -m tools.faults`: injects faults by a seeded plan; status 1 when a promise was broken."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import secrets
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path
+from types import FrameType
+
+from tests.conftest import namespaces_refused
+from tools.faults.cases import every_fault
+from tools.faults.kind import Kind
+from tools.faults.plan import Step, chosen, plan
+from tools.faults.runner import Options, Runner
+from tools.faults.table import Result, document, failures, table
+
+SHORT, LONG = (20, 1), (200, 3)
+"""Runs and lanes of the two modes."""
+RESULTS = "results.txt"
+"""The table and the failures so far, in the folder of what is kept."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs what the arguments say."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    runs, lanes = LONG if arguments.long else SHORT
+    arguments.runs, arguments.lanes = arguments.runs or runs, arguments.lanes or lanes
+    kind = Kind(arguments.docker, arguments.official and arguments.official.absolute())
+    try:
+        faults = chosen(every_fault(), arguments.only)
+    except ValueError as error:
+        parser.error(str(error))
+    for sentence in kind.left_out(faults):
+        print(sentence, flush=True)
+    faults = [fault for fault in faults if kind.takes(fault)]
+    if not faults:
+        parser.error("no fault is left")
+    steps = plan(faults, arguments.runs, arguments.seed)
+    if arguments.run:
+        steps = [step for step in steps if step.number in arguments.run]
+    if arguments.list:
+        for step in steps:
+            print(f"{step.number:4}  {step.fault.family:9} {step.fault.name}")
+        return 0
+    if refused := namespaces_refused():
+        parser.error(f"this machine cannot run a sandbox: {refused}")
+    return _run(steps, kind, arguments)
+
+
+def repeat(step: Step, kind: Kind, arguments: argparse.Namespace) -> str:
+    """The command that repeats just one run of a plan."""
+    words = [".venv/bin/python", "-m", "tools.faults", "--seed", str(arguments.seed), "--runs", str(arguments.runs)]
+    words += kind.options()
+    for word in arguments.only:
+        words += ["--only", word]
+    return shlex.join([*words, "--run", str(step.number)])
+
+
+def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> int:
+    say = _speaker()
+    say(f"seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}")
+    folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
+    kept = Path(arguments.keep or tempfile.mkdtemp(prefix="nomad-stateful-faults-"))
+    options = Options(
+        lanes=arguments.lanes,
+        name=arguments.name,
+        subnet=arguments.subnet,
+        folder=folder,
+        kept=kept,
+        repeat=lambda step: repeat(step, kind, arguments),
+        say=say,
+        report=lambda results: _write(results, arguments.seed, kept, arguments.json),
+        kind=kind,
+        without=frozenset(arguments.without),
+    )
+    say(f"results as they come: {kept / RESULTS}")
+    runner = Runner(options, steps)
+    try:
+        with _interrupted_between_runs(runner):
+            runner.run()
+    except KeyboardInterrupt:
+        say("interrupted again: what came out so far")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    results = runner.results
+    print(f"\n{table(results)}\n", flush=True)
+    _write(results, arguments.seed, kept, arguments.json)
+    failed = any(one.failed for one in results)
+    if failed:
+        print(failures(results, arguments.seed))
+    elif not arguments.keep:
+        shutil.rmtree(kept)
+    return 1 if failed or len(results) < len(steps) else 0
+
+
+def _write(results: Sequence[Result], seed: int, kept: Path, json_file: str | None) -> None:
+    """Writes what came out so far: a run that is ended in whatever way leaves it."""
+    kept.mkdir(parents=True, exist_ok=True)
+    _replace(kept / RESULTS, f"{table(results)}\n\n{failures(results, seed)}".rstrip() + "\n")
+    if json_file:
+        _replace(Path(json_file), json.dumps(document(results, seed), indent=2) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+@contextlib.contextmanager
+def _interrupted_between_runs(runner: Runner) -> Iterator[None]:
+    """The first interrupt ends every lane after the run it is in; a second one is a KeyboardInterrupt."""
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        runner.stop.set()
+        for number in usual:
+            signal.signal(number, signal.default_int_handler)
+        runner.options.say("interrupted: every lane is taken down after the run it is in")
+
+    for number in usual:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+
+
+def _speaker() -> Callable[[str], None]:
+    lock, began = threading.Lock(), time.monotonic()
+
+    def say(text: str) -> None:
+        with lock:
+            print(f"[{time.monotonic() - began:6.0f} s] {text}", flush=True)
+
+    return say
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
+    parser.add_argument("--long", action="store_true", help=f"{LONG[0]} runs in {LONG[1]} lanes")
+    parser.add_argument("--runs", type=_positive, help=f"number of runs (default: {SHORT[0]})")
+    parser.add_argument("--lanes", type=_positive, help=f"sandboxes at the same time (default: {SHORT[1]})")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
+    parser.add_argument("--only", action="append", default=[], help="a family, or a part of a fault's name; repeatable")
+    parser.add_argument("--run", action="append", type=_positive, default=[], help="just this run of the plan")
+    parser.add_argument(
+        "--without", action="append", default=[], type=_positive, help="leave this change of a sequence out; repeatable"
+    )
+    parser.add_argument("--list", action="store_true", help="print the plan and do nothing")
+    parser.add_argument("--json", metavar="FILE", help="write the results there too")
+    parser.add_argument("--docker", action="store_true", help="on the stack of a real account in containers")
+    parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
+    parser.add_argument("--keep", metavar="FOLDER", help="where logs of failed runs go (default: a new one)")
+    parser.add_argument("--name", default="nf", help="name of the sandboxes; each lane's number is appended")
+    parser.add_argument("--subnet", type=IPv4Network, default=IPv4Network("10.173.130.0/24"), help="the first lane's")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

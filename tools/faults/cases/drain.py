@@ -1,0 +1,44 @@
+"""`nomad node drain` of MySQL's client, with its node plugin and without, then the client back in service."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+from tools.faults.lane import Lane
+from tools.faults.model import Fault
+
+_DEADLINE_S = 120
+_TIMEOUT_S = 300.0
+
+
+def _drain(*options: str) -> Callable[[Lane, random.Random], str]:
+    def run(lane: Lane, _draw: random.Random) -> str:
+        at = lane.stack.mysql_endpoint()
+        lane.injected()
+        _nomad(lane, "drain", "-enable", "-yes", "-deadline", f"{_DEADLINE_S}s", *options, at.node_id)
+        with lane.waits("MySQL runs on the zone's other client", _TIMEOUT_S):
+            moved = lane.stack.mysql_endpoint(not_allocation=at.allocation_id, timeout_s=_TIMEOUT_S)
+        assert moved.node_name != at.node_name, f"MySQL runs on {at.node_name}, which is drained"
+        lane.await_writes()
+        _nomad(lane, "drain", "-disable", "-yes", at.node_id)
+        _nomad(lane, "eligibility", "-enable", at.node_id)
+        lane.await_plugins()
+        return f"MySQL moved from {at.node_name} to {moved.node_name}"
+
+    return run
+
+
+def _nomad(lane: Lane, *words: str) -> CompletedProcess[str]:
+    operator = {"NOMAD_TOKEN": lane.stack.env["NOMAD_OPERATOR_TOKEN"]}
+    with lane.waits(f"nomad node {' '.join(words)} ends", _TIMEOUT_S):
+        done = lane.stack.run("nomad", "node", *words, timeout_s=_TIMEOUT_S, more_env=operator)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+FAULTS = (
+    Fault("drain with -ignore-system", "drain", _drain("-ignore-system"), weight=2, seconds=20),
+    Fault("drain with the node plugin", "drain", _drain(), weight=2, seconds=30),
+)

@@ -1,0 +1,203 @@
+"""Instances that die, are cut off, or come back: one writer at most, and MySQL goes on elsewhere in the zone."""
+
+from __future__ import annotations
+
+import random
+import time
+from subprocess import CompletedProcess
+from typing import Any
+
+from provider.running_job import Endpoint
+from tools.faults.lane import HEALTH_TIMEOUT_S, PLUGIN, Lane
+from tools.faults.model import Fault
+from tools.faults.victims import NODE_PLUGIN
+from tools.trial.instances import AGENT, SERVER
+from tools.trial.running import eventually
+
+MOVE_TIMEOUT_S = 300.0
+# Shorter than the silence after which the sandbox's server calls a client down.
+_SHORT_CUT_S = (0.5, 4.0)
+_LOST_CLIENT = (
+    "Nomad takes a client that is cut off for lost and has its volume detached for the next allocation; EC2 answers "
+    "`busy` until that client has unmounted it, or is stopped"
+)
+
+
+def instance_of(lane: Lane, client: str) -> str:
+    """The id of a client's instance."""
+    filters = [
+        {"Name": "tag:Name", "Values": [client]},
+        {"Name": "instance-state-name", "Values": ["running", "stopping", "stopped"]},
+    ]
+    found = lane.stack.ec2.describe_instances(Filters=filters)["Reservations"]
+    return str(found[0]["Instances"][0]["InstanceId"])
+
+
+def recover(lane: Lane, *words: str) -> CompletedProcess[str]:
+    """`python -m operate recover mysql`, as an operator runs it."""
+    with lane.waits("operate recover ends", MOVE_TIMEOUT_S):
+        return lane.stack.run(
+            lane.stack.python, "-m", "operate", "recover", "mysql", *words, timeout_s=2 * MOVE_TIMEOUT_S
+        )
+
+
+def moved(lane: Lane, before: Endpoint) -> Endpoint:
+    """MySQL on another client, taking writes."""
+    with lane.waits("MySQL runs on another client", MOVE_TIMEOUT_S):
+        now = lane.stack.mysql_endpoint(not_allocation=before.allocation_id, timeout_s=MOVE_TIMEOUT_S)
+    assert now.node_name != before.node_name, f"MySQL started again on {now.node_name}, which was taken away"
+    lane.await_writes()
+    return now
+
+
+def restore(lane: Lane) -> None:
+    """The command a user repeats: what is off starts, what is gone is made anew."""
+    done = lane.up()
+    assert done.returncode == 0, done.stdout + done.stderr
+    lane.await_plugins()
+    lane.await_writes()
+
+
+def _node(lane: Lane, node_id: str) -> dict[str, Any]:
+    return dict(lane.stack.nomad.get(f"node/{node_id}"))
+
+
+def _await_down(lane: Lane, node_id: str) -> None:
+    what = "Nomad calls the client down"
+    with lane.waits(what, HEALTH_TIMEOUT_S):
+        eventually(lambda: _node(lane, node_id)["Status"] == "down" or None, HEALTH_TIMEOUT_S, what)
+
+
+def _terminate(lane: Lane, instance_id: str) -> None:
+    lane.stack.ec2.terminate_instances(InstanceIds=[instance_id])
+    lane.injected()
+
+
+def _ctl(lane: Lane, word: str, client: str) -> None:
+    done = lane.stack.run(lane.stack.python, "-m", "sandbox.ec2.ctl", word, client)
+    assert done.returncode == 0, done.stderr
+
+
+def _terminated(lane: Lane, _draw: random.Random) -> str:
+    at = lane.stack.mysql_endpoint()
+    instance_id = instance_of(lane, at.node_name)
+    _terminate(lane, instance_id)
+    now = moved(lane, at)
+    restore(lane)
+    made = instance_of(lane, at.node_name)
+    assert made != instance_id, "the terminated instance runs again"
+    return f"MySQL moved from {at.node_name} to {now.node_name}; {made} took the place of {instance_id}"
+
+
+def _terminated_and_node_plugin(lane: Lane, _draw: random.Random) -> str:
+    """The client that has to take over loses its node plugin at the same moment."""
+    at = lane.stack.mysql_endpoint()
+    other = "client-2" if at.node_name == "client-1" else "client-1"
+    plugin = lane.pid_inside(other, NODE_PLUGIN)
+    assert plugin, f"no node plugin runs on {other}"
+    _terminate(lane, instance_of(lane, at.node_name))
+    lane.kill_inside(other, plugin)
+    now = moved(lane, at)
+    restore(lane)
+    return f"MySQL moved to {now.node_name}, whose node plugin had died too"
+
+
+def _stopped(lane: Lane, _draw: random.Random) -> str:
+    at = lane.stack.mysql_endpoint()
+    lane.stack.ec2.stop_instances(InstanceIds=[instance_of(lane, at.node_name)], Force=True)
+    lane.injected()
+    now = moved(lane, at)
+    restore(lane)
+    return f"MySQL moved from {at.node_name} to {now.node_name}"
+
+
+def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
+    """Until the node plugin is found anew, Nomad does not know which instance its client is."""
+    at = lane.stack.mysql_endpoint()
+    instance_id = instance_of(lane, at.node_name)
+    agent = lane.pid_inside(at.node_name, AGENT)
+    assert agent, f"no agent runs on {at.node_name}"
+    lane.kill_inside(at.node_name, agent)
+    eventually(
+        lambda: PLUGIN not in (_node(lane, at.node_id).get("CSINodePlugins") or {}) or None,
+        HEALTH_TIMEOUT_S,
+        "the new agent registers without its node plugin",
+    )
+    lane.stack.ec2.stop_instances(InstanceIds=[instance_id], Force=True)
+    lane.injected()
+    _await_down(lane, at.node_id)
+    done = recover(lane, "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    now = moved(lane, at)
+    restore(lane)
+    purged = "/purge" in done.stdout
+    return f"{'forgotten by Nomad as recover does it' if purged else 'released by itself'}; MySQL on {now.node_name}"
+
+
+def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
+    at = lane.stack.mysql_endpoint()
+    instance_id = instance_of(lane, at.node_name)
+    _ctl(lane, "cut", at.node_name)
+    lane.injected()
+    _await_down(lane, at.node_id)
+    told = recover(lane)
+    writing = lane.pid_inside(at.node_name, SERVER) != 0
+    if writing:
+        assert told.returncode == 1, told.stdout
+        assert f"aws ec2 stop-instances --instance-ids {instance_id}" in told.stdout, told.stdout
+    fenced = recover(lane, "--fence", "--yes")
+    assert fenced.returncode == 0, fenced.stdout + fenced.stderr
+    now = moved(lane, at)
+    restore(lane)
+    return f"{'stopped while it wrote' if writing else 'it stopped MySQL first'}; MySQL on {now.node_name}"
+
+
+def _cut_off_for_long(lane: Lane, _draw: random.Random) -> str:
+    """Nobody does anything: the client stops MySQL by itself, and only then EC2 lets go of the volume."""
+    at = lane.stack.mysql_endpoint()
+    _ctl(lane, "cut", at.node_name)
+    lane.injected()
+    now = moved(lane, at)
+    assert not lane.pid_inside(at.node_name, SERVER), f"MySQL still runs on {at.node_name}, which is cut off"
+    _ctl(lane, "heal", at.node_name)
+    restore(lane)
+    return f"{at.node_name} stopped MySQL by itself; MySQL on {now.node_name}"
+
+
+def _cut_off_for_a_moment(lane: Lane, draw: random.Random) -> str:
+    at = lane.stack.mysql_endpoint()
+    seconds = draw.uniform(*_SHORT_CUT_S)
+    _ctl(lane, "cut", at.node_name)
+    time.sleep(seconds)
+    _ctl(lane, "heal", at.node_name)
+    lane.injected()
+    lane.await_writes()
+    restore(lane)
+    now = lane.stack.mysql_endpoint()
+    stayed = now.allocation_id == at.allocation_id
+    return f"cut off for {seconds:.1f} s; MySQL {'stayed' if stayed else 'started again'} on {now.node_name}"
+
+
+FAULTS = (
+    Fault("instance terminated for good", "instance", _terminated, seconds=90),
+    Fault(
+        "instance terminated and the node plugin elsewhere killed", "instance", _terminated_and_node_plugin, seconds=95
+    ),
+    Fault("instance stopped by force", "instance", _stopped, seconds=80),
+    Fault("instance killed right after its agent restarted", "instance", _killed_after_agent_restart, seconds=100),
+    Fault(
+        "instance cut off while MySQL writes, then fenced",
+        "instance",
+        _cut_off_and_fenced,
+        may_detach_mounted=_LOST_CLIENT,
+        seconds=90,
+    ),
+    Fault(
+        "instance cut off until it stops MySQL itself",
+        "instance",
+        _cut_off_for_long,
+        may_detach_mounted=_LOST_CLIENT,
+        seconds=80,
+    ),
+    Fault("instance cut off for a moment", "instance", _cut_off_for_a_moment, seconds=20),
+)

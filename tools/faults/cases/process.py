@@ -1,0 +1,85 @@
+"""kill -9 of what runs on a deployed stack, one process or two at once."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+from collections.abc import Callable, Sequence
+
+from tools.faults.cases.engine import MAX_CONNECTIONS, switch
+from tools.faults.lane import CLIENTS, UP_TIMEOUT_S, Lane
+from tools.faults.model import Fault
+from tools.faults.victims import (
+    CONTROLLER,
+    Choice,
+    Victim,
+    await_controllers,
+    client_agent,
+    controller,
+    database,
+    dockerd,
+    node_plugin,
+    server_agent,
+)
+
+# An update of MySQL's job takes less.
+_FROZEN_S = 30.0
+_EVERY: tuple[Choice, ...] = (database, node_plugin, controller, client_agent, server_agent)
+
+
+def kill_all(lane: Lane, victims: Sequence[Victim]) -> str:
+    """Kills processes at once and waits until all are back; what was killed."""
+    for victim in victims:
+        victim.kill()
+    lane.injected()
+    # The server has to be back first: nothing else is seen without it.
+    for victim in sorted(victims, key=lambda one: one.what != "the server agent"):
+        victim.await_back()
+    lane.await_plugins()
+    return f"killed {' and '.join(victim.what for victim in victims)}"
+
+
+def _one(choice: Choice) -> Callable[[Lane, random.Random], str]:
+    return lambda lane, draw: kill_all(lane, [choice(lane, draw)])
+
+
+def _two(lane: Lane, draw: random.Random) -> str:
+    return kill_all(lane, [choice(lane, draw) for choice in draw.sample(_EVERY, 2)])
+
+
+def _without_docker(docker: bool) -> str:
+    return "" if docker else "it needs docker"
+
+
+def _frozen_controller(lane: Lane, draw: random.Random) -> str:
+    """Changes a setting of MySQL while Nomad knows a controller that does not answer, which then does again."""
+    clients = [client for client in CLIENTS if lane.pid_inside(client, CONTROLLER)]
+    client = draw.choice(clients)
+    pid = str(lane.pid_inside(client, CONTROLLER))
+    lane.inside(client, "kill", "-STOP", pid)
+    try:
+        await_controllers(lane, len(clients) - 1)
+        switch(lane, MAX_CONNECTIONS)
+        lane.injected()
+        process = lane.start(lane.stack.python, "-m", "sandbox", *lane.up_words)
+        with lane.waits("the change is under way", _FROZEN_S), contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_FROZEN_S)
+    finally:
+        lane.inside(client, "kill", "-CONT", pid)
+    with lane.waits("python -m sandbox up ends", UP_TIMEOUT_S):
+        assert process.wait(UP_TIMEOUT_S) == 0, "up failed: see the commands' logs"
+    await_controllers(lane, len(clients))
+    return f"the controller on {client} did not answer"
+
+
+FAULTS = (
+    Fault("kill -9 of mariadbd or mysqld", "process", _one(database), weight=3, seconds=10),
+    Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, cannot=_without_docker, seconds=20),
+    Fault("kill -9 of a node plugin", "process", _one(node_plugin), weight=2, seconds=10),
+    Fault("kill -9 of a controller", "process", _one(controller), weight=2, seconds=10),
+    Fault("kill -9 of a client agent", "process", _one(client_agent), weight=3, seconds=20),
+    Fault("kill -9 of the server agent", "process", _one(server_agent), weight=2, seconds=20),
+    Fault("kill -9 of two at once", "process", _two, weight=4, seconds=20),
+    Fault("a MySQL setting changed while a controller does not answer", "process", _frozen_controller, seconds=90),
+)

@@ -1,0 +1,219 @@
+"""A client that commits rows all the time, and remembers which commits were acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pymysql
+
+from provider.nomad_api import NomadApi, NomadError
+from tools.faults.background import Background
+from tools.trial.running import eventually
+
+PAUSE_S: Final = 0.03
+_RETRY_S: Final = 0.2
+_TIMEOUT_S: Final = 5
+_TABLE: Final = (
+    "CREATE DATABASE IF NOT EXISTS faults",
+    "CREATE TABLE IF NOT EXISTS faults.acknowledged (number BIGINT PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS faults.data (only_row INT PRIMARY KEY, id CHAR(36))",
+    "INSERT IGNORE INTO faults.data VALUES (1, UUID())",
+    "COMMIT",
+)
+_DATA: Final = "SELECT id FROM faults.data"
+
+
+class Database(Protocol):
+    """Where the writer writes."""
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
+        """Gives the id of the data, and what commits one row; after an error the row may or may not be there."""
+
+    def rows(self) -> tuple[str, list[int]]:
+        """The id of the data, and the numbers of all rows that are there."""
+
+
+@dataclass
+class MySql:
+    """The stack's MySQL, found as any client would find it: address and password come from Nomad."""
+
+    nomad: NomadApi
+    jobs: tuple[tuple[str, str], ...] = (("default", "mysql-server"),)
+    """Namespace and id of the job that runs it: the first that is there and takes a login."""
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
+        """Gives the id of the data directory, and what inserts and commits one row."""
+        with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
+            for statement in (*_TABLE, _DATA):
+                cursor.execute(statement)
+            data = str(cursor.fetchall()[0][0])
+
+            def commit(number: int) -> None:
+                cursor.execute("INSERT INTO faults.acknowledged VALUES (%s)", (number,))
+                connection.commit()
+
+            yield data, commit
+
+    def rows(self) -> tuple[str, list[int]]:
+        """The id of the data directory, and the numbers of all rows that are there."""
+        with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(_DATA)
+            data = str(cursor.fetchall()[0][0])
+            cursor.execute("SELECT number FROM faults.acknowledged ORDER BY number")
+            return data, [row[0] for row in cursor.fetchall()]
+
+    def _connect(self) -> pymysql.Connection[pymysql.cursors.Cursor]:
+        error: Exception | None = None
+        for namespace, job in self.jobs:
+            try:
+                return self._login(namespace, job)
+            except (NomadError, ConnectionError, pymysql.err.MySQLError) as refused:
+                error = error or refused
+        raise error or ConnectionError("no job is known")
+
+    def _login(self, namespace: str, job: str) -> pymysql.Connection[pymysql.cursors.Cursor]:
+        """A login at whichever registered address takes one, the newest first."""
+        asked: dict[str, Any] = {"namespace": namespace, "timeout_s": _TIMEOUT_S}
+        found = self.nomad.get(f"service/{job}", **asked)
+        password = self.nomad.get(f"var/nomad/jobs/{job}", **asked)["Items"]["root_password"]
+        error: Exception = ConnectionError(f"no service {job} is registered")
+        for service in sorted(found, key=lambda one: -int(one["CreateIndex"])):
+            try:
+                return pymysql.connect(
+                    host=service["Address"],
+                    port=service["Port"],
+                    user="root",
+                    password=password,
+                    connect_timeout=2,
+                    read_timeout=_TIMEOUT_S,
+                    write_timeout=_TIMEOUT_S,
+                )
+            except pymysql.err.MySQLError as refused:
+                error = refused
+        raise error
+
+
+class Writer:
+    """Writes rows from `begin` to `end`, one deployment's data after the other; each acknowledged one is logged."""
+
+    def __init__(self, database: Database, folder: Path, pause_s: float = PAUSE_S) -> None:
+        self._database = database
+        self._folder = folder
+        self._pause_s = pause_s
+        self._number = 0
+        self._deployments = 0
+        self._background = Background("writer", self._work)
+        self.total = 0
+        """Commits that were acknowledged in all deployments."""
+        self.acknowledged: list[int] = []
+        """Numbers of the rows whose commit MySQL acknowledged since `begin`, in order."""
+        self.elsewhere: set[int] = set()
+        """Those of them that are on data that MySQL was taken from on purpose, and so are not asked for now."""
+        self._data_of: dict[int, str] = {}
+        self.error = ""
+        """Why the last attempt failed."""
+
+    @property
+    def log(self) -> Path:
+        """The file with the numbers of the acknowledged rows of this deployment, on disk before they count."""
+        return self._folder / f"acknowledged-{self._deployments}.log"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._background.runs
+
+    def begin(self) -> None:
+        """Starts afresh, with the data of a new deployment; does nothing while it writes."""
+        if self.writes:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._deployments += 1
+        self._forget()
+        self._background.begin()
+
+    def end(self) -> None:
+        """Stops writing; what was written is no longer asked for."""
+        self._background.end()
+        self._forget()
+
+    def await_new(self, number: int, timeout_s: float) -> None:
+        """Waits until so many further commits are acknowledged. AssertionError at the deadline."""
+        wanted = len(self.acknowledged) + number
+        eventually(
+            lambda: len(self.acknowledged) >= wanted or None,
+            timeout_s,
+            f"{number} further commits are acknowledged",
+            lambda: f"last error: {self.error or 'none'}",
+        )
+
+    def moved(self) -> str:
+        """MySQL is on the data where it is meant to be, whose id this gives: rows elsewhere are not asked for now."""
+        data, _ = self._rows(60)
+        self.elsewhere = {number for number in list(self.acknowledged) if self._data_of[number] != data}
+        return data
+
+    def rows(self, timeout_s: float = 60) -> list[int]:
+        """Numbers of all rows that MySQL has. AssertionError when it does not say until the deadline."""
+        return self._rows(timeout_s)[1]
+
+    def _rows(self, timeout_s: float) -> tuple[str, list[int]]:
+        def probe() -> tuple[str, list[int]] | None:
+            try:
+                return self._database.rows()
+            except Exception as error:
+                self.error = f"{type(error).__name__}: {error}"
+                return None
+
+        return eventually(probe, timeout_s, "MySQL lists its rows", lambda: f"last error: {self.error}")
+
+    def lost(self) -> set[int]:
+        """Acknowledged rows that MySQL does not have."""
+        known = list(self.acknowledged)
+        return set(known) - self.elsewhere - set(self.rows())
+
+    def _forget(self) -> None:
+        self.acknowledged, self.elsewhere, self._data_of = [], set(), {}
+
+    def _work(self) -> None:
+        with self.log.open("a", encoding="ascii") as log:
+            while not self._background.ending.is_set():
+                try:
+                    with self._database.session() as (data, commit):
+                        self._commit(data, commit, log.fileno())
+                except Exception as error:  # whatever it is: the writer goes on, and the row counts as unacknowledged
+                    self.error = f"{type(error).__name__}: {error}"
+                    self._background.ending.wait(_RETRY_S)
+
+    def _commit(self, data: str, commit: Callable[[int], None], log: int) -> None:
+        while not self._background.ending.is_set():
+            # A number is used once: whether an unacknowledged row is there, nobody knows.
+            self._number += 1
+            commit(self._number)
+            os.write(log, f"{self._number}\n".encode())
+            os.fsync(log)
+            self._data_of[self._number] = data
+            self.acknowledged.append(self._number)
+            self.total += 1
+            self._background.ending.wait(self._pause_s)
+
+
+def await_silence(writer: Writer, quiet_s: float, timeout_s: float) -> None:
+    """Waits until no commit was acknowledged for so long: the server is really gone. AssertionError at the deadline."""
+    last, since = len(writer.acknowledged), time.monotonic()
+
+    def probe() -> bool | None:
+        nonlocal last, since
+        if len(writer.acknowledged) != last:
+            last, since = len(writer.acknowledged), time.monotonic()
+        return time.monotonic() - since >= quiet_s or None
+
+    eventually(probe, timeout_s, f"no commit acknowledged for {quiet_s} s")

@@ -1,0 +1,163 @@
+"""The system's own programs that the sandbox calls; what is missing is installed with apt-get."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sandbox.settings import SandboxError
+
+_SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+_SHOWN_LINES: Final = 10
+_POLICY: Final = Path("/usr/sbin/policy-rc.d")
+_NO_STARTS: Final = "#!/bin/sh\n# Of the sandbox of nomad-stateful, while it installs packages.\nexit 101\n"
+
+
+class PackageError(SandboxError):
+    """A program is missing and cannot be installed; the message names it and what to do."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Commands that are needed (any of `commands` will do), and the Debian packages that bring them."""
+
+    commands: tuple[str, ...]
+    packages: tuple[str, ...]
+    purpose: str
+    services: tuple[str, ...] = ()
+    """Units that the packages would start, now and at each boot of the machine: they are kept from it."""
+
+
+SANDBOX: Final = (
+    Requirement(("mariadbd", "mysqld"), ("mariadb-server-core",), "the database that runs on the volumes"),
+    Requirement(("mariadb", "mysql"), ("mariadb-client-core",), "the database's client"),
+    Requirement(("mariadb-dump", "mysqldump"), ("mariadb-client",), "the database's backups"),
+    Requirement(("openssl",), ("openssl",), "the database's own certificate"),
+    Requirement(("mkfs.xfs",), ("xfsprogs",), "volumes with xfs"),
+    Requirement(("mkfs.ext4",), ("e2fsprogs",), "volumes with ext4"),
+    Requirement(("ip",), ("iproute2",), "the instances' network"),
+    Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
+    Requirement(("losetup",), ("mount",), "the instances' disks"),
+    Requirement(("bindfs",), ("bindfs",), "mounts of the file server's shares"),
+)
+
+DOCKER: Final = (
+    Requirement(
+        ("dockerd",),
+        ("docker.io",),
+        "the instances' docker daemons",
+        ("docker.service", "docker.socket", "containerd.service"),
+    ),
+    Requirement(("debootstrap",), ("debootstrap",), "building images"),
+    Requirement(("iptables",), ("iptables",), "the containers' network"),
+)
+
+TESTS: Final = (
+    Requirement(("node",), ("nodejs",), "judging IAM policies in the tests"),
+    Requirement(("npm",), ("npm",), "judging IAM policies in the tests"),
+)
+
+C_COMPILER: Final = Requirement(("gcc",), ("gcc", "libc6-dev"), "building Nomad from source")
+
+
+def ensure_packages(requirements: Sequence[Requirement] = SANDBOX) -> list[str]:
+    """Install what is missing and return the names of the installed packages; PackageError if that cannot be."""
+    lacking = missing(requirements)
+    if not lacking:
+        return []
+    wanted = list(dict.fromkeys(name for requirement in lacking for name in requirement.packages))
+    reasons = "; ".join(f"{requirement.commands[0]} for {requirement.purpose}" for requirement in lacking)
+    if shutil.which("apt-get") is None:
+        raise PackageError(f"missing here: {reasons}. There is no apt-get to install them with: install them yourself.")
+    command = f"apt-get install --no-install-recommends {' '.join(wanted)}"
+    if os.geteuid() != 0:
+        raise PackageError(f"missing here: {reasons}. Only root can install them: run `sudo {command}`.")
+    print(f"packages: installing {' '.join(wanted)} (missing here: {reasons})", file=sys.stderr, flush=True)
+    with _kept_from_starting([unit for requirement in lacking for unit in requirement.services]):
+        _install(wanted, command)
+    still = missing(lacking)
+    if still:
+        names = ", ".join(requirement.commands[0] for requirement in still)
+        raise PackageError(f"missing here even after `{command}`: {names}. Install them yourself.")
+    return wanted
+
+
+def missing(requirements: Sequence[Requirement] = SANDBOX) -> list[Requirement]:
+    """The requirements of which no command is there."""
+    return [item for item in requirements if not any(find_command(name) for name in item.commands)]
+
+
+def find_command(name: str) -> str | None:
+    """The path of a command; the system folders count even where the shell's PATH leaves them out."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_FOLDERS])
+    return shutil.which(name, path=path)
+
+
+def _install(packages: list[str], shown: str) -> None:
+    # Package lists may be stale or absent on a fresh machine; if only some mirror fails, the install can still work.
+    _apt("update", "-qq")
+    # What is installed already, another vendor's docker say, is nobody's to remove.
+    result = _apt("install", "-qq", "-y", "--no-install-recommends", "--no-remove", *packages)
+    if result.returncode != 0:
+        lines = (result.stdout + result.stderr).strip().splitlines()[-_SHOWN_LINES:]
+        raise PackageError(f"`{shown}` failed (exit code {result.returncode}); it said:\n  " + "\n  ".join(lines))
+
+
+@contextmanager
+def _kept_from_starting(units: Sequence[str]) -> Iterator[None]:
+    """While packages are installed their services are not started, and afterwards they are not started at boot.
+
+    https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt
+    """
+    ours = bool(units) and (not _POLICY.exists() or _POLICY.read_text(encoding="utf-8") == _NO_STARTS)
+    if ours:
+        _POLICY.write_text(_NO_STARTS, encoding="utf-8")
+        _POLICY.chmod(0o755)
+    elif units and any(_may_start(unit) for unit in units):
+        raise PackageError(
+            f"{_POLICY} lets packages start their services, and {units[0]} must not run on this machine: install "
+            "the packages yourself, or move that file away while this runs."
+        )
+    try:
+        yield
+    finally:
+        if ours:
+            _POLICY.unlink(missing_ok=True)
+        if units and shutil.which("systemctl"):
+            subprocess.run(["systemctl", "disable", *units], capture_output=True, check=False)
+
+
+def _may_start(unit: str) -> bool:
+    return (
+        subprocess.run([_POLICY, unit.partition(".")[0], "start"], capture_output=True, check=False).returncode != 101
+    )
+
+
+def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:
+    # Another package run may hold the lock for a while, such as the machine's own upgrades.
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=180", *arguments]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+def main() -> int:
+    """`python -m tools.packages [--tests]`: exit code 0 when every program is there."""
+    try:
+        ensure_packages((*SANDBOX, *TESTS) if sys.argv[1:] == ["--tests"] else SANDBOX)
+    except PackageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

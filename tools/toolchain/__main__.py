@@ -1,0 +1,29 @@
+"""`python -m tools.toolchain [actionlint]`: provide everything, or the linter alone, and print where it is."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from sandbox.settings import SandboxError
+from tools.toolchain.provide import ensure, ensure_actionlint
+
+
+def main() -> int:
+    """Exit code 0 when the toolchain is there, 1 with one message when it cannot be."""
+    # Leaving by an exception ends the go command with us and removes what is half made.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        place = ensure_actionlint() if sys.argv[1:] == ["actionlint"] else ensure().bin_dir
+    except SandboxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; run it again to go on", file=sys.stderr)
+        return 130
+    print(place)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

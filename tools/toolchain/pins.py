@@ -1,0 +1,137 @@
+"""Which programs the toolchain consists of, in which versions, and how each is built."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools.toolchain.cache import digest
+from tools.toolchain.versions import Version, VersionRange
+
+PINS: Final = Path(__file__).resolve().parent
+"""Where the committed go.mod and go.sum files are."""
+
+MINIMUM_GO: Final = Version(1, 25, 8)
+"""The newest `go` line of the committed go.mod files."""
+
+_RECIPE: Final = "1"
+"""Raise it when the way of building changes, so that what was built before is not used."""
+
+_PULUMI_SDK: Final = "github.com/pulumi/pulumi/sdk/v3"
+_PULUMI_CLI: Final = "github.com/pulumi/pulumi/pkg/v3"
+
+
+@dataclass(frozen=True)
+class GoProgram:
+    """A main package out of a pinned module."""
+
+    name: str
+    pins: str
+    package: str
+    expected_s: int
+    variables: tuple[tuple[str, str], ...] = ()
+    needs_c_compiler: bool = False
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A script that is taken as it is from a module that `pins` fixes."""
+
+    pins: str
+    module: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Component:
+    """A program with what has to lie beside it."""
+
+    name: str
+    version: str
+    suitable: VersionRange
+    programs: tuple[GoProgram, ...]
+    scripts: tuple[ModuleFile, ...] = ()
+    companions: tuple[str, ...] = ()
+    """Programs that one on PATH must bring along to be of use."""
+
+    def key(self) -> str:
+        """The name of its folder in the cache: changes with the pins, the recipe and the kind of machine."""
+        folders = dict.fromkeys([program.pins for program in self.programs] + [script.pins for script in self.scripts])
+        pins = [(PINS / folder / name).read_bytes() for folder in folders for name in ("go.mod", "go.sum")]
+        return digest(_RECIPE, self.name, self.version, platform.system(), platform.machine(), *pins)
+
+
+PULUMI: Final = Component(
+    name="pulumi",
+    version="3.200.0",
+    suitable=VersionRange(Version(3, 200), Version(4, 0)),
+    programs=(
+        GoProgram(
+            name="pulumi",
+            pins="pulumi",
+            package=f"{_PULUMI_CLI}/cmd/pulumi",
+            expected_s=130,
+            variables=(
+                (f"{_PULUMI_SDK}/go/common/version.Version", "v3.200.0"),
+                (f"{_PULUMI_CLI}/version.Version", "v3.200.0"),
+            ),
+        ),
+        # Later versions of the language host live in a module that is not published on its own.
+        GoProgram(
+            name="pulumi-language-python",
+            pins="language-python",
+            package=f"{_PULUMI_SDK}/python/cmd/pulumi-language-python",
+            expected_s=20,
+            variables=((f"{_PULUMI_SDK}/go/common/version.Version", "v3.78.0"),),
+        ),
+    ),
+    scripts=(
+        ModuleFile("pulumi", _PULUMI_SDK, "python/cmd/pulumi-language-python-exec"),
+        ModuleFile("pulumi", _PULUMI_SDK, "python/dist/pulumi-resource-pulumi-python"),
+        ModuleFile("pulumi", _PULUMI_SDK, "python/dist/pulumi-analyzer-policy-python"),
+    ),
+    companions=("pulumi-language-python",),
+)
+
+NOMAD: Final = Component(
+    name="nomad",
+    version="1.11.3",
+    suitable=VersionRange(Version(1, 11, 2), Version(3, 0)),
+    # Without C, the container library that the exec driver starts tasks with is an empty shell.
+    programs=(GoProgram("nomad", "nomad", "github.com/hashicorp/nomad", expected_s=220, needs_c_compiler=True),),
+)
+
+NOMAD_FLOOR: Final = Component(
+    name="nomad",
+    version="1.11.2",
+    suitable=NOMAD.suitable,
+    programs=(GoProgram("nomad", "nomad-1.11.2", "github.com/hashicorp/nomad", expected_s=220, needs_c_compiler=True),),
+)
+"""The oldest that the program accepts: built when it is asked for by name."""
+
+NOMADS: Final = {component.version: component for component in (NOMAD_FLOOR, NOMAD)}
+
+CSI_SANITY: Final = Component(
+    name="csi-sanity",
+    version="5.3.1",
+    suitable=VersionRange(Version(5, 3), Version(6, 0)),
+    programs=(GoProgram("csi-sanity", "csi", "github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity", expected_s=30),),
+)
+
+ACTIONLINT: Final = Component(
+    name="actionlint",
+    version="1.7.12",
+    suitable=VersionRange(Version(1, 7), Version(2, 0)),
+    programs=(GoProgram("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", expected_s=15),),
+)
+
+RELEASE_SUMS: Final = {
+    "nomad_1.11.3_linux_amd64.zip": "19dac5642a2ba5305e6ff8efee06a708d760ebe4d1cd7936bc3dc526f477dc12",
+    "nomad_1.11.3_linux_arm64.zip": "902e44260fcd9297af7042fb33ccd5a29cc2202b57199724f17c96fcd67414d2",
+}
+"""SHA-256 of the publishers' archives; one that is not here is never downloaded, but built from what go.sum fixes."""
+
+CSI_SPEC_MODULE: Final = "github.com/container-storage-interface/spec"
+CSI_SPEC_PINS: Final = "csi"

@@ -1,0 +1,201 @@
+"""A sandbox of the tests' own, in a copy of the project, so that a developer's sandbox and files stay untouched."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import boto3
+import pymysql
+
+from provider.nomad_api import NomadApi
+from provider.running_job import Endpoint, endpoint
+from tools.toolchain.provide import NOMAD_VARIABLE
+from tools.trial.ground import Ground, claim
+
+PROJECT = Path(__file__).parents[2]
+T = TypeVar("T")
+
+
+def copy_project(target: Path) -> None:
+    """The files git knows or would add, and the virtual environment by a link."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in listed.stdout.splitlines():
+        if (PROJECT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(PROJECT / name, target / name)
+    (target / ".venv").symlink_to(PROJECT / ".venv")
+
+
+def eventually(
+    probe: Callable[[], T | None], timeout_s: float, what: str, diagnosis: Callable[[], str] = lambda: ""
+) -> T:
+    """The probe's first result that is not None; fails the test at the deadline, with the diagnosis."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = probe()
+        if found is not None:
+            return found
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"not after {timeout_s} s: {what}\n{diagnosis()}")
+        time.sleep(0.2)
+
+
+@dataclass
+class Running:
+    """A sandbox that is up, and the ways to look at it."""
+
+    project: Path
+    env: dict[str, str]
+    ground: Ground
+
+    @classmethod
+    def prepare(cls, project: Path, ground: Ground | None = None) -> "Running":
+        ground = ground or claim()
+        copy_project(project)
+        (project / "sandbox.toml").write_text(ground.config)
+        # The sandbox the developer may have must not shine through.
+        hidden = ("AWS_", "NOMAD_", "PULUMI_")
+        known = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
+        chosen = {key: os.environ[key] for key in (NOMAD_VARIABLE,) if key in os.environ}
+        return cls(project, {**known, **chosen}, ground)
+
+    @contextmanager
+    def up(self, *words: str) -> Iterator["Running"]:
+        """While the sandbox is up and its environment entered; it goes down also when coming up failed."""
+        try:
+            done = self.sandbox("up", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            self.enter_env()
+            yield self
+        finally:
+            self.close()
+            self.sandbox("down", "--force")
+
+    @property
+    def python(self) -> str:
+        return str(self.project / ".venv/bin/python")
+
+    def sandbox(self, *arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
+        """`python -m sandbox …`."""
+        return self.run(self.python, "-m", "sandbox", *arguments, timeout_s=timeout_s)
+
+    def run(
+        self, *command: str, timeout_s: float = 300, more_env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """A command in the project's folder; its output is captured, its exit code is the caller's business."""
+        return subprocess.run(
+            command,
+            cwd=self.project,
+            env={**self.env, **(more_env or {})},
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def enter_env(self) -> None:
+        """From now on commands see what `source .sandbox/env` gives a person."""
+        shell = self.run("sh", "-c", ". .sandbox/env && env -0")
+        assert shell.returncode == 0, shell.stderr
+        self.env = dict(line.split("=", 1) for line in shell.stdout.split("\0") if "=" in line)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        for name in ("nomad", "ec2"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs, secrets in clear."""
+        done = self.run("pulumi", "stack", "output", "--json", "--show-secrets")
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
+    @cached_property
+    def nomad(self) -> NomadApi:
+        return NomadApi.from_env({"token": self.env.get("NOMAD_OPERATOR_TOKEN", "")}, self.env)
+
+    @cached_property
+    def ec2(self) -> Any:
+        return self._aws("ec2")
+
+    def attached_policies(self, role: str) -> list[dict[str, Any]]:
+        """The documents of the managed policies of a role, as IAM has them."""
+        iam = self._aws("iam")
+        arns = [one["PolicyArn"] for one in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]]
+        versions = {arn: iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"] for arn in arns}
+        found = [iam.get_policy_version(PolicyArn=arn, VersionId=version) for arn, version in versions.items()]
+        iam.close()
+        return [one["PolicyVersion"]["Document"] for one in found]
+
+    def _aws(self, service: Any) -> Any:
+        return boto3.client(
+            service,
+            endpoint_url=self.env["AWS_ENDPOINT_URL"],
+            region_name=self.env["AWS_REGION"],
+            aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
+        )
+
+    def mysql_endpoint(self, not_allocation: str = "", timeout_s: float = 120) -> Endpoint:
+        """Where MySQL runs, once it runs (as another allocation, where one is given)."""
+
+        def probe() -> Endpoint | None:
+            found = endpoint(self.nomad, "mysql-server", "default", "mysql", "db")
+            return None if found is None or found.allocation_id == not_allocation else found
+
+        return eventually(probe, timeout_s, "a running allocation of mysql-server", self.diagnosis)
+
+    def diagnosis(self) -> str:
+        """What a person would look at when MySQL does not run."""
+        commands = ("job status mysql-server", "volume status mysql", "node status", "plugin status aws-ebs0")
+        shown = [self.run("nomad", *command.split()).stdout for command in commands]
+        log = (self.project / ".sandbox/log/nomad-server.log").read_text(errors="replace").splitlines()
+        return "\n\n".join([*shown, *[line for line in log if "[INFO]" not in line][-30:]])
+
+    def sql(self, at: Endpoint, *statements: str, timeout_s: float = 60) -> list[tuple[Any, ...]]:
+        """Runs statements, committed, once the server takes a login; the last one's rows."""
+        password = self.outputs()["mysqlPassword"]
+
+        def probe() -> list[tuple[Any, ...]] | None:
+            try:
+                connection = pymysql.connect(
+                    host=at.host, port=at.port, user="root", password=password, connect_timeout=3, autocommit=True
+                )
+            except pymysql.err.OperationalError:
+                return None
+            with connection, connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                return list(cursor.fetchall())
+
+        return eventually(probe, timeout_s, f"a login to MySQL at {at.host}:{at.port}")
+
+
+def traces(name: str, home: Path) -> dict[str, list[str]]:
+    """What a sandbox of that name and home has on this machine, by kind."""
+
+    def lines(*command: str) -> list[str]:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+
+    return {
+        "loop devices": [line for line in lines("losetup", "-a") if str(home) in line],
+        "mounts": [line for line in lines("mount") if str(home) in line],
+        "links": [line for line in lines("ip", "-o", "link") if f" {name}-" in line],
+        "processes": [line for line in lines("ps", "-eo", "pid,args") if str(home) in line],
+        "files": [str(path) for path in home.rglob("*")] if home.exists() else [],
+    }
