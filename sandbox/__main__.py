@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from provider.rpc.values import ProviderError
-from sandbox.plugin_home import CHOICES
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
+from sandbox.stack.plugin_home import CHOICES
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxError
-from sandbox.stack_file import put_salt, read_salt
+from sandbox.stack.stack_file import put_salt, read_salt
 
 NAME: Final = "nspr"
 SUBNET: Final = "10.173.87.0/24"

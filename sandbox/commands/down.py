@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from provider.nomad_api import NomadError
-from sandbox import cloud, leftovers, strays
+from sandbox.cloud import service as cloud
+from sandbox.cluster import acl, server, tls
+from sandbox.commands import leftovers
+from sandbox.commands.phases import Phases
 from sandbox.docker import stack as docker_stack
-from sandbox.lock import exclusive
-from sandbox.nomad import acl, server, tls
-from sandbox.phases import Phases
-from sandbox.processes import is_alive
+from sandbox.machine.lock import exclusive
+from sandbox.machine.processes import is_alive
 from sandbox.settings import PROJECT_NAME, SandboxError, SandboxSettings
-from sandbox.stack import Stack, config_file, stacks_in_state
-from sandbox.stack_file import put_salt
+from sandbox.stack import strays
+from sandbox.stack.stack import Stack, config_file, stacks_in_state
+from sandbox.stack.stack_file import put_salt
 from tools import toolchain
 
 
@@ -124,7 +126,7 @@ def _look(settings: SandboxSettings, phases: Phases) -> None:
 
 
 def _in_cloud(settings: SandboxSettings) -> list[str]:
-    from sandbox.inventory import account_contents  # noqa: PLC0415 - boto3 is slow to import
+    from sandbox.cloud.inventory import account_contents  # noqa: PLC0415 - boto3 is slow to import
 
     return account_contents(settings)
 

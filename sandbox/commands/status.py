@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provider.nomad_api import NomadApi, NomadError
-from sandbox import cloud
-from sandbox.nomad import acl, nodes, tls
+from sandbox.cloud import service as cloud
+from sandbox.cluster import acl, nodes, tls
+from sandbox.commands.tables import table
 from sandbox.settings import SandboxSettings
-from sandbox.tables import table
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -19,7 +19,7 @@ def run(settings: SandboxSettings) -> int:
     if not cloud.is_alive(settings):
         print("no sandbox is running; start it with `make up`")
         return 1
-    from sandbox.aws_client import client  # noqa: PLC0415 - boto3 is slow to import
+    from sandbox.cloud.aws_client import client  # noqa: PLC0415 - boto3 is slow to import
 
     ec2: EC2Client = client(settings, "ec2")
     print(table("instances", ("name", "id", "zone", "state", "address"), _instances(ec2)))

@@ -7,18 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sandbox import cloud, drivers, environment, leftovers, official, plugin_home, requirements, strays, summary
-from sandbox.credentials import aws_credentials
+from sandbox.cloud import service as cloud
+from sandbox.cloud.credentials import aws_credentials
+from sandbox.cluster import acl, client, nodes, server, tls
+from sandbox.commands import leftovers, summary
+from sandbox.commands.phases import Phases
 from sandbox.docker import stack as docker_stack
 from sandbox.docker import store
 from sandbox.docker.store import Store
-from sandbox.lock import exclusive
-from sandbox.mysql import rootfs
-from sandbox.nas import openssh
-from sandbox.nomad import acl, client, nodes, server, tls
-from sandbox.phases import Phases
+from sandbox.machine import requirements
+from sandbox.machine.lock import exclusive
 from sandbox.settings import SandboxSettings, SettingsError
-from sandbox.stack import Stack, prepare_backend
+from sandbox.stack import environment, official, plugin_home, strays
+from sandbox.stack.stack import Stack, prepare_backend
+from sandbox.standins import drivers
+from sandbox.standins.mysql import rootfs
+from sandbox.standins.nas import openssh
 from tools import packages, toolchain
 from tools.toolchain import Toolchain
 
@@ -128,7 +132,7 @@ def _cluster(
 
 
 def _instances(settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases) -> None:
-    from sandbox.ec2.seed import seed  # noqa: PLC0415 - boto3 is slow to import, and not needed to say no
+    from sandbox.cloud.seed import seed  # noqa: PLC0415 - boto3 is slow to import, and not needed to say no
 
     keys = aws_credentials(settings)
     with phases.phase("instances") as phase:

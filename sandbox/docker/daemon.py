@@ -12,8 +12,8 @@ from typing import Final
 from drivers.catalogue import DRIVERS
 from sandbox.docker.images import STORAGE
 from sandbox.docker.store import DRIVER, FEATURES, Store
-from sandbox.nas.layout import Nas
 from sandbox.settings import InstanceSpec, SandboxSettings
+from sandbox.standins.nas.layout import Nas
 from tools.packages import find_command
 
 SOCKET: Final = "unix:///run/docker.sock"

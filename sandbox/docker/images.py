@@ -11,10 +11,10 @@ from typing import Final
 
 from drivers.catalogue import DRIVERS
 from drivers.model import CsiDriver
-from sandbox import official
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT
+from sandbox.stack import official
 from tools.toolchain import cache
 
 MYSQL_SERIES: Final = "9.7"
@@ -29,8 +29,8 @@ _PYTHON_PACKAGES: Final = (
 )
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 _MOUNT_HELPERS: Final = (
-    *("ec2/mount_efs.py", "ec2/share_mounts.py", "ec2/efs.py"),
-    *("nas/__init__.py", "nas/mount_nfs.py", "nas/mount_protocol.py", "nas/layout.py", "private_files.py"),
+    *("cloud/mount_efs.py", "cloud/efs.py", "machine/share_mounts.py", "machine/private_files.py"),
+    *(f"standins/nas/{name}.py" for name in ("__init__", "mount_nfs", "mount_protocol", "layout")),
 )
 
 STORAGE: Final = "/run/sandbox"
@@ -194,7 +194,7 @@ def _nothing_else(layer: Path, _base: Path) -> None:
 
 def _stand_in_files() -> list[Path]:
     home = PROJECT / "sandbox"
-    modules = [path for name in _STAND_INS for path in (home / name).rglob("*.py")]
+    modules = [path for name in _STAND_INS for path in (home / "standins" / name).rglob("*.py")]
     return sorted([home / "__init__.py", *modules, *(home / name for name in _MOUNT_HELPERS)])
 
 
@@ -221,11 +221,11 @@ def _stand_ins(layer: Path, _base: Path) -> None:
     modules = {"aws-ebs-csi-driver": "ebs_csi_driver", "aws-efs-csi-driver": "efs_csi_driver"}
     modules |= {"democratic-csi": "democratic_csi", "hostpathplugin": "hostpath"}
     for command, module in modules.items():
-        _command(layer / "usr/bin" / command, module)
+        _command(layer / "usr/bin" / command, f"standins.{module}")
     # As the official images carry efs-utils and nfs-common.
-    _command(layer / "usr/sbin/mount.efs", f'ec2.mount_efs {STORAGE}/efs "$(cat {STORAGE}/zone)"')
+    _command(layer / "usr/sbin/mount.efs", f'cloud.mount_efs {STORAGE}/efs "$(cat {STORAGE}/zone)"')
     for name in ("mount.nfs", "mount.nfs4"):
-        _command(layer / "usr/sbin" / name, f"nas.mount_nfs {STORAGE}/nas")
+        _command(layer / "usr/sbin" / name, f"standins.nas.mount_nfs {STORAGE}/nas")
 
 
 def _command(path: Path, module: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.plugins.nomad.jobspec import JobSource, JobspecParser
+from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
 from tests.unit.program.recorder import record
 from tools import toolchain
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.ec2 import loops
-from sandbox.ec2.commands import run
+from sandbox.machine import loops
+from sandbox.machine.commands import run
 from tools.faults.mount_watch import MountWatch, Sample, by_device
 from tools.faults.mount_watch import loops as mounted_loops
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import settings
 from components.mysql import option_text
-from sandbox.plugins.nomad.jobspec import JobSource, JobspecParser
+from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
 from settings.errors import SettingsError
 from tests.injection.leaves import Leaf, with_values
 from tests.unit.program.recorder import record

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.docker import images, layers
-from sandbox.mysql import rootfs
+from sandbox.standins.mysql import rootfs
 from tests import official_parts
 from tests.mysql.place import Flavour, Place, place
 from tools import packages, toolchain

@@ -7,13 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from sandbox import official
+from sandbox.stack import official
 from tests import official_parts
 
 PROJECT = Path(__file__).resolve().parents[2]
 OURS = {
-    "aws": PROJECT / "sandbox/plugins/aws/pulumi-resource-aws",
-    "nomad": PROJECT / "sandbox/plugins/nomad/pulumi-resource-nomad",
+    "aws": PROJECT / "sandbox/standins/plugins/aws/pulumi-resource-aws",
+    "nomad": PROJECT / "sandbox/standins/plugins/nomad/pulumi-resource-nomad",
     "nomad-csi": PROJECT / "provider/pulumi-resource-nomad-csi",
 }
 

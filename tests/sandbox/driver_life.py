@@ -82,7 +82,7 @@ class Phases:
 @contextmanager
 def led(program: Sequence[str], home: Path) -> Iterator[Life]:
     """The calls of a driver's whole life, on a cloud of its own."""
-    csi = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m tools.toolchain is to run first").csi
+    csi = pytest.importorskip("sandbox.standins.csi.csi_proto", reason="python -m tools.toolchain is to run first").csi
     # Instances have a /tmp of their own, and a socket's path has to be short.
     folder = Path(tempfile.mkdtemp(prefix="nsi-", dir="/var/tmp"))
     try:

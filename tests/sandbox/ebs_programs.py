@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sandbox import official
+from sandbox.stack import official
 from tests import official_parts
 
 VERSION = "1.48.0"
-STAND_IN = (sys.executable, "-m", "sandbox.ebs_csi_driver")
+STAND_IN = (sys.executable, "-m", "sandbox.standins.ebs_csi_driver")
 
 BOTH: list[Any] = [
     "stand-in",

@@ -17,11 +17,11 @@ import asyncssh
 import grpc
 from google.protobuf.message_factory import GetMessageClass
 
-from sandbox.csi import mounter
-from sandbox.csi.csi_proto import csi
-from sandbox.csi.errors import CsiError
-from sandbox.democratic_csi.node import NfsNode
-from sandbox.ec2.file_server import FileServer
+from sandbox.machine.file_server import FileServer
+from sandbox.standins.csi import mounter
+from sandbox.standins.csi.csi_proto import csi
+from sandbox.standins.csi.errors import CsiError
+from sandbox.standins.democratic_csi.node import NfsNode
 from tests.sandbox import storage_rig
 
 SHARE = "nas:/mnt/tank/csi/pvc-1"

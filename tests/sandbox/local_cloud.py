@@ -15,9 +15,10 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from sandbox.ec2 import enter, naming
-from sandbox.ec2.cleanup import cleanup
-from sandbox.ec2.seed import Seed, SeededInstance, seed
+from sandbox.cloud import enter
+from sandbox.cloud.seed import Seed, SeededInstance, seed
+from sandbox.machine import naming
+from sandbox.machine.cleanup import cleanup
 from sandbox.settings import PROJECT, SandboxSettings, parse_settings
 from tools.trial.ground import claim
 
@@ -112,7 +113,7 @@ def start_daemon(settings: SandboxSettings, table: Path, env: Mapping[str, str] 
     }
     log = settings.home.with_suffix(".log")
     with log.open("wb") as output:
-        process = subprocess.Popen([sys.executable, "-m", "sandbox.ec2"], env=whole, stdout=output, stderr=output)
+        process = subprocess.Popen([sys.executable, "-m", "sandbox.cloud"], env=whole, stdout=output, stderr=output)
     until(lambda: process.poll() is not None or "serving EC2" in log.read_text(), 60)
     assert process.poll() is None, log.read_text()
     return process

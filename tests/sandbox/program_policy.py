@@ -11,7 +11,7 @@ from provider.nomad_api import NomadApi
 from tests.providers.harness import PluginProcess, plugin_process
 from tools.trial.running import Running
 
-POLICY = Path(__file__).parents[2] / "sandbox/nomad/program-policy.hcl"
+POLICY = Path(__file__).parents[2] / "program/nomad-policy.hcl"
 ABSENT = "probe-absent"
 
 _JOB = "nomad:index/job:Job"

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox.csi import folders
-from sandbox.ec2 import ami, efs
-from sandbox.ec2.file_server import FileServer
-from sandbox.nas.layout import Nas
+from sandbox.cloud import efs
+from sandbox.machine import ami
+from sandbox.machine.file_server import FileServer
+from sandbox.standins.csi import folders
+from sandbox.standins.nas.layout import Nas
 from tests.sandbox.ebs_rig import IMDS_PORT, NAMESPACES, PROJECT, ZONE, documents, serve_imds
 
 INSTANCE = "i-0123456789abcdef0"
@@ -80,12 +81,12 @@ def prepare(folder: Path) -> dict[str, list[str]]:
         ("client", CLIENT_CONFIG.format(base=folder / "share")),
     ):
         (folder / f"{name}.yaml").write_text(text)
-    shares = ["sandbox.democratic_csi", "--csi-version=1.5.0", "--csi-name=nas", "--log-level=debug"]
+    shares = ["sandbox.standins.democratic_csi", "--csi-version=1.5.0", "--csi-name=nas", "--log-level=debug"]
     return {
-        "efs": ["sandbox.efs_csi_driver", "--logtostderr", "--v=5", "--vol-metrics-opt-in"],
+        "efs": ["sandbox.standins.efs_csi_driver", "--logtostderr", "--v=5", "--vol-metrics-opt-in"],
         "zfs": [*shares, f"--driver-config-file={folder}/zfs.yaml"],
         "client": [*shares, f"--driver-config-file={folder}/client.yaml"],
-        "hostpath": ["sandbox.hostpath", "--drivername=csi-hostpath", "--nodeid=n1", "--v=5"],
+        "hostpath": ["sandbox.standins.hostpath", "--drivername=csi-hostpath", "--nodeid=n1", "--v=5"],
     }
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from provider.nomad_api import NomadApi, NomadApiError
-from sandbox import processes
-from sandbox.ec2.ctl import kill
-from sandbox.nomad import acl, nodes, server
+from sandbox.cloud.ctl import kill
+from sandbox.cluster import acl, nodes, server
+from sandbox.machine import processes
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxSettings, load_settings
 from tools.trial.ground import claim
 

@@ -41,7 +41,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory, ground: Ground, before: lis
 
 
 def inside(running: Running, name: str, *words: str) -> str:
-    done = running.run(running.python, "-m", "sandbox.ec2.ctl", "enter", name, *words)
+    done = running.run(running.python, "-m", "sandbox.cloud.ctl", "enter", name, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -11,13 +11,13 @@ from typing import Any
 import grpc
 import pytest
 
-from sandbox.csi import mounts
-from sandbox.csi.commands import CommandError, run
-from sandbox.csi.metadata import NodeIdentity
-from sandbox.ebs_csi_driver import devices, filesystems, node_volumes
-from sandbox.ebs_csi_driver.devices import DeviceFinder
-from sandbox.ebs_csi_driver.filesystems import FilesystemError
-from sandbox.ebs_csi_driver.node_volumes import GrowthError
+from sandbox.standins.csi import mounts
+from sandbox.standins.csi.commands import CommandError, run
+from sandbox.standins.csi.metadata import NodeIdentity
+from sandbox.standins.ebs_csi_driver import devices, filesystems, node_volumes
+from sandbox.standins.ebs_csi_driver.devices import DeviceFinder
+from sandbox.standins.ebs_csi_driver.filesystems import FilesystemError
+from sandbox.standins.ebs_csi_driver.node_volumes import GrowthError
 from tools.trial.kernel import may_grow_mounted_ext4
 
 from .ebs_rig import LoopDevices
@@ -237,9 +237,11 @@ def test_usage_counts_bytes_and_inodes(stage: Callable[..., None], staging: str)
 
 
 def test_stage_publish_and_back_through_the_protocol(loops: LoopDevices, device: str, tmp_path: Path) -> None:
-    csi_proto = pytest.importorskip("sandbox.csi.csi_proto", reason="python -m tools.toolchain is to run first")
-    from sandbox.csi.errors import CsiError  # noqa: PLC0415
-    from sandbox.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
+    csi_proto = pytest.importorskip(
+        "sandbox.standins.csi.csi_proto", reason="python -m tools.toolchain is to run first"
+    )
+    from sandbox.standins.csi.errors import CsiError  # noqa: PLC0415
+    from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
 
     csi: Any = csi_proto.csi
     node = NodeService(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.ec2 import enter
+from sandbox.cloud import enter
 from tools import toolchain
 
 from . import csi_sanity as sanity

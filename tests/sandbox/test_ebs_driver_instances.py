@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 import pytest
 
-from sandbox.ec2 import enter
+from sandbox.cloud import enter
 from sandbox.settings import PROJECT
 from tools import toolchain
 from tools.trial.kernel import may_grow_mounted_ext4
@@ -67,7 +67,7 @@ class Driver:
 @pytest.fixture(scope="module")
 def csi() -> Any:
     reason = "the CSI protocol's classes are not generated yet: python -m tools.toolchain"
-    return pytest.importorskip("sandbox.csi.csi_proto", reason=reason).csi
+    return pytest.importorskip("sandbox.standins.csi.csi_proto", reason=reason).csi
 
 
 @pytest.fixture(scope="module")

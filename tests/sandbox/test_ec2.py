@@ -16,12 +16,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from sandbox.ec2 import enter, inventory, loops
-from sandbox.ec2.cleanup import cleanup
-from sandbox.ec2.ctl import kill
-from sandbox.ec2.daemon import CALL_LOG
-from sandbox.ec2.hypervisor import link_down, link_up
-from sandbox.ec2.seed import seed
+from sandbox.cloud import enter
+from sandbox.cloud.ctl import kill
+from sandbox.cloud.daemon import CALL_LOG
+from sandbox.cloud.seed import seed
+from sandbox.machine import inventory, loops
+from sandbox.machine.cleanup import cleanup
+from sandbox.machine.hypervisor import link_down, link_up
 from sandbox.settings import PROJECT, SandboxSettings
 from tools.trial.call_record import Calls, detached_while_mounted
 
@@ -378,7 +379,7 @@ def test_a_subnet_that_the_machine_already_reaches_is_refused_by_name(place: tup
         env = {**os.environ, "NOMAD_STATEFUL_SANDBOX_CONFIG": str(table), "PYTHONPATH": str(PROJECT)}
         env["NOMAD_STATEFUL_SANDBOX_HOME"] = str(settings.home)
         done = subprocess.run(
-            [sys.executable, "-m", "sandbox.ec2"], env=env, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-m", "sandbox.cloud"], env=env, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 1
         assert f"{settings.subnet.network_address + 64}/28 through nstother" in done.stderr

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from sandbox.ec2.daemon import LIMIT_MODIFICATIONS
+from sandbox.cloud.daemon import LIMIT_MODIFICATIONS
 
 from .local_cloud import KEY, Cloud, place, running_cloud, spare_volume
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.nas import openssh
+from sandbox.standins.nas import openssh
 
 from . import storage_rig
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from provider.running_job import Endpoint, is_running
-from sandbox.ec2 import enter
+from sandbox.cloud import enter
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, load_settings
 from tools.trial.kernel import may_grow_mounted_ext4
 from tools.trial.running import Running, eventually, traces

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.ec2.daemon import CALL_LOG
+from sandbox.cloud.daemon import CALL_LOG
 from tools.trial.call_record import calls_of, detached_while_mounted
 from tools.trial.running import Running
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.nas import openssh
+from sandbox.standins.nas import openssh
 from tools import toolchain
 
 from . import csi_sanity as sanity

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.stack_file import read_salt
+from sandbox.stack.stack_file import read_salt
 from tools.preview_report import document
 from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview

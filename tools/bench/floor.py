@@ -7,7 +7,7 @@ import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from sandbox.plugins.nomad.jobspec import JobSource, JobspecParser
+from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
 from tools.bench.plugin_health import has_controller, has_node_in_zone, plugin
 from tools.bench.rig import MYSQL_ZONE, Rig, wait_until
 from tools.bench.wanted import MYSQL, Job, Json, Volume, Wanted

@@ -11,8 +11,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sandbox import plugin_home
 from sandbox.settings import SandboxSettings
+from sandbox.stack import plugin_home
 from tools.trial.running import Running
 
 _SDKS = ("pulumi", "pulumi-aws", "pulumi-nomad", "moto", "boto3")

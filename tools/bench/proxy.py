@@ -126,9 +126,9 @@ def caller(port: int, proc: Path = Path("/proc")) -> str:
 def part(command: str) -> str:
     """The name of a process in a deployment."""
     for mark, name in (
-        ("sandbox.plugins.aws", "aws plugin"),
+        ("sandbox.standins.plugins.aws", "aws plugin"),
         ("pulumi-resource-aws", "aws plugin"),
-        ("sandbox.plugins.nomad", "nomad plugin"),
+        ("sandbox.standins.plugins.nomad", "nomad plugin"),
         ("pulumi-resource-nomad-csi", "nomad-csi plugin"),
         ("pulumi-resource-nomad", "nomad plugin"),
         ("-m provider", "nomad-csi plugin"),

@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 
 from provider import volume_claims
 from provider.nomad_api import NomadApi, NomadError, NomadNotFound
-from sandbox.aws_client import client
-from sandbox.inventory import root_volumes
-from sandbox.nomad.acl import read_tokens
+from sandbox.cloud.aws_client import client
+from sandbox.cloud.inventory import root_volumes
+from sandbox.cluster.acl import read_tokens
 from sandbox.settings import HOME_VARIABLE, SandboxSettings, load_settings
 from tools.bench.wanted import MYSQL, PLUGIN
 from tools.trial.running import Running
@@ -171,7 +171,7 @@ class Rig:
 
     def inside(self, instance: str, *command: str) -> str:
         """A command on an instance; its output."""
-        words = [self.running.python, "-m", "sandbox.ec2.ctl", "enter", instance, *command]
+        words = [self.running.python, "-m", "sandbox.cloud.ctl", "enter", instance, *command]
         done = self.running.run(*words)
         return done.stdout + done.stderr
 

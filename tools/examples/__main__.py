@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from provider.nomad_api import NomadApi
-from sandbox.cloud import is_alive
-from sandbox.plugin_home import kinds
+from sandbox.cloud.service import is_alive
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings, load_settings
+from sandbox.stack.plugin_home import kinds
 from tools import toolchain
 from tools.examples.recipes import EXAMPLES, Example, resources_left
 from tools.examples.stacks import Workplace

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import yaml
 
-from sandbox.nas.layout import NAMES, POOL, USER, Nas
 from sandbox.settings import SandboxError
-from sandbox.stack import Stack
+from sandbox.stack.stack import Stack
+from sandbox.standins.nas.layout import NAMES, POOL, USER, Nas
 from tools.examples.stacks import Workplace
 
 MARK = "before-the-snapshot"

@@ -9,7 +9,7 @@ from operate.cluster import Cluster, wait_for
 from provider.nomad_api import NomadApi
 from provider.running_job import is_running
 from sandbox.settings import SandboxError
-from sandbox.stack import Stack
+from sandbox.stack.stack import Stack
 from tools.examples.stacks import Workplace
 
 GROUP = "container"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from provider.nomad_api import NomadApi
-from sandbox.stack import Stack
+from sandbox.stack.stack import Stack
 from tools.examples import file_system, files
 from tools.examples.stacks import Workplace
 

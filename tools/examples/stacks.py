@@ -11,9 +11,9 @@ from pathlib import Path
 import yaml
 
 from sandbox.docker import store
-from sandbox.environment import process_environment
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings
-from sandbox.stack import Stack
+from sandbox.stack.environment import process_environment
+from sandbox.stack.stack import Stack
 from tools.examples import containers
 from tools.toolchain import Toolchain
 

@@ -84,5 +84,5 @@ def error_of(done: CompletedProcess[str]) -> str:
 
 
 def _ctl(lane: Lane, *words: str) -> None:
-    done = lane.stack.run(lane.stack.python, "-m", "sandbox.ec2.ctl", "fault", *words)
+    done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", "fault", *words)
     assert done.returncode == 0, done.stderr

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from provider.nomad_api import NomadApi, NomadNotFound
 from provider.volume_claims import claims
-from sandbox.ec2 import loops
-from sandbox.inventory import account_contents, root_volumes
-from sandbox.nomad import acl, tls
+from sandbox.cloud.inventory import account_contents, root_volumes
+from sandbox.cluster import acl, tls
+from sandbox.machine import loops
 from tools.faults.lane import Lane
 from tools.trial.namespaces import management
 from tools.trial.running import eventually

@@ -15,7 +15,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
 
-from sandbox.ec2.daemon import CALL_LOG
+from sandbox.cloud.daemon import CALL_LOG
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, SandboxSettings, load_settings
 from tools.faults.kind import Kind
 from tools.faults.model import State
@@ -140,7 +140,7 @@ class Lane:
 
     def inside(self, client: str, *command: str) -> CompletedProcess[str]:
         """A command inside an instance."""
-        return self.stack.run(self.stack.python, "-m", "sandbox.ec2.ctl", "enter", client, *command)
+        return self.stack.run(self.stack.python, "-m", "sandbox.cloud.ctl", "enter", client, *command)
 
     def pid_inside(self, client: str, pattern: str) -> int:
         """The oldest process of an instance whose command line matches; 0 if none."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from sandbox.ec2 import inventory
+from sandbox.machine import inventory
 from sandbox.settings import SandboxSettings
 from tools.faults.background import Background
 

@@ -8,13 +8,13 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox import processes
-from sandbox.nomad import server
+from sandbox.cluster import server
+from sandbox.machine import processes
 from tools.faults.lane import CLIENTS, HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.trial.instances import AGENT, SERVER, plugin_reports, reported_since
 from tools.trial.running import eventually
 
-# Of the stand-in, `sandbox.ebs_csi_driver`, and of the driver itself, `aws-ebs-csi-driver`.
+# Of the stand-in, `sandbox.standins.ebs_csi_driver`, and of the driver itself, `aws-ebs-csi-driver`.
 NODE_PLUGIN = "ebs.csi.driver node"
 CONTROLLER = "ebs.csi.driver controller"
 DOCKERD = "dockerd --config-file"

@@ -18,8 +18,8 @@ def allow(stack: Running, namespace: str) -> None:
     """Makes it, and writes it into the policies: in Nomad, and in the files of which `up` makes them anew."""
     api = management(stack)
     api.put("namespace", {"Name": namespace})
-    for role, name in (("program", "nomad-stateful"), ("operator", "nomad-stateful-operator")):
-        file = stack.project / f"sandbox/nomad/{role}-policy.hcl"
+    for folder, name in (("program", "nomad-stateful"), ("operate", "nomad-stateful-operator")):
+        file = stack.project / f"{folder}/nomad-policy.hcl"
         rules = with_namespace(file.read_text(), namespace)
         file.write_text(rules)
         api.put(f"acl/policy/{name}", {"Name": name, "Rules": rules})

@@ -13,8 +13,8 @@ from pulumi._types import input_type_py_to_pulumi_names, resource_types
 from provider.plugin import NomadCsiPlugin
 from provider.rpc.stubs import provider_pb2
 from provider.rpc.values import UNKNOWN
-from sandbox.plugins.aws.plugin import AwsPlugin
-from sandbox.plugins.nomad.plugin import NomadPlugin
+from sandbox.standins.plugins.aws.plugin import AwsPlugin
+from sandbox.standins.plugins.nomad.plugin import NomadPlugin
 
 from .life import checked, of, visible
 from .subjects import TypeSubject

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from provider.rpc.values import UNKNOWN
-from sandbox.official import take
+from sandbox.stack.official import take
 from tests import official_parts
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 

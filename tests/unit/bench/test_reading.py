@@ -23,7 +23,7 @@ def test_steps_of_a_verification_end_with_the_rows_read_back() -> None:
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        ("python3 -m sandbox.plugins.aws 127.0.0.1:1", "aws plugin"),
+        ("python3 -m sandbox.standins.plugins.aws 127.0.0.1:1", "aws plugin"),
         ("/home/plugins/resource-nomad-v2/pulumi-resource-nomad 127.0.0.1:1", "nomad plugin"),
         ("/project/provider/pulumi-resource-nomad-csi 127.0.0.1:1", "nomad-csi plugin"),
         ("/project/.venv/bin/python -m provider 127.0.0.1:1", "nomad-csi plugin"),

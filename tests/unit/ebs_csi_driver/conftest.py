@@ -10,13 +10,13 @@ from moto import mock_aws
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.elastic_block_store import EBSBackend
 
-from sandbox.ebs_csi_driver.cloud.attachments import Attachments
-from sandbox.ebs_csi_driver.cloud.client import ClientSettings, Ec2
-from sandbox.ebs_csi_driver.cloud.snapshots import Snapshots
-from sandbox.ebs_csi_driver.cloud.volumes import Volumes
+from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
+from sandbox.standins.ebs_csi_driver.cloud.client import ClientSettings, Ec2
+from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshots
+from sandbox.standins.ebs_csi_driver.cloud.volumes import Volumes
 
 if TYPE_CHECKING:
-    from sandbox.ebs_csi_driver.controller import ControllerService
+    from sandbox.standins.ebs_csi_driver.controller import ControllerService
 
 REGION = "us-west-2"
 
@@ -72,7 +72,7 @@ def attachments(ec2: Ec2, volumes: Volumes) -> Attachments:
 def csi() -> Any:
     """The protocol's messages."""
     try:
-        from sandbox.csi import csi_proto  # noqa: PLC0415
+        from sandbox.standins.csi import csi_proto  # noqa: PLC0415
     except ImportError as error:
         pytest.skip(f"the CSI protocol's classes are not generated yet: python -m tools.toolchain ({error})")
     return csi_proto.csi
@@ -80,7 +80,7 @@ def csi() -> Any:
 
 @pytest.fixture
 def controller(csi: Any, ec2: Ec2, volumes: Volumes, attachments: Attachments) -> ControllerService:
-    from sandbox.ebs_csi_driver.controller import ControllerService, ControllerSettings  # noqa: PLC0415
+    from sandbox.standins.ebs_csi_driver.controller import ControllerService, ControllerSettings  # noqa: PLC0415
 
     settings = ControllerSettings(cluster_id="", extra_tags={"Team": "data"})
     return ControllerService(settings, volumes, attachments, Snapshots(ec2))

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.csi.errors import CsiError
-from sandbox.csi.metadata import NodeIdentity
-from sandbox.ebs_csi_driver import capacity, tags
-from sandbox.ebs_csi_driver.cloud.volume_types import iops_for
-from sandbox.ebs_csi_driver.device_names import candidates, free_name
-from sandbox.ebs_csi_driver.limits import attachable_volumes, max_volumes
-from sandbox.ebs_csi_driver.parameters import read_modification, read_volume_parameters
-from sandbox.ebs_csi_driver.topology import node_segments, pick_zone
+from sandbox.standins.csi.errors import CsiError
+from sandbox.standins.csi.metadata import NodeIdentity
+from sandbox.standins.ebs_csi_driver import capacity, tags
+from sandbox.standins.ebs_csi_driver.cloud.volume_types import iops_for
+from sandbox.standins.ebs_csi_driver.device_names import candidates, free_name
+from sandbox.standins.ebs_csi_driver.limits import attachable_volumes, max_volumes
+from sandbox.standins.ebs_csi_driver.parameters import read_modification, read_volume_parameters
+from sandbox.standins.ebs_csi_driver.topology import node_segments, pick_zone
 
 GIB = 1024**3
 

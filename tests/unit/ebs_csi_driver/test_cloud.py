@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from sandbox.ebs_csi_driver.cloud.attachments import Attachments
-from sandbox.ebs_csi_driver.cloud.client import Ec2
-from sandbox.ebs_csi_driver.cloud.errors import CloudError, Kind, kind_of, translated
-from sandbox.ebs_csi_driver.cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
-from sandbox.ebs_csi_driver.cloud.waiting import until
+from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
+from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind, kind_of, translated
+from sandbox.standins.ebs_csi_driver.cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
+from sandbox.standins.ebs_csi_driver.cloud.waiting import until
 
 
 def make(volumes: Volumes, name: str = "v", zone: str = "us-west-2a") -> Volume:

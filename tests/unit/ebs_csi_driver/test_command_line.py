@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.csi.endpoint import EndpointError, parse_endpoint
-from sandbox.csi.flags import FlagError
-from sandbox.ebs_csi_driver.__main__ import main
-from sandbox.ebs_csi_driver.options import Mode, Options, parse_options, split_mode
+from sandbox.standins.csi.endpoint import EndpointError, parse_endpoint
+from sandbox.standins.csi.flags import FlagError
+from sandbox.standins.ebs_csi_driver.__main__ import main
+from sandbox.standins.ebs_csi_driver.options import Mode, Options, parse_options, split_mode
 
 
 def options(*arguments: str) -> Options:

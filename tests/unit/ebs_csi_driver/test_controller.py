@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
-from sandbox.csi.errors import CsiError
-from sandbox.ebs_csi_driver.cloud.client import Ec2
+from sandbox.standins.csi.errors import CsiError
+from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
 
 if TYPE_CHECKING:
-    from sandbox.ebs_csi_driver.controller import ControllerService
+    from sandbox.standins.ebs_csi_driver.controller import ControllerService
 
 GIB = 1024**3
 Code = grpc.StatusCode

@@ -15,12 +15,12 @@ from urllib.request import urlopen
 import grpc
 import pytest
 
-from sandbox.csi import logs
-from sandbox.csi.endpoint import parse_endpoint
-from sandbox.csi.metadata import MetadataClient, MetadataError, NodeIdentity
-from sandbox.csi.mounts import parse_mountinfo
-from sandbox.ebs_csi_driver.devices import DeviceFinder, DeviceNotFoundError
-from sandbox.ebs_csi_driver.metrics import Metrics, serve
+from sandbox.standins.csi import logs
+from sandbox.standins.csi.endpoint import parse_endpoint
+from sandbox.standins.csi.metadata import MetadataClient, MetadataError, NodeIdentity
+from sandbox.standins.csi.mounts import parse_mountinfo
+from sandbox.standins.ebs_csi_driver.devices import DeviceFinder, DeviceNotFoundError
+from sandbox.standins.ebs_csi_driver.metrics import Metrics, serve
 
 IDENTITY = NodeIdentity("i-0abc", "m5.large", "us-west-2a", "us-west-2", network_interfaces=1, block_device_mappings=0)
 
@@ -28,9 +28,9 @@ IDENTITY = NodeIdentity("i-0abc", "m5.large", "us-west-2a", "us-west-2", network
 @pytest.fixture
 def channel(csi: Any, tmp_path: Path) -> Iterator[tuple[grpc.Channel, Metrics]]:
     """A channel to a node that has an identity and no devices."""
-    from sandbox.csi.server import start  # noqa: PLC0415
-    from sandbox.ebs_csi_driver.identity import IdentityService  # noqa: PLC0415
-    from sandbox.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
+    from sandbox.standins.csi.server import start  # noqa: PLC0415
+    from sandbox.standins.ebs_csi_driver.identity import IdentityService  # noqa: PLC0415
+    from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
 
     metrics = Metrics()
     node = NodeService(NodeSettings(), lambda: IDENTITY, DeviceFinder(tmp_path))
@@ -83,7 +83,7 @@ def test_metrics_are_served_over_http(csi: Any) -> None:
 
 
 def test_secrets_of_a_request_do_not_reach_the_log(csi: Any) -> None:
-    from sandbox.csi.sanitize import for_log  # noqa: PLC0415
+    from sandbox.standins.csi.sanitize import for_log  # noqa: PLC0415
 
     request = csi.NodeStageVolumeRequest(volume_id="vol-1", secrets={"password": "hunter2"})
     shown = for_log(request)

@@ -6,8 +6,8 @@ import io
 import json
 from pathlib import Path
 
-from sandbox.ec2.authorization import Account, Question, Questions, tags_in
-from sandbox.ec2.calls import CallRecorder
+from sandbox.cloud.authorization import Account, Question, Questions, tags_in
+from sandbox.cloud.calls import CallRecorder
 
 ARN = "arn:aws:ec2:us-west-2:123456789012"
 SNAPSHOTS = "arn:aws:ec2:us-west-2::snapshot"

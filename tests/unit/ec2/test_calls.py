@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from sandbox.ec2.calls import CallRecorder, without_secrets
+from sandbox.cloud.calls import CallRecorder, without_secrets
 
 
 def call(recorder: CallRecorder, body: str) -> tuple[str, bytes]:

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from sandbox.ec2 import ctl
-from sandbox.ec2.calls import CallRecorder
-from sandbox.ec2.errors import ApiError
-from sandbox.ec2.fault_answers import FaultyApi
-from sandbox.ec2.faults import Fault, Faults, fault_file, read, switch_off, switch_on
-from sandbox.ec2.volume_faults import VolumeFaults
+from sandbox.cloud import ctl
+from sandbox.cloud.calls import CallRecorder
+from sandbox.cloud.fault_answers import FaultyApi
+from sandbox.cloud.faults import Fault, Faults, fault_file, read, switch_off, switch_on
+from sandbox.cloud.volume_faults import VolumeFaults
+from sandbox.machine.errors import ApiError
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
 from tools.trial.running import eventually
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.ec2 import inventory
-from sandbox.ec2.errors import CloudError
-from sandbox.ec2.volumes import GIB, VolumeStore
-from sandbox.processes import ProcessRecord
+from sandbox.machine import inventory
+from sandbox.machine.errors import CloudError
+from sandbox.machine.processes import ProcessRecord
+from sandbox.machine.volumes import GIB, VolumeStore
 from sandbox.settings import SandboxSettings, parse_settings
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.ec2.errors import ApiError
-from sandbox.ec2.limits import Performance, check_growth, check_volume
+from sandbox.cloud.limits import Performance, check_growth, check_volume
+from sandbox.machine.errors import ApiError
 
 
 def test_gp3_gets_its_defaults() -> None:

@@ -8,9 +8,9 @@ from datetime import datetime
 
 import pytest
 
-from sandbox.ec2 import metadata
-from sandbox.ec2.imds import MetadataService, Tokens
-from sandbox.ec2.metadata import InstanceFacts
+from sandbox.machine import metadata
+from sandbox.machine.imds import MetadataService, Tokens
+from sandbox.machine.metadata import InstanceFacts
 
 FACTS = InstanceFacts(
     instance_id="i-0123456789abcdef0",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.ec2 import ami, naming
+from sandbox.machine import ami, naming
 
 
 def test_a_volume_is_linked_under_the_name_that_udev_gives_it() -> None:

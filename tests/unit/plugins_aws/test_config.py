@@ -3,7 +3,7 @@ import json
 import pytest
 
 from provider.rpc.plugin import ProviderError
-from sandbox.plugins.aws.config import parse, problems, with_defaults
+from sandbox.standins.plugins.aws.config import parse, problems, with_defaults
 
 
 def test_the_region_comes_from_the_environment_when_unset() -> None:

@@ -2,7 +2,7 @@ import botocore.exceptions as boto
 import pytest
 
 from provider.rpc.plugin import ProviderError
-from sandbox.plugins.aws.errors import aws_errors, error_code, explain
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code, explain
 
 
 def test_a_refusal_keeps_awss_code_and_message() -> None:

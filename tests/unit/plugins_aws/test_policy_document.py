@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from provider.rpc.plugin import Context
-from sandbox.plugins.aws.clients import Cloud
-from sandbox.plugins.aws.functions.policy_document import PolicyDocument
-from sandbox.plugins.aws.policy_document import DocumentError, render
-from sandbox.plugins.aws.policy_json import go_json
+from sandbox.standins.plugins.aws.clients import Cloud
+from sandbox.standins.plugins.aws.functions.policy_document import PolicyDocument
+from sandbox.standins.plugins.aws.policy_document import DocumentError, render
+from sandbox.standins.plugins.aws.policy_json import go_json
 
 GOLDEN = """{
   "Version": "2012-10-17",

@@ -9,8 +9,8 @@ import botocore.exceptions as boto
 import pytest
 
 from provider.rpc.plugin import Context, ProviderError
-from sandbox.plugins.aws.config import parse
-from sandbox.plugins.aws.policy import PolicyResource
+from sandbox.standins.plugins.aws.config import parse
+from sandbox.standins.plugins.aws.policy import PolicyResource
 
 ARN = "arn:aws:iam::123456789012:policy/driver"
 DOCUMENT = '{"Version": "2012-10-17", "Statement": []}'

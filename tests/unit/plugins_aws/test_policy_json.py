@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.plugins.aws import policy_json
+from sandbox.standins.plugins.aws import policy_json
 
 
 def document(**statement: object) -> str:

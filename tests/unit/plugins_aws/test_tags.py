@@ -1,5 +1,5 @@
 from provider.rpc.plugin import UNKNOWN
-from sandbox.plugins.aws.tags import TagRules, changes, from_aws, to_aws
+from sandbox.standins.plugins.aws.tags import TagRules, changes, from_aws, to_aws
 
 RULES = TagRules({"team": "db", "env": "dev"}, frozenset({"patched-by"}), ("kubernetes.io/",))
 

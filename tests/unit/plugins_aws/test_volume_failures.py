@@ -11,9 +11,9 @@ import botocore.exceptions as boto
 import pytest
 
 from provider.rpc.plugin import Context, InitFailed, ProviderError
-from sandbox.plugins.aws import volume
-from sandbox.plugins.aws.config import parse
-from sandbox.plugins.aws.volume import VolumeResource
+from sandbox.standins.plugins.aws import volume
+from sandbox.standins.plugins.aws.config import parse
+from sandbox.standins.plugins.aws.volume import VolumeResource
 
 INPUTS = {"availabilityZone": "us-west-2a", "size": 2, "region": "us-west-2", "tagsAll": {"a": "b"}, "__defaults": []}
 

@@ -4,8 +4,8 @@ import time
 import pytest
 
 from provider.rpc.plugin import Context, ProviderError
-from sandbox.plugins.aws import waits
-from sandbox.plugins.aws.waits import NotYet, Wait, wait_until
+from sandbox.standins.plugins.aws import waits
+from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 
 WAIT = Wait("the thing to be done", "it is done", 60)
 

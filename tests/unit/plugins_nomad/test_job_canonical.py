@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.plugins.nomad.job_canonical import same_job
+from sandbox.standins.plugins.nomad.job_canonical import same_job
 
 
 def job(group: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:

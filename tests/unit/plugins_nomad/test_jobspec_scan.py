@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.plugins.nomad.jobspec_scan import called_functions, code_only, declared_variables
+from sandbox.standins.plugins.nomad.jobspec_scan import called_functions, code_only, declared_variables
 
 
 @pytest.mark.parametrize(

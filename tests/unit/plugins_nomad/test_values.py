@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from provider.rpc.plugin import Context, ProviderError
 from provider.rpc.values import UNKNOWN
-from sandbox.plugins.nomad.capacity import format_bytes, parse_bytes
-from sandbox.plugins.nomad.csi_fields import volume_body, volume_changes, volume_outputs
-from sandbox.plugins.nomad.inputs import Field, autoname, checked, plain, refreshed_inputs
-from sandbox.plugins.nomad.job_outputs import go_duration, planned_outputs, registered_outputs
-from sandbox.plugins.nomad.job_state import import_identity
-from sandbox.plugins.nomad.jobspec import JobSource
+from sandbox.standins.plugins.nomad.capacity import format_bytes, parse_bytes
+from sandbox.standins.plugins.nomad.csi_fields import volume_body, volume_changes, volume_outputs
+from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, plain, refreshed_inputs
+from sandbox.standins.plugins.nomad.job_outputs import go_duration, planned_outputs, registered_outputs
+from sandbox.standins.plugins.nomad.job_state import import_identity
+from sandbox.standins.plugins.nomad.jobspec import JobSource
 
 GIB = 2**30
 

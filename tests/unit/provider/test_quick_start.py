@@ -8,7 +8,7 @@ import pytest
 
 TOP = Path(__file__).parents[3]
 _LISTED = "import sys, {module}; print(*sys.modules)"
-_PLUGINS = ("provider.__main__", "sandbox.plugins.nomad.__main__", "sandbox.plugins.aws.__main__")
+_PLUGINS = ("provider.__main__", "sandbox.standins.plugins.nomad.__main__", "sandbox.standins.plugins.aws.__main__")
 
 
 @pytest.mark.parametrize("module", _PLUGINS)

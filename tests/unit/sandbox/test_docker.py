@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 import settings
+from sandbox.cluster import cgroups, client
 from sandbox.docker import daemon, images, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
-from sandbox.nas.layout import Nas
-from sandbox.nomad import cgroups, client
 from sandbox.settings import PROJECT, SandboxError, parse_settings
+from sandbox.standins.nas.layout import Nas
 from tools.examples import containers
 from tools.examples.recipes import EXAMPLES
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from sandbox import cloud, leftovers
 from sandbox.__main__ import main
-from sandbox.commands import down
-from sandbox.environment import state_dir
+from sandbox.cloud import service as cloud
+from sandbox.commands import down, leftovers
 from sandbox.settings import SandboxSettings, load_settings
+from sandbox.stack.environment import state_dir
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import environment
 from sandbox.settings import SandboxSettings, parse_settings
+from sandbox.stack import environment
 
 OUTER = {
     "PATH": "/usr/bin:/bin",

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.lock import Busy, exclusive
+from sandbox.machine.lock import Busy, exclusive
 from sandbox.settings import PROJECT
 
 HOLD = """
 import sys
 from pathlib import Path
-from sandbox.lock import exclusive
+from sandbox.machine.lock import exclusive
 
 with exclusive(Path(sys.argv[1])):
     print(1, flush=True)

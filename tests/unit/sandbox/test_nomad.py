@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.nomad import cgroups, client, server, tls
+from sandbox.cluster import cgroups, client, server, tls
 from sandbox.settings import SandboxError, parse_settings
 from tools import check_jobs, toolchain
 

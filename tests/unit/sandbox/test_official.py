@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import official
 from sandbox.settings import SandboxError
+from sandbox.stack import official
 
 NAME, VERSION = "pulumi-resource-nomad", "2.6.1"
 

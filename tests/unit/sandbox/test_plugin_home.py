@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import plugin_home
 from sandbox.settings import SandboxError, SandboxSettings, parse_settings
+from sandbox.stack import plugin_home
 from tests.unit.sandbox.test_official import put_archive
 
 

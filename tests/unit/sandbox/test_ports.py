@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.ports import Listener, listeners, refuse_taken
+from sandbox.machine.ports import Listener, listeners, refuse_taken
 from sandbox.settings import SettingsError, parse_settings
 
 SETTINGS = parse_settings({}, Path("/nowhere"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import processes
+from sandbox.machine import processes
 
 SLEEP = ["sleep", "60"]
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from sandbox import orphans, stack, strays, summary
+from sandbox.commands import summary
+from sandbox.machine import orphans
 from sandbox.settings import PROJECT, parse_settings
-from sandbox.stack import Update
-from sandbox.stack_file import put_salt, read_salt
+from sandbox.stack import stack, strays
+from sandbox.stack.stack import Update
+from sandbox.stack.stack_file import put_salt, read_salt
 
 SETTINGS = parse_settings({}, Path("/nowhere"))
 OUTPUTS: dict[str, Any] = {
@@ -80,11 +82,11 @@ def test_only_children_of_a_dead_engine_of_this_sandbox_are_orphans(tmp_path: Pa
     process(tmp_path, 1, 0, "init", ["init"], "")
     process(tmp_path, 10, 1, "pulumi-language", host, ours)
     process(tmp_path, 11, 10, "python", ["/v/python", "/x/pulumi-language-python-exec"], ours)
-    process(tmp_path, 12, 1, "python", ["/v/python", "-m", "sandbox.plugins.aws", "127.0.0.1:1"], ours)
+    process(tmp_path, 12, 1, "python", ["/v/python", "-m", "sandbox.standins.plugins.aws", "127.0.0.1:1"], ours)
     process(tmp_path, 20, 1, "pulumi-language", host, theirs)
     process(tmp_path, 30, 1, "pulumi", ["pulumi", "up"], ours)
     process(tmp_path, 31, 30, "pulumi-language", host, ours)
-    process(tmp_path, 40, 1, "python", ["/v/python", "-m", "sandbox.ec2"], ours)
+    process(tmp_path, 40, 1, "python", ["/v/python", "-m", "sandbox.cloud"], ours)
     process(tmp_path, 50, 1, "sh", ["sh"], ours)
     assert orphans.orphans(home, tmp_path) == [10, 11, 12]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.csi.flags import FlagError
-from sandbox.csi.folders import VARIABLE, on_client
-from sandbox.democratic_csi import config as democratic_config
-from sandbox.democratic_csi import options as democratic
-from sandbox.democratic_csi.config import ConfigError
-from sandbox.efs_csi_driver import options as efs
-from sandbox.hostpath import options as hostpath
+from sandbox.standins.csi.flags import FlagError
+from sandbox.standins.csi.folders import VARIABLE, on_client
+from sandbox.standins.democratic_csi import config as democratic_config
+from sandbox.standins.democratic_csi import options as democratic
+from sandbox.standins.democratic_csi.config import ConfigError
+from sandbox.standins.efs_csi_driver import options as efs
+from sandbox.standins.hostpath import options as hostpath
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\n    c2VjcmV0\n    -----END OPENSSH PRIVATE KEY-----"
 CONFIG = f"""
@@ -138,6 +138,6 @@ def test_a_containers_folders_are_where_the_environment_says() -> None:
 @pytest.mark.parametrize("module", ["efs_csi_driver", "democratic_csi", "hostpath"])
 def test_each_program_tells_its_version(module: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", f"sandbox.{module}", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", f"sandbox.standins.{module}", "--version"], capture_output=True, text=True, check=True
     )
     assert any(version in done.stdout for version in ("v3.5.0", "1.9.5", "v1.9.0"))

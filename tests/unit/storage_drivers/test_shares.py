@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.csi.errors import CsiError
-from sandbox.csi.inflight import InFlight
-from sandbox.ec2 import efs, mount_efs
-from sandbox.ec2.share_mounts import MountError, Request, read
-from sandbox.efs_csi_driver.volume_id import parse, share
-from sandbox.nas import exports, mount_nfs
-from sandbox.nas.layout import Nas
-from sandbox.nas.mount_protocol import RefusedError
-from sandbox.nas.zfs import run
+from sandbox.cloud import efs, mount_efs
+from sandbox.machine.share_mounts import MountError, Request, read
+from sandbox.standins.csi.errors import CsiError
+from sandbox.standins.csi.inflight import InFlight
+from sandbox.standins.efs_csi_driver.volume_id import parse, share
+from sandbox.standins.nas import exports, mount_nfs
+from sandbox.standins.nas.layout import Nas
+from sandbox.standins.nas.mount_protocol import RefusedError
+from sandbox.standins.nas.zfs import run
 
 FS = "fs-0123456789abcdef0"
 POINT = "fsap-0123456789abcdef0"

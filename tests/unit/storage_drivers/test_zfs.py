@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.nas import zfs
-from sandbox.nas.layout import Nas
-from sandbox.nas.properties import UsageError, ZfsError
-from sandbox.nas.zfs import run
+from sandbox.standins.nas import zfs
+from sandbox.standins.nas.layout import Nas
+from sandbox.standins.nas.properties import UsageError, ZfsError
+from sandbox.standins.nas.zfs import run
 
 FIELDS = "name,property,value,received,source"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Final
 
-from sandbox.ec2.machine import parents
+from sandbox.machine.machine import parents
 from tools.faults.lane import UP_TIMEOUT_S, Lane
 from tools.faults.model import Fault
 from tools.faults.victims import Choice, Victim, client_agent, server_agent

@@ -74,7 +74,7 @@ def _terminate(lane: Lane, instance_id: str) -> None:
 
 
 def _ctl(lane: Lane, word: str, client: str) -> None:
-    done = lane.stack.run(lane.stack.python, "-m", "sandbox.ec2.ctl", word, client)
+    done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", word, client)
     assert done.returncode == 0, done.stderr
 
 

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable
 from subprocess import CompletedProcess
 
-from sandbox import processes
+from sandbox.machine import processes
 from tools.faults.api_faults import later, repeated
 from tools.faults.lane import Lane
 from tools.faults.model import Fault

@@ -1,0 +1,178 @@
+"""The daemon: moto's API on the gateway's address, and behind it the hypervisor."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sandbox.machine import ami, file_server, network
+from sandbox.machine.errors import CloudError
+from sandbox.machine.file_server import FileServer
+from sandbox.settings import PROJECT, SandboxSettings
+
+if TYPE_CHECKING:
+    from sandbox.cloud.calls import CallRecorder
+    from sandbox.machine.hypervisor import Hypervisor
+
+LOG: Final = logging.getLogger(__name__)
+
+ACCOUNT_ID: Final = "123456789012"
+CALL_LOG: Final = "ec2-calls.jsonl"
+LIMIT_MODIFICATIONS: Final = "NOMAD_STATEFUL_EC2_LIMIT_MODIFICATIONS"
+"""Set, a volume can be modified four times a day only, as on EC2."""
+
+# Instances have their own ones of these folders.
+_HIDDEN_IN_INSTANCES: Final = ("/mnt", "/run", "/dev", "/proc")
+
+
+def serve(settings: SandboxSettings) -> None:
+    """Serves until SIGTERM or SIGINT, then takes everything down that it made.
+
+    Raises:
+        CloudError: the cloud cannot be made on this machine.
+    """
+    _check_places(settings)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    os.umask(0o077)
+    network.create_bridge(settings)
+    try:
+        with _file_server(settings) as started:
+            hypervisor, app = _make_cloud(settings)
+            try:
+                started.result()
+                _serve_api(settings, app, stop)
+            finally:
+                hypervisor.stop_all()
+                app.close()
+    finally:
+        shutil.rmtree(settings.home / "ec2", ignore_errors=True)
+        network.remove_bridge(settings)
+        LOG.info("down")
+
+
+@contextmanager
+def _file_server(settings: SandboxSettings) -> Iterator[Future[FileServer]]:
+    """The file server, which comes up while the cloud does and goes down after its instances."""
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(file_server.start, settings)
+        try:
+            yield started
+        finally:
+            with suppress(CloudError):
+                started.result().stop()
+
+
+def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
+    _prepare_moto(settings)
+    # After the preparation: moto reads its settings when it is imported.
+    from moto.ec2.models import ec2_backends  # noqa: PLC0415
+    from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
+
+    from sandbox.cloud import faults, moto_facts, moto_hooks  # noqa: PLC0415
+    from sandbox.cloud.authorization import Account, Questions  # noqa: PLC0415
+    from sandbox.cloud.calls import CallRecorder  # noqa: PLC0415
+    from sandbox.cloud.ebs import ElasticBlockStore  # noqa: PLC0415
+    from sandbox.cloud.efs import ElasticFileSystem  # noqa: PLC0415
+    from sandbox.cloud.fault_answers import FaultyApi  # noqa: PLC0415
+    from sandbox.cloud.power import Power  # noqa: PLC0415
+    from sandbox.cloud.volume_faults import VolumeFaults  # noqa: PLC0415
+    from sandbox.machine.hypervisor import Hypervisor  # noqa: PLC0415
+    from sandbox.machine.imds import ImdsServer, MetadataService  # noqa: PLC0415
+    from sandbox.machine.volumes import VolumeStore  # noqa: PLC0415
+
+    credentials = moto_facts.RoleCredentials()
+
+    def serve_metadata(instance_id: str, pid: int) -> ImdsServer:
+        backend = ec2_backends[ACCOUNT_ID][settings.region]
+        instance = backend.get_instance(instance_id)
+        boot_devices = dict(power.boot_devices.get(instance_id, {}))
+        service = MetadataService(
+            lambda: moto_facts.instance_facts(backend, instance, boot_devices),
+            lambda: credentials.document(backend, instance),
+        )
+        return ImdsServer(pid, service)
+
+    store = VolumeStore(settings.volume_dir)
+    hypervisor = Hypervisor(settings, store, serve_metadata)
+    power = Power(settings, hypervisor)
+    ebs = ElasticBlockStore(hypervisor, store, limit_modifications=bool(os.environ.get(LIMIT_MODIFICATIONS)))
+    moto_hooks.install(ebs, power, ElasticFileSystem(settings.efs_dir))
+    in_force = faults.Faults(faults.fault_file(settings))
+    moto_hooks.install_faults(VolumeFaults(in_force))
+    _warm_up(ec2_backends[ACCOUNT_ID][settings.region])
+    resources = moto_facts.KnownResources(ec2_backends[ACCOUNT_ID][settings.region])
+    app = CallRecorder(
+        FaultyApi(DomainDispatcherApplication(create_backend_app), in_force),
+        settings.log_dir / CALL_LOG,
+        lambda access_key_id: moto_facts.caller_of(access_key_id, ACCOUNT_ID),
+        Questions(Account("aws", settings.region, ACCOUNT_ID), resources).of,
+        hypervisor.mounted_at,
+    )
+    return hypervisor, app
+
+
+def _warm_up(backend: Any) -> None:
+    # Whoever asks first would wait a second for moto to load its tables.
+    backend.describe_availability_zones()
+    LOG.info("moto is ready with the zones of %s", backend.region_name)
+
+
+def _serve_api(settings: SandboxSettings, app: CallRecorder, stop: threading.Event) -> None:
+    from moto.server import MotoRequestHandler  # noqa: PLC0415
+    from werkzeug.serving import make_server  # noqa: PLC0415
+
+    class Handler(MotoRequestHandler):  # type: ignore[misc]
+        def log_request(self, *args: Any) -> None:
+            """Calls have a record of their own."""
+
+    try:
+        server = make_server(str(settings.gateway), settings.ec2_port, app, threaded=True, request_handler=Handler)
+    except (OSError, SystemExit) as error:
+        raise CloudError(
+            f"ports.ec2 is {settings.ec2_port}: another program listens on that port of every address. "
+            "Use a free port in sandbox.toml."
+        ) from error
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, name="api", daemon=True)
+    thread.start()
+    LOG.info("serving EC2, IAM and STS at %s", settings.ec2_url)
+    stop.wait()
+    LOG.info("going down")
+    server.shutdown()
+    server.server_close()
+
+
+def _prepare_moto(settings: SandboxSettings) -> None:
+    folder = settings.home / "ec2"
+    for path in (folder, settings.volume_dir, settings.instance_dir, settings.efs_dir, settings.log_dir):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    images = folder / "images.json"
+    images.write_text(json.dumps([ami.image(platform.machine())]), encoding="utf-8")
+    os.environ["MOTO_AMIS_PATH"] = str(images)
+    # moto makes calls to itself on some paths; they must not leave the machine.
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "AWS_PROFILE", "AWS_CA_BUNDLE"):
+        os.environ.pop(name, None)
+
+
+def _check_places(settings: SandboxSettings) -> None:
+    if os.geteuid() != 0:
+        raise CloudError("the sandbox makes network links, mounts and loop devices: run it as root")
+    for what, place in (("project", PROJECT), ("sandbox's home", settings.home.resolve())):
+        for hidden in _HIDDEN_IN_INSTANCES:
+            if place.is_relative_to(Path(hidden)):
+                raise CloudError(
+                    f"the {what} is {place}: instances have a {hidden} of their own and would not see it. "
+                    "Move it to another folder."
+                )

@@ -1,0 +1,110 @@
+"""The seam: the only place that changes moto. Each hook hands moto's own method to ours, which calls it when it may."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.amis import Ami
+from moto.ec2.models.elastic_block_store import EBSBackend
+from moto.ec2.models.instances import Instance, InstanceBackend
+from moto.ec2.models.tags import TagBackend
+from moto.ec2.responses.elastic_block_store import ElasticBlockStore as VolumeRequests
+from moto.ec2.responses.instances import InstanceResponse
+from moto.efs.models import EFSBackend
+from moto.iam.models import IAMBackend
+
+from sandbox.cloud import account_limits
+from sandbox.cloud.ebs import CLIENT_TOKEN, FORCE, INTERNAL, ElasticBlockStore
+from sandbox.cloud.efs import ElasticFileSystem
+from sandbox.cloud.power import Power
+from sandbox.cloud.volume_faults import VolumeFaults
+from sandbox.machine.errors import ApiError, CloudError
+
+
+def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> None:
+    """Puts our behaviour around moto's, for the whole process and for good."""
+    for name in (
+        "create_volume",
+        "delete_volume",
+        "modify_volume",
+        "create_snapshot",
+        "copy_snapshot",
+        "delete_snapshot",
+        "attach_volume",
+        "detach_volume",
+    ):
+        _wrap(EBSBackend, name, getattr(ebs, name))
+    for name in (
+        "create_file_system",
+        "delete_file_system",
+        "create_mount_target",
+        "delete_mount_target",
+        "create_access_point",
+        "delete_access_point",
+    ):
+        _wrap(EFSBackend, name, getattr(efs, name))
+    _wrap(VolumeRequests, "create_volume", account_limits.create_volume)
+    _wrap(TagBackend, "create_tags", account_limits.create_tags)
+    _wrap(IAMBackend, "attach_role_policy", account_limits.attach_role_policy)
+    _wrap(IAMBackend, "delete_policy", account_limits.delete_policy)
+    _wrap(InstanceBackend, "run_instances", power.run_instances)
+    for name in ("start", "stop", "reboot", "terminate"):
+        _wrap(Instance, name, getattr(power, name))
+    _mark_internal(Ami, "__init__")
+    # moto's models never see these parameters of the requests.
+    _remember(VolumeRequests, "detach_volume", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
+    _remember(InstanceResponse, "stop_instances", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
+    _remember(VolumeRequests, "create_volume", CLIENT_TOKEN, lambda request: request._get_param("ClientToken") or "")  # noqa: SLF001
+
+
+def install_faults(volumes: VolumeFaults) -> None:
+    """Puts faults that can be switched on around what `install` made of moto."""
+    for name in ("create_volume", "describe_volumes", "detach_volume"):
+        _wrap(EBSBackend, name, getattr(volumes, name))
+
+
+def _wrap(owner: type, name: str, behaviour: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def hook(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return behaviour(original, *args, **kwargs)
+        except ApiError as error:
+            raise EC2ClientError(error.code, error.message) from error
+        except CloudError as error:
+            raise EC2ClientError("InternalError", str(error)) from error
+
+    setattr(owner, name, hook)
+
+
+def _mark_internal(owner: type, name: str) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def hook(*args: Any, **kwargs: Any) -> Any:
+        token = INTERNAL.set(True)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            INTERNAL.reset(token)
+
+    setattr(owner, name, hook)
+
+
+def _remember(owner: type, name: str, variable: ContextVar[Any], read: Callable[[Any], Any]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def hook(request: Any) -> Any:
+        token = variable.set(read(request))
+        try:
+            return original(request)
+        finally:
+            variable.reset(token)
+
+    setattr(owner, name, hook)

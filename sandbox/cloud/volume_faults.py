@@ -1,0 +1,85 @@
+"""Faults of EBS itself: a new volume that is not described yet, and a detachment that takes long or never ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Final
+
+from sandbox.cloud.ebs import FORCE, INTERNAL, Original
+from sandbox.cloud.faults import Fault, Faults
+from sandbox.machine.errors import ApiError
+
+_POLL_S: Final = 0.2
+
+
+class VolumeFaults:
+    """Stands around the methods of the volumes' backend, which are handed in as `original`."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._hidden: dict[str, tuple[Fault, float]] = {}
+        self._lock = threading.Lock()
+        self._detaching: set[str] = set()
+
+    def create_volume(self, original: Original, backend: Any, *args: Any, **kwargs: Any) -> Any:
+        """CreateVolume: the volume may be hidden from DescribeVolumes for a while."""
+        volume = original(backend, *args, **kwargs)
+        if not INTERNAL.get() and (fault := self._faults.strike_volume("invisible")):
+            with self._lock:
+                # The same request once more, with its token, is the same volume, as old as it was.
+                self._hidden.setdefault(volume.id, (fault, time.monotonic() + fault.seconds))
+        return volume
+
+    def describe_volumes(
+        self, original: Original, backend: Any, volume_ids: list[str] | None = None, filters: Any = None
+    ) -> Any:
+        """DescribeVolumes: a hidden volume is not found, and not listed."""
+        for volume_id in volume_ids or []:
+            if self._is_hidden(volume_id):
+                raise ApiError("InvalidVolume.NotFound", f"The volume '{volume_id}' does not exist.")
+        return [item for item in original(backend, volume_ids, filters) if not self._is_hidden(item.id)]
+
+    def detach_volume(
+        self, original: Original, backend: Any, volume_id: str, instance_id: str | None, device_path: str | None
+    ) -> Any:
+        """DetachVolume: the volume may stay `detaching`; Force ends that."""
+        if INTERNAL.get() or FORCE.get():
+            return original(backend, volume_id, instance_id, device_path)
+        attachment = backend.get_volume(volume_id).attachment
+        if attachment is None:
+            return original(backend, volume_id, instance_id, device_path)
+        with self._lock:
+            if volume_id in self._detaching:
+                return attachment
+            fault = self._faults.strike_volume("detach")
+            if fault is not None:
+                self._detaching.add(volume_id)
+        if fault is None:
+            return original(backend, volume_id, instance_id, device_path)
+        attachment.status = "detaching"
+        attachment.instance.block_device_mapping[attachment.device].status = "detaching"
+        ending = (original, backend, attachment, fault)
+        threading.Thread(target=self._detach_later, args=ending, daemon=True).start()
+        return attachment
+
+    def _detach_later(self, original: Original, backend: Any, attachment: Any, fault: Fault) -> None:
+        volume_id, ends = attachment.volume.id, time.monotonic() + fault.seconds
+        while self._faults.holds(fault) and (not fault.seconds or time.monotonic() < ends):
+            time.sleep(_POLL_S)
+            if attachment.volume.attachment is not attachment:
+                break
+        with self._lock:
+            self._detaching.discard(volume_id)
+        if attachment.volume.attachment is attachment:
+            original(backend, volume_id, attachment.instance.id, attachment.device)
+
+    def _is_hidden(self, volume_id: str) -> bool:
+        with self._lock:
+            fault, ends = self._hidden.get(volume_id, (None, 0.0))
+            if fault is None:
+                return False
+            if self._faults.holds(fault) and time.monotonic() < ends:
+                return True
+            del self._hidden[volume_id]
+            return False

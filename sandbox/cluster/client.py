@@ -1,0 +1,165 @@
+"""The user data of an instance: a boot script that runs a Nomad client, as an AMI's systemd unit would."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from sandbox.cluster import tls
+from sandbox.docker import daemon
+from sandbox.docker.store import Store
+from sandbox.settings import PROJECT, InstanceSpec, SandboxSettings
+
+_DATA_DIR: Final = "/mnt/nomad"
+
+_CONFIG: Final = Template("""\
+name      = "$name"
+data_dir  = "$data_dir"
+bind_addr = "$address"
+
+advertise {
+  http = "$address"
+  rpc  = "$address"
+  serf = "$address"
+}
+
+ports {
+  http = $http_port
+}
+
+log_level            = "INFO"
+disable_update_check = true
+
+acl {
+  enabled = true
+}
+$tls
+consul {
+  auto_advertise   = false
+  server_auto_join = false
+  client_auto_join = false
+}
+
+client {
+  enabled           = true
+  servers           = ["$server"]
+  network_interface = "eth0"
+
+  # What the instance type has, rather than the whole machine that the instances share.
+  memory_total_mb = 4096
+
+  # env_aws stays: this instance has a metadata service. Of the others each would ask that service in vain.
+  options = {
+    "fingerprint.denylist" = "env_gce,env_azure,env_digitalocean,consul,vault"
+    "driver.allowlist"     = "$drivers"
+  }
+
+  # The root of exec tasks: a small one, since it is copied for each task.
+  chroot_env = {
+    "$rootfs" = "/"
+  }
+}
+
+$plugin
+""")
+
+_RAW_EXEC: Final = """\
+plugin "raw_exec" {
+  config {
+    enabled = true
+  }
+}"""
+
+# As on an instance that runs CSI drivers in containers; images stay, since nothing could be pulled again.
+_DOCKER: Final = Template("""\
+plugin "docker" {
+  config {
+    endpoint         = "$socket"
+    allow_privileged = true
+
+    volumes {
+      enabled = true
+    }
+
+    gc {
+      image = false
+    }
+  }
+}""")
+
+_BOOT: Final = Template("""\
+#!/bin/sh
+# Boot script of $name: runs its Nomad client for as long as the instance lives.
+set -u
+
+export PATH=$path
+export AWS_EC2_ENDPOINT=$ec2_url AWS_REGION=$region
+export NOMAD_STATEFUL_CSI_PROTO=$csi_proto
+# Where it is set it keeps the client from asking the metadata service.
+unset AWS_CA_BUNDLE
+
+mkdir -p $data_dir /mnt/etc
+cat >/mnt/etc/nomad.hcl <<'CONFIG'
+$config
+CONFIG
+
+$docker
+# A client that ends, for whatever reason, is started again; its tasks go on meanwhile.
+while :; do
+  $nomad agent -config=/mnt/etc/nomad.hcl
+  echo "nomad ended with status $$?; starting it again" >&2
+  sleep 1
+done
+""")
+
+
+def rootfs(settings: SandboxSettings) -> Path:
+    """Where the root of exec tasks is made."""
+    return settings.home / "rootfs"
+
+
+def config(settings: SandboxSettings, spec: InstanceSpec) -> str:
+    """The client's configuration."""
+    return _CONFIG.substitute(
+        name=spec.name,
+        data_dir=_DATA_DIR,
+        address=settings.instance_address(spec),
+        http_port=settings.nomad_http_port,
+        server=f"{settings.gateway}:{settings.nomad_rpc_port}",
+        rootfs=rootfs(settings),
+        tls=_tls_block(settings),
+        drivers=",".join(task_drivers(settings)),
+        plugin=_DOCKER.substitute(socket=daemon.SOCKET) if settings.docker else _RAW_EXEC,
+    )
+
+
+def task_drivers(settings: SandboxSettings) -> tuple[str, ...]:
+    """The task drivers of the clients: with docker, those a client on AWS has by default."""
+    return ("docker", "exec") if settings.docker else ("exec", "raw_exec")
+
+
+def _tls_block(settings: SandboxSettings) -> str:
+    # Names of files alone: whoever may describe an instance reads its user data.
+    lines = [f"  {key} = {json.dumps(value)}" for key, value in tls.agent_block(settings, "client").items()]
+    return "\n".join(["", "tls {", *lines, "}", ""]) if lines else ""
+
+
+def user_data(
+    settings: SandboxSettings, spec: InstanceSpec, nomad: Path, csi_proto_dir: Path, store: Store | None = None
+) -> str:
+    """The boot script of an instance; with a store of images it runs a docker daemon too."""
+    path = [settings.bin_dir, PROJECT / ".venv/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"]
+    return _BOOT.substitute(
+        name=spec.name,
+        path=shlex.quote(":".join(map(str, [*path, "/sbin", "/bin"]))),
+        ec2_url=shlex.quote(settings.ec2_url),
+        region=shlex.quote(settings.region),
+        csi_proto=shlex.quote(str(csi_proto_dir)),
+        data_dir=_DATA_DIR,
+        config=config(settings, spec).rstrip(),
+        docker=daemon.boot_script(settings, spec, store) if store else "",
+        nomad=shlex.quote(str(nomad)),
+    )

@@ -1,0 +1,130 @@
+"""The Nomad server: an agent on the gateway's address, tuned so that a small cluster reacts within seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from provider.nomad_api import NomadError
+from sandbox.cluster import tls
+from sandbox.machine import processes
+from sandbox.machine.ports import refuse_taken
+from sandbox.settings import SandboxError, SandboxSettings
+
+_READY_TIMEOUT_S: Final = 60.0
+
+# Variables that make an agent talk to something outside the sandbox, or (AWS_CA_BUNDLE) keep it from starting.
+_OWN_PREFIX: Final = "NOMAD_STATEFUL_"
+_UNWANTED_PREFIXES: Final = ("AWS_", "NOMAD_", "CONSUL_", "VAULT_", "PULUMI_")
+
+
+def pid_file(settings: SandboxSettings) -> Path:
+    """Where the server's process is recorded."""
+    return settings.run_dir / "nomad-server.pid"
+
+
+def config(settings: SandboxSettings) -> dict[str, object]:
+    """The agent's configuration, as JSON that Nomad reads like HCL."""
+    address = str(settings.gateway)
+    return {
+        "name": "server",
+        "data_dir": str(settings.nomad_dir / "server"),
+        "bind_addr": address,
+        "advertise": {"http": address, "rpc": address, "serf": address},
+        "ports": {
+            "http": settings.nomad_http_port,
+            "rpc": settings.nomad_rpc_port,
+            "serf": settings.nomad_serf_port,
+        },
+        "log_level": "INFO",
+        "disable_update_check": True,
+        "acl": {"enabled": True},
+        **({"tls": tls.agent_block(settings, "server")} if settings.tls else {}),
+        "consul": {"auto_advertise": False, "server_auto_join": False, "client_auto_join": False},
+        "server": {
+            "enabled": True,
+            "bootstrap_expect": 1,
+            "raft_multiplier": 1,
+            # A client heartbeats every 3 to 6 s; one that is silent for 7 to 10 s is down, and its work moves.
+            "min_heartbeat_ttl": "3s",
+            "heartbeat_grace": "4s",
+            # Claims of clients that died are let go by this collection: by default only every 5 minutes.
+            "csi_volume_claim_gc_interval": "5s",
+            "csi_volume_claim_gc_threshold": "5s",
+        },
+        "client": {"enabled": False, "options": {"fingerprint.denylist": "env_aws,env_gce,env_azure,env_digitalocean"}},
+    }
+
+
+def start(settings: SandboxSettings, nomad: Path) -> bool:
+    """Starts the server unless it runs, and waits until it leads; says whether it had to be started.
+
+    Raises:
+        SettingsError: one of its ports is taken.
+        SandboxError: it does not come up; its last words are in the message.
+    """
+    started = not processes.is_alive(pid_file(settings))
+    log = settings.log_dir / "nomad-server.log"
+    if started:
+        refuse_taken(settings, ("nomad_http", "nomad_rpc", "nomad_serf"))
+        file = settings.nomad_dir / "server.json"
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text(json.dumps(config(settings), indent=2) + "\n", encoding="utf-8")
+        argv = [str(nomad), "agent", f"-config={file}"]
+        processes.start(
+            argv,
+            pid_file=pid_file(settings),
+            log_file=log,
+            env=environment(os.environ),
+            cwd=settings.home,
+            umask=0o077,  # its state and the state's snapshots hold the tokens
+        )
+    _await_leader(settings, log)
+    return started
+
+
+def stop(settings: SandboxSettings) -> bool:
+    """Stops the server; says whether it was running."""
+    return processes.stop(pid_file(settings))
+
+
+def environment(outer: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the agent: the caller's without what would reach out of the sandbox."""
+    return {
+        name: value
+        for name, value in outer.items()
+        if name.startswith(_OWN_PREFIX) or not name.startswith(_UNWANTED_PREFIXES)
+    }
+
+
+def _await_leader(settings: SandboxSettings, log: Path) -> None:
+    deadline = time.monotonic() + _READY_TIMEOUT_S
+    api = tls.connect(settings)
+    try:
+        while True:
+            try:
+                if api.get("status/leader", timeout_s=2):
+                    return
+            except NomadError:
+                pass
+            if not processes.is_alive(pid_file(settings)):
+                raise SandboxError(f"The Nomad server ended: {last_words(log)}. Its log is {log}.")
+            if time.monotonic() > deadline:
+                raise SandboxError(f"The Nomad server has no leader after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
+            time.sleep(0.1)
+    finally:
+        api.close()
+
+
+def last_words(log: Path) -> str:
+    """The last line of a log that is worth showing."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "it left no log"
+    errors = [line for line in lines if "[ERROR]" in line or line.startswith("==> Error")]
+    return (errors or [line for line in lines if line.strip()] or ["it left an empty log"])[-1].strip()

@@ -1,3 +1,0 @@
-"""The sandbox's EC2: moto as the API, Linux namespaces as the instances, loop devices as the EBS volumes."""
-
-from sandbox.ec2.inventory import enter as enter

@@ -1,0 +1,1 @@
+"""The machines: instances as namespaces, with their metadata service, devices, disks and network."""

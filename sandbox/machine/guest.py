@@ -1,0 +1,120 @@
+"""Reaching into a running instance: its device nodes, its mounts, and everything that uses a disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from sandbox.machine import namespaces, naming
+from sandbox.machine.machine import parents
+
+
+def show_disk(pid: int, volume_id: str, device: str) -> None:
+    """Makes a disk appear in the instance of the process, under the names that Linux and udev give it."""
+    root = Path(f"/proc/{pid}/root")
+    node = root / device.lstrip("/")
+    node.unlink(missing_ok=True)
+    os.mknod(node, stat.S_IFBLK | 0o660, Path(device).stat().st_rdev)
+    link = root / "dev/disk/by-id" / naming.by_id_name(volume_id)
+    link.unlink(missing_ok=True)
+    link.symlink_to(f"../../{node.name}")
+
+
+def hide_disk(pid: int, volume_id: str, device: str) -> None:
+    """Makes a disk disappear from the instance of the process."""
+    root = Path(f"/proc/{pid}/root")
+    (root / "dev/disk/by-id" / naming.by_id_name(volume_id)).unlink(missing_ok=True)
+    (root / device.lstrip("/")).unlink(missing_ok=True)
+
+
+def processes(first: int) -> list[int]:
+    """Every process of an instance: those in its pid namespace (also entered ones) and all that descend from them."""
+    parent_of = parents()
+    home = _pid_namespace(first)
+    members = {pid for pid in parent_of if home and _pid_namespace(pid) == home} | {first}
+    grown = True
+    while grown:
+        more = {pid for pid, parent in parent_of.items() if parent in members} - members
+        members |= more
+        grown = bool(more)
+    return sorted(members)
+
+
+def mount_points(pid: int, device: str) -> list[str]:
+    """Where a process sees file systems of a disk mounted."""
+    rdev = Path(device).stat().st_rdev
+    wanted = f"{os.major(rdev)}:{os.minor(rdev)}"
+    found = []
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            fields = line.split(" ")
+            if fields[2] == wanted:
+                found.append(fields[4].encode().decode("unicode_escape"))
+    return found
+
+
+def tear_off_disk(first: int, device: str) -> None:
+    """Ends everything in an instance that uses a disk, as if it had been pulled out: mounts go, users are killed."""
+    members = processes(first)
+    seen: set[str] = set()
+    for pid in members:
+        with contextlib.suppress(OSError):
+            namespace = str(Path(f"/proc/{pid}/ns/mnt").readlink())
+            if namespace in seen:
+                continue
+            seen.add(namespace)
+            for point in reversed(mount_points(pid, device)):
+                namespaces.inside(pid, "mnt", partial(namespaces.detach_mount, point))
+    rdev = Path(device).stat().st_rdev
+    for pid in members:
+        if pid != first and _uses(pid, rdev):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _pid_namespace(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _uses(pid: int, rdev: int) -> bool:
+    folder = Path(f"/proc/{pid}")
+    with contextlib.suppress(OSError):
+        for link in (folder / "cwd", folder / "root", *(folder / "fd").iterdir()):
+            with contextlib.suppress(OSError):
+                found = link.stat()
+                if found.st_dev == rdev or (stat.S_ISBLK(found.st_mode) and found.st_rdev == rdev):
+                    return True
+    return False
+
+
+@contextlib.contextmanager
+def frozen(first: int, device: str) -> Iterator[None]:
+    """Holds the file system of a disk still, so that its image is one moment's when it is copied.
+
+    The thawing process waits for the end of its input: a hypervisor that dies cannot leave a file system frozen.
+    """
+    points = mount_points(first, device)
+    if not points:
+        yield
+        return
+    script = 'fsfreeze --freeze "$1" && echo frozen && read -r _; fsfreeze --unfreeze "$1"'
+    words = ["nsenter", "--target", str(first), "--mount", "sh", "-c", script, "freeze", points[0]]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        assert process.stdin is not None  # noqa: S101 - asked for above
+        assert process.stdout is not None  # noqa: S101 - asked for above
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.stdin.close()

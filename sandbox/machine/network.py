@@ -1,0 +1,131 @@
+"""The sandbox's network: one bridge on the host, one link per instance, no route to anywhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any, Final
+
+from sandbox.machine.commands import run
+from sandbox.machine.errors import CloudError
+from sandbox.settings import SandboxSettings
+
+INSIDE_LINK: Final = "eth0"
+_OWNER: Final = "nomad-stateful sandbox in "
+
+
+def create_bridge(settings: SandboxSettings) -> None:
+    """Makes the bridge with the gateway's address; one that an earlier run of this sandbox left is taken over.
+
+    Raises:
+        CloudError: the bridge's name or the subnet belongs to something else, which is named.
+    """
+    owner = _signature(settings)
+    holder = link_owner(settings.bridge)
+    if holder is not None and holder != owner:
+        by = f"the {holder}" if holder.startswith(_OWNER) else "something that is not a sandbox"
+        raise CloudError(
+            f"name is {settings.name!r}: the network link {settings.bridge} exists and belongs to {by}. "
+            f"Use another name in sandbox.toml, or remove it with `ip link delete {settings.bridge}`."
+        )
+    refuse_overlap(settings.subnet, settings.bridge)
+    if holder is None:
+        run("ip", "link", "add", settings.bridge, "address", _bridge_mac(settings), "type", "bridge")
+        run("ip", "link", "set", settings.bridge, "alias", owner)
+    address = f"{settings.gateway}/{settings.subnet.prefixlen}"
+    run("ip", "address", "replace", address, "dev", settings.bridge)
+    run("ip", "link", "set", settings.bridge, "up")
+
+
+def remove_bridge(settings: SandboxSettings) -> bool:
+    """Removes the bridge if it is this sandbox's own; says whether it did."""
+    if link_owner(settings.bridge) != _signature(settings):
+        return False
+    return delete_link(settings.bridge)
+
+
+def refuse_overlap(subnet: IPv4Network, bridge: str) -> None:
+    """Raises CloudError when an address or route of another link overlaps the subnet."""
+    for entry in json.loads(run("ip", "-json", "-4", "route", "show", "table", "all") or "[]"):
+        destination, device = str(entry.get("dst", "default")), str(entry.get("dev", "?"))
+        if destination == "default" or device in {bridge, "lo"}:
+            continue
+        if IPv4Network(destination, strict=False).overlaps(subnet):
+            raise CloudError(
+                f"subnet is {str(subnet)!r}: this machine already reaches {destination} through {device}. "
+                "Use a free one in sandbox.toml, like 10.173.87.0/24."
+            )
+
+
+def connect(settings: SandboxSettings, link: str, pid: int, address: IPv4Address, mac: str) -> None:
+    """Gives the instance of the process its eth0, connected to the bridge."""
+    delete_link(link)
+    run("ip", "link", "add", link, "type", "veth", "peer", "name", INSIDE_LINK, "address", mac, "netns", str(pid))
+    run("ip", "link", "set", link, "master", settings.bridge, "up")
+    inside = (
+        f"address add {address}/{settings.subnet.prefixlen} broadcast + dev {INSIDE_LINK}\nlink set {INSIDE_LINK} up\n"
+    )
+    run("nsenter", "--target", str(pid), "--net", "ip", "-batch", "-", stdin=inside)
+
+
+def connect_metadata(pid: int, namespace: Path, address: str) -> None:
+    """Connects the instance of the process to a network namespace that has the address, and nothing else to it."""
+    ends = ("name", "metadata", "netns", str(pid), "type", "veth", "peer", "name", INSIDE_LINK, "netns", str(namespace))
+    run("ip", "link", "add", *ends)
+    there = (
+        f"address add {address}/32 dev {INSIDE_LINK}\nlink set {INSIDE_LINK} up\nroute add default dev {INSIDE_LINK}\n"
+    )
+    run("nsenter", f"--net={namespace}", "ip", "-batch", "-", stdin=there)
+    here = f"link set metadata up\nroute add {address}/32 dev metadata\n"
+    run("nsenter", "--target", str(pid), "--net", "ip", "-batch", "-", stdin=here)
+
+
+def set_link(link: str, *, up: bool) -> None:
+    """Plugs an instance's cable in or pulls it out."""
+    run("ip", "link", "set", link, "up" if up else "down")
+
+
+def delete_link(link: str) -> bool:
+    """Deletes a network link; says whether there was one."""
+    if link_owner(link) is None:
+        return False
+    try:
+        run("ip", "link", "delete", link)
+    except CloudError:
+        # A link goes by itself together with the namespace at its other end.
+        if link_owner(link) is not None:
+            raise
+    return True
+
+
+def links_of(settings: SandboxSettings) -> list[str]:
+    """Links that are plugged into this sandbox's bridge."""
+    if link_owner(settings.bridge) != _signature(settings):
+        return []
+    return [str(link["ifname"]) for link in _links() if link.get("master") == settings.bridge]
+
+
+def link_owner(name: str) -> str | None:
+    """The owner written on a network link ("" when nobody signed it); None when there is no such link."""
+    for link in _links():
+        if link["ifname"] == name:
+            return str(link.get("ifalias", ""))
+    return None
+
+
+def _links() -> list[dict[str, Any]]:
+    links: list[dict[str, Any]] = json.loads(run("ip", "-json", "link", "show") or "[]")
+    return links
+
+
+def _signature(settings: SandboxSettings) -> str:
+    # The kernel keeps at most 255 bytes.
+    return (_OWNER + str(settings.home))[:200]
+
+
+def _bridge_mac(settings: SandboxSettings) -> str:
+    # A fixed address: otherwise the bridge takes the lowest one of its ports and changes it as instances come and go.
+    digest = hashlib.sha256(f"{settings.name} {settings.home}".encode()).digest()
+    return ":".join(["02"] + [f"{byte:02x}" for byte in digest[:5]])

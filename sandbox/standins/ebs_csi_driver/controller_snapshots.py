@@ -1,0 +1,103 @@
+"""csi.v1.Controller: snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sandbox.standins.csi.csi_proto import csi
+from sandbox.standins.csi.errors import already_exists, invalid
+from sandbox.standins.csi.inflight import InFlight
+
+from . import capacity, tags
+from .cloud.errors import CloudError, Kind
+from .cloud.snapshots import Snapshot, Snapshots
+from .cloud_status import from_cloud
+from .parameters import read_snapshot_tags
+
+LEAST_ENTRIES: Final = 5
+"""EC2's least MaxResults."""
+
+
+class SnapshotCalls:
+    """The snapshot calls of the controller."""
+
+    def __init__(self, cluster_id: str, extra_tags: Mapping[str, str], snapshots: Snapshots, *, warn: bool) -> None:
+        self._snapshots = snapshots
+        self._snapshot_cluster_id = cluster_id
+        self._snapshot_extra_tags = extra_tags
+        self._snapshot_warn = warn
+        self._snapshots_in_flight = InFlight()
+
+    def create_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
+        """Start a snapshot, or find the one made for this name before."""
+        name, volume_id = request.name, request.source_volume_id
+        if not name:
+            raise invalid("Snapshot name not provided")
+        if not volume_id:
+            raise invalid("Snapshot volume source ID not provided")
+        asked_tags = read_snapshot_tags(request.parameters, warn_on_invalid_tag=self._snapshot_warn)
+        with self._snapshots_in_flight.hold(name):
+            try:
+                snapshot = self._snapshots.find_by_name(name)
+                if snapshot is None:
+                    extra = {**self._snapshot_extra_tags, **asked_tags}
+                    all_tags = tags.snapshot_tags(name, self._snapshot_cluster_id, extra)
+                    snapshot = self._snapshots.create(volume_id, all_tags)
+            except CloudError as error:
+                raise from_cloud(error, f"Could not create snapshot {name!r}") from None
+        if snapshot.volume_id != volume_id:
+            raise already_exists(f"Snapshot {name} already exists for different volume ({snapshot.volume_id})")
+        return csi.CreateSnapshotResponse(snapshot=_message(snapshot))
+
+    def delete_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
+        """Delete a snapshot; gone already is fine."""
+        snapshot_id = request.snapshot_id
+        if not snapshot_id:
+            raise invalid("Snapshot ID not provided")
+        with self._snapshots_in_flight.hold(snapshot_id):
+            try:
+                self._snapshots.delete(snapshot_id)
+            except CloudError as error:
+                if error.kind is not Kind.NOT_FOUND:
+                    raise from_cloud(error, f"Could not delete snapshot ID {snapshot_id!r}") from None
+        return csi.DeleteSnapshotResponse()
+
+    def list_snapshots(self, request: Any, _timeout_s: float | None) -> Any:
+        """One snapshot, a volume's, or all of the account, in pages."""
+        if 0 < request.max_entries < LEAST_ENTRIES:
+            raise invalid(
+                "Error mapping MaxEntries to AWS MaxResults: "
+                f"maxResults parameter must be 0 or greater than or equal to {LEAST_ENTRIES}"
+            )
+        try:
+            found = self._find(request)
+        except CloudError as error:
+            raise from_cloud(error, "Could not list snapshots") from None
+        page, next_token = paginate(found, request.starting_token, request.max_entries)
+        entries = [csi.ListSnapshotsResponse.Entry(snapshot=_message(snapshot)) for snapshot in page]
+        return csi.ListSnapshotsResponse(entries=entries, next_token=next_token)
+
+    def _find(self, request: Any) -> list[Snapshot]:
+        if not request.snapshot_id:
+            return self._snapshots.list_all(request.source_volume_id)
+        return [self._snapshots.get(request.snapshot_id)]
+
+
+def paginate(found: list[Snapshot], token: str, max_entries: int) -> tuple[list[Snapshot], str]:
+    """One page and the token of the next; a token is the id of the first snapshot of its page."""
+    starts = [index for index, snapshot in enumerate(found) if snapshot.snapshot_id == token]
+    start = starts[0] if starts else 0
+    end = start + max_entries if max_entries > 0 else len(found)
+    return found[start:end], found[end].snapshot_id if end < len(found) else ""
+
+
+def _message(snapshot: Snapshot) -> Any:
+    message = csi.Snapshot(
+        snapshot_id=snapshot.snapshot_id,
+        source_volume_id=snapshot.volume_id,
+        size_bytes=snapshot.size_gib * capacity.GIB,
+        ready_to_use=snapshot.ready,
+    )
+    message.creation_time.FromDatetime(snapshot.created)
+    return message

@@ -1,0 +1,92 @@
+"""Puts the driver together and runs it until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import Future
+from threading import Event, Thread
+from typing import Final
+
+import grpc
+
+from sandbox.standins.csi import logs, server
+from sandbox.standins.csi.endpoint import parse_endpoint
+from sandbox.standins.csi.metadata import MetadataClient, MetadataError, NodeIdentity
+
+from . import metrics
+from .cloud.client import REGION_VARIABLE
+from .devices import DeviceFinder
+from .identity import IdentityService
+from .node import NodeService, NodeSettings
+from .options import Options
+from .version import DRIVER_NAME, DRIVER_VERSION, since
+
+STOP_GRACE_S: Final = 5.0
+
+
+class Driver:
+    """One running driver. Its socket is there before it knows who it is: whoever watches the socket waits less."""
+
+    def __init__(self, options: Options, *, finder: DeviceFinder | None = None) -> None:
+        self._options = options
+        self._finder = finder or DeviceFinder()
+        self._metrics = metrics.Metrics()
+        self._identity: Future[NodeIdentity] = Future()
+        self._stop = Event()
+        self._failure = ""
+
+    def run(self) -> int:
+        """Serve until SIGTERM or SIGINT; the exit status. Raises EndpointError, ListenError, OSError."""
+        options = self._options
+        logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION, Mode=options.mode.value)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        running = server.start(parse_endpoint(options.endpoint), self._services(), self._metrics.observe)
+        logs.info("Listening for connections", address=options.endpoint)
+        if options.http_endpoint:
+            metrics.serve(options.http_endpoint, self._metrics)
+        if options.mode.is_node or not os.environ.get(REGION_VARIABLE):
+            Thread(target=self._learn_identity, name="imds", daemon=True).start()
+        return self._until_stopped(running)
+
+    def _until_stopped(self, running: grpc.Server) -> int:
+        self._stop.wait()
+        if self._failure:
+            logs.error("Failed to get node identity", err=self._failure)
+        else:
+            logs.info("Stopping server")
+        running.stop(STOP_GRACE_S).wait()
+        return 1 if self._failure else 0
+
+    def _services(self) -> dict[str, object]:
+        services: dict[str, object] = {"Identity": IdentityService()}
+        if self._options.mode.is_controller:
+            from .wiring import controller  # noqa: PLC0415 - a node has no use for it
+
+            service = controller(self._options, self._region, self._metrics)
+            services["Controller"] = service
+            if since(1, 50):
+                services["Identity"] = IdentityService(service.check_cloud)
+        if self._options.mode.is_node:
+            settings = NodeSettings(
+                volume_attach_limit=self._options.volume_attach_limit,
+                reserved_volume_attachments=self._options.reserved_volume_attachments,
+                legacy_xfs=self._options.legacy_xfs,
+            )
+            services["Node"] = NodeService(settings, self._identity.result, self._finder)
+        return services
+
+    def _region(self) -> str:
+        return os.environ.get(REGION_VARIABLE) or self._identity.result().region
+
+    def _learn_identity(self) -> None:
+        try:
+            identity = MetadataClient.from_env().identity_with_retry()
+        except MetadataError as error:
+            self._identity.set_exception(error)
+            self._failure = str(error)
+            self._stop.set()
+            return
+        logs.info("Node identity", instanceID=identity.instance_id, zone=identity.zone, type=identity.instance_type)
+        self._identity.set_result(identity)

@@ -1,0 +1,167 @@
+"""The parameters of volumes and snapshots, as strings from the orchestrator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sandbox.standins.csi import logs
+from sandbox.standins.csi.errors import invalid
+
+from .cloud.volume_types import DEFAULT_TYPE, TYPES
+from .tags import TagError, check_extra_tags, parse_tag_specifications
+
+TAG_PREFIX: Final = "tagSpecification"
+FORMAT_KEYS: Final = ("blocksize", "inodesize", "bytesperinode", "numberofinodes", "ext4bigalloc", "ext4clustersize")
+"""Parameters that travel through the volume context to the node, which formats with them."""
+
+_CREATED_FOR: Final = {
+    "csi.storage.k8s.io/pvc/name": "kubernetes.io/created-for/pvc/name",
+    "csi.storage.k8s.io/pvc/namespace": "kubernetes.io/created-for/pvc/namespace",
+    "csi.storage.k8s.io/pv/name": "kubernetes.io/created-for/pv/name",
+}
+_NUMBERS: Final = {"iops": "iops", "iopspergb": "iops_per_gib", "throughput": "throughput"}
+_IGNORED: Final = frozenset(
+    {"fstype", "csi.storage.k8s.io/fstype", "encrypted", "allowautoiopspergbincrease", "blockexpress"}
+)
+_IGNORED_FOR_SNAPSHOTS: Final = frozenset(
+    f"csi.storage.k8s.io/{kind}"
+    for kind in ("volumesnapshot/name", "volumesnapshot/namespace", "volumesnapshotcontent/name")
+)
+
+
+@dataclass(frozen=True)
+class VolumeParameters:
+    """What the parameters of CreateVolume ask for; 0 and "" mean not given."""
+
+    volume_type: str = DEFAULT_TYPE
+    iops: int = 0
+    iops_per_gib: int = 0
+    may_raise_iops: bool = False
+    throughput: int = 0
+    encrypted: bool = False
+    kms_key_id: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    volume_context: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Modification:
+    """What mutable parameters ask to change; 0 and "" mean leave it."""
+
+    volume_type: str = ""
+    iops: int = 0
+    throughput: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def _number(key: str, value: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", value):
+        raise invalid(f"Could not parse invalid {key}: {value!r} is not a whole number")
+    return int(value)
+
+
+def _checked_type(value: str) -> str:
+    if value not in TYPES:
+        raise invalid(f"type is {value!r}: EBS has no such volume type. Use one of {', '.join(TYPES)}")
+    return value
+
+
+def read_tags(texts: list[str], *, warn_only: bool) -> dict[str, str]:
+    """The tags of tagSpecification parameters; an invalid one is INVALID_ARGUMENT, or a warning and left out."""
+    tags: dict[str, str] = {}
+    for text in texts:
+        try:
+            tag = parse_tag_specifications([text])
+            check_extra_tags(tag)
+        except TagError as error:
+            if not warn_only:
+                raise invalid(f"Invalid tag value: {error}") from None
+            logs.warning("Invalid tag left out", tag=text, reason=error)
+            continue
+        tags.update(tag)
+    return tags
+
+
+def read_volume_parameters(
+    parameters: Mapping[str, str], mutable: Mapping[str, str], *, warn_on_invalid_tag: bool = False
+) -> VolumeParameters:
+    """Read CreateVolume's parameters (keys in any case); mutable ones win. INVALID_ARGUMENT names the key."""
+    lowered = {key.lower(): value for key, value in parameters.items()}
+    numbers: dict[str, int] = {}
+    context: dict[str, str] = {}
+    created_for: dict[str, str] = {}
+    tag_texts: list[str] = []
+    for key, value in parameters.items():
+        low = key.lower()
+        if low in _NUMBERS:
+            numbers[_NUMBERS[low]] = _number(key, value)
+        elif low in FORMAT_KEYS:
+            context[low] = _format_value(key, value)
+        elif low in _CREATED_FOR:
+            created_for[_CREATED_FOR[low]] = value
+        elif key.startswith(TAG_PREFIX):
+            tag_texts.append(value)
+        elif low not in _IGNORED and low not in {"type", "kmskeyid"}:
+            raise invalid(f"Invalid parameter key {key} for CreateVolume")
+    change = read_modification(mutable, warn_on_invalid_tag=warn_on_invalid_tag)
+    for name in ("iops", "throughput"):
+        if given := getattr(change, name):
+            numbers[name] = given
+    _check_together(lowered, change, context)
+    return VolumeParameters(
+        volume_type=change.volume_type or lowered.get("type") or DEFAULT_TYPE,
+        may_raise_iops=lowered.get("allowautoiopspergbincrease") == "true",
+        encrypted=lowered.get("encrypted") == "true" or bool(lowered.get("kmskeyid")),
+        kms_key_id=lowered.get("kmskeyid", ""),
+        tags={**created_for, **read_tags(tag_texts, warn_only=warn_on_invalid_tag), **change.tags},
+        volume_context={key: value for key, value in context.items() if value != "false"},
+        **numbers,
+    )
+
+
+def _format_value(key: str, value: str) -> str:
+    if key.lower() == "ext4bigalloc":
+        return "true" if value == "true" else "false"
+    if not value.isalnum():
+        raise invalid(f"Could not parse {key} ({value}): only letters and digits are allowed")
+    return value
+
+
+def _check_together(lowered: Mapping[str, str], change: Modification, context: Mapping[str, str]) -> None:
+    """Parameters that are each right and wrong together."""
+    volume_type = change.volume_type or lowered.get("type") or DEFAULT_TYPE
+    if lowered.get("blockexpress") == "true" and volume_type != "io2":
+        raise invalid("Block Express is only supported on io2 volumes")
+    if "ext4clustersize" in context and context.get("ext4bigalloc") != "true":
+        raise invalid("Cannot set ext4ClusterSize when ext4BigAlloc is false")
+
+
+def read_modification(mutable: Mapping[str, str], *, warn_on_invalid_tag: bool = False) -> Modification:
+    """Read mutable parameters; INVALID_ARGUMENT names the key."""
+    volume_type = ""
+    numbers: dict[str, int] = {}
+    tag_texts: list[str] = []
+    for key, value in mutable.items():
+        if key == "type":
+            volume_type = _checked_type(value)
+        elif key in {"iops", "throughput"}:
+            numbers[key] = _number(key, value)
+        elif key.startswith(TAG_PREFIX):
+            tag_texts.append(value)
+        else:
+            raise invalid(f"Invalid mutable parameter key: {key}")
+    return Modification(volume_type=volume_type, tags=read_tags(tag_texts, warn_only=warn_on_invalid_tag), **numbers)
+
+
+def read_snapshot_tags(parameters: Mapping[str, str], *, warn_on_invalid_tag: bool = False) -> dict[str, str]:
+    """The tags CreateSnapshot's parameters ask for; INVALID_ARGUMENT names a key that is not known."""
+    tag_texts: list[str] = []
+    for key, value in parameters.items():
+        if key.startswith(TAG_PREFIX):
+            tag_texts.append(value)
+        elif key.lower() not in _IGNORED_FOR_SNAPSHOTS:
+            raise invalid(f"Invalid parameter key {key} for CreateSnapshot")
+    return read_tags(tag_texts, warn_only=warn_on_invalid_tag)

@@ -1,0 +1,47 @@
+"""Makes the controller and what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+
+from sandbox.standins.csi import logs
+from sandbox.standins.csi.metadata import MetadataError
+
+from .cloud.attachments import Attachments
+from .cloud.client import ClientSettings, Ec2, endpoint_from
+from .cloud.snapshots import Snapshots
+from .cloud.volumes import Volumes
+from .controller import ControllerService, ControllerSettings
+from .metrics import Metrics
+from .options import Options
+
+
+def controller(options: Options, region: Callable[[], str], metrics: Metrics) -> ControllerService:
+    """The controller for a command line; its EC2 client is made in the background."""
+
+    def on_call(operation: str, status: int) -> None:
+        metrics.observe_request(operation, status)
+        if options.aws_sdk_debug_log:
+            logs.info("EC2 request", operation=operation, status=status)
+
+    settings = ClientSettings(region, endpoint_from(), options.user_agent_extra, on_call)
+    ec2 = Ec2(settings)
+    Thread(target=_warm_up, args=(ec2,), name="ec2", daemon=True).start()
+    volumes = Volumes(ec2)
+    return ControllerService(
+        ControllerSettings(options.cluster_id, dict(options.extra_tags), options.warn_on_invalid_tag),
+        volumes,
+        Attachments(ec2, volumes),
+        Snapshots(ec2),
+    )
+
+
+def _warm_up(ec2: Ec2) -> None:
+    """Make the client before the first call needs it; what fails here fails there again, with its reason."""
+    try:
+        _ = ec2.client
+    except MetadataError as error:
+        logs.warning("No EC2 client yet", reason=error)
+    except Exception as error:  # noqa: BLE001 - a broken AWS profile, say: told to whoever calls
+        logs.warning("No EC2 client yet", reason=f"{type(error).__name__}: {error}")

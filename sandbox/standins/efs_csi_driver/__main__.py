@@ -1,0 +1,34 @@
+"""`python -m sandbox.standins.efs_csi_driver [flags]`: aws-efs-csi-driver's command line."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+
+from sandbox.standins.csi import logs, program
+
+from .options import DRIVER_NAME, DRIVER_VERSION, FLAGS, Options, parse
+
+
+def main(arguments: list[str]) -> int:
+    """Run the driver; the exit status."""
+    options = program.read(FLAGS, arguments, parse)
+    if isinstance(options, int):
+        return options
+    if options.show_version:
+        print(json.dumps({"driverVersion": DRIVER_VERSION, "platform": f"linux/{platform.machine()}"}, indent=2))
+        return 0
+    program.prepare(options.verbosity)
+    return _serve(options)
+
+
+def _serve(options: Options) -> int:
+    from .wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
+
+    logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION)
+    return program.serve([options.endpoint], services(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""Puts the driver together."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandbox.standins.csi import capabilities, logs
+from sandbox.standins.csi.errors import invalid
+from sandbox.standins.csi.folder_store import FolderStore
+from sandbox.standins.csi.folders import on_client
+from sandbox.standins.csi.identity import Identity
+from sandbox.standins.csi.volume_store import Volume
+
+from .controller import HostPathController
+from .node import HostPathNode
+from .options import VERSION, Options
+
+
+class HostPathTraits:
+    """Volumes of one client: only there can they be reached."""
+
+    sized = True
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.node_expansion = options.node_expand_required
+        names = ["CREATE_DELETE_VOLUME", "GET_CAPACITY", "LIST_VOLUMES", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS"]
+        names += ["CLONE_VOLUME", "SINGLE_NODE_MULTI_WRITER"]
+        names += ["EXPAND_VOLUME"] if options.enable_expansion else []
+        names += ["PUBLISH_UNPUBLISH_VOLUME"] if options.enable_attach else []
+        self.capabilities: Sequence[str] = names
+
+    def refusal(self, capability: Any) -> str:
+        """Several writers are fine, as upstream, for they are on this client."""
+        return capabilities.refusal(capability, capabilities.EVERY_MODE, ())
+
+    def check_parameters(self, parameters: Mapping[str, str]) -> None:
+        """The only parameter names a kind of storage."""
+        unknown = sorted(set(parameters) - {"kind"})
+        if unknown:
+            raise invalid(f"parameter {unknown[0]!r} is not known: the only one is 'kind'")
+
+    def context(self, volume: Volume) -> dict[str, str]:
+        """None."""
+        del volume
+        return {}
+
+    def topology(self) -> dict[str, str]:
+        """This client."""
+        return topology(self._options)
+
+
+def topology(options: Options) -> dict[str, str]:
+    """The segments of this client."""
+    return {"topology.hostpath.csi/node": options.node_id} if options.enable_topology else {}
+
+
+def services(options: Options) -> dict[str, object]:
+    """Identity, controller and node; raises OSError when the state cannot be kept."""
+    store = FolderStore(on_client(options.state_dir), lambda _name: str(uuid.uuid4()))
+    store.prepare()
+    logs.info("State", folder=store.volume_path("").as_posix(), volumes=len(store.volumes()))
+    constraints = ("VOLUME_ACCESSIBILITY_CONSTRAINTS",) if options.enable_topology else ()
+    return {
+        "Identity": Identity(options.driver_name, VERSION, ("CONTROLLER_SERVICE", *constraints)),
+        "Controller": HostPathController(store, HostPathTraits(options), options),
+        "Node": HostPathNode(store, options, topology(options)),
+    }

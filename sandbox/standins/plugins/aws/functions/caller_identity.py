@@ -1,0 +1,23 @@
+"""aws:index/getCallerIdentity: who the provider's credentials are."""
+# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
+
+from __future__ import annotations
+
+from provider.rpc.plugin import Context, Props
+from sandbox.standins.plugins.aws.functions.function import AwsFunction
+
+
+class CallerIdentity(AwsFunction):
+    """Asked of STS."""
+
+    token = "aws:index/getCallerIdentity:getCallerIdentity"  # noqa: S105 - a name
+    arguments = ("id",)
+
+    def run(self, ctx: Context, args: Props) -> Props:
+        identity = self.cloud.identity()
+        return {
+            "accountId": identity["Account"],
+            "arn": identity["Arn"],
+            "id": identity["Account"],
+            "userId": identity["UserId"],
+        }

@@ -1,0 +1,37 @@
+"""What all functions of the plugin share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from provider.rpc.plugin import Context, Function, InvokeFailure, Props
+from sandbox.standins.plugins.aws.clients import Cloud
+from sandbox.standins.plugins.aws.scope import not_implemented
+
+
+class AwsFunction(Function):
+    """A lookup with declared arguments; any other argument is refused by name."""
+
+    arguments: ClassVar[tuple[str, ...]]
+    required: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+
+    @abstractmethod
+    def run(self, ctx: Context, args: Props) -> Props:
+        """Return the result for arguments whose names are right and whose nulls are gone."""
+
+    def invoke(self, ctx: Context, args: Props) -> Props:
+        given = {name: value for name, value in args.items() if value is not None}
+        for name in sorted(given.keys() - set(self.arguments)):
+            raise InvokeFailure("", not_implemented(f"the argument '{name}' of {self.token}"))
+        for name in self.required:
+            if name not in given:
+                raise InvokeFailure("", f"Missing required argument: {name} of {self.token}")
+        return ctx.call(lambda: self.run(ctx, given))
+
+    def region_of(self, args: Props) -> str:
+        """Return the region to look in."""
+        return str(args.get("region") or self.cloud.config.region)

@@ -1,0 +1,51 @@
+"""aws:ebs/getVolume: an EBS volume that exists already."""
+# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
+
+from __future__ import annotations
+
+from typing import Any
+
+from provider.rpc.plugin import Context, Props, ProviderError
+from sandbox.standins.plugins.aws.ec2_values import filters_for
+from sandbox.standins.plugins.aws.errors import aws_errors
+from sandbox.standins.plugins.aws.functions.function import AwsFunction
+from sandbox.standins.plugins.aws.tags import from_aws
+from sandbox.standins.plugins.aws.volume import volume_values
+
+
+class Volume(AwsFunction):
+    """Exactly one volume, found by filters; of several only with mostRecent."""
+
+    token = "aws:ebs/getVolume:getVolume"  # noqa: S105 - a name
+    arguments = ("filters", "mostRecent", "region", "tags")
+
+    def run(self, ctx: Context, args: Props) -> Props:
+        region = self.region_of(args)
+        filters: Any = filters_for(args.get("filters"))
+        with aws_errors("reading EBS Volume"):
+            pages = self.cloud.ec2(region).get_paginator("describe_volumes").paginate(Filters=filters)
+            found = [volume for page in pages for volume in page["Volumes"]]
+        volume = _choose(found, bool(args.get("mostRecent")))
+        values = volume_values(volume)
+        values["volumeType"] = values.pop("type")
+        volume_id = str(volume["VolumeId"])
+        return {
+            **args,
+            **values,
+            "arn": self.cloud.arn("ec2", region, self.cloud.account_id(), f"volume/{volume_id}"),
+            "id": volume_id,
+            "region": region,
+            "tags": self.cloud.config.tag_rules.all_shown(from_aws(volume.get("Tags"))),
+            "volumeId": volume_id,
+        }
+
+
+def _choose(found: list[Any], most_recent: bool) -> Any:
+    if not found:
+        raise ProviderError("Your query returned no results. Please change your search criteria and try again.")
+    if len(found) > 1 and not most_recent:
+        raise ProviderError(
+            "Your query returned more than one result. Please try a more specific search criteria, "
+            "or set `most_recent` attribute to true."
+        )
+    return max(found, key=lambda volume: volume["CreateTime"])

@@ -1,0 +1,190 @@
+"""aws:iam/policy:Policy: a customer-managed policy and its versions."""
+# ruff: noqa: A002, ARG002 - the names and signatures are the plugin interface's
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from botocore.exceptions import ClientError
+
+from provider.rpc.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
+from sandbox.standins.plugins.aws import policy_json
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.iam_values import (
+    NOT_FOUND,
+    NOT_FOUND_TIMEOUT_S,
+    document_text,
+    name_rules,
+    unique_from_prefix,
+)
+from sandbox.standins.plugins.aws.inputs import Field
+from sandbox.standins.plugins.aws.resource import AwsResource, known
+from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
+from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam import IAMClient
+
+_MAX_VERSIONS: Final = 5  # AWS's own limit
+_MAX_NAME: Final = 128
+_MAX_DESCRIPTION: Final = 1000
+_MAX_DOCUMENT: Final = 6144
+
+
+class PolicyResource(AwsResource):
+    """Changing the document makes a new default version; everything else but tags makes a new policy."""
+
+    token = "aws:iam/policy:Policy"  # noqa: S105 - a name
+    tagged = True
+    autonamed = True
+    computed = frozenset({"arn", "attachmentCount", "policyId"})
+    fields: ClassVar = {
+        "delayAfterPolicyCreationInMs": Field("integer"),
+        "description": Field("string", replaces=True),
+        "name": Field("string", computed=True, replaces=True),
+        "namePrefix": Field("string", computed=True, replaces=True),
+        "path": Field("string", default="/", replaces=True),
+        "policy": Field("policy", required=True),
+        "tags": Field("tags"),
+    }
+
+    def rules(self, inputs: Props) -> Iterator[CheckFailure]:
+        yield from name_rules(inputs, _MAX_NAME)
+        text = known(inputs, "policy")
+        if text is not None:
+            if reason := policy_json.problem(text):
+                yield CheckFailure("", f'"policy" {reason}')
+            elif len("".join(policy_json.normalise(text).split())) > _MAX_DOCUMENT:
+                yield CheckFailure("", f"policy: AWS takes at most {_MAX_DOCUMENT} characters, white space not counted")
+        path = known(inputs, "path")
+        if path is not None and not (path.startswith("/") and path.endswith("/")):
+            yield CheckFailure("path", "a path starts and ends with '/'")
+        if len(known(inputs, "description") or "") > _MAX_DESCRIPTION:
+            yield CheckFailure("", f"description: AWS takes at most {_MAX_DESCRIPTION} characters")
+
+    def same(self, name: str, old: Any, new: Any) -> bool:
+        return policy_json.equivalent(old, new) if name == "policy" else super().same(name, old, new)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        name = inputs.get("name") or unique_from_prefix(inputs["namePrefix"])
+        wanted: dict[str, Any] = {
+            "PolicyName": name,
+            "Path": inputs.get("path") or "/",
+            "PolicyDocument": policy_json.normalise(inputs["policy"]),
+        }
+        if inputs.get("description"):
+            wanted["Description"] = inputs["description"]
+        if inputs.get("tagsAll"):
+            wanted["Tags"] = to_aws(inputs["tagsAll"])
+        with aws_errors(f"creating IAM Policy ({name})"):
+            arn = self._made(wanted)
+        try:
+            return arn, self._settled(ctx, arn, inputs)
+        except ProviderError as error:
+            partial = self.plain(inputs) | {"id": arn, "arn": arn, "name": name}
+            raise InitFailed(arn, partial, [str(error)], inputs) from None
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        iam = self.cloud.iam()
+        if not self.same("policy", state.get("policy") or "", inputs["policy"]):
+            with aws_errors(f"updating IAM Policy ({id})"):
+                _add_version(ctx, iam, id, policy_json.normalise(inputs["policy"]), _delay_s(inputs))
+        try:
+            to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
+            with aws_errors(f"updating tags of IAM Policy ({id})"):
+                if to_remove:
+                    iam.untag_policy(PolicyArn=id, TagKeys=to_remove)
+                if to_set:
+                    iam.tag_policy(PolicyArn=id, Tags=to_aws(to_set))  # type: ignore[arg-type]
+            return self._settled(ctx, id, inputs)
+        except ProviderError as error:
+            partial = state | {"policy": policy_json.normalise(inputs["policy"])}
+            raise InitFailed(id, partial, [str(error)], inputs) from None
+
+    def find(self, id: str, state: Props) -> Props | None:
+        iam = self.cloud.iam()
+        with aws_errors(f"reading IAM Policy ({id})"):
+            try:
+                found = iam.get_policy(PolicyArn=id)["Policy"]
+                version = iam.get_policy_version(PolicyArn=id, VersionId=found["DefaultVersionId"])["PolicyVersion"]
+            except ClientError as error:
+                if error_code(error) in NOT_FOUND:
+                    return None
+                raise
+        kept = {name: state[name] for name in ("delayAfterPolicyCreationInMs",) if name in state}
+        return {
+            **kept,
+            **self.tag_outputs(from_aws(found.get("Tags")), state),
+            "arn": found["Arn"],
+            "attachmentCount": found.get("AttachmentCount") or 0,
+            "description": found.get("Description") or "",
+            "id": found["Arn"],
+            "name": found["PolicyName"],
+            "namePrefix": state.get("namePrefix") or "",
+            "path": found.get("Path") or "/",
+            "policy": self._shown(document_text(version.get("Document")), state),
+            "policyId": found["PolicyId"],
+        }
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        iam = self.cloud.iam()
+        with aws_errors(f"deleting IAM Policy ({id})"):
+            try:
+                for version in _versions(iam, id):
+                    if not version["IsDefaultVersion"]:
+                        iam.delete_policy_version(PolicyArn=id, VersionId=version["VersionId"])
+                iam.delete_policy(PolicyArn=id)
+            except ClientError as error:
+                if error_code(error) not in NOT_FOUND:
+                    raise
+
+    def _made(self, wanted: dict[str, Any]) -> str:
+        """Create a policy; its ARN. One that an unanswered attempt of this very request made is the one asked for."""
+        try:
+            return self.cloud.iam().create_policy(**wanted)["Policy"]["Arn"]
+        except ClientError as error:
+            retried = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+            if error_code(error) != "EntityAlreadyExists" or not retried:
+                raise
+        return self.cloud.arn("iam", "", self.cloud.account_id(), f"policy{wanted['Path']}{wanted['PolicyName']}")
+
+    def _shown(self, actual: str, state: Props) -> str:
+        """Return the document for the state: the text known there while it still means the same."""
+        known_text = state.get("policy")
+        same = isinstance(known_text, str) and policy_json.equivalent(known_text, actual)
+        return policy_json.normalise(known_text if same and isinstance(known_text, str) else actual)
+
+    def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
+        """Return the outputs once IAM, which is eventually consistent, knows the policy."""
+
+        def probe() -> Props:
+            outputs = self.find(id, inputs)
+            if outputs is None:
+                raise NotYet("IAM does not list it yet")
+            return outputs
+
+        with aws_errors(f"reading IAM Policy ({id})"):
+            return wait_until(ctx, Wait(f"IAM policy {id}", "IAM lists it", NOT_FOUND_TIMEOUT_S), probe)
+
+
+def _delay_s(inputs: Props) -> float:
+    return float(inputs.get("delayAfterPolicyCreationInMs") or 0) / 1000
+
+
+def _add_version(ctx: Context, iam: IAMClient, arn: str, document: str, delay_s: float) -> None:
+    """Make a document the default version, dropping the oldest version where AWS's limit would be passed."""
+    versions = _versions(iam, arn)
+    if len(versions) >= _MAX_VERSIONS:
+        old = [version for version in versions if not version["IsDefaultVersion"]]
+        oldest = min(old, key=lambda version: version["CreateDate"])
+        iam.delete_policy_version(PolicyArn=arn, VersionId=oldest["VersionId"])
+    created = iam.create_policy_version(PolicyArn=arn, PolicyDocument=document, SetAsDefault=delay_s == 0)
+    if delay_s > 0:
+        ctx.wait(delay_s)
+        iam.set_default_policy_version(PolicyArn=arn, VersionId=created["PolicyVersion"]["VersionId"])
+
+
+def _versions(iam: IAMClient, arn: str) -> list[Any]:
+    pages = iam.get_paginator("list_policy_versions").paginate(PolicyArn=arn)
+    return [version for page in pages for version in page["Versions"]]

@@ -1,0 +1,116 @@
+"""aws:iam/rolePolicy:RolePolicy: a policy written into a role."""
+# ruff: noqa: A001, A002, ARG002 - the names and signatures are the plugin interface's
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from botocore.exceptions import ClientError
+
+from provider.rpc.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
+from sandbox.standins.plugins.aws import policy_json
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.iam_values import (
+    NOT_FOUND,
+    NOT_FOUND_TIMEOUT_S,
+    document_text,
+    name_rules,
+    unique_from_prefix,
+)
+from sandbox.standins.plugins.aws.inputs import Field
+from sandbox.standins.plugins.aws.resource import AwsResource, known
+from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
+
+_MAX_NAME: Final = 128
+_MAX_DOCUMENT: Final = 10240
+
+
+class RolePolicyResource(AwsResource):
+    """Put and replaced as a whole; its id is `<role>:<name>`."""
+
+    token = "aws:iam/rolePolicy:RolePolicy"  # noqa: S105 - a name
+    autonamed = True
+    fields: ClassVar = {
+        "name": Field("string", computed=True, replaces=True),
+        "namePrefix": Field("string", computed=True, replaces=True),
+        "policy": Field("policy", required=True),
+        "role": Field("string", required=True, replaces=True),
+    }
+
+    def rules(self, inputs: Props) -> Iterator[CheckFailure]:
+        yield from name_rules(inputs, _MAX_NAME)
+        text = known(inputs, "policy")
+        if text is not None:
+            if reason := policy_json.problem(text):
+                yield CheckFailure("", f'"policy" {reason}')
+            elif len(text) > _MAX_DOCUMENT:
+                yield CheckFailure("", f"policy: AWS takes at most {_MAX_DOCUMENT} characters")
+
+    def same(self, name: str, old: Any, new: Any) -> bool:
+        return policy_json.equivalent(old, new) if name == "policy" else super().same(name, old, new)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        role, name = inputs["role"], inputs.get("name") or unique_from_prefix(inputs["namePrefix"])
+        id = f"{role}:{name}"
+        self._put(role, name, inputs["policy"])
+        try:
+            return id, self._settled(ctx, id, inputs)
+        except ProviderError as error:
+            partial = self.plain(inputs) | {"id": id, "name": name}
+            raise InitFailed(id, partial, [str(error)], inputs) from None
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        self._put(*_parts(id), inputs["policy"])
+        return self._settled(ctx, id, inputs)
+
+    def find(self, id: str, state: Props) -> Props | None:
+        role, name = _parts(id)
+        with aws_errors(f"reading IAM Role ({role}) Policy ({name})"):
+            try:
+                answer = self.cloud.iam().get_role_policy(RoleName=role, PolicyName=name)
+            except ClientError as error:
+                if error_code(error) in NOT_FOUND:
+                    return None
+                raise
+        actual = document_text(answer["PolicyDocument"])
+        text = state.get("policy")
+        shown = text if isinstance(text, str) and policy_json.equivalent(text, actual) else actual
+        return {
+            "id": id,
+            "name": name,
+            "namePrefix": state.get("namePrefix") or "",
+            "policy": policy_json.normalise_version_first(shown),
+            "role": role,
+        }
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        role, name = _parts(id)
+        with aws_errors(f"deleting IAM Role ({role}) Policy ({name})"):
+            try:
+                self.cloud.iam().delete_role_policy(RoleName=role, PolicyName=name)
+            except ClientError as error:
+                if error_code(error) not in NOT_FOUND:
+                    raise
+
+    def _put(self, role: str, name: str, policy: str) -> None:
+        document = policy_json.normalise_version_first(policy)
+        with aws_errors(f"putting IAM Role ({role}) Policy ({name})"):
+            self.cloud.iam().put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=document)
+
+    def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
+        def probe() -> Props:
+            outputs = self.find(id, inputs)
+            if outputs is None:
+                raise NotYet("IAM does not list it yet")
+            return outputs
+
+        with aws_errors(f"reading IAM Role Policy ({id})"):
+            return wait_until(ctx, Wait(f"IAM role policy {id}", "IAM lists it", NOT_FOUND_TIMEOUT_S), probe)
+
+
+def _parts(id: str) -> tuple[str, str]:
+    role, separator, name = id.partition(":")
+    if not (role and separator and name):
+        raise ProviderError(f"unexpected id '{id}' of an IAM role policy: it has the form <role>:<name>")
+    return role, name

@@ -1,0 +1,14 @@
+"""Runs the plugin: python -m sandbox.standins.plugins.nomad ENGINE_ADDRESS."""
+
+# ruff: noqa: E402
+
+from provider.garbage import collect_rarely
+
+collect_rarely()  # before the imports
+
+from provider.rpc.server import serve
+
+from .plugin import NomadPlugin
+
+if __name__ == "__main__":
+    serve(NomadPlugin())
