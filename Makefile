@@ -119,7 +119,7 @@ check: bootstrap ## formatting, lint, types, dependencies, and the job files as 
 
 .PHONY: wheel
 wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
-	@$(PY) -m package.wheel
+	@$(PY) -m tools.wheel
 
 .PHONY: fix
 fix: bootstrap ## format the code and mend what the linter can mend

@@ -4,7 +4,7 @@
 
 import pulumi
 
-from provider.garbage import collect_rarely
+from nomad_stateful.garbage import collect_rarely
 from questions import Questions
 
 collect_rarely()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-from drivers.catalogue import DRIVERS
-from provider.ec2_client import AwsPlace, aws_client, caller
-from provider.rpc.values import ProviderError
+from nomad_stateful.drivers.catalogue import DRIVERS
+from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
+from nomad_stateful.plugin_server.values import ProviderError
 from settings import Problem, SettingsError
 from settings.volume import LARGEST_SET
 

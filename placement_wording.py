@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from provider.sdk import ClusterNode
+from nomad_stateful.sdk import ClusterNode
 from settings import Problem
 from wanted_jobs import Part, WantedJob
 from wiring import ZONE_ATTRIBUTE

@@ -15,11 +15,12 @@ import preflight_placement
 import preflight_volumes
 import stack_state
 import stored_volumes
+from nomad_stateful.ebs import aws_session
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.nomad import versions as nomad_versions
+from nomad_stateful.sdk import Cluster, ClusterNode
 from preflight_adoption import Adopted
 from preflight_volumes import Wanted
-from provider import aws_session, nomad_versions
-from provider.ec2_client import AwsPlace
-from provider.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
 from settings import Problem, Settings, SettingsError, aws, cluster, rules
 from settings.volume import Member

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.ebs.guarded_volumes import GUARD_TAG, STACK_TAG
 from preflight_volumes import Wanted
-from provider.guarded_volumes import GUARD_TAG, STACK_TAG
 from settings import Problem
 
 _USABLE = ("creating", "available", "in-use")

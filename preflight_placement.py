@@ -11,7 +11,7 @@ import pulumi
 
 import placement_wording
 import wanted_jobs
-from provider.sdk import Cluster, ClusterNode
+from nomad_stateful.sdk import Cluster, ClusterNode
 from questions import Questions, Unanswered
 from settings import Problem, Settings
 from wanted_jobs import Part, WantedJob

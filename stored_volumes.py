@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from provider.guarded_volumes import GUARD_TAG
+from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
 
 _EBS = "aws:ebs/volume:Volume"
 _MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"

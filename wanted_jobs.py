@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import jobs
 import wiring
 import wiring_consumers
 from components import container, csi_plugin, mysql, mysql_backup
 from components.csi_volume import CsiVolume
 from components.mysql import MysqlServer
 from components.placement import JobConstraint
+from nomad_stateful import jobspec as jobs
 from settings import Consumer, Mysql, Plugin, Settings, Volume
 from settings.mysql import BACKUP_ACCOUNT, MysqlBackup
 from surroundings import Surroundings

@@ -12,10 +12,10 @@ from components.mysql import MysqlAccount, MysqlCertificate, MysqlServer, MysqlS
 from components.mysql_backup import MysqlBackupArgs
 from components.placement import JobConstraint, JobPlacement
 from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
-from drivers import efs_policy
-from drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from drivers.model import CONFIG_FILE, DriverOptions, Role
-from provider.guarded_volumes import STACK_TAG
+from nomad_stateful.drivers import efs_policy
+from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.drivers.model import CONFIG_FILE, DriverOptions, Role
+from nomad_stateful.ebs.guarded_volumes import STACK_TAG
 from settings import Mysql, Plugin, Settings, Volume, driver_policy
 from settings.mysql import BACKUP_ACCOUNT
 from settings.rules import job_ids

@@ -10,11 +10,12 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-import jobs
-from components.nomad_job import private_variable, submit
-from components.ownership import Owner, claim
-from components.placement import JobPlacement
-from provider.sdk import JobHealth, Ownership, VolumeRelease
+from nomad_stateful import jobspec as jobs
+from nomad_stateful.sdk import JobHealth, Ownership, VolumeRelease
+
+from .nomad_job import private_variable, submit
+from .ownership import Owner, claim
+from .placement import JobPlacement
 
 _LEAST_DEADLINE_S = 300
 _PROGRESS_S = 60

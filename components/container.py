@@ -4,10 +4,11 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.consumer import Consumer, RegisteredVolume, deadlines
-from components.ownership import Owner
-from components.placement import JobConstraint, JobPlacement
-from provider.sdk import VolumeRelease
+from nomad_stateful.sdk import VolumeRelease
+
+from .consumer import Consumer, RegisteredVolume, deadlines
+from .ownership import Owner
+from .placement import JobConstraint, JobPlacement
 
 
 class ContainerVolume(TypedDict):

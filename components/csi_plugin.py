@@ -5,10 +5,11 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-from components.nomad_job import private_variable, submit
-from components.ownership import Owner, claim
-from components.placement import JobConstraint, JobPlacement
-from provider.sdk import Ownership, PluginHealth
+from nomad_stateful.sdk import Ownership, PluginHealth
+
+from .nomad_job import private_variable, submit
+from .ownership import Owner, claim
+from .placement import JobConstraint, JobPlacement
 
 
 class HostFolder(TypedDict):

@@ -5,8 +5,9 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
-from components.ownership import Owner, claim
-from provider.sdk import CsiVolumeGuard, Ownership, VolumeGrowth, VolumeProtection
+from nomad_stateful.sdk import CsiVolumeGuard, Ownership, VolumeGrowth, VolumeProtection
+
+from .ownership import Owner, claim
 
 CREATE_TIMEOUT = "3m"
 

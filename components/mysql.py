@@ -5,10 +5,11 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from components.consumer import Consumer, RegisteredVolume, deadlines
-from components.ownership import Owner
-from components.placement import JobPlacement
-from provider.sdk import GeneratedSecret, VolumeRelease, get_service_output
+from nomad_stateful.sdk import GeneratedSecret, VolumeRelease, get_service_output
+
+from .consumer import Consumer, RegisteredVolume, deadlines
+from .ownership import Owner
+from .placement import JobPlacement
 
 
 class MysqlTask(TypedDict):

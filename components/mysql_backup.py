@@ -4,9 +4,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.consumer import Consumer, RegisteredVolume
-from components.ownership import Owner
-from components.placement import JobPlacement
+from .consumer import Consumer, RegisteredVolume
+from .ownership import Owner
+from .placement import JobPlacement
 
 
 class BackupTask(TypedDict):

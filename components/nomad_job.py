@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pulumi_nomad as nomad
 
-import jobs
+from nomad_stateful import jobspec as jobs
 
 
 def submit(

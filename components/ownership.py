@@ -4,7 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
-from provider.sdk import Ownership
+from nomad_stateful.sdk import Ownership
 
 
 class Owner(TypedDict):

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
-from provider.sdk import VolumeGuard, VolumeProtection
+from nomad_stateful.sdk import VolumeGuard, VolumeProtection
 
 GUARD_TAG = "nomad-stateful-guard"
 

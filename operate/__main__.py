@@ -5,11 +5,11 @@ import sys
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nomad_stateful.plugin_server.values import ProviderError
 from operate import recover, restore, shell, snapshots, stack, status, verify
 from operate.cluster import WaitedTooLong
 from operate.holdings import NoSuchVolume
 from operate.ownership import AnotherCluster
-from provider.rpc.values import ProviderError
 
 _EXPECTED = (
     stack.StackError,

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from provider import running_job
-from provider.consumer_job import ConsumerJob
-from provider.nomad_api import NomadApi, NomadNotFound
-from provider.rpc.values import ProviderError
-from provider.running_job import Endpoint
+from nomad_stateful.nomad import running_job
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.nomad.running_job import Endpoint
+from nomad_stateful.plugin_server.values import ProviderError
 
 T = TypeVar("T")
 POLL_S = 0.2

@@ -14,9 +14,9 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
+from nomad_stateful.nomad.running_job import Endpoint
+from nomad_stateful.plugin_server.values import ProviderError
 from operate.stack import UNENCRYPTED, MysqlOutputs
-from provider.rpc.values import ProviderError
-from provider.running_job import Endpoint
 
 DATABASE = "nomad_stateful"
 TABLE = f"{DATABASE}.verification"

@@ -1,8 +1,8 @@
 """The dumps of the stack's MySQL server that fail."""
 
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs
 from operate import stack
-from provider.nomad_api import NomadApi
-from provider.periodic_runs import FailingRun, failing_runs
 
 
 def failing(nomad: NomadApi) -> list[FailingRun]:

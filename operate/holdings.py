@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.recovery import volume_holders
+from nomad_stateful.recovery.volume_holders import Holders
 from operate import ownership, stack
-from provider import volume_holders
-from provider.ebs_attachment import EbsVolumes
-from provider.nomad_api import NomadApi
-from provider.volume_holders import Holders
 
 
 class NoSuchVolume(Exception):  # noqa: N818

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nomad_stateful.nomad.api import NomadApi
 from operate import stack
 from operate.cluster import connect
-from provider.nomad_api import NomadApi
 
 
 class AnotherCluster(Exception):  # noqa: N818

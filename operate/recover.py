@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.ebs.ec2_client import ec2_client
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.recovery.volume_holders import Holders
+from nomad_stateful.recovery.volume_way_out import SAFE, Action, Step, WayOut, ways_out
 from operate import stack
 from operate.cluster import WaitedTooLong, connect, wait_for
 from operate.holdings import Holding, all_holdings
-from provider.ec2_client import ec2_client
-from provider.nomad_api import NomadApi
-from provider.volume_holders import Holders
-from provider.volume_way_out import SAFE, Action, Step, WayOut, ways_out
 
 # A client that was fenced may still have its kernel write what it had in memory.
 STOP_TIMEOUT_S = 600.0

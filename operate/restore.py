@@ -7,10 +7,10 @@ import time
 from typing import Any
 from urllib.parse import quote
 
+from nomad_stateful.nomad.api import NomadApi
 from operate import stack
 from operate.cluster import wait_for
 from operate.ownership import stack_cluster
-from provider.nomad_api import NomadApi
 
 _ASK_AGAIN_S = 2.0
 

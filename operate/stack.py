@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from provider import aws_session
-from provider.ec2_client import AwsPlace
+from nomad_stateful.ebs import aws_session
+from nomad_stateful.ebs.ec2_client import AwsPlace
 
 UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network unencrypted"
 

@@ -5,14 +5,14 @@ Below it what is wrong with them, and the dumps that fail.
 
 from collections.abc import Iterator, Sequence
 
+from nomad_stateful.nomad.periodic_runs import FailingRun
+from nomad_stateful.nomad.volume_claims import Claim
+from nomad_stateful.recovery import volume_way_out
+from nomad_stateful.recovery.volume_holders import Client, Holders
 from operate import dumps
 from operate.cluster import connect
 from operate.columns import columns
 from operate.holdings import Holding, all_holdings
-from provider import volume_way_out
-from provider.periodic_runs import FailingRun
-from provider.volume_claims import Claim
-from provider.volume_holders import Client, Holders
 
 _HEADER = ("VOLUME", "AT THE PROVIDER", "REGISTERED", "CLAIMED BY", "ON CLIENT", "INSTANCE", "ATTACHED TO")
 _NONE = "-"

@@ -4,12 +4,12 @@ import secrets
 import time
 from dataclasses import dataclass, field
 
+from nomad_stateful.nomad.running_job import Endpoint
 from operate import stack
 from operate.cluster import Cluster
 from operate.columns import columns
 from operate.database import Database, Row
 from operate.ownership import stack_cluster
-from provider.running_job import Endpoint
 
 ROWS_PER_STEP = 5
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from drivers.model import ENDPOINT_VARIABLE, CsiDriver
+from nomad_stateful.drivers.model import ENDPOINT_VARIABLE, CsiDriver
 from settings.errors import Refusal
 
 _FLAG = re.compile(r"--(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(=.*)?", re.DOTALL)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from drivers import ebs_policy
-from drivers.model import parse_version
+from nomad_stateful.drivers import ebs_policy
+from nomad_stateful.drivers.model import parse_version
 from settings.errors import Refusal
 from settings.plugin import Plugin
 from settings.volume import Volume

@@ -3,8 +3,8 @@
 import re
 from typing import Protocol
 
-from drivers import ebs_flags
-from drivers.model import parse_version
+from nomad_stateful.drivers import ebs_flags
+from nomad_stateful.drivers.model import parse_version
 from settings import tags
 from settings.errors import Refusal
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from drivers.catalogue import DRIVERS
-from drivers.ebs_policy import CLONE_SINCE
-from drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
+from nomad_stateful.drivers.catalogue import DRIVERS
+from nomad_stateful.drivers.ebs_policy import CLONE_SINCE
+from nomad_stateful.drivers.model import NOMAD_ENDPOINT, CsiDriver, parse_version
 from settings import driver_arguments, ebs_plugin, paths, variable
 from settings.errors import Refusal
 from settings.placement import Constraint

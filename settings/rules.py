@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from drivers.model import CsiDriver
+from nomad_stateful.drivers.model import CsiDriver
 from settings import mount_flags
 from settings.errors import Refusal
 from settings.mysql import Mysql

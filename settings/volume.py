@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from drivers.ebs import MANAGED_TAG
-from drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
+from nomad_stateful.drivers.ebs import MANAGED_TAG
+from nomad_stateful.drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
 from settings import tags as ec2_tags
 from settings.errors import Refusal
 from settings.types import Identifier, PlainText, Section, Zone

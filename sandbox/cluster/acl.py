@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from provider.nomad_api import NomadApi, NomadApiError, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
 from sandbox.cluster import tls
 from sandbox.machine.private_files import read_text, write_private
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from provider.nomad_api import NomadApi
+from nomad_stateful.nomad.api import NomadApi
 from sandbox.cluster.client import task_drivers
 from sandbox.settings import SandboxError, SandboxSettings
 

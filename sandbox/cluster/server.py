@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from provider.nomad_api import NomadError
+from nomad_stateful.nomad.api import NomadError
 from sandbox.cluster import tls
 from sandbox.machine import processes
 from sandbox.machine.ports import refuse_taken

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from provider.nomad_api import NomadApi
-from provider.nomad_tls import TlsSettings
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.tls import TlsSettings
 from sandbox.settings import SandboxError, SandboxSettings
 
 VALID_DAYS: Final = 30

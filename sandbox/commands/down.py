@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from provider.nomad_api import NomadError
+from nomad_stateful.nomad.api import NomadError
 from sandbox.cloud import service as cloud
 from sandbox.cluster import acl, server, tls
 from sandbox.commands import leftovers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provider.nomad_api import NomadApi, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from sandbox.cloud import service as cloud
 from sandbox.cluster import acl, nodes, tls
 from sandbox.commands.tables import table

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from drivers.catalogue import DRIVERS
+from nomad_stateful.drivers.catalogue import DRIVERS
 from sandbox.docker.images import STORAGE
 from sandbox.docker.store import DRIVER, FEATURES, Store
 from sandbox.settings import InstanceSpec, SandboxSettings

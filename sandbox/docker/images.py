@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from drivers.catalogue import DRIVERS
-from drivers.model import CsiDriver
+from nomad_stateful.drivers.catalogue import DRIVERS
+from nomad_stateful.drivers.model import CsiDriver
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT

@@ -10,7 +10,13 @@ from sandbox.machine import processes
 from sandbox.settings import HOME_VARIABLE, SandboxSettings
 
 _ENGINE: Final = "pulumi"
-_CHILDREN: Final = ("pulumi-language-", "pulumi-resource-", "pulumi-analyzer-", "sandbox.standins.plugins.", "provider")
+_CHILDREN: Final = (
+    "pulumi-language-",
+    "pulumi-resource-",
+    "pulumi-analyzer-",
+    "sandbox.standins.plugins.",
+    "nomad_stateful.",
+)
 
 
 def end_orphans(settings: SandboxSettings, proc: Path = Path("/proc")) -> int:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from drivers.ebs_policy import Mode, policy
-from drivers.model import parse_version
+from nomad_stateful.drivers.ebs_policy import Mode, policy
+from nomad_stateful.drivers.model import parse_version
 from tests.iam.evaluator import EvaluatorError, Request, judge
 
 ARN = "arn:aws:ec2:us-west-2:123456789012"

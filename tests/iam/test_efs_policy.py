@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from drivers.efs_policy import Mode, policy
+from nomad_stateful.drivers.efs_policy import Mode, policy
 from tests.iam.evaluator import Request, judge
 
 PREFIX = "arn:aws:elasticfilesystem:us-west-2:123456789012"

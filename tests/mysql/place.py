@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jobs
+from nomad_stateful import jobspec as jobs
 
 DATA = "/srv/mysql"
 ROOT_PASSWORD = "root-pass-word"

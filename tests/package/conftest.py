@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from package.wheel.__main__ import build, uv
 from tools.toolchain import golang, pins
 from tools.trial.running import Running
+from tools.wheel import build, uv
 
 SOURCES = Path(__file__).with_name("node_sdk")
 

@@ -15,7 +15,7 @@ import importlib, pkgutil, sys
 import nomad_stateful
 for module in pkgutil.walk_packages(nomad_stateful.__path__, "nomad_stateful."):
     importlib.import_module(module.name)
-print([name for name in ("components", "drivers", "jobs", "package", "provider") if name in sys.modules])
+print([name for name in ("components", "jobs") if name in sys.modules])
 """
 
 
@@ -29,7 +29,7 @@ def test_every_module_of_the_wheel_can_be_imported_and_none_has_a_common_name(tm
     environment = virtual_environment(tmp_path, wheel)
     assert run([environment / "bin/python", "-c", IMPORT_ALL], tmp_path).strip() == "[]"
     site = next(environment.glob("lib/python*/site-packages"))
-    assert not any((site / name).exists() for name in ("components", "drivers", "jobs", "package", "provider"))
+    assert not any((site / name).exists() for name in ("components", "jobs"))
 
 
 @pytest.mark.sandbox
@@ -60,7 +60,7 @@ def typescript(tmp_path: Path, generator: Path, sandbox: Running) -> Path:
     if shutil.which("npm") is None:
         pytest.skip("no npm on PATH")
     project = copied("package-typescript", tmp_path)
-    package = sandbox.project / "package"
+    package = sandbox.project / "components/package"
     schema = tmp_path / "schema.json"
     schema.write_text(
         run(["pulumi", "package", "get-schema", package / "pulumi-resource-nomad-stateful"], tmp_path, sandbox.env)
@@ -80,7 +80,10 @@ def typescript(tmp_path: Path, generator: Path, sandbox: Running) -> Path:
 
 
 def _plugins(sandbox: Running) -> dict[str, Path]:
-    return {"nomad-stateful": sandbox.project / "package", "nomad-csi": sandbox.project / "provider"}
+    return {
+        "nomad-stateful": sandbox.project / "components/package",
+        "nomad-csi": sandbox.project / "nomad_stateful/provider",
+    }
 
 
 @pytest.mark.sandbox

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from package.host import COMPONENTS, PACKAGE, VERSION, ComponentHost
+from components.package.host import COMPONENTS, PACKAGE, VERSION, ComponentHost
 from tests.unit.program.recorder import Recorder
 
 TOP = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def test_every_component_of_the_project_is_in_the_package() -> None:
 
 def test_the_package_and_the_wheel_have_one_version_and_one_name() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    plugin = yaml.safe_load((TOP / "package/PulumiPlugin.yaml").read_text(encoding="utf-8"))
+    plugin = yaml.safe_load((TOP / "components/package/PulumiPlugin.yaml").read_text(encoding="utf-8"))
     assert (project["name"], project["version"]) == (PACKAGE, VERSION)
     assert plugin["name"] == PACKAGE
 

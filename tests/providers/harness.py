@@ -18,8 +18,8 @@ from typing import IO, Any
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from provider.rpc.stubs import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
-from provider.rpc.values import Props, marshal, unmarshal
+from nomad_stateful.plugin_server.stubs import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
+from nomad_stateful.plugin_server.values import Props, marshal, unmarshal
 
 STARTUP_TIMEOUT_S = 20.0
 DEATH_S = 2.0

@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 OURS = {
     "aws": PROJECT / "sandbox/standins/plugins/aws/pulumi-resource-aws",
     "nomad": PROJECT / "sandbox/standins/plugins/nomad/pulumi-resource-nomad",
-    "nomad-csi": PROJECT / "provider/pulumi-resource-nomad-csi",
+    "nomad-csi": PROJECT / "nomad_stateful/provider/pulumi-resource-nomad-csi",
 }
 
 

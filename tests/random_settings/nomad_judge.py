@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from provider.nomad_api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from tests.random_settings.resources import Resources
 
 JOB = "nomad:index/job:Job"

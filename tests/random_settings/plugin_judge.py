@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from provider.plugin import NomadCsiPlugin
-from provider.rpc.plugin import Context, Props
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.plugin import NomadCsiPlugin
 from tests.random_settings.resources import Resource, Resources
 
 _TYPES = {resource.token: resource for resource in NomadCsiPlugin().resources}

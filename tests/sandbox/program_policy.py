@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from provider.nomad_api import NomadApi
+from nomad_stateful.nomad.api import NomadApi
 from tests.providers.harness import PluginProcess, plugin_process
 from tools.trial.running import Running
 
@@ -141,6 +141,6 @@ def plugins_for(stack: Running, hidden: str = "NOMAD_TOKEN") -> Iterator[Plugins
     """The plugins that the stack uses, in its environment but for variables that begin so."""
     env = {name: value for name, value in stack.env.items() if not name.startswith(hidden)}
     (nomad,) = (stack.project / ".sandbox/pulumi-home/plugins").glob("resource-nomad-*/pulumi-resource-nomad")
-    csi = stack.project / "provider/pulumi-resource-nomad-csi"
+    csi = stack.project / "nomad_stateful/provider/pulumi-resource-nomad-csi"
     with plugin_process(nomad, env) as first, plugin_process(csi, env) as second:
         yield Plugins(first, second)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provider.nomad_api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from sandbox.cloud.ctl import kill
 from sandbox.cluster import acl, nodes, server
 from sandbox.machine import processes

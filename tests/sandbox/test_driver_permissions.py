@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from drivers.ebs_policy import Mode, policy
+from nomad_stateful.drivers.ebs_policy import Mode, policy
 from tests.iam import evaluator, record
 from tests.iam.evaluator import Request, judge
 

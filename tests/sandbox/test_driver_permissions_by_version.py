@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from drivers.ebs_policy import Mode, policy
+from nomad_stateful.drivers.ebs_policy import Mode, policy
 from sandbox.standins.ebs_csi_driver.version import VERSION_VARIABLE
 from tests.iam import evaluator, record
 from tests.iam.evaluator import Request

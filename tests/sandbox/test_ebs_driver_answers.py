@@ -11,8 +11,8 @@ from typing import Any
 import grpc
 import pytest
 
-from drivers import ebs_flags
-from drivers.ebs import DRIVER
+from nomad_stateful.drivers import ebs_flags
+from nomad_stateful.drivers.ebs import DRIVER
 from tests import official_parts
 
 from .ebs_programs import words

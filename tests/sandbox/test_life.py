@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from provider.running_job import Endpoint, is_running
+from nomad_stateful.nomad.running_job import Endpoint, is_running
 from sandbox.cloud import enter
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, load_settings
 from tools.trial.kernel import may_grow_mounted_ext4

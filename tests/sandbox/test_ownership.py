@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from provider.nomad_api import NomadApi
+from nomad_stateful.nomad.api import NomadApi
 from tests import official_parts
 from tools.trial.running import Running
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from provider.running_job import Endpoint
+from nomad_stateful.nomad.running_job import Endpoint
 from tests import official_parts
 from tests.iam import evaluator, record
 from tests.secrets.__main__ import scan

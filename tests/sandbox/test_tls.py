@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from provider.nomad_api import NomadApi, NomadApiError, NomadError
-from provider.nomad_tls import TlsSettings
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
+from nomad_stateful.nomad.tls import TlsSettings
 from tests.providers.harness import Failed
 from tests.sandbox import open_sockets, program_policy, secret_files
 from tests.sandbox.program_policy import POLICY, STEPS, Plugins, grants, plugins_for, token_for

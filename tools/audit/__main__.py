@@ -12,7 +12,7 @@ from typing import Any
 from tools.audit import indexes, installed, pins, vulnerabilities
 
 TOP = Path(__file__).parents[2]
-PYTHON = ("requirements.lock", "package/wheel/requirements.txt", "tools/uv-requirements.txt")
+PYTHON = ("requirements.lock", "tools/wheel-requirements.txt", "tools/uv-requirements.txt")
 NPM = ("tests/iam/package-lock.json", "examples/package-typescript/package-lock.json")
 GO = "tools/toolchain/*/go.mod"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nomad-stateful" / "audit"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from provider.running_job import Endpoint, endpoint
+from nomad_stateful.nomad.running_job import Endpoint, endpoint
 from tools.bench import course, verification
 from tools.bench.answering import Watch
 from tools.bench.contender import Contender, Failed

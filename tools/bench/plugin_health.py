@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-from provider.nomad_api import NomadApi, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from tools.bench.rig import MYSQL_ZONE
 from tools.bench.wanted import PLUGIN
 

@@ -131,7 +131,7 @@ def part(command: str) -> str:
         ("sandbox.standins.plugins.nomad", "nomad plugin"),
         ("pulumi-resource-nomad-csi", "nomad-csi plugin"),
         ("pulumi-resource-nomad", "nomad plugin"),
-        ("-m provider", "nomad-csi plugin"),
+        ("-m nomad_stateful.provider", "nomad-csi plugin"),
         ("pulumi-language-python-exec", "program"),
         ("nomad", "nomad command"),
     ):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from provider import volume_claims
-from provider.nomad_api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad import volume_claims
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from sandbox.cloud.aws_client import client
 from sandbox.cloud.inventory import root_volumes
 from sandbox.cluster.acl import read_tokens

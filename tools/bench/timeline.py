@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from provider.nomad_api import NomadApi, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from tools.bench import timeline_figure
 from tools.bench.answering import is_open
 from tools.bench.process_tree import process_tree

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from provider.nomad_api import NomadApi
+from nomad_stateful.nomad.api import NomadApi
 from sandbox.cloud.service import is_alive
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings, load_settings
 from sandbox.stack.plugin_home import kinds

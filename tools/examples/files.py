@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.running_job import is_running
 from operate.cluster import Cluster, wait_for
-from provider.nomad_api import NomadApi
-from provider.running_job import is_running
 from sandbox.settings import SandboxError
 from sandbox.stack.stack import Stack
 from tools.examples.stacks import Workplace

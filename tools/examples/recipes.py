@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from provider.nomad_api import NomadApi
+from nomad_stateful.nomad.api import NomadApi
 from sandbox.stack.stack import Stack
 from tools.examples import file_system, files
 from tools.examples.stacks import Workplace

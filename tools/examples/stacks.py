@@ -39,7 +39,7 @@ class Workplace:
         project["main"] = str(PROJECT)
         project["runtime"]["options"]["virtualenv"] = str(PROJECT / ".venv")
         for plugin in project["plugins"]["providers"]:
-            plugin["path"] = str(PROJECT / "provider")
+            plugin["path"] = str(PROJECT / "nomad_stateful/provider")
         (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
         if self.settings.docker:
             images = store.of_sandbox(self.settings, None)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from provider.nomad_api import NomadApi, NomadNotFound
-from provider.volume_claims import claims
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.volume_claims import claims
 from sandbox.cloud.inventory import account_contents, root_volumes
 from sandbox.cluster import acl, tls
 from sandbox.machine import loops

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import pymysql
 
-from provider.nomad_api import NomadApi, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from tools.faults.background import Background
 from tools.trial.running import eventually
 

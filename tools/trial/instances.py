@@ -3,7 +3,7 @@
 import contextlib
 from typing import Any
 
-from provider.nomad_api import NomadError
+from nomad_stateful.nomad.api import NomadError
 from tools.trial.running import Running
 
 SERVER = "datadir=/srv/mysql"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from provider.nomad_api import NomadApi
+from nomad_stateful.nomad.api import NomadApi
 from tools.trial.running import Running
 
 _DEFAULT: Final = 'namespace "default"'

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import boto3
 import pymysql
 
-from provider.nomad_api import NomadApi
-from provider.running_job import Endpoint, endpoint
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.running_job import Endpoint, endpoint
 from tools.toolchain.provide import NOMAD_VARIABLE
 from tools.trial.ground import Ground, claim
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 from tests.providers.moto_account import REGION
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.values import UNKNOWN, Props
+from nomad_stateful.plugin_server.values import UNKNOWN, Props
 from tests.providers.harness import DiffResult, Resource
 
 from .subjects import TypeSubject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provider.rpc.values import Props
+from nomad_stateful.plugin_server.values import Props
 from tests.providers.harness import Resource
 
 from .subjects import FunctionSubject, TypeSubject

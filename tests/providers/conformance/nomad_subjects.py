@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from provider.rpc.values import Props
+from nomad_stateful.plugin_server.values import Props
 from tests.providers.harness import Resource
 
 from .subjects import FunctionSubject, TypeSubject

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from provider.rpc.values import Props
+from nomad_stateful.plugin_server.values import Props
 from tests.providers.harness import Resource
 
 from .worlds import EMBEDDED, World

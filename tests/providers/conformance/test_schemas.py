@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pulumi._types import input_type_py_to_pulumi_names, resource_types
 
-from provider.plugin import NomadCsiPlugin
-from provider.rpc.stubs import provider_pb2
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.stubs import provider_pb2
+from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.plugin import NomadCsiPlugin
 from sandbox.standins.plugins.aws.plugin import AwsPlugin
 from sandbox.standins.plugins.nomad.plugin import NomadPlugin
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provider.rpc.values import Props
+from nomad_stateful.plugin_server.values import Props
 from tests.providers.harness import Failed, Resource, plugin_process
 
 from .life import checked, visible

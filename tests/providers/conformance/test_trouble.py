@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from provider.rpc.plugin import Props
+from nomad_stateful.plugin_server.plugin import Props
 from tests.providers.harness import Failed, PluginProcess
 
 from .life import checked

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.harness import Failed
 
 from .life import EMPTY, checked, keeps, make, of, spellings, visible

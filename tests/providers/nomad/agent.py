@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from provider.nomad_api import NomadApi, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadError
 
 READY_S = 60.0
 STOPPED_S = 60.0

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from provider.nomad_api import NomadError
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.nomad.api import NomadError
+from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess
 from tools.toolchain import csi_proto_dir
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.values import UNKNOWN
 from sandbox.stack.official import take
 from tests import official_parts
 from tests.providers.harness import Failed, PluginProcess, plugin_process

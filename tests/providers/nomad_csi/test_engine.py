@@ -20,7 +20,7 @@ pytestmark = pytest.mark.engine
 
 PROGRAM = """
 import pulumi
-from provider.sdk import GeneratedSecret, PluginHealth, VolumeRelease, get_cluster
+from nomad_stateful.sdk import GeneratedSecret, PluginHealth, VolumeRelease, get_cluster
 
 config = pulumi.Config()
 secret = GeneratedSecret("password", length=24, keepers={"Some_Key": config.get("keeper") or "1"})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, Resource
 

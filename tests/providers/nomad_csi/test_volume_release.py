@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 from tests.providers.nomad_csi.test_plugin_health import in_background

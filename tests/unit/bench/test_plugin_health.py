@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from provider.nomad_api import NomadError
+from nomad_stateful.nomad.api import NomadError
 from tools.bench.plugin_health import HealthWatch, has_controller, has_node_in_zone
 from tools.bench.rig import MYSQL_ZONE
 

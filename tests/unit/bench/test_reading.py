@@ -25,8 +25,8 @@ def test_steps_of_a_verification_end_with_the_rows_read_back() -> None:
     [
         ("python3 -m sandbox.standins.plugins.aws 127.0.0.1:1", "aws plugin"),
         ("/home/plugins/resource-nomad-v2/pulumi-resource-nomad 127.0.0.1:1", "nomad plugin"),
-        ("/project/provider/pulumi-resource-nomad-csi 127.0.0.1:1", "nomad-csi plugin"),
-        ("/project/.venv/bin/python -m provider 127.0.0.1:1", "nomad-csi plugin"),
+        ("/project/nomad_stateful/provider/pulumi-resource-nomad-csi 127.0.0.1:1", "nomad-csi plugin"),
+        ("/project/.venv/bin/python -m nomad_stateful.provider 127.0.0.1:1", "nomad-csi plugin"),
         ("python -u /bin/pulumi-language-python-exec --monitor 127.0.0.1:1", "program"),
     ],
 )

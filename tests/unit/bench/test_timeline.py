@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from provider.nomad_api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from tools.bench import page, timeline, timeline_figure
 from tools.bench.process_tree import Process
 from tools.bench.timeline import NomadSide, Operations, Processes, Span

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.nomad.api import NomadApi
 from operate import ownership, stack
 from operate.cluster import Cluster, WaitedTooLong
 from operate.ownership import AnotherCluster
-from provider.nomad_api import NomadApi
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.nomad.periodic_runs import FailingRun
+from nomad_stateful.nomad.volume_claims import Claim
+from nomad_stateful.recovery.volume_holders import GONE, Client, Holders
+from nomad_stateful.recovery.volume_way_out import Step, ways_out
 from operate import recover, status
 from operate.cluster import WaitedTooLong
 from operate.holdings import Holding
 from operate.recover import Hands, Permission
-from provider.ebs_attachment import Attachment, EbsState
-from provider.periodic_runs import FailingRun
-from provider.volume_claims import Claim
-from provider.volume_holders import GONE, Client, Holders
-from provider.volume_way_out import Step, ways_out
 
 VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
 CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")

@@ -7,9 +7,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
 from operate import snapshots, stack
-from provider.ec2_client import AwsPlace
-from provider.guarded_volumes import GUARD_TAG
 
 REGION = "us-west-2"
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from operate import stack
-from provider.ec2_client import AwsPlace
 
 
 def place(monkeypatch: pytest.MonkeyPatch, *arns: str, **config: Any) -> AwsPlace:

@@ -8,7 +8,7 @@ from typing import Any
 import botocore.exceptions as boto
 import pytest
 
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from sandbox.standins.plugins.aws.config import parse
 from sandbox.standins.plugins.aws.policy import PolicyResource
 

@@ -1,4 +1,4 @@
-from provider.rpc.plugin import UNKNOWN
+from nomad_stateful.plugin_server.plugin import UNKNOWN
 from sandbox.standins.plugins.aws.tags import TagRules, changes, from_aws, to_aws
 
 RULES = TagRules({"team": "db", "env": "dev"}, frozenset({"patched-by"}), ("kubernetes.io/",))

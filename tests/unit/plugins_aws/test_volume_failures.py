@@ -10,7 +10,7 @@ from typing import Any
 import botocore.exceptions as boto
 import pytest
 
-from provider.rpc.plugin import Context, InitFailed, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, InitFailed, ProviderError
 from sandbox.standins.plugins.aws import volume
 from sandbox.standins.plugins.aws.config import parse
 from sandbox.standins.plugins.aws.volume import VolumeResource

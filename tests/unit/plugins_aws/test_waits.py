@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from sandbox.standins.plugins.aws import waits
 from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 

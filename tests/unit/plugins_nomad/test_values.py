@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider.rpc.plugin import Context, ProviderError
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.values import UNKNOWN
 from sandbox.standins.plugins.nomad.capacity import format_bytes, parse_bytes
 from sandbox.standins.plugins.nomad.csi_fields import volume_body, volume_changes, volume_outputs
 from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, plain, refreshed_inputs

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from drivers.ebs_policy import Mode, policy
+from nomad_stateful.drivers.ebs_policy import Mode, policy
 from policy.resource import UNKNOWN, Resource
 from tests.unit.policy.asking import findings, reported
 

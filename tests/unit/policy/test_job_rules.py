@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-import jobs as job_files
+from nomad_stateful import jobspec as job_files
 from policy.resource import NOMAD_CSI_REGISTRATION, NOMAD_JOB, Resource
 from tests.unit.policy.asking import findings, reported
 from tests.unit.policy.jobs import job, plugin, server

@@ -7,7 +7,7 @@ import yaml
 
 import settings
 import wiring
-from drivers.democratic_csi_config import config_problem
+from nomad_stateful.drivers.democratic_csi_config import config_problem
 from settings.errors import SettingsError
 from tests.unit.program.recorder import SURROUNDINGS
 

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 import discovery
-from provider.ec2_client import AwsPlace
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from settings.errors import SettingsError
 
 REGION = "us-west-2"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from drivers import ebs_policy
-from drivers.ebs import DRIVER, controller_args, node_args
-from drivers.model import DriverOptions, parse_version
+from nomad_stateful.drivers import ebs_policy
+from nomad_stateful.drivers.ebs import DRIVER, controller_args, node_args
+from nomad_stateful.drivers.model import DriverOptions, parse_version
 
 
 def policy(**changes: object) -> dict[str, dict[str, object]]:

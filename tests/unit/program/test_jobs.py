@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-import jobs
+from nomad_stateful import jobspec as jobs
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -8,23 +8,13 @@ import pytest
 TOP = Path(__file__).parents[3]
 PACKAGES = {path.parent.name for path in TOP.glob("*/__init__.py")} | {path.stem for path in TOP.glob("*.py")}
 ALLOWED = {
-    "settings": {"settings", "drivers"},
-    "drivers": {"drivers"},
-    "jobs": {"jobs"},
+    "settings": {"settings", "nomad_stateful.drivers"},
+    "nomad_stateful": {"nomad_stateful"},
     "tools/preview_report": {"tools.preview_report"},
-    "components": {
-        "components.placement",
-        "components.consumer",
-        "components.nomad_job",
-        "components.ownership",
-        "provider.sdk",
-        "jobs",
-    },
-    "package": {"package", "components"},
-    "provider": {"provider"},
+    "components": {"nomad_stateful", "components.package"},
     "policy": {"policy"},
-    "operate": {"operate", "provider"},
-    "sandbox": {"sandbox", "provider", "operate", "drivers", "tools"},
+    "operate": {"operate", "nomad_stateful"},
+    "sandbox": {"sandbox", "nomad_stateful", "operate", "tools"},
 }
 
 

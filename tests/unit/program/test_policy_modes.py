@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from drivers.ebs_policy import Mode, modes_for, policy
+from nomad_stateful.drivers.ebs_policy import Mode, modes_for, policy
 
 PAGE = Path(__file__).parents[3] / "docs/iam.md"
 

@@ -9,7 +9,7 @@ import pytest
 import preflight_placement
 import settings
 import wanted_jobs
-from provider.sdk import Cluster, ClusterNode
+from nomad_stateful.sdk import Cluster, ClusterNode
 from questions import Unanswered
 from settings import Problem
 

@@ -9,7 +9,7 @@ import pytest
 import preflight
 import settings
 import stack_state
-from provider.sdk import Cluster, ClusterNode
+from nomad_stateful.sdk import Cluster, ClusterNode
 from questions import Unanswered
 from settings import SettingsError
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import jobs
 import settings
 from components.consumer import deadlines
+from nomad_stateful import jobspec as jobs
 from settings import times
 from tools import toolchain
 

@@ -2,8 +2,8 @@ from typing import Any, cast
 
 import pytest
 
-from provider.consumer_job import ConsumerJob
-from provider.nomad_api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.consumer_job import ConsumerJob
 
 
 class Purging:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from provider.nomad_api import NomadApi
-from provider.resources.volume_release import VolumeRelease
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 ATTACHES, SILENT = {"SupportsAttachDetach": True}, {"SupportsAttachDetach": False}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from provider.csi_health import Health, assess
+from nomad_stateful.nomad.csi_health import Health, assess
 
 ZONE = "topology.ebs.csi.aws.com/zone"
 

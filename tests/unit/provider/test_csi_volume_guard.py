@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from provider.nomad_api import NomadNotFound, NomadUnreachable
-from provider.resources.csi_volume_guard import CsiVolumeGuard
-from provider.rpc.plugin import Context
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.nomad.api import NomadNotFound, NomadUnreachable
+from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.resources.csi_volume_guard import CsiVolumeGuard
 
 BLANK: dict[str, Any] = {"volumeId": "mysql", "pluginId": "ebs", "externalId": "vol-1", "fsType": "ext4"}
 MADE: dict[str, Any] = {

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from provider.rpc.diffing import Kind, input_diff, property_diff, top_level
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.diffing import Kind, input_diff, property_diff, top_level
+from nomad_stateful.plugin_server.values import UNKNOWN
 
 
 @pytest.mark.parametrize(

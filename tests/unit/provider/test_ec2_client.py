@@ -2,8 +2,8 @@
 
 import pytest
 
-from provider.ec2_client import AwsPlace, ec2_client
-from provider.rpc.values import ProviderError
+from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.plugin_server.values import ProviderError
 
 
 @pytest.fixture(autouse=True)

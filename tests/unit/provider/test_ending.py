@@ -8,7 +8,7 @@ import pytest
 # Without the pipe this would wait for the next look at the parent, which comes too late for the test.
 _PROGRAM = """
 import signal, sys, threading
-from provider.rpc import ending
+from nomad_stateful.plugin_server import ending
 
 ending.PARENT_POLL_S = 3600.0
 end = ending.Ending()
@@ -24,7 +24,7 @@ print("ended")
 
 _ORPHAN = """
 import os, sys
-from provider.rpc import ending
+from nomad_stateful.plugin_server import ending
 
 ending.PARENT_POLL_S = 0.05
 end = ending.Ending()

@@ -7,8 +7,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from provider.functions.get_volumes import GetVolumes
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.functions.get_volumes import GetVolumes
 
 REGION, ACCOUNT = "us-west-2", "123456789012"
 STACK = "nomad-stateful/dev"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from provider.nomad_permissions import Request, remedy
+from nomad_stateful.nomad.permissions import Request, remedy
 
 CSI_JOB = {"Job": {"TaskGroups": [{"Tasks": [{"CSIPluginConfig": {"ID": "p"}}], "Volumes": {"v": {"Type": "csi"}}}]}}
 

@@ -16,8 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from provider.nomad_api import NomadApi, NomadError, NomadUnreachable
-from provider.nomad_tls import TlsSettings
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadUnreachable
+from nomad_stateful.nomad.tls import TlsSettings
 
 SERVER = "server.global.nomad"
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from provider import nomad_api, patience
-from provider.nomad_api import NomadApi, NomadApiError, NomadUnreachable
-from provider.patience import Patience, Pauses
+from nomad_stateful.nomad import api as nomad_api
+from nomad_stateful.nomad import retry as patience
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
+from nomad_stateful.nomad.retry import Patience, Pauses
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 

@@ -8,7 +8,11 @@ import pytest
 
 TOP = Path(__file__).parents[3]
 _LISTED = "import sys, {module}; print(*sys.modules)"
-_PLUGINS = ("provider.__main__", "sandbox.standins.plugins.nomad.__main__", "sandbox.standins.plugins.aws.__main__")
+_PLUGINS = (
+    "nomad_stateful.provider.__main__",
+    "sandbox.standins.plugins.nomad.__main__",
+    "sandbox.standins.plugins.aws.__main__",
+)
 
 
 @pytest.mark.parametrize("module", _PLUGINS)

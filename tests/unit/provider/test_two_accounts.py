@@ -9,14 +9,14 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from provider.ebs_attachment import EbsVolumes
-from provider.ec2_client import AwsPlace, caller
-from provider.guarded_volumes import GuardedVolumes
-from provider.nomad_api import NomadApi
-from provider.resources.volume_guard import VolumeGuard
-from provider.resources.volume_protection import VolumeProtection
-from provider.resources.volume_release import VolumeRelease
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.ec2_client import AwsPlace, caller
+from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources.volume_guard import VolumeGuard
+from nomad_stateful.provider.resources.volume_protection import VolumeProtection
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from tests.providers.fake_nomad import fake_nomad
 
 REGION, OURS, OTHER = "us-west-2", "123456789012", "222222222222"

@@ -8,7 +8,7 @@ from google.protobuf.struct_pb2 import Struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider.rpc.values import (
+from nomad_stateful.plugin_server.values import (
     UNKNOWN,
     ProviderError,
     Secret,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from provider import file_system_size, volume_claims
-from provider.nomad_api import NomadApiError, NomadNotFound
-from provider.resources.volume_growth import MODES, VolumeGrowth
-from provider.rpc.plugin import Context, ProviderError
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.nomad import file_system_size, volume_claims
+from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.resources.volume_growth import MODES, VolumeGrowth
 
 GIB = 1 << 30
 INPUTS: dict[str, Any] = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from provider.resources.volume_guard import VolumeGuard
-from provider.rpc.plugin import Context, ProviderError
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.resources.volume_guard import VolumeGuard
 
 NEW: dict[str, Any] = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2, "protect": False}
 

@@ -7,11 +7,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from provider.guarded_volumes import GuardedVolumes
-from provider.resources import volume_protection
-from provider.resources.volume_protection import VolumeProtection
-from provider.rpc.plugin import Context, ProviderError
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.resources import volume_protection
+from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 
 REGION = "us-west-2"
 

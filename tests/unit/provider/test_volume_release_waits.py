@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from provider.ebs_attachment import Attachment, EbsState, EbsVolumes
-from provider.ec2_client import Ec2Unavailable, is_passing
-from provider.nomad_api import NomadApi
-from provider.resources import volume_release
-from provider.resources.volume_release import VolumeRelease
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable, is_passing
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources import volume_release
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from tests.providers.fake_nomad import fake_nomad
 
 ATTACHED = EbsState("in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])

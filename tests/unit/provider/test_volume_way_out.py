@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from provider.ebs_attachment import Attachment, EbsState
-from provider.nomad_api import NomadApi
-from provider.resources.volume_release import VolumeRelease
-from provider.rpc.plugin import Context, ProviderError
-from provider.volume_holders import look
-from provider.volume_way_out import SAFE, Step, ways_out
+from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.recovery.volume_holders import look
+from nomad_stateful.recovery.volume_way_out import SAFE, Step, ways_out
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from provider.rpc.workers import Workers
+from nomad_stateful.plugin_server.workers import Workers
 
 
 def test_a_pool_is_busy_until_its_last_call_has_ended() -> None:

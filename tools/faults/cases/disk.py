@@ -8,7 +8,7 @@ import re
 
 import pymysql
 
-from provider.running_job import Endpoint
+from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import Lane
 from tools.faults.model import Fault
 from tools.trial.kernel import may_grow_mounted_ext4

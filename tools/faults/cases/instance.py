@@ -7,7 +7,7 @@ import time
 from subprocess import CompletedProcess
 from typing import Any
 
-from provider.running_job import Endpoint
+from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.faults.model import Fault
 from tools.faults.victims import NODE_PLUGIN

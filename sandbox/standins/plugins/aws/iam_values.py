@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
-from provider.rpc.plugin import CheckFailure, Props
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from sandbox.standins.plugins.aws.inputs import is_zero
 from sandbox.standins.plugins.aws.policy_json import go_json
 from sandbox.standins.plugins.aws.resource import known

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from provider.rpc.plugin import UNKNOWN
+from nomad_stateful.plugin_server.plugin import UNKNOWN
 from sandbox.standins.plugins.aws.policy_json import go_json
 from sandbox.standins.plugins.aws.tags import plain_tags
 

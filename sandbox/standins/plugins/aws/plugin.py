@@ -3,15 +3,8 @@
 
 from __future__ import annotations
 
-from provider.rpc.plugin import (
-    Checked,
-    CheckFailure,
-    Context,
-    Plugin,
-    Props,
-    ProviderError,
-)
-from provider.rpc.values import contains_unknown
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, ProviderError
+from nomad_stateful.plugin_server.values import contains_unknown
 from sandbox.standins.plugins.aws import config as provider_config
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.functions.availability_zones import AvailabilityZones

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from provider.rpc.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.iam_values import (

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from provider.rpc.plugin import (
+from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
     CheckFailure,

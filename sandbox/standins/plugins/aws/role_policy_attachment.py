@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from provider.rpc.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, NOT_FOUND_TIMEOUT_S
 from sandbox.standins.plugins.aws.inputs import Field

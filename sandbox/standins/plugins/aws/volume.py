@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from provider.rpc.plugin import UNKNOWN, CheckFailure, Context, InitFailed, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import UNKNOWN, CheckFailure, Context, InitFailed, Props, ProviderError
 from sandbox.standins.plugins.aws import snapshot
 from sandbox.standins.plugins.aws.ec2_values import retag, rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code

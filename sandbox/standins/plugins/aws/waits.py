@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
 
 T = TypeVar("T")
 

@@ -2,11 +2,11 @@
 
 # ruff: noqa: E402
 
-from provider.garbage import collect_rarely
+from nomad_stateful.garbage import collect_rarely
 
 collect_rarely()  # before the imports
 
-from provider.rpc.server import serve
+from nomad_stateful.plugin_server.server import serve
 
 from .plugin import NomadPlugin
 

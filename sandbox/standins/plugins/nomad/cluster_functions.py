@@ -6,8 +6,8 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from provider import validation
-from provider.rpc.plugin import Context, Function, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, Function, Props, ProviderError
+from nomad_stateful.provider import validation
 
 from .config import Connection
 from .node_resources import node_resources, reserved_resources

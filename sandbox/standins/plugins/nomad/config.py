@@ -7,11 +7,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from provider.nomad_api import NomadApi
-from provider.nomad_tls import CONFIG_FIELDS, TlsSettings
-from provider.patience import PATIENCE_S, Patience
-from provider.rpc.plugin import CheckFailure, Props, ProviderError, decode_config
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.retry import PATIENCE_S, Patience
+from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsSettings
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props, ProviderError, decode_config
+from nomad_stateful.plugin_server.values import UNKNOWN
 
 SECRET_CONFIG = frozenset({"keyPem", "httpAuth", "secretId", "headers"})
 

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from provider.rpc.plugin import CheckFailure, Kind, Props, property_diff
-from provider.rpc.values import UNKNOWN, contains_unknown
+from nomad_stateful.plugin_server.plugin import CheckFailure, Kind, Props, property_diff
+from nomad_stateful.plugin_server.values import UNKNOWN, contains_unknown
 
 from .capacity import format_bytes, parse_bytes
 from .inputs import Field, plain

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from provider.nomad_api import NomadApi, NomadNotFound
-from provider.rpc.plugin import Context, Props, ProviderError
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
 
 from .waits import Progress, retry
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from provider.nomad_api import NomadApi
-from provider.rpc.plugin import (
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
     Context,
@@ -19,7 +19,7 @@ from provider.rpc.plugin import (
     ReadResult,
     ResourceType,
 )
-from provider.rpc.values import contains_unknown
+from nomad_stateful.plugin_server.values import contains_unknown
 
 from .config import Connection
 from .csi_fields import COMPUTED, capacity_bytes, volume_changes, volume_failures, volume_outputs

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from provider.rpc.plugin import Checked, CheckFailure, Context, Diff, Props, ProviderError
-from provider.rpc.values import contains_unknown
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Diff, Props, ProviderError
+from nomad_stateful.plugin_server.values import contains_unknown
 
 from .csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
 from .csi_requests import VolumeKey, put_volume, remove_volume, volume_path

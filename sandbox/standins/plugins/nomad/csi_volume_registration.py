@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from provider.rpc.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Context, Props
 
 from .csi_fields import COMMON_FIELDS, volume_body
 from .csi_requests import VolumeKey, put_volume, remove_volume, volume_path

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from provider.rpc.plugin import CheckFailure, Context, Props
-from provider.rpc.values import UNKNOWN
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
+from nomad_stateful.plugin_server.values import UNKNOWN
 
 Shape = Literal["string", "bool", "int", "map", "object", "list"]
 DEFAULTS = "__defaults"

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from provider.nomad_api import NomadApi, NomadNotFound
-from provider.rpc.plugin import (
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
     CheckFailure,
@@ -18,7 +18,7 @@ from provider.rpc.plugin import (
     ResourceType,
     property_diff,
 )
-from provider.rpc.values import contains_unknown
+from nomad_stateful.plugin_server.values import contains_unknown
 
 from .config import Connection
 from .inputs import Field, checked, pick, plain, refreshed_inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provider.rpc.plugin import UNKNOWN, Props
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Props
 
 from .jobspec import Job
 

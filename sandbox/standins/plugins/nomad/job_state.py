@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from provider.nomad_api import NomadApi, NomadNotFound
-from provider.rpc.plugin import Context, Props, ProviderError
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
 
 from .jobspec import Job
 

@@ -10,8 +10,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from provider.rpc.plugin import Props, ProviderError
-from provider.rpc.values import contains_unknown
+from nomad_stateful.plugin_server.plugin import Props, ProviderError
+from nomad_stateful.plugin_server.values import contains_unknown
 
 from .jobspec_scan import called_functions, declared_variables
 

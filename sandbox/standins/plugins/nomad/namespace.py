@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from provider.nomad_api import NomadApi, NomadNotFound
-from provider.rpc.plugin import (
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
     Context,

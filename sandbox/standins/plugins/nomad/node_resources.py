@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provider.rpc.plugin import Props
+from nomad_stateful.plugin_server.plugin import Props
 
 
 def node_resources(found: dict[str, Any] | None) -> list[Props]:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from provider import nomad_api
-from provider.rpc.plugin import Checked, Context, Function, Plugin, Props, ResourceType
+from nomad_stateful.nomad import api as nomad_api
+from nomad_stateful.plugin_server.plugin import Checked, Context, Function, Plugin, Props, ResourceType
 
 from .cluster_functions import GetNodes, GetVolumes
 from .config import SECRET_CONFIG, Connection, config_failures

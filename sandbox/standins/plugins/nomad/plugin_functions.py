@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from provider import validation
-from provider.nomad_api import NomadNotFound
-from provider.rpc.plugin import Context, Function, InvokeFailure, Props, ProviderError
+from nomad_stateful.nomad.api import NomadNotFound
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props, ProviderError
+from nomad_stateful.provider import validation
 
 from .config import Connection
 from .waits import Progress, retry

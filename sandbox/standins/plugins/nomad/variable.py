@@ -8,8 +8,8 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from provider.nomad_api import NomadNotFound
-from provider.rpc.plugin import (
+from nomad_stateful.nomad.api import NomadNotFound
+from nomad_stateful.plugin_server.plugin import (
     Checked,
     CheckFailure,
     Context,
@@ -20,7 +20,7 @@ from provider.rpc.plugin import (
     ResourceType,
     input_diff,
 )
-from provider.rpc.values import UNKNOWN, contains_unknown
+from nomad_stateful.plugin_server.values import UNKNOWN, contains_unknown
 
 from .config import Connection
 from .inputs import Field, checked, pick, plain, refreshed_inputs

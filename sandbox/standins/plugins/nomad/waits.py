@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from provider.nomad_api import NomadApi, NomadApiError, NomadError, is_passing
-from provider.rpc.plugin import Context, ProviderError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError, is_passing
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
 
 T = TypeVar("T")
 

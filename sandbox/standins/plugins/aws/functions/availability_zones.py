@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from provider.rpc.plugin import Context, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
 from sandbox.standins.plugins.aws.ec2_values import filters_for
 from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.functions.function import AwsFunction

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from provider.rpc.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Context, Props
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 
 

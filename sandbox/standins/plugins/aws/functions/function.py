@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from provider.rpc.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.scope import not_implemented
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from provider.rpc.plugin import Context, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from provider.rpc.plugin import Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
 from sandbox.standins.plugins.aws.ec2_values import rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.functions.function import AwsFunction

@@ -1,0 +1,20 @@
+"""The components as a package for Pulumi programs in other languages; the engine starts this."""
+
+import sys
+from pathlib import Path
+
+
+def run() -> None:
+    """Serves until the engine is done."""
+    if __package__:
+        from .host import serve  # noqa: PLC0415
+    else:
+        # Started as a folder, by PulumiPlugin.yaml: the repository is not on the path.
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+        from components.package.host import serve  # noqa: PLC0415
+
+    serve(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    run()

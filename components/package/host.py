@@ -1,0 +1,73 @@
+"""Serves the components to Pulumi programs in every language."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pulumi
+from pulumi.provider import main
+from pulumi.provider.experimental.analyzer import PropertyDefinition, PropertyType
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.provider import ConstructResult
+
+from ..container import Container
+from ..csi_plugin import CsiPlugin
+from ..csi_volume import CsiVolume
+from ..driver_policy import DriverPolicy
+from ..mysql import MysqlServer
+from ..mysql_backup import MysqlBackup
+from ..zonal_volumes import ZonalVolumes
+
+PACKAGE = "nomad-stateful"
+VERSION = "0.1.0"
+COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
+    Container,
+    CsiPlugin,
+    CsiVolume,
+    DriverPolicy,
+    MysqlBackup,
+    MysqlServer,
+    ZonalVolumes,
+)
+
+
+class ComponentHost(ComponentProvider):
+    """The SDK's host, except that an integer input may be an output, and arrives as an integer."""
+
+    def __init__(self) -> None:
+        super().__init__(list(COMPONENTS), PACKAGE, version=VERSION)
+        # The schema is made. From here on the SDK would convert with int(), which refuses outputs.
+        for component in self._component_defs.values():
+            _pass_numbers_on(component.inputs.values())
+        for declared in self._type_defs.values():
+            _pass_numbers_on(declared.properties.values())
+
+    def construct(
+        self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
+    ) -> ConstructResult:
+        """A component out of what the other program gave."""
+        whole = {key: _with_integers(value) for key, value in inputs.items()}
+        return super().construct(name, resource_type, whole, options)
+
+
+def serve(arguments: list[str]) -> None:
+    """Serves until the engine is done; `arguments` are those the engine starts a plugin with."""
+    main(ComponentHost(), arguments)
+
+
+def _pass_numbers_on(properties: Iterable[PropertyDefinition]) -> None:
+    for declared in properties:
+        if declared.type is PropertyType.INTEGER:
+            declared.type = PropertyType.NUMBER
+
+
+def _with_integers(value: Any) -> Any:
+    """Numbers travel as floats: whole ones become integers again, inside collections and outputs too."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, pulumi.Output):
+        return value.apply(_with_integers)
+    if isinstance(value, dict):
+        return {key: _with_integers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(item) for item in value]
+    return value

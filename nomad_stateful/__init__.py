@@ -1,0 +1,1 @@
+"""Components and resources for stateful workloads on Nomad."""

@@ -1,0 +1,95 @@
+"""The command line of aws-ebs-csi-driver: which role knows which flag. One that a role does not know ends it at start.
+
+As `controller --help` and `node --help` of v1.48.0 list them.
+"""
+
+from nomad_stateful.drivers.model import Version
+
+KNOWN_UP_TO: Version = (1, 48, 0)
+"""The newest version whose flags these are; later ones may know more."""
+
+COMMON = frozenset(
+    {
+        "enable-otel-tracing",
+        "endpoint",
+        "http-endpoint",
+        "kubeconfig",
+        "log-flush-frequency",
+        "log-json-info-buffer-size",
+        "log-json-split-stream",
+        "log-text-info-buffer-size",
+        "log-text-split-stream",
+        "logging-format",
+        "logtostderr",
+        "metadata-sources",
+        "metrics-cert-file",
+        "metrics-key-file",
+        "v",
+        "version",
+        "vmodule",
+    }
+)
+CONTROLLER_ONLY = frozenset(
+    {
+        "aws-sdk-debug-log",
+        "batching",
+        "deprecated-metrics",
+        "extra-tags",
+        "extra-volume-tags",
+        "k8s-tag-cluster-id",
+        "modify-volume-request-handler-timeout",
+        "user-agent-extra",
+        "warn-on-invalid-tag",
+    }
+)
+NODE_ONLY = frozenset(
+    {
+        "csi-mount-point-prefix",
+        "legacy-xfs",
+        "reserved-volume-attachments",
+        "volume-attach-limit",
+        "windows-host-process",
+    }
+)
+SWITCHES = frozenset(
+    {
+        "aws-sdk-debug-log",
+        "batching",
+        "deprecated-metrics",
+        "enable-otel-tracing",
+        "legacy-xfs",
+        "log-json-split-stream",
+        "log-text-split-stream",
+        "warn-on-invalid-tag",
+        "windows-host-process",
+    }
+)
+"""Flags that are true or false, and stand for true without a value; the others need one."""
+DURATIONS = frozenset({"log-flush-frequency", "modify-volume-request-handler-timeout"})
+OWN_FLAGS = {
+    "endpoint": "endpoint",
+    "extra-tags": "extraTags",
+    "extra-volume-tags": "extraTags",
+    "reserved-volume-attachments": "reservedVolumeAttachments",
+    "v": "logLevel",
+    "volume-attach-limit": "volumeAttachLimit",
+    "help": "",
+    "logtostderr": "",
+    "metadata-sources": "",
+    "version": "",
+}
+"""Flags that the program gives, or that end the driver; and the setting that decides each, if any."""
+
+RESERVED_TAGS = frozenset({"CSIVolumeName", "CSIVolumeSnapshotName", "ebs.csi.aws.com/cluster"})
+RESERVED_TAG_PREFIXES = ("kubernetes.io",)
+"""The driver ends at start over these."""
+
+
+def flag_of(argument: str) -> str:
+    """The flag's name in ``--name=value``."""
+    return argument.removeprefix("--").partition("=")[0]
+
+
+def for_role(arguments: tuple[str, ...], others: frozenset[str]) -> list[str]:
+    """The arguments without those that only the other role knows."""
+    return [argument for argument in arguments if flag_of(argument) not in others]

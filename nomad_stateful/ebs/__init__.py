@@ -1,0 +1,1 @@
+"""EBS volumes and the AWS account they are in."""

@@ -1,0 +1,116 @@
+"""Whether EC2 still has an EBS volume attached to an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_passing, prove_absence
+from nomad_stateful.plugin_server.values import ProviderError
+
+# Nothing is attached in these states, and nothing will be.
+_FREE = frozenset({"available", "deleting", "deleted"})
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """One place a volume is plugged in."""
+
+    instance_id: str
+    device: str
+    state: str  # attaching, attached, detaching, busy
+    since: str = ""
+    """When it began, in UTC; empty where EC2 does not say."""
+
+    def __str__(self) -> str:
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.instance_id} as {self.device} ({self.state}{since})"
+
+
+@dataclass(frozen=True)
+class EbsState:
+    """A volume's state as EC2 tells it; `not-found` where there is no such volume."""
+
+    state: str
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_free(self) -> bool:
+        return self.state in _FREE or self.state == "not-found"
+
+    def __str__(self) -> str:
+        return f"attached to {', '.join(map(str, self.attachments))}" if self.attachments else self.state
+
+
+class EbsVolumes:
+    """EC2's view of volumes, in one account and region."""
+
+    def __init__(self, place: AwsPlace) -> None:
+        self._place = place
+        self._client: Any = ec2_client(place)
+
+    def state(self, volume_id: str) -> EbsState:
+        """The volume's state now. Raises ProviderError where EC2 refuses, Ec2Unavailable where it does not answer.
+
+        A volume that is not found is only gone where it was looked for in its own account.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        try:
+            volume = self._client.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") == "InvalidVolume.NotFound":
+                prove_absence(self._place, f"volume {volume_id}")
+                return EbsState("not-found")
+            if is_passing(error):
+                raise Ec2Unavailable(f"EC2 does not say whether {volume_id} is detached: {error}") from error
+            raise ProviderError(
+                f"EC2 does not say whether {volume_id} is detached: {error}. Allow ec2:DescribeVolumes"
+            ) from error
+        except BotoCoreError as error:
+            failure = Ec2Unavailable if is_passing(error) else ProviderError
+            raise failure(
+                f"EC2 does not say whether {volume_id} is detached: {error}. Check the AWS credentials, the region "
+                "and the endpoint"
+            ) from error
+        attachments = [
+            Attachment(item.get("InstanceId", "?"), item.get("Device", "?"), item.get("State", "?"), _since(item))
+            for item in volume.get("Attachments") or []
+        ]
+        return EbsState(volume["State"], attachments)
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        """Asks EC2 to detach the volume, without force: what is mounted stays. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        try:
+            self._client.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
+        except (ClientError, BotoCoreError) as error:
+            raise ProviderError(
+                f"EC2 does not detach {volume_id} from {instance_id}: {error}. Allow ec2:DetachVolume, or run `aws ec2 "
+                f"detach-volume --volume-id {volume_id} --instance-id {instance_id}` as somebody who may"
+            ) from error
+
+    def instance_states(self, instance_ids: Sequence[str]) -> dict[str, str]:
+        """The state of each instance now; `not-found` where EC2 has forgotten it. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        # A filter, unlike ids, is not refused when one of them is gone.
+        filters = [{"Name": "instance-id", "Values": list(instance_ids)}]
+        try:
+            reservations = self._client.describe_instances(Filters=filters)["Reservations"]
+        except (ClientError, BotoCoreError) as error:
+            raise ProviderError(
+                f"EC2 does not say whether {', '.join(instance_ids)} runs: {error}. Allow ec2:DescribeInstances"
+            ) from error
+        found = {item["InstanceId"]: item["State"]["Name"] for one in reservations for item in one["Instances"]}
+        if missing := [instance_id for instance_id in instance_ids if instance_id not in found]:
+            prove_absence(self._place, f"instance {', '.join(missing)}")
+        return {instance_id: found.get(instance_id, "not-found") for instance_id in instance_ids}
+
+
+def _since(attachment: Mapping[str, Any]) -> str:
+    began = attachment.get("AttachTime")
+    return began.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if began else ""

@@ -1,0 +1,147 @@
+"""The EC2 client of what looks at volumes, and the proof that it asks the account they are in."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from nomad_stateful.plugin_server.values import ProviderError
+
+if TYPE_CHECKING:
+    from nomad_stateful.ebs.aws_session import AwsSession
+
+_MAKING = Lock()
+# https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+_PASSING_CODES = frozenset(
+    {"RequestLimitExceeded", "Throttling", "ThrottlingException", "InternalError", "InternalFailure", "Unavailable"}
+)
+_REMEDY = (
+    "Use the credentials of the aws provider here too (AWS_PROFILE, or the stack's aws:profile, aws:assumeRoles), and "
+    "run the same command again"
+)
+
+
+@dataclass(frozen=True)
+class AwsPlace:
+    """Where something is in AWS, and how the aws provider gets there."""
+
+    region: str = ""
+    """"" is the region of the AWS configuration."""
+    account_id: str = ""
+    """"" where nobody has recorded it: then what is not found there may be elsewhere."""
+    config: str = field(default="", repr=False)
+    """The aws provider's configuration as JSON; "" where everything comes from the environment."""
+
+    @classmethod
+    def of(cls, props: Mapping[str, Any]) -> AwsPlace:
+        """From a resource's inputs or state."""
+        return cls(props.get("region") or "", props.get("accountId") or "", props.get("awsConfig") or "")
+
+    def __str__(self) -> str:
+        return f"account {self.account_id or '(not recorded)'}, region {self.region or '(not recorded)'}"
+
+
+class Ec2Unavailable(ProviderError):  # noqa: N818 - says it already
+    """EC2 did not answer, throttles or has an error of its own: later it may answer."""
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether botocore's error is one that goes away by itself."""
+    from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415
+
+    if isinstance(error, ClientError):
+        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        return status >= 500 or error.response.get("Error", {}).get("Code") in _PASSING_CODES
+    return isinstance(error, ConnectionError | HTTPClientError)
+
+
+def ec2_client(place: AwsPlace | None = None) -> Any:
+    """The process's client for one place. Raises ProviderError where there is none.
+
+    Many threads may share a client, and each takes a fifth of a second and 15 MiB to make.
+    """
+    return aws_client("ec2", place)
+
+
+def aws_client(service: str, place: AwsPlace | None = None) -> Any:
+    """The process's client of a service for one place. Raises ProviderError where there is none."""
+    place = place or AwsPlace()
+    with _MAKING:
+        return _client(service, place.region, place.config, _environment())
+
+
+def prove_absence(place: AwsPlace, what: str) -> None:
+    """Returns where "not found" means gone: asked was the account and region that the thing is in. ProviderError."""
+    if not place.account_id or not place.region:
+        raise ProviderError(
+            f"EC2 does not find {what}, but the stack's state does not say in which account and region it is "
+            f"({place}): it may be elsewhere. Run `pulumi up` once, which records it. If it is gone for certain, take "
+            "this resource out of the state with `pulumi state delete URN`"
+        )
+    account, arn = caller(place)
+    if account != place.account_id:
+        raise ProviderError(
+            f"EC2 does not find {what}, which is in account {place.account_id}: the AWS credentials are of account "
+            f"{account} ({arn}), where nothing can be said about it. {_REMEDY}"
+        )
+
+
+def refuse_another_account(place: AwsPlace, what: str) -> None:
+    """Raises ProviderError where the credentials are known to be of another account than the thing is in."""
+    if not place.account_id:
+        return
+    account, arn = caller(place)
+    if account != place.account_id:
+        raise ProviderError(
+            f"{what} is in account {place.account_id}, but the AWS credentials are of account {account} ({arn}), which "
+            f"would take it for gone. {_REMEDY}"
+        )
+
+
+def caller(place: AwsPlace) -> tuple[str, str]:
+    """Account and ARN of who asks. Raises ProviderError, Ec2Unavailable where AWS does not answer."""
+    with _MAKING:
+        return _caller(place.region, place.config, _environment())
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
+
+
+@lru_cache(maxsize=8)
+def _caller(region: str, config: str, environment: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    sts_region = json.loads(config).get("stsRegion") if config else ""
+    try:
+        answer = _client("sts", sts_region or region, config, environment).get_caller_identity()
+    except (BotoCoreError, ClientError) as error:
+        failure = Ec2Unavailable if is_passing(error) else ProviderError
+        raise failure(f"AWS does not say whose credentials these are (sts:GetCallerIdentity): {error}") from error
+    return str(answer["Account"]), str(answer["Arn"])
+
+
+@lru_cache(maxsize=16)
+def _client(service: str, region: str, config: str, environment: tuple[tuple[str, str], ...]) -> Any:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    try:
+        # boto3 knows AWS_DEFAULT_REGION alone, AWS's other tools AWS_REGION as well.
+        named = region or os.environ.get("AWS_REGION") or ""
+        return _session(config, named, environment).client(service, named)
+    except (BotoCoreError, ClientError, ValueError) as error:
+        raise ProviderError(
+            f"EC2 cannot be asked about volumes: {error}. Set region, or AWS_REGION, and credentials"
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def _session(config: str, region: str, _environment: tuple[tuple[str, str], ...]) -> AwsSession:
+    from nomad_stateful.ebs.aws_session import AwsSession  # noqa: PLC0415
+
+    return AwsSession(json.loads(config) if config else {}, region)

@@ -1,0 +1,93 @@
+"""What EC2 knows about a guarded volume, found by the tag that ties it to its guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client, prove_absence
+from nomad_stateful.plugin_server.values import ProviderError
+
+GUARD_TAG = "nomad-stateful-guard"
+STACK_TAG = "nomad-stateful-stack"
+FINAL_TAG = "nomad-stateful-final-snapshot-of"
+_ALIVE = ["creating", "available", "in-use", "error"]
+
+
+class GuardedVolumes:
+    """Volumes and snapshots by guard, in one account and region."""
+
+    def __init__(self, place: AwsPlace) -> None:
+        self._place = place
+        self._client: Any = ec2_client(place)
+
+    def find(self, guard_id: str) -> Mapping[str, Any] | None:
+        """EC2's description of the guard's volume; None where it was never made, or is gone. Raises ProviderError."""
+        filters = [_guarded_by(guard_id), {"Name": "status", "Values": _ALIVE}]
+        found: list[Mapping[str, Any]] = self._ask("describe_volumes", Filters=filters)["Volumes"]
+        if not found:
+            prove_absence(self._place, f"a volume of guard {guard_id}")
+        return found[0] if found else None
+
+    def of_stack(self, stack: str) -> list[Mapping[str, Any]]:
+        """EC2's descriptions of the volumes with a stack's tag. Raises ProviderError."""
+        tagged = {"Name": f"tag:{STACK_TAG}", "Values": [stack]}
+        alive = {"Name": "status", "Values": _ALIVE}
+        pages = self._client.get_paginator("describe_volumes").paginate(Filters=[tagged, alive])
+        return list(self._told("describe_volumes", lambda: [one for page in pages for one in page["Volumes"]]))
+
+    def exists(self, volume_id: str) -> bool:
+        """Whether EC2 still has a volume. Raises ProviderError."""
+        return bool(self._described(volume_id, volume_id))
+
+    def _described(self, volume_id: str, what: str) -> list[Mapping[str, Any]]:
+        named = {"Name": "volume-id", "Values": [volume_id]}
+        found: list[Mapping[str, Any]] = self._ask(
+            "describe_volumes", Filters=[named, {"Name": "status", "Values": _ALIVE}]
+        )["Volumes"]
+        if not found:
+            prove_absence(self._place, f"volume {what}")
+        return found
+
+    def earlier_final_snapshots(self, volume_id: str) -> dict[str, str]:
+        """State by id of what deletions that did not end have taken; the volume may have been written to since."""
+        marked = {"Name": f"tag:{FINAL_TAG}", "Values": [volume_id]}
+        found = self._ask("describe_snapshots", OwnerIds=["self"], Filters=[marked])["Snapshots"]
+        return {str(one["SnapshotId"]): str(one["State"]) for one in found if one["State"] != "error"}
+
+    def begin_final_snapshot(self, volume_id: str, name: str) -> str:
+        """The id of a snapshot begun now; "" where the volume is gone. Raises ProviderError."""
+        found = self._described(volume_id, f"{volume_id} ({name})")
+        if not found:
+            return ""
+        kept = {tag["Key"]: tag["Value"] for tag in found[0].get("Tags", []) if not tag["Key"].startswith("aws:")}
+        tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": name, FINAL_TAG: volume_id}.items()]
+        made = self._ask(
+            "create_snapshot",
+            VolumeId=volume_id,
+            Description=f"{name} ({volume_id}) before it was deleted",
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
+        )
+        return str(made["SnapshotId"])
+
+    def snapshot_progress(self, snapshot_id: str) -> str:
+        """Tells "completed", or how much is copied. Raises ProviderError, also where the snapshot failed."""
+        snapshot = self._ask("describe_snapshots", SnapshotIds=[snapshot_id])["Snapshots"][0]
+        if snapshot["State"] == "error":
+            raise ProviderError(f"snapshot {snapshot_id} failed: {snapshot.get('StateMessage', 'EC2 gives no reason')}")
+        return "completed" if snapshot["State"] == "completed" else f"{snapshot.get('Progress') or '0%'} copied"
+
+    def _ask(self, operation: str, **arguments: Any) -> Any:
+        return self._told(operation, lambda: getattr(self._client, operation)(**arguments))
+
+    def _told(self, operation: str, ask: Callable[[], Any]) -> Any:
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        try:
+            return ask()
+        except (BotoCoreError, ClientError) as error:
+            raise ProviderError(f"EC2 does not answer {operation}: {error}") from error
+
+
+def _guarded_by(guard_id: str) -> dict[str, Any]:
+    return {"Name": f"tag:{GUARD_TAG}", "Values": [guard_id]}

@@ -1,0 +1,56 @@
+"""The Nomad job files, and how values reach their variables."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).parent
+# In a wheel they lie in the package, in the repository beside it.
+FOLDER = next(folder for folder in (_HERE / "jobs", _HERE.parent / "jobs") if folder.is_dir())
+
+
+def spec(name: str, job_id: str, namespace: str) -> str:
+    """Returns the text of a job file, e.g. of ``mysql.nomad.hcl`` for "mysql", with the job's id and namespace in it.
+
+    The provider plugin replaces a job whose text names another one; by a variable it would change the job it has.
+    """
+    text = (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8")
+    known = {"id": hcl_literal(job_id), "namespace": hcl_literal(namespace)}
+    written, count = _IDENTITY.subn(lambda found: f"{found[1]}{known[found[2]]}", text)
+    if count != 3:
+        raise ValueError(
+            f"{name}.nomad.hcl must take id and name from var.job.id, and namespace from var.job.namespace"
+        )
+    return written
+
+
+def hcl_value(value: Any) -> str:
+    """A value as Nomad takes it for a typed variable: JSON that HCL reads as the same value.
+
+    HCL would find templates of its own in it, and does not know all of JSON's escapes. A bare string is taken literally
+    by Nomad, so it is not escaped.
+    """
+    return value if isinstance(value, str) else hcl_literal(value)
+
+
+def hcl_literal(value: Any) -> str:
+    """Returns a value as it is written in a job file, where it evaluates to itself."""
+    return _FOREIGN.sub(_in_hcl, json.dumps(value, sort_keys=True))
+
+
+# Attributes of the job block alone: those of inner blocks are indented deeper.
+_IDENTITY = re.compile(r"^(  (?:id|name|namespace) += )var\.job\.(id|namespace)$", re.MULTILINE)
+
+
+# Escapes of JSON, a pair of them for a character beyond 16 bits, and openings of HCL's templates.
+_FOREIGN = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\.|[$]+(?={)|%+(?={)")
+_UNKNOWN_TO_HCL = {r"\b": r"\u0008", r"\f": r"\u000c"}
+
+
+def _in_hcl(found: re.Match[str]) -> str:
+    text = found[0]
+    if text.startswith("\\"):
+        return str(json.loads(f'"{text}"')) if len(text) > 2 else _UNKNOWN_TO_HCL.get(text, text)
+    # `$${` stands for `${`, but HCL has no such form for a longer run.
+    return text * 2 if len(text) == 1 else f"{text[:-1]}\\u{ord(text[0]):04x}"

@@ -1,0 +1,1 @@
+"""What Nomad is asked and told, and what its answers mean."""

@@ -1,0 +1,257 @@
+"""The one Nomad HTTP client: plain JSON in and out, blocking queries, errors a user can act on."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from nomad_stateful.nomad import permissions as nomad_permissions
+from nomad_stateful.nomad.retry import FIRST_ANSWER_S, Patience, passing_answer
+from nomad_stateful.nomad.tls import TlsError, TlsSettings, explain
+from nomad_stateful.plugin_server.values import ProviderError
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_TIMEOUT_S = 10.0
+# Nomad lets a blocking query run up to a sixteenth longer than asked, so that clients spread out.
+# https://developer.hashicorp.com/nomad/api-docs#blocking-queries
+_WAIT_JITTER = 1 / 16
+
+
+class NomadError(ProviderError):
+    """Nomad could not be asked, or said no."""
+
+
+class NomadUnreachable(NomadError):  # noqa: N818 - says it already
+    """No answer from the address."""
+
+
+class NomadApiError(NomadError):
+    """An answer other than success; the message has the form of Nomad's own client, and what to do where we know it."""
+
+    retry_after_s: float = 0.0
+    """What the server asked to wait before the next request."""
+
+    def __init__(self, status: int, body: str, remedy: str = "") -> None:
+        super().__init__(f"Unexpected response code: {status} ({body})" + (f": {remedy}" if remedy else ""))
+        self.status = status
+        self.body = body
+
+
+class NomadNotFound(NomadApiError):  # noqa: N818 - says it already
+    """The thing asked for does not exist (404)."""
+
+
+def prepare() -> None:
+    """Imports what the first request needs."""
+    import httpx  # noqa: F401, PLC0415
+
+
+def is_passing(error: NomadError) -> bool:
+    """Whether an error may go away by itself: no answer, a server that restarts, an election, too many requests."""
+    if isinstance(error, NomadUnreachable):
+        return True
+    if not isinstance(error, NomadApiError):
+        return False
+    return passing_answer(error.status, error.body)
+
+
+class NomadApi:
+    """A Nomad cluster's API. Paths are relative to /v1/; safe to use from several threads.
+
+    With patience, a request that fails for a passing reason is sent again. That is safe for every request made here:
+    each says what should be there, or gone, and does nothing more when it arrives twice.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        token: str = "",
+        *,
+        region: str = "",
+        namespace: str = "",
+        tls: TlsSettings | None = None,
+        headers: Mapping[str, str] | None = None,
+        http_auth: str = "",
+        patience: Patience | None = None,
+    ) -> None:
+        import httpx  # noqa: PLC0415 - a third of a plugin's start, which others wait for: see prepare()
+
+        self.address = address.rstrip("/")
+        self.patience = patience or Patience()
+        self._answered = False
+        self._tls = tls or TlsSettings()
+        self._with_token = bool(token)
+        self._defaults = {key: value for key, value in (("region", region), ("namespace", namespace)) if value}
+        user, _, password = http_auth.partition(":")
+        self._client = httpx.Client(
+            base_url=f"{self.address}/v1/",
+            headers=dict(headers or {}) | ({"X-Nomad-Token": token} if token else {}),
+            auth=(user, password) if http_auth else None,
+            verify=_context(self.address, self._tls),
+            limits=httpx.Limits(max_connections=None),
+            trust_env=False,  # a proxy or a CA bundle meant for other services must not get in between
+        )
+
+    @classmethod
+    def from_env(
+        cls,
+        overrides: Mapping[str, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+    ) -> NomadApi:
+        """The cluster NOMAD_ADDR, NOMAD_TOKEN and the like name.
+
+        Non-empty overrides win: names of the constructor and of TlsSettings' fields.
+        """
+        env = os.environ if environ is None else environ
+        settings: dict[str, Any] = {
+            "address": env.get("NOMAD_ADDR", ""),
+            "token": env.get("NOMAD_TOKEN", ""),
+            "region": env.get("NOMAD_REGION", ""),
+            "http_auth": env.get("NOMAD_HTTP_AUTH", ""),
+        }
+        given = dict(overrides or {})
+        settings |= {key: given[key] for key in settings if given.get(key) not in (None, "")}
+        if not settings["address"]:
+            raise NomadError(
+                "no Nomad address: set NOMAD_ADDR (or address on the provider), for example to http://10.0.0.5:4646"
+            )
+        return cls(**settings, tls=TlsSettings.of(given, env), patience=patience)
+
+    def reach(self) -> None:
+        """Raises NomadUnreachable at once where no server answers: for a first look, when the address may be wrong."""
+        with contextlib.suppress(NomadApiError):
+            self._send("GET", "status/leader", CONNECT_TIMEOUT_S, {})
+
+    def get(self, path: str, *, timeout_s: float = 30, **params: Any) -> Any:
+        """The JSON at a path. Raises NomadNotFound, NomadApiError or NomadUnreachable."""
+        return self._request("GET", path, timeout_s, params)[0]
+
+    def get_indexed(self, path: str, *, index: int, wait_s: float, **params: Any) -> tuple[Any | None, int]:
+        """A blocking query: the JSON (None if there is none) once it is newer than `index` or `wait_s` are over.
+
+        Also gives the index to ask with next time. An index of 0 answers at once.
+        """
+        query = params | {"index": index, "wait": f"{max(1, int(wait_s * 1000))}ms"}
+        try:
+            body, reached = self._send("GET", path, wait_s * (1 + _WAIT_JITTER) + CONNECT_TIMEOUT_S, query)
+        except _IndexedNotFound as missing:
+            body, reached = None, missing.index
+        # An index that falls means that the servers' state was restored: start over.
+        return body, max(1, reached) if reached == 0 or reached >= index else 0
+
+    def put(self, path: str, body: Any, *, timeout_s: float = 30, **params: Any) -> Any:
+        """Sends JSON; the answer's JSON."""
+        return self._request("PUT", path, timeout_s, params, body)[0]
+
+    def delete(self, path: str, *, timeout_s: float = 30, **params: Any) -> Any:
+        """Deletes what is at the path; the answer's JSON."""
+        return self._request("DELETE", path, timeout_s, params)[0]
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def _refusal(
+        self, method: str, path: str, params: Mapping[str, Any], body: Any, response: httpx.Response
+    ) -> NomadApiError:
+        said = response.text.strip()
+        remedy = ""
+        if response.status_code == 403:
+            request = nomad_permissions.Request(method, path, {**self._defaults, **params}, body)
+            remedy = nomad_permissions.remedy(request, self._token_is_known() if self._with_token else None)
+        elif "HTTP request to an HTTPS server" in said:
+            remedy = "use https:// in the address (NOMAD_ADDR)"
+        refusal = NomadApiError(response.status_code, said, remedy)
+        refusal.retry_after_s = _retry_after_s(response)
+        return refusal
+
+    def _token_is_known(self) -> bool:
+        import httpx  # noqa: PLC0415 - as above
+
+        # To an unknown token Nomad says the same as to one that may not.
+        try:
+            return self._client.get("acl/token/self", timeout=CONNECT_TIMEOUT_S).is_success
+        except httpx.HTTPError:
+            return True
+
+    def _request(
+        self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
+    ) -> tuple[Any, int]:
+        """As _send, tried again while patience lasts; the last error is raised."""
+        attempts = self.patience.starts()
+        while True:
+            try:
+                return self._send(method, path, timeout_s, params, body)
+            except NomadError as error:
+                wait_s = error.retry_after_s if isinstance(error, NomadApiError) else 0.0
+                limit_s = math.inf if self._answered else FIRST_ANSWER_S
+                if not is_passing(error) or not attempts.another(wait_s, limit_s):
+                    raise
+
+    def _send(
+        self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
+    ) -> tuple[Any, int]:
+        """The answer's JSON (None when empty) and its index (0 when it has none)."""
+        import httpx  # noqa: PLC0415 - as above
+
+        try:
+            response = self._client.request(
+                method,
+                path.lstrip("/"),
+                params=self._defaults | {key: _text(value) for key, value in params.items() if value is not None},
+                json=body,
+                extensions={"sni_hostname": self._tls.server_name} if self._tls.server_name else None,
+                timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)),
+            )
+        except httpx.TimeoutException as error:
+            raise NomadUnreachable(f"Nomad at {self.address} did not answer within {timeout_s:.0f} s") from error
+        except httpx.HTTPError as error:
+            explained = explain(str(error), self.address, self._tls)
+            if explained:
+                raise NomadError(explained) from error
+            raise NomadUnreachable(
+                f"cannot reach Nomad at {self.address}: {error}. Check that the address is right (NOMAD_ADDR) "
+                "and that a Nomad server listens there"
+            ) from error
+        self._answered = True
+        index = int(response.headers.get("X-Nomad-Index") or 0)
+        if response.status_code == 404:
+            raise _IndexedNotFound(response.text.strip(), index)
+        if not response.is_success:
+            raise self._refusal(method, path, params, body, response)
+        try:
+            return (response.json() if response.content else None), index
+        except ValueError as error:
+            raise NomadError(f"{self.address} answered /v1/{path} with something other than JSON") from error
+
+
+class _IndexedNotFound(NomadNotFound):
+    def __init__(self, body: str, index: int) -> None:
+        super().__init__(404, body)
+        self.index = index
+
+
+def _retry_after_s(response: httpx.Response) -> float:
+    """The header's seconds; 0 where there is none, or a date."""
+    given = response.headers.get("Retry-After", "")
+    return float(given) if given.isdigit() else 0.0
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _context(address: str, tls: TlsSettings) -> ssl.SSLContext | bool:
+    if not address.startswith("https:"):
+        return False
+    try:
+        return tls.context()
+    except TlsError as error:
+        raise NomadError(f"Nomad at {address} cannot be asked: {error}") from None

@@ -1,0 +1,47 @@
+"""How large the file systems are that allocations have mounted, as their Nomad client measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.volume_claims import Claim
+
+_GIB = 1 << 30
+# Where a client mounts a CSI volume for an allocation.
+_MOUNTED_FOR = "/per-alloc/{}/"
+# A client measures once a second, unless its telemetry.collection_interval says otherwise.
+_LOOK_EVERY_S = 0.5
+_LOOKS = 10
+
+
+def of(api: NomadApi, claims: Sequence[Claim]) -> int:
+    """Bytes of the volume's file system at the first claim whose client tells; 0 where none does."""
+    for claim in claims:
+        if not claim.node_id:
+            continue
+        try:
+            disks = api.get("client/stats", node_id=claim.node_id).get("DiskStats") or []
+        except NomadError:
+            continue
+        for disk in disks:
+            if _MOUNTED_FOR.format(claim.alloc_id) in disk.get("Mountpoint", ""):
+                return int(disk["Size"])
+    return 0
+
+
+def after_growth(api: NomadApi, claims: Sequence[Claim], before: int, wait: Callable[[float], None]) -> int:
+    """Bytes once a client has measured a growth; `before` where it saw none, as of one that was done already."""
+    size = of(api, claims)
+    for _ in range(_LOOKS):
+        if not before or size != before:
+            break
+        wait(_LOOK_EVERY_S)
+        size = of(api, claims)
+    return size
+
+
+def change(before: int, after: int) -> str:
+    """Two sizes for a message; "" where they were not measured, or are the same."""
+    grew = before and after and before != after
+    return f" ({before / _GIB:.2f} GiB -> {after / _GIB:.2f} GiB)" if grew else ""

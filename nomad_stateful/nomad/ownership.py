@@ -1,0 +1,132 @@
+"""Who may change a job or a volume's registration: the stack that holds its claim, a Nomad variable.
+
+Nomad replaces a job of the same id, and a registration of the same volume, without asking whose it is. A variable can
+be written on condition that nobody else wrote it before (check-and-set), so of two stacks one gets the id. It stands
+under `nomad/jobs/`, where the program may write anyway, and holds nothing secret.
+https://developer.hashicorp.com/nomad/api-docs/variables/variables#create-variable
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound
+from nomad_stateful.plugin_server.values import ProviderError
+
+KINDS = ("job", "volume")
+FOLDER = "nomad/jobs/nomad-stateful"
+_CONFLICT = 409
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The stack that has a claim."""
+
+    stack: str
+    """organization/project/stack."""
+    owner_id: str
+    """Random, and in that stack's state: stacks of one name may be in several backends."""
+    index: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to a job's or a volume's id in a namespace."""
+
+    api: NomadApi
+    namespace: str
+    kind: str
+    id: str
+
+    @property
+    def path(self) -> str:
+        """The variable's path, in which Nomad allows few characters."""
+        return f"{FOLDER}/{self.kind}s/{re.sub(r'[^A-Za-z0-9_-]', lambda found: f'~{ord(found[0]):x}', self.id)}"
+
+    @property
+    def subject(self) -> str:
+        """What is claimed, for messages."""
+        return f"{self.kind} {self.id} (namespace {self.namespace})"
+
+    def holder(self) -> Holder | None:
+        """Who has it; None where nobody has."""
+        try:
+            found = self.api.get(f"var/{self.path}", namespace=self.namespace)
+        except NomadNotFound:
+            return None
+        items: Mapping[str, str] = found.get("Items") or {}
+        return Holder(items.get("stack", ""), items.get("owner", ""), int(found.get("ModifyIndex") or 0))
+
+    def found(self) -> Mapping[str, Any] | None:
+        """The job or volume as Nomad has it; None where there is none."""
+        kind = "job" if self.kind == "job" else "volume/csi"
+        try:
+            found: Mapping[str, Any] = self.api.get(f"{kind}/{quote(self.id, safe='')}", namespace=self.namespace)
+        except NomadNotFound:
+            return None
+        return found
+
+    def take(self, stack: str, owner_id: str, before: Holder | None) -> None:
+        """Writes the claim if it still is as it was before. Raises ProviderError where somebody was faster."""
+        body = {
+            "Namespace": self.namespace,
+            "Path": self.path,
+            "Items": {"stack": stack, "owner": owner_id},
+        }
+        try:
+            self.api.put(f"var/{self.path}", body, namespace=self.namespace, cas=before.index if before else 0)
+        except NomadApiError as error:
+            if error.status != _CONFLICT:
+                raise
+            found = self.holder()
+            # An answer that was lost is asked for again.
+            if found is None or found.owner_id != owner_id:
+                raise ProviderError(self.refusal(found)) from None
+
+    def release(self, owner_id: str) -> None:
+        """Gives the claim up, if it still is that owner's."""
+        found = self.holder()
+        if found is None or found.owner_id != owner_id:
+            return
+        try:
+            self.api.delete(f"var/{self.path}", namespace=self.namespace, cas=found.index)
+        except NomadApiError as error:
+            if error.status != _CONFLICT:
+                raise
+
+    def refuse_another_owner(self, owner_id: str, urn: str) -> None:
+        """Raises ProviderError where another stack has it; without an owner id stacks are told apart by their names."""
+        holder = self.holder()
+        if holder is None or holder.owner_id == owner_id:
+            return
+        if not owner_id and (not urn or holder.stack.endswith(_stack_of(urn))):
+            return
+        raise ProviderError(
+            f"{self.subject} belongs to the stack {holder.stack}, so this stack does not stop or purge it. Remove the "
+            "job and what depends on it from this stack's state (`pulumi state delete`); if the claim is wrong, purge "
+            f"it: `nomad var purge -namespace {self.namespace} {self.path}`"
+        )
+
+    def refusal(self, holder: Holder | None) -> str:
+        """Why this stack may not have it, and what to do."""
+        if holder is None:
+            return (
+                f"{self.subject} is in Nomad already and not in this stack's state: it would be overwritten, and "
+                f"purged by a destroy. Choose another id or placement.namespace, or list {self.id} in `adopt` if it is "
+                "to become this stack's"
+            )
+        return (
+            f"{self.subject} belongs to the stack {holder.stack}: it would be overwritten, and purged by a destroy. "
+            f"Choose another id or placement.namespace. If that stack is gone: "
+            f"`nomad var purge -namespace {self.namespace} {self.path}`, and list {self.id} in `adopt`"
+        )
+
+
+def _stack_of(urn: str) -> str:
+    """The end of a stack's full name, /project/stack, in urn:pulumi:STACK::PROJECT::TYPE::NAME."""
+    stack, project = urn.removeprefix("urn:pulumi:").split("::")[:2]
+    return f"/{project}/{stack}"

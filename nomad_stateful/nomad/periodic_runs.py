@@ -1,0 +1,63 @@
+"""Runs of a periodic job that have not come to a good end."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FailingRun:
+    """A run whose newest allocation failed, or that failed for good."""
+
+    job_id: str
+    failures: int
+    since: str
+    """When it was launched, as 2026-01-01T03:00:00Z."""
+    allocation_id: str
+    reason: str
+    """What the newest failed task ended with, such as Exit Code: 1."""
+    again: bool
+    """Whether Nomad tries again."""
+
+
+def failing_runs(api: NomadApi, job_id: str, namespace: str) -> list[FailingRun]:
+    """The runs of a periodic job, as far as Nomad still knows them, that have failed and not succeeded since."""
+    stubs = api.get("jobs", prefix=f"{job_id}/", namespace=namespace) or []
+    runs = [_failing(api, stub, namespace) for stub in stubs if stub.get("ParentID") == job_id and _has_failed(stub)]
+    return sorted((run for run in runs if run is not None), key=lambda run: run.since)
+
+
+def _has_failed(stub: Json) -> bool:
+    groups = ((stub.get("JobSummary") or {}).get("Summary") or {}).values()
+    return any(group.get("Failed") for group in groups) and not any(group.get("Complete") for group in groups)
+
+
+def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
+    allocations = api.get(f"job/{quote(stub['ID'], safe='')}/allocations", namespace=namespace) or []
+    failed = [one for one in allocations if one["ClientStatus"] == "failed"]
+    if not failed:
+        return None
+    newest = max(failed, key=lambda one: int(one["CreateIndex"]))
+    launched = datetime.fromtimestamp(int(stub.get("SubmitTime") or 0) / 1e9, UTC)
+    return FailingRun(
+        job_id=stub["ID"],
+        failures=len(failed),
+        since=f"{launched:%Y-%m-%dT%H:%M:%SZ}",
+        allocation_id=newest["ID"],
+        reason=_reason(newest),
+        again=stub["Status"] != "dead",
+    )
+
+
+def _reason(allocation: Json) -> str:
+    """The last thing that a task ended with."""
+    for state in (allocation.get("TaskStates") or {}).values():
+        ended = [event for event in state.get("Events") or [] if event.get("Type") in ("Terminated", "Driver Failure")]
+        if ended:
+            return str(ended[-1].get("DisplayMessage") or ended[-1]["Type"])
+    return "it could not be started"

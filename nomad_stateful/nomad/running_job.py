@@ -1,0 +1,65 @@
+"""Where a job runs: its allocation, its client, and the address of its port."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A running allocation and the address of one of its ports."""
+
+    allocation_id: str
+    node_id: str
+    node_name: str
+    host: str
+    port: int
+    job_version: int
+
+
+def endpoint(nomad: NomadApi, job_id: str, namespace: str, group: str, port_label: str) -> Endpoint | None:
+    """The newest running allocation of a job's group, or None. Raises NomadError."""
+    stubs = nomad.get(f"job/{job_id}/allocations", namespace=namespace)
+    running = [stub for stub in stubs if stub["TaskGroup"] == group and is_running(stub)]
+    if not running:
+        return None
+    newest = max(running, key=lambda stub: int(stub["CreateIndex"]))
+    allocation = nomad.get(f"allocation/{newest['ID']}", namespace=namespace)
+    host, port = _address(allocation, port_label)
+    return Endpoint(newest["ID"], newest["NodeID"], newest["NodeName"], host, port, int(newest["JobVersion"]))
+
+
+def is_running(stub: Json) -> bool:
+    """Whether Nomad wants the allocation to run and its client says it does."""
+    return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running")
+
+
+def is_healthy(stub: Json) -> bool:
+    """Whether an allocation runs and, where its job has a deployment, passed its checks."""
+    deployment = stub.get("DeploymentStatus") or {}
+    return is_running(stub) and deployment.get("Healthy") is True
+
+
+def is_unhealthy(stub: Json) -> bool:
+    """Whether a deployment has given the allocation up."""
+    return (stub.get("DeploymentStatus") or {}).get("Healthy") is False
+
+
+def troubles(stub: Json, newest: int = 3) -> list[str]:
+    """An allocation's last task events, for an error message."""
+    lines = []
+    for task, state in (stub.get("TaskStates") or {}).items():
+        events = [event.get("DisplayMessage") or event.get("Type", "") for event in state.get("Events") or []]
+        lines += [f"{stub['ID'][:8]} on {stub['NodeName']}, task {task}: {text}" for text in events[-newest:] if text]
+    return lines
+
+
+def _address(allocation: Json, port_label: str) -> tuple[str, int]:
+    shared = (allocation.get("AllocatedResources") or {}).get("Shared") or {}
+    for port in shared.get("Ports") or []:
+        if port["Label"] == port_label:
+            return port["HostIP"], int(port["Value"])
+    return "", 0

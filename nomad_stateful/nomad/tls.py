@@ -1,0 +1,204 @@
+"""TLS towards Nomad: certificates from files or from text, and what a refused handshake means to a user."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from nomad_stateful.plugin_server.values import ProviderError
+
+_TRUE: Final = frozenset({"1", "t", "true", "yes"})
+
+# Field -> (key of the provider's configuration, variable of the environment): as in pulumi-nomad and Nomad's own CLI.
+_NAMES: Final = {
+    "ca_file": ("caFile", "NOMAD_CACERT"),
+    "ca_path": ("", "NOMAD_CAPATH"),
+    "ca_pem": ("caPem", ""),
+    "cert_file": ("certFile", "NOMAD_CLIENT_CERT"),
+    "cert_pem": ("certPem", ""),
+    "key_file": ("keyFile", "NOMAD_CLIENT_KEY"),
+    "key_pem": ("keyPem", ""),
+    "server_name": ("", "NOMAD_TLS_SERVER_NAME"),
+    "skip_verify": ("skipVerify", "NOMAD_SKIP_VERIFY"),
+}
+CONFIG_FIELDS: Final = {key: name for name, (key, _) in _NAMES.items() if key}
+"""Key of a provider's configuration -> field of TlsSettings."""
+ENVIRONMENT: Final = {variable: name for name, (_, variable) in _NAMES.items() if variable}
+"""Variable of the environment -> field of TlsSettings."""
+
+# What a file is when it is the wrong one; texts of OpenSSL.
+_MISMATCH: Final = ("KEY_VALUES_MISMATCH", "key values mismatch", "KEY_TYPE_MISMATCH", "key type mismatch")
+
+
+class TlsError(ProviderError):
+    """TLS settings that cannot be used, or a connection refused for them; waiting does not cure it."""
+
+
+@dataclass(frozen=True)
+class TlsSettings:
+    """How to know Nomad, and how to be known by it. Text (`…_pem`) wins over a file."""
+
+    ca_file: str = ""
+    ca_path: str = ""
+    ca_pem: str = ""
+    cert_file: str = ""
+    cert_pem: str = ""
+    key_file: str = ""
+    key_pem: str = field(default="", repr=False)
+    server_name: str = ""
+    skip_verify: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, object], environ: Mapping[str, str]) -> TlsSettings:
+        """Non-empty values by field, with the environment's in the place of what is not given."""
+        values: dict[str, object] = {name: environ.get(variable, "") for variable, name in ENVIRONMENT.items()}
+        values |= {name: value for name, value in given.items() if name in _NAMES and value not in (None, "")}
+        skip = str(values.pop("skip_verify", "")).lower() in _TRUE
+        return cls(**{name: str(value) for name, value in values.items()}, skip_verify=skip)
+
+    def context(self) -> ssl.SSLContext:
+        """What a client needs for its handshakes.
+
+        Raises:
+            TlsError: a file or text that cannot be used, by its key.
+        """
+        context = self._trusting()
+        if self.skip_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.has_certificate:
+            self._show_certificate(context)
+        return context
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether any part of a client certificate is given."""
+        return bool(self.cert_file or self.cert_pem or self.key_file or self.key_pem)
+
+    def _trusting(self) -> ssl.SSLContext:
+        if self.ca_file and not self.ca_pem:
+            _readable("ca_file", self.ca_file)
+        if self.ca_path and not Path(self.ca_path).is_dir():
+            raise _refused("ca_path", self.ca_path, "there is no such folder", "Name a folder of CA certificates")
+        try:
+            return ssl.create_default_context(
+                cafile=(not self.ca_pem and self.ca_file) or None,
+                capath=self.ca_path or None,
+                cadata=self.ca_pem or None,
+            )
+        except (OSError, ValueError):  # ssl.SSLError is an OSError
+            raise self._wrong("ca", "it holds no CA certificate in PEM form", "Name the cluster's CA") from None
+
+    def _show_certificate(self, context: ssl.SSLContext) -> None:
+        self._require_both()
+        # OpenSSL reads a chain from files only; text becomes one for the moment it takes.
+        with tempfile.TemporaryDirectory(prefix="nomad-tls-") as folder:
+            cert = _as_file(Path(folder) / "cert.pem", self.cert_pem) or _readable("cert_file", self.cert_file)
+            key = _as_file(Path(folder) / "key.pem", self.key_pem) or _readable("key_file", self.key_file)
+            try:
+                context.load_cert_chain(cert, key, password=_no_passphrase)
+            except (OSError, ValueError) as error:
+                raise self._unusable(str(error)) from None
+
+    def _require_both(self) -> None:
+        given = {"cert": self.cert_pem or self.cert_file, "key": self.key_pem or self.key_file}
+        for part, other in (("cert", "key"), ("key", "cert")):
+            if not given[part]:
+                rule = f"a client certificate needs it beside {_label(self._given(other))}"
+                raise TlsError(f"{_label(f'{part}_file')} is not set: {rule}. Set both, or neither")
+
+    def _unusable(self, said: str) -> TlsError:
+        if any(text in said for text in _MISMATCH):
+            remedy = "Name the key that was made with the certificate"
+            return self._wrong("key", f"it is not the key of {_label(self._given('cert'))}", remedy)
+        if _ENCRYPTED in said:
+            return self._wrong("key", _ENCRYPTED, "Name a key without one")
+        rule = f"it and {_label(self._given('cert'))} are not a private key and a certificate in PEM form"
+        return self._wrong("key", rule, "Name the files of a client certificate")
+
+    def _given(self, part: str) -> str:
+        """The field that says what a part (ca, cert, key) is."""
+        return f"{part}_pem" if getattr(self, f"{part}_pem") else f"{part}_file"
+
+    def _wrong(self, part: str, rule: str, remedy: str) -> TlsError:
+        name = self._given(part)
+        if name.endswith("_pem"):
+            return TlsError(f"{_label(name)} cannot be used: {rule}. {remedy}")
+        return _refused(name, getattr(self, name) or "not set", rule, remedy)
+
+
+_ENCRYPTED: Final = "it is protected by a passphrase"
+
+
+def explain(said: str, address: str, tls: TlsSettings) -> str:
+    """What a failed TLS connection means and what to do; empty when it failed for another reason.
+
+    `said` is the error's text, which is OpenSSL's.
+    """
+    text = said.lower().replace("_", " ")
+    start = f"cannot reach Nomad at {address}: "
+    if "certificate verify failed" in text:
+        return start + _unverified(said, text, tls)
+    if "alert" in text and ("certificate" in text or "unknown ca" in text):
+        return start + _unaccepted(tls)
+    if any(sign in text for sign in ("wrong version number", "record layer failure", "packet length too long")):
+        return f"{start}it does not speak TLS. Use http:// in the address (NOMAD_ADDR), or turn TLS on in Nomad"
+    return ""
+
+
+def _unverified(said: str, text: str, tls: TlsSettings) -> str:
+    if "mismatch" in text or "not valid for" in text:
+        detail = said.rpartition("certificate verify failed: ")[2].split(" (_ssl")[0]
+        return (
+            f"its certificate was made for another name ({detail.rstrip('.')}). Use an address that is in the "
+            "certificate, or set NOMAD_TLS_SERVER_NAME to a name that is, such as server.global.nomad"
+        )
+    if "expired" in text or "not yet valid" in text:
+        return "its certificate is not valid today (expired, or the clock is wrong). Renew it on the server"
+    used = next((name for name in ("ca_pem", "ca_file", "ca_path") if getattr(tls, name)), "")
+    shown = f" {getattr(tls, used)!r}" if used and used != "ca_pem" else ""
+    known = f"the CA of {_label(used)}{shown}" if used else "any CA of this machine"
+    return f"its certificate was not signed by {known}. Set {_label('ca_file')} to the cluster's CA certificate"
+
+
+def _unaccepted(tls: TlsSettings) -> str:
+    names = f"{_label('cert_file')} and {_label('key_file')}"
+    if not tls.has_certificate:
+        return f"it asks for a client certificate. Set {names}"
+    shown = _label("cert_pem") if tls.cert_pem else f"{_label('cert_file')} {tls.cert_file!r}"
+    return f"it does not accept the client certificate of {shown}. Set {names} to a valid one that its CA signed"
+
+
+def _label(name: str) -> str:
+    key, variable = _NAMES[name]
+    return f"{key} ({variable})" if key and variable else key or variable
+
+
+def _refused(name: str, value: str, rule: str, remedy: str) -> TlsError:
+    return TlsError(f"{_label(name)} is {value!r}: {rule}. {remedy}")
+
+
+def _readable(name: str, path: str) -> str:
+    try:
+        with Path(path).open("rb"):
+            return path
+    except OSError as error:
+        raise _refused(name, path, f"it cannot be read ({error.strerror})", "Name a PEM file you may read") from None
+
+
+def _as_file(path: Path, text: str) -> str:
+    if text:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        return str(path)
+    return ""
+
+
+def _no_passphrase() -> str:
+    # Without this OpenSSL would ask at the terminal.
+    raise ValueError(_ENCRYPTED)

@@ -1,0 +1,59 @@
+"""Whether a client is known to have unmounted a volume: by its own word, and by what runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+
+_ENDED = frozenset({"complete", "failed"})
+
+
+def has_unmounted(api: NomadApi, node_id: str, plugin_id: str, namespace: str, volume_id: str) -> bool:
+    """Whether the last that the client reports of the volume is that it unmounted it, and nothing on it uses it.
+
+    False where it is not known: a client keeps its last ten events only. Raises NomadError.
+    https://github.com/hashicorp/nomad/blob/v1.11.3/client/pluginmanager/csimanager/volume.go (unmountVolumeImpl)
+    """
+    try:
+        node = api.get(f"node/{node_id}")
+        allocations = api.get(f"node/{node_id}/allocations", namespace=namespace) or []
+    except NomadNotFound:
+        return False
+    plugin = (node.get("CSINodePlugins") or {}).get(plugin_id) or {}
+    if node.get("Status") != "ready" or not plugin.get("Healthy") or not _said_so(node, volume_id):
+        return False
+    if any(_uses(allocation, namespace, volume_id) for allocation in allocations):
+        return False
+    # An event names a volume by its id alone.
+    listed = api.get("volumes", type="csi", namespace="*") or []
+    return not any(volume["ID"] == volume_id and volume["Namespace"] != namespace for volume in listed)
+
+
+def _said_so(node: Mapping[str, Any], volume_id: str) -> bool:
+    told = list(_mentions(node, volume_id))
+    return bool(told and told[-1].get("Message") == "Unmount volume" and told[-1]["Details"].get("success") == "true")
+
+
+def _mentions(node: Mapping[str, Any], volume_id: str) -> Iterator[Mapping[str, Any]]:
+    for event in node.get("Events") or []:
+        if (event.get("Details") or {}).get("volume_id") == volume_id:
+            yield event
+
+
+def _uses(allocation: Mapping[str, Any], namespace: str, volume_id: str) -> bool:
+    if allocation.get("Namespace") != namespace or allocation.get("ClientStatus") in _ENDED:
+        return False
+    groups = (allocation.get("Job") or {}).get("TaskGroups") or []
+    requests = (
+        request
+        for group in groups
+        if group.get("Name") == allocation.get("TaskGroup")
+        for request in (group.get("Volumes") or {}).values()
+    )
+    return any(
+        request.get("Type") == "csi"
+        and (request.get("Source") == volume_id or volume_id.startswith(f"{request.get('Source')}["))
+        for request in requests
+    )

@@ -1,0 +1,81 @@
+"""Has Nomad grow a volume where it is mounted, and tells who refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound
+from nomad_stateful.plugin_server.plugin import Context
+
+_GIB = 1 << 30
+_NODE_CALL = "NodeExpandVolume"
+# What a registration carries over unchanged; context and parameters stay as they are when they are left out.
+_CARRIED = (
+    "ID",
+    "Name",
+    "Namespace",
+    "ExternalID",
+    "PluginID",
+    "AccessMode",
+    "AttachmentMode",
+    "RequestedCapabilities",
+    "RequestedTopologies",
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a mounted file system did not grow."""
+
+    reason: str
+    """The driver's own words, on one line."""
+    by_node: bool
+    """Whether the volume had grown and the client it is mounted on refused its file system."""
+
+
+def volume_path(volume_id: str) -> str:
+    """Where Nomad's API has the volume."""
+    return f"volume/csi/{quote(volume_id, safe='')}"
+
+
+def nodes_can_expand(api: NomadApi, plugin_id: str) -> bool:
+    """Whether the plugin's nodes say that they can grow a mounted file system. Raises NomadError."""
+    try:
+        plugin = api.get(f"plugin/csi/{quote(plugin_id, safe='')}")
+    except NomadNotFound:
+        return False
+    nodes = (plugin.get("Nodes") or {}).values()
+    return any(((node or {}).get("NodeInfo") or {}).get("SupportsExpand") for node in nodes)
+
+
+def expand(ctx: Context, api: NomadApi, inputs: Mapping[str, Any], volume: Mapping[str, Any]) -> Refusal | None:
+    """Asks Nomad to expand the volume where it is mounted; None when it has. Raises NomadError.
+
+    Doing it again is harmless: Nomad compares the sizes, and so does the driver.
+    """
+    # Nomad shows mount flags and secrets to nobody, but takes those given here for the new ones.
+    options = {**(volume.get("MountOptions") or {}), "MountFlags": inputs["mountFlags"] or []}
+    registration = {key: volume.get(key) for key in _CARRIED} | {
+        "MountOptions": options,
+        "Secrets": inputs["secrets"] or {},
+        "RequestedCapacityMin": inputs["sizeGib"] * _GIB,
+    }
+    if volume.get("RequestedCapacityMin") == registration["RequestedCapacityMin"]:
+        return None
+    path, body = volume_path(inputs["volumeId"]), {"Volumes": [registration]}
+    limit_s = ctx.timeout_s or inputs["timeoutS"]
+    ctx.log("info", f"asking Nomad to grow volume {inputs['volumeId']} where it is mounted", ephemeral=True)
+    try:
+        ctx.call(lambda: api.put(path, body, timeout_s=limit_s, namespace=inputs["namespace"]))
+    except NomadApiError as error:
+        if error.status != 500 or "expand" not in error.body.lower():
+            raise
+        return Refusal(_reason(error.body), by_node=_NODE_CALL in error.body)
+    return None
+
+
+def _reason(body: str) -> str:
+    return " ".join(body.rsplit("desc = ", maxsplit=1)[-1].split())

@@ -1,0 +1,81 @@
+"""Waiting for something in Nomad to become true, by blocking queries, with progress and a deadline."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi, NomadError, is_passing
+from nomad_stateful.nomad.retry import Pauses
+from nomad_stateful.plugin_server.plugin import Context
+
+QUERY_WAIT_S = 5.0
+# Between two answers: a busy cluster must not be asked in a tight loop.
+MIN_INTERVAL_S = 0.05
+
+
+class Progress:
+    """Tells the user what is waited for: each change as the status line, and now and then lastingly."""
+
+    INTERVAL_S = 5.0
+    REPEAT_S = 30.0
+
+    def __init__(self, ctx: Context, limit_s: float) -> None:
+        self._ctx = ctx
+        self._limit_s = limit_s
+        self._started = time.monotonic()
+        self._told_at = self._started
+        self._told = ""
+        self._status = ""
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._started
+
+    def report(self, status: str) -> None:
+        """Shows a status, if it is news."""
+        now = time.monotonic()
+        timed = f"{status} ({self.elapsed_s:.0f} s of at most {self._limit_s:.0f} s)"
+        if now - self._told_at >= (self.REPEAT_S if status == self._told else self.INTERVAL_S):
+            self._ctx.log("info", timed)
+            self._told, self._told_at = status, now
+        elif status != self._status:
+            self._ctx.log("info", timed, ephemeral=True)
+        self._status = status
+
+
+def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any) -> Iterator[Any | None]:
+    """What is at a path (None: nothing), now, at every change, and at least every few seconds, up to the deadline.
+
+    `deadline` is on time.monotonic()'s clock; after it the iteration ends. A server that goes away for a while is
+    waited for; one that could not be asked even once is an error once the client's patience is over.
+    """
+    index = 0
+    answered = False
+    failed = False
+    pauses = Pauses()
+    gives_up_at = time.monotonic() + api.patience.limit_s
+    while True:
+        left = deadline - time.monotonic()
+        query = functools.partial(
+            api.get_indexed, path, index=index, wait_s=min(QUERY_WAIT_S, max(0.001, left)), **params
+        )
+        try:
+            body, index = ctx.call(query)
+        except NomadError as error:
+            given_up = left <= 0 or (not answered and time.monotonic() >= gives_up_at)
+            if given_up or not is_passing(error):
+                raise
+            if not failed:
+                ctx.log("warning", f"{error}; asking again until the deadline")
+            failed = True
+            ctx.wait(min(pauses.next(), left))
+            continue
+        answered, failed = True, False
+        pauses.reset()
+        yield body
+        if time.monotonic() >= deadline:
+            return
+        ctx.wait(MIN_INTERVAL_S)

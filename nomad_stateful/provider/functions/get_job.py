@@ -1,0 +1,62 @@
+"""getJob: what a registered job runs, and which of its periodic runs fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.periodic_runs import failing_runs
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.provider import validation
+
+
+class GetJob(Function):
+    """The job as it is registered now; not there is no error."""
+
+    token = "nomad-csi:index:getJob"  # noqa: S105 - a function's name
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+        validation.known_arguments(args, frozenset({"jobId", "namespace"}))
+        if not isinstance(args.get("jobId"), str) or not args["jobId"]:
+            raise InvokeFailure("jobId", "jobId is required: name the job")
+        namespace = args.get("namespace") or "default"
+        api = self._api()
+        try:
+            job = api.get(f"job/{quote(args['jobId'], safe='')}", namespace=namespace)
+        except NomadNotFound:
+            return {**args, "registered": False, "tasks": [], "failingRuns": []}
+        groups = [] if job.get("Stop") else job.get("TaskGroups") or []
+        runs = failing_runs(api, args["jobId"], namespace) if job.get("Periodic") else []
+        return {
+            **args,
+            "registered": True,
+            "tasks": [_task(group, task) for group in groups for task in group.get("Tasks") or []],
+            "failingRuns": [
+                {
+                    "jobId": run.job_id,
+                    "failures": run.failures,
+                    "since": run.since,
+                    "allocationId": run.allocation_id,
+                    "reason": run.reason,
+                    "again": run.again,
+                }
+                for run in runs
+            ],
+        }
+
+
+def _task(group: dict[str, Any], task: dict[str, Any]) -> Props:
+    config = task.get("Config") or {}
+    volumes = {mount["Volume"]: mount.get("Destination", "") for mount in task.get("VolumeMounts") or []}
+    sources = group.get("Volumes") or {}
+    return {
+        "name": task["Name"],
+        "image": str(config.get("image") or ""),
+        "args": [str(argument) for argument in config.get("args") or []],
+        "volumes": sorted(sources[name]["Source"] for name in volumes if name in sources),
+    }

@@ -1,0 +1,84 @@
+"""getOwners: which jobs and volumes exist, and which stack each belongs to, before anything is overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.ownership import Claim
+from nomad_stateful.nomad.volume_claims import claims
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.provider import validation
+
+_PARALLEL = 8
+_ARGUMENTS = frozenset({"namespace", "jobs", "volumes"})
+
+
+class GetOwners(Function):
+    """Asks for each id by itself, and once for the registrations of all namespaces that the token may see."""
+
+    token = "nomad-csi:index:getOwners"  # noqa: S105 - a function's name
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+        validation.known_arguments(args, _ARGUMENTS)
+        jobs, volumes = _ids(args, "jobs"), _ids(args, "volumes")
+        namespace = args.get("namespace") or "default"
+        api = self._api()
+        asked = [
+            Claim(api, namespace, kind, asked_id)
+            for kind, ids in (("job", jobs), ("volume", volumes))
+            for asked_id in ids
+        ]
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            found = list(pool.map(_look, asked))
+        return {
+            **args,
+            "found": found,
+            "registrations": [_registration(stub) for stub in api.get("volumes", type="csi", namespace="*") or []],
+        }
+
+
+def _ids(args: Props, key: str) -> list[str]:
+    ids = args.get(key) or []
+    if not isinstance(ids, list) or not all(isinstance(one, str) and one for one in ids):
+        raise InvokeFailure(key, f"{key} must be a list of ids")
+    return ids
+
+
+def _look(claim: Claim) -> Props:
+    holder, found = claim.holder(), claim.found()
+    users = {one.job_id for one in claims(found)} if claim.kind == "volume" and found else set()
+    return {
+        "kind": claim.kind,
+        "id": claim.id,
+        "exists": found is not None or (claim.kind == "job" and _has_variable(claim)),
+        "stopped": bool(found and found.get("Stop")),
+        "users": sorted(user for user in users if user),
+        "claim": claim.path,
+        "stack": holder.stack if holder else "",
+        "ownerId": holder.owner_id if holder else "",
+    }
+
+
+def _has_variable(claim: Claim) -> bool:
+    """Whether there is a variable that belongs to a job of that id, which would be overwritten as well."""
+    try:
+        claim.api.get(f"var/nomad/jobs/{quote(claim.id, safe='')}", namespace=claim.namespace)
+    except NomadNotFound:
+        return False
+    return True
+
+
+def _registration(stub: Mapping[str, Any]) -> Props:
+    return {
+        "namespace": stub["Namespace"],
+        "id": stub["ID"],
+        "externalId": stub.get("ExternalID") or "",
+        "pluginId": stub.get("PluginID") or "",
+    }

@@ -1,0 +1,164 @@
+"""getPlacement: whether Nomad's own scheduler would find clients for a job, without submitting it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound, is_passing
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.provider import validation
+
+_ARGS = frozenset({"jobspec", "variables", "namespace", "parts", "constraints"})
+_NOTHING: Props = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
+_EXAMPLE = 'give each part a name, a count of at least 1 and constraints, such as {"name": "all", "count": 1}'
+
+
+class GetPlacement(Function):
+    """Plans a copy of a job without its CSI volumes, which need not be registered yet."""
+
+    token = "nomad-csi:index:getPlacement"  # noqa: S105 - a function's name
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+        validation.known_arguments(args, _ARGS)
+        for name in ("jobspec", "parts"):
+            if not args.get(name):
+                raise InvokeFailure(name, f"{name} is required: give a job file, and the parts of its group")
+        namespace = args.get("namespace") or "default"
+        api = self._api()
+        job = _parsed(api, args, namespace)
+        namespace = args.get("namespace") or job.get("Namespace") or "default"
+        parts = args["parts"]
+        if not isinstance(parts, list) or not all(_is_part(part) for part in parts):
+            raise InvokeFailure("parts", f"parts is not a list of parts: {_EXAMPLE}")
+        more = args.get("constraints") or []
+        return {**args, "jobId": job["ID"], **_NOTHING, **_placement(api, job, parts, namespace, more)}
+
+
+def _placement(
+    api: NomadApi, job: Mapping[str, Any], parts: Sequence[Props], namespace: str, more: Sequence[Props]
+) -> Props:
+    """What there is to say beyond _NOTHING."""
+    try:
+        failures = _plan(api, job, parts, namespace, more)
+    except NomadApiError as error:
+        if error.status == 403:
+            return {"notChecked": str(error)}
+        if is_passing(error):
+            raise
+        return {"refused": _reason(error.body)}
+    if not failures:
+        return {}
+    return {"failures": failures, "registeredToo": _registered_too(api, job["ID"], parts, namespace)}
+
+
+def _is_part(part: Any) -> bool:
+    return isinstance(part, dict) and bool(part.get("name")) and int(part.get("count") or 0) >= 1
+
+
+def _parsed(api: NomadApi, args: Props, namespace: str) -> dict[str, Any]:
+    body = {"JobHCL": args["jobspec"], "Variables": args.get("variables") or "", "Canonicalize": True}
+    try:
+        job: dict[str, Any] = api.put("jobs/parse", body, namespace=namespace)
+    except NomadApiError as error:
+        if error.status == 400:
+            raise InvokeFailure("jobspec", _reason(error.body)) from None
+        raise
+    if len(job.get("TaskGroups") or []) != 1:
+        raise InvokeFailure("jobspec", f"job {job['ID']} does not have one group: split it into jobs of one group")
+    return job
+
+
+def _plan(
+    api: NomadApi, job: Mapping[str, Any], parts: Sequence[Props], namespace: str, more: Sequence[Props] = ()
+) -> list[Props]:
+    body = {"Job": copy(job, parts, more), "Diff": False}
+    answer = api.put(f"job/{quote(job['ID'], safe='')}/plan", body, namespace=namespace)
+    failed = answer.get("FailedTGAllocs") or {}
+    return [_failure(name, failed[name]) for name in sorted(failed)]
+
+
+def copy(job: Mapping[str, Any], parts: Sequence[Props], more: Sequence[Props] = ()) -> dict[str, Any]:
+    """Returns a service job that places the group's instances by part, each with constraints of its own.
+
+    The parts stand in for the CSI volumes, whose plugin and registration a first `up` has yet to make, and for a system
+    job's clients, of which Nomad does not say which it passes over. Under the job's own id its allocations make room.
+    """
+    (group,) = job["TaskGroups"]
+    bare = {**group, "Update": None, "Reschedule": None}
+    bare["Volumes"] = {
+        name: volume for name, volume in (group.get("Volumes") or {}).items() if volume.get("Type") != "csi"
+    }
+    bare["Tasks"] = [_bare_task(task, bare["Volumes"]) for task in group["Tasks"]]
+    groups = [
+        {
+            **bare,
+            "Name": part["name"],
+            "Count": int(part["count"]),
+            "Constraints": [*map(_constraint, part.get("constraints") or []), *(group.get("Constraints") or [])],
+        }
+        for part in parts
+    ]
+    dropped = dict.fromkeys(("Update", "Reschedule", "Periodic", "ParameterizedJob"))
+    constraints = [*(job.get("Constraints") or []), *map(_constraint, more)]
+    return {**job, **dropped, "Type": "service", "Stop": False, "Constraints": constraints, "TaskGroups": groups}
+
+
+def _bare_task(task: Mapping[str, Any], volumes: Mapping[str, Any]) -> dict[str, Any]:
+    mounts = [mount for mount in task.get("VolumeMounts") or [] if mount["Volume"] in volumes]
+    return {**task, "VolumeMounts": mounts}
+
+
+def _constraint(constraint: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "LTarget": constraint.get("attribute", ""),
+        "Operand": constraint.get("operator", "="),
+        "RTarget": constraint.get("value", ""),
+    }
+
+
+def _registered_too(api: NomadApi, job_id: str, parts: Sequence[Props], namespace: str) -> bool:
+    """Whether the version that is registered would find no clients either: then it is not the change that asks much."""
+    try:
+        job = api.get(f"job/{quote(job_id, safe='')}", namespace=namespace)
+    except NomadNotFound:
+        return False
+    if len(job.get("TaskGroups") or []) != 1:
+        return False
+    before = parts if job["Type"] == "system" else _capped(parts, int(job["TaskGroups"][0]["Count"]))
+    try:
+        return bool(before and _plan(api, job, before, namespace))
+    except NomadApiError:
+        return False
+
+
+def _capped(parts: Sequence[Props], count: int) -> list[Props]:
+    """The parts up to a count, in their order."""
+    left, kept = count, []
+    for part in parts:
+        taken = min(left, int(part["count"]))
+        left -= taken
+        if taken:
+            kept.append({**part, "count": taken})
+    return kept
+
+
+def _failure(part: str, metrics: Mapping[str, Any]) -> Props:
+    """What Nomad counted while it looked for clients. https://developer.hashicorp.com/nomad/api-docs/allocations"""
+    return {
+        "part": part,
+        "missing": 1 + int(metrics.get("CoalescedFailures") or 0),
+        "clients": int(metrics.get("NodesEvaluated") or 0),
+        "unfit": dict(metrics.get("ConstraintFiltered") or {}),
+        "full": dict(metrics.get("DimensionExhausted") or {}),
+    }
+
+
+def _reason(body: str) -> str:
+    """One line of what Nomad's libraries put on several."""
+    return re.sub(r"^\d+ errors? occurred: \* ", "", " ".join(body.split())).rstrip(".")

@@ -1,0 +1,51 @@
+"""getVolumes: the EBS volumes that carry a stack's tag, whether or not its state knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
+from nomad_stateful.ebs.guarded_volumes import GUARD_TAG, GuardedVolumes
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.provider import validation
+
+_ARGUMENTS = frozenset({"stack", "region", "accountId", "awsConfig"})
+
+
+class GetVolumes(Function):
+    """In one account and region."""
+
+    token = "nomad-csi:index:getVolumes"  # noqa: S105 - a function's name
+
+    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
+        self._volumes = volumes
+
+    def invoke(self, ctx: Context, args: Props) -> Props:
+        validation.known_arguments(args, _ARGUMENTS)
+        stack = args.get("stack")
+        if not isinstance(stack, str) or not stack:
+            raise InvokeFailure("stack", "stack is required: name the stack that the volumes are tagged with")
+        place = AwsPlace.of(args)
+
+        def ask() -> list[Any]:
+            refuse_another_account(place, f"stack {stack}")
+            return self._volumes(place).of_stack(stack)
+
+        return {**args, "volumes": [_described(one) for one in ctx.call(ask)]}
+
+
+def _described(volume: dict[str, Any]) -> Props:
+    tags = {tag["Key"]: tag["Value"] for tag in volume.get("Tags", [])}
+    return {
+        "id": volume["VolumeId"],
+        "name": tags.get("Name", ""),
+        "zone": volume["AvailabilityZone"],
+        "sizeGib": volume["Size"],
+        "type": volume["VolumeType"],
+        "iops": volume.get("Iops", 0),
+        "throughputMibps": volume.get("Throughput", 0),
+        "state": volume["State"],
+        "guardId": tags.get(GUARD_TAG, ""),
+        "tags": {key: value for key, value in tags.items() if not key.startswith("aws:")},
+    }

@@ -1,0 +1,117 @@
+"""The nomad-csi plugin: its types, its functions and its configuration."""
+
+# ruff: noqa: ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from nomad_stateful.nomad import api as nomad_api
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.retry import PATIENCE_S, Patience
+from nomad_stateful.nomad.tls import CONFIG_FIELDS
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, decode_config
+from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider.functions.get_cluster import GetCluster
+from nomad_stateful.provider.functions.get_job import GetJob
+from nomad_stateful.provider.functions.get_owners import GetOwners
+from nomad_stateful.provider.functions.get_placement import GetPlacement
+from nomad_stateful.provider.functions.get_service import GetService
+from nomad_stateful.provider.functions.get_volumes import GetVolumes
+from nomad_stateful.provider.resources.csi_volume_guard import CsiVolumeGuard
+from nomad_stateful.provider.resources.generated_secret import GeneratedSecret
+from nomad_stateful.provider.resources.job_health import JobHealth
+from nomad_stateful.provider.resources.ownership import Ownership
+from nomad_stateful.provider.resources.plugin_health import PluginHealth
+from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
+from nomad_stateful.provider.resources.volume_guard import VolumeGuard
+from nomad_stateful.provider.resources.volume_protection import VolumeProtection
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.provider.schema import package_schema
+
+VERSION = "0.1.0"
+# Configuration key -> what NomadApi.from_env calls it.
+CONFIG_ARGUMENTS = {
+    "address": "address",
+    "secretId": "token",
+    "region": "region",
+    **CONFIG_FIELDS,
+}
+_STRINGS = frozenset(CONFIG_ARGUMENTS) - {"skipVerify"}
+
+
+class NomadCsiPlugin(Plugin):
+    """Connects to Nomad when the first resource needs it, so that a program without any works without Nomad."""
+
+    name = "nomad-csi"
+    version = VERSION
+    secret_config = frozenset({"secretId", "keyPem"})
+    unrecognized_note = (
+        "The nomad-csi plugin has PluginHealth, VolumeGuard, CsiVolumeGuard, VolumeProtection, VolumeGrowth, "
+        "VolumeRelease, JobHealth, GeneratedSecret, Ownership, getCluster, getJob, getOwners, getPlacement, getService "
+        "and getVolumes."
+    )
+
+    def __init__(self) -> None:
+        self._config: Props = {}
+        self._connected: NomadApi | None = None
+        self._lock = threading.Lock()
+        self.resources = [
+            PluginHealth(self._api),
+            VolumeGuard(),
+            CsiVolumeGuard(self._api),
+            VolumeProtection(api=self._api),
+            VolumeGrowth(self._api),
+            VolumeRelease(self._api),
+            JobHealth(self._api),
+            GeneratedSecret(),
+            Ownership(self._api),
+        ]
+        self.functions = [
+            GetCluster(self._api),
+            GetJob(self._api),
+            GetOwners(self._api),
+            GetPlacement(self._api),
+            GetService(self._api),
+            GetVolumes(),
+        ]
+
+    def prepare(self) -> None:
+        """The HTTP client."""
+        nomad_api.prepare()
+
+    def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        config = decode_config(news, _STRINGS)
+        known = ", ".join(sorted(CONFIG_ARGUMENTS))
+        failures = [
+            CheckFailure(key, f"{key} is not a setting of nomad-csi. The settings are {known}")
+            for key in config
+            if key not in CONFIG_ARGUMENTS
+        ]
+        address = config.get("address", "")
+        if isinstance(address, str) and address and not address.startswith(("http://", "https://")):
+            rule = "it must begin with http:// or https://"
+            failures.append(
+                CheckFailure("address", f"address is {address!r}: {rule}. For example http://10.0.0.5:4646")
+            )
+        if not isinstance(config.get("skipVerify", False), bool) and not contains_unknown(config["skipVerify"]):
+            failures.append(CheckFailure("skipVerify", "skipVerify must be true or false"))
+        return Checked(news, failures)
+
+    def configure(self, config: Props) -> None:
+        with self._lock:
+            self._config, self._connected = decode_config(config, _STRINGS), None
+
+    def schema(self) -> dict[str, Any]:
+        return package_schema(self.version)
+
+    def _api(self) -> NomadApi:
+        """The cluster; made on first use."""
+        with self._lock:
+            if self._connected is None:
+                overrides = {
+                    CONFIG_ARGUMENTS[key]: value for key, value in self._config.items() if key in CONFIG_ARGUMENTS
+                }
+                self._connected = NomadApi.from_env(overrides, patience=Patience(PATIENCE_S, self.cancelled))
+            return self._connected

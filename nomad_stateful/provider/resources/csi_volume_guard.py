@@ -1,0 +1,161 @@
+"""CsiVolumeGuard: refuses, before Nomad is asked for it, what the contents of a CSI volume would not survive."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.volume_claims import claims
+from nomad_stateful.plugin_server.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+)
+from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider import validation, volume_contents
+from nomad_stateful.provider.resources.volume_guard import final_snapshot
+
+_DEFAULTS: Props = {
+    "namespace": "default",
+    "externalId": "",
+    "madeByDriver": False,
+    "hasContents": False,
+    "capacity": "",
+    "zone": "",
+    "snapshotId": "",
+    "parameters": {},
+    "accessMode": "single-node-writer",
+    "attachmentMode": "file-system",
+    "fsType": "",
+    "mountFlags": [],
+    "protect": True,
+    "finalSnapshot": None,
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeId", "pluginId"}
+# Nomad is not known to answer: what it would say is taken for granted.
+_UNKNOWN: Mapping[str, Any] = {}
+
+
+class CsiVolumeGuard(ResourceType):
+    """Remembers how a volume was made and formatted; the volume in Nomad depends on it."""
+
+    token = "nomad-csi:index:CsiVolumeGuard"  # noqa: S105 - a type's name
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.volume_name(inputs, "volumeId"),
+            *validation.name(inputs, "namespace", "default"),
+            *validation.name(inputs, "pluginId", "aws-ebs0"),
+            *validation.one_of(inputs, "attachmentMode", ("file-system", "block-device")),
+            *validation.string_map(inputs, "parameters"),
+        ]
+        if not failures:
+            failures = self._later(ctx, olds, inputs) if olds else self._first(ctx, inputs)
+        return Checked(_with_memory(olds, inputs), failures)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return f"{inputs['namespace']}/{inputs['volumeId']}", inputs
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError(
+                "a CsiVolumeGuard cannot be imported: it is nothing outside the stack. Create a new one"
+            )
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: what the guard knew goes with the stack's state."""
+
+    def _first(self, ctx: Context, inputs: Props) -> list[CheckFailure]:
+        """A volume may be older than its guard: an earlier release of the program had its driver make it."""
+        volume = self._volume(ctx, inputs) if inputs["madeByDriver"] else None
+        return list(volume_contents.made_otherwise(volume_contents.seen_in_nomad(volume), inputs)) if volume else []
+
+    def _later(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+        if not any(volume_contents.changed(olds, inputs, key) for key in _INPUTS - {"protect", "finalSnapshot"}):
+            return []
+        volume = self._volume(ctx, olds)
+        if volume is None and olds["madeByDriver"]:
+            # Its creation failed, and may still be put right: Nomad would know it.
+            return []
+        if volume_contents.changed(olds, inputs, "madeByDriver"):
+            return [volume_contents.provision_refusal(inputs)]
+        if _is_another(olds, inputs):
+            return []
+        failures: list[CheckFailure] = []
+        if inputs["madeByDriver"]:
+            failures += volume_contents.made_otherwise(olds, inputs)
+            if holders := _running(volume):
+                failures += volume_contents.in_use(olds, inputs, holders)
+        if volume_contents.changed(olds, inputs, "attachmentMode"):
+            failures.append(volume_contents.attachment_refusal(olds, inputs))
+        if volume_contents.other_file_system(olds, inputs):
+            failures += self._file_system(ctx, olds, inputs, volume)
+        return failures
+
+    def _file_system(
+        self, ctx: Context, olds: Props, inputs: Props, volume: Mapping[str, Any] | None
+    ) -> list[CheckFailure]:
+        """A blank volume was formatted as it was told; of what had contents before, only a mount that works tells."""
+        if not olds.get("hasContents") or volume is _UNKNOWN or _running(volume):
+            return [volume_contents.file_system_refusal(olds, inputs)]
+        ctx.log(
+            "warning",
+            f"volume {inputs['volumeId']} came with its contents and nothing runs on it: whether it has "
+            f"{inputs['fsType']} and not {olds['fsType']} is taken from the settings. The driver formats no volume "
+            "that has a file system",
+        )
+        return []
+
+    def _volume(self, ctx: Context, wanted: Props) -> Mapping[str, Any] | None:
+        """Nomad's record; None where it has none, _UNKNOWN where it does not answer."""
+        path = f"volume/csi/{quote(wanted['volumeId'], safe='')}"
+        try:
+            found: Mapping[str, Any] = self._api().get(path, namespace=wanted["namespace"])
+        except NomadNotFound:
+            return None
+        except ProviderError as error:
+            ctx.log("warning", f"{error}; it is taken for granted that volume {wanted['volumeId']} exists and is used")
+            return _UNKNOWN
+        return found
+
+
+def _is_another(olds: Props, inputs: Props) -> bool:
+    """Whether other storage comes under this name; what replaces a volume that the program made is refused there."""
+    return bool(olds) and (
+        contains_unknown(inputs["externalId"])
+        or olds.get("externalId", "") != inputs["externalId"]
+        or olds.get("madeByDriver") != inputs["madeByDriver"]
+    )
+
+
+def _with_memory(olds: Props, inputs: Props) -> Props:
+    """Inputs with what later checks need: where the contents came from, and whether there was ever a protection."""
+    same = not _is_another(olds, inputs)
+    remembered: Props = {"finalSnapshot": final_snapshot(olds, inputs)}
+    if same and olds:
+        remembered["hasContents"] = bool(olds.get("hasContents") or inputs["hasContents"])
+        if inputs["snapshotId"] == "":
+            remembered["snapshotId"] = olds.get("snapshotId", "")
+    return inputs | remembered
+
+
+def _running(volume: Mapping[str, Any] | None) -> str:
+    """Who has the volume mounted now, for a message; "" where nobody has."""
+    return ", ".join(str(claim) for claim in claims(volume) if claim.status == "running")

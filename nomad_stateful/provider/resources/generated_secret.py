@@ -1,0 +1,58 @@
+"""GeneratedSecret: a random password that lives in the stack's encrypted state and nowhere else."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import secrets
+import string
+
+from nomad_stateful.plugin_server.plugin import Checked, Context, Props, ProviderError, ReadResult, ResourceType
+from nomad_stateful.provider import validation
+
+MIN_LENGTH = 8
+MAX_LENGTH = 256
+_ALPHABET = string.ascii_letters + string.digits
+_CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+
+
+def generate(length: int) -> str:
+    """Letters and digits only, at least one of each class, so that no shell, URL or SQL has to quote it."""
+    while True:
+        candidate = "".join(secrets.choice(_ALPHABET) for _ in range(length))
+        if all(any(char in wanted for char in candidate) for wanted in _CLASSES):
+            return candidate
+
+
+class GeneratedSecret(ResourceType):
+    """Generated once; a change of `length` or `keepers` makes a new one."""
+
+    token = "nomad-csi:index:GeneratedSecret"  # noqa: S105 - a type's name
+    secret_outputs = frozenset({"result"})
+    computed = frozenset({"result"})
+    replace_on = frozenset({"length", "keepers"})
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = {"length": 32, "keepers": {}} | news
+        failures = [
+            *validation.unknown_keys(news, self.replace_on),
+            *validation.whole_number(inputs, "length", MIN_LENGTH, MAX_LENGTH, "32 is a good length"),
+            *validation.string_map(inputs, "keepers"),
+        ]
+        return Checked(inputs, failures)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return secrets.token_hex(8), inputs | {"result": generate(inputs["length"])}
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs | {"result": state["result"]}
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError(
+                "a GeneratedSecret cannot be imported: its id does not hold the secret. Create a new one"
+            )
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: the secret was in the state only."""

@@ -1,0 +1,195 @@
+"""JobHealth: exists once the newest version of a job runs and passes its checks."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.nomad import redeployment, running_job
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.nomad.ownership import Claim
+from nomad_stateful.nomad.watching import Progress, watch
+from nomad_stateful.plugin_server.plugin import (
+    UNKNOWN,
+    Checked,
+    Context,
+    Diff,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from nomad_stateful.provider import validation
+from nomad_stateful.recovery.stray_attachments import StrayAttachments
+
+_DEFAULTS: Props = {
+    "namespace": "default",
+    "allocations": 1,
+    "triggers": {},
+    "region": "",
+    "accountId": "",
+    "awsConfig": "",
+    "timeoutS": 300,
+    "ownerId": "",
+}
+# What takes longer may be kept from its volume by an attachment that nothing claims.
+_SLOW_S = 10.0
+_LOOK_EVERY_S = 15.0
+_INPUTS = frozenset(_DEFAULTS) | {"jobId", "group"}
+_OUTPUTS = ("allocationId", "nodeName")
+
+
+class JobHealth(ResourceType):
+    """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group.
+
+    Where the last deployment failed, it is made once more first: the job itself has no difference then. A volume of the
+    job that is attached where nothing claims or uses it is detached there, in the account that is given.
+    """
+
+    token = "nomad-csi:index:JobHealth"  # noqa: S105 - a type's name
+    computed = frozenset(_OUTPUTS)
+    replace_on = frozenset({"jobId", "namespace", "group"})
+
+    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
+        self._api = api
+        self._ebs = ebs
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.name(inputs, "jobId", "mysql-server"),
+            *validation.name(inputs, "group", "mysql"),
+            *validation.name(inputs, "namespace", "default"),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.whole_number(inputs, "allocations", 1, 10000, "It is the count of the group; 1 is the default"),
+            *validation.string_map(inputs, "triggers"),
+            *validation.aws_account(inputs, "accountId"),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        return Diff(input_diff(old_inputs, news, self.replace_on))
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return f"{inputs['namespace']}/{inputs['jobId']}/{inputs['group']}", inputs | self._wait(ctx, inputs)
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        return inputs | dict.fromkeys(_OUTPUTS, UNKNOWN)
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs | self._wait(ctx, inputs)
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The allocation that runs now, or ran last; a job that is gone takes its health with it."""
+        if not inputs:
+            namespace, job_id, group = id.split("/", 2)
+            inputs = _DEFAULTS | {"jobId": job_id, "namespace": namespace, "group": group}
+        api = self._api()
+        path = f"job/{quote(inputs['jobId'], safe='')}"
+        try:
+            api.get(path, namespace=inputs["namespace"])
+        except NomadNotFound:
+            return None
+        stubs = api.get(f"{path}/allocations", namespace=inputs["namespace"])
+        running = [stub for stub in _of_group(stubs, inputs["group"]) if running_job.is_running(stub)]
+        # What hangs on an output must not change, or become unknown, because nothing runs at this moment.
+        last = {name: state.get(name, "") for name in _OUTPUTS}
+        return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else last))
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Purges a job that was stopped for one with another id; a running job is another resource's to stop.
+
+        This goes before the job does, so here a deletion of what belongs to another stack ends.
+        """
+        claim = Claim(self._api(), state["namespace"], "job", state["jobId"])
+        claim.refuse_another_owner(state.get("ownerId", ""), ctx.urn)
+        ConsumerJob(self._api(), state["namespace"], state["jobId"]).purge_if_ended()
+
+    def _wait(self, ctx: Context, inputs: Props) -> Props:
+        api = self._api()
+        limit_s = ctx.timeout_s or inputs["timeoutS"]
+        progress = Progress(ctx, limit_s)
+        path = f"job/{quote(inputs['jobId'], safe='')}"
+        job = self._job(api, path, inputs["namespace"])
+        strays = self._strays(api, inputs)
+        look_at_s = _SLOW_S
+        if strays and redeployment.failed_deployment(api, job):
+            strays.release(ctx)
+        version = redeployment.deploy_again(ctx, api, job)
+        stubs: list[dict[str, Any]] = []
+        healthy: list[dict[str, Any]] = []
+        wanted = inputs.get("allocations", 1)
+        query = {"namespace": inputs["namespace"]}
+        for listed in watch(ctx, api, f"{path}/allocations", time.monotonic() + limit_s, **query):
+            stubs = [stub for stub in _of_group(listed or [], inputs["group"]) if stub["JobVersion"] >= version]
+            healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
+            if len(healthy) >= wanted:
+                return _outputs(_newest(healthy))
+            if any(running_job.is_unhealthy(stub) for stub in stubs):
+                reason = redeployment.failed_deployment(api, job | {"Version": version})
+                if reason:
+                    break
+            progress.report(f"waiting for {_described(wanted)} of {inputs['jobId']}: {_situation(stubs)}")
+            if strays and progress.elapsed_s >= look_at_s:
+                strays.release(ctx)
+                look_at_s = progress.elapsed_s + _LOOK_EVERY_S
+        lines = [line for stub in stubs for line in running_job.troubles(stub)]
+        lines += ConsumerJob(api, inputs["namespace"], inputs["jobId"]).others_on_its_volumes()
+        lines += strays.lines() if strays else ()
+        details = "".join(f"\n  {line}" for line in lines)
+        found = "no healthy allocation" if wanted == 1 else f"{len(healthy)} healthy allocations of {wanted}"
+        raise ProviderError(
+            f"job {inputs['jobId']} has {found} after {progress.elapsed_s:.0f} s: {_situation(stubs)}.{details}"
+            f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, fix the cause, "
+            "and run the same command again; a slow start needs a larger timeoutS"
+        )
+
+    def _strays(self, api: NomadApi, inputs: Props) -> StrayAttachments | None:
+        """Volumes of the job attached elsewhere; None where nobody said in which account they are."""
+        place = AwsPlace.of(inputs)
+        if not place.account_id:
+            return None
+        return StrayAttachments(
+            ConsumerJob(api, inputs["namespace"], inputs["jobId"]), functools.cache(lambda: self._ebs(place))
+        )
+
+    def _job(self, api: NomadApi, path: str, namespace: str) -> dict[str, Any]:
+        try:
+            job: dict[str, Any] = api.get(path, namespace=namespace)
+        except NomadNotFound as error:
+            raise ProviderError(
+                f"there is no {path} in namespace {namespace}: run `pulumi up --refresh` to register it again"
+            ) from error
+        return job
+
+
+def _described(count: int) -> str:
+    return "a healthy allocation" if count == 1 else f"{count} healthy allocations"
+
+
+def _of_group(stubs: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
+    return [stub for stub in stubs if stub["TaskGroup"] == group]
+
+
+def _newest(stubs: list[dict[str, Any]]) -> dict[str, Any]:
+    return max(stubs, key=lambda stub: int(stub["CreateIndex"]))
+
+
+def _outputs(stub: dict[str, Any]) -> Props:
+    return {"allocationId": stub["ID"], "nodeName": stub["NodeName"]}
+
+
+def _situation(stubs: list[dict[str, Any]]) -> str:
+    if not stubs:
+        return "none is placed yet"
+    return ", ".join(f"{stub['ID'][:8]} on {stub['NodeName']} is {stub['ClientStatus']}" for stub in stubs)

@@ -1,0 +1,109 @@
+"""Ownership: the claim to a job's or a volume's id, which has to be had before anything is made under that id."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.ownership import KINDS, Claim
+from nomad_stateful.plugin_server.diffing import Kind
+from nomad_stateful.plugin_server.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Diff,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from nomad_stateful.plugin_server.values import Unknown
+from nomad_stateful.provider import validation
+
+NOTHING = "nothing"
+UNCLAIMED = "unclaimed"
+_DEFAULTS: Props = {"namespace": "default", "stack": "", "expects": NOTHING}
+_INPUTS = frozenset(_DEFAULTS) | {"kind", "resourceId"}
+
+
+class Ownership(ResourceType):
+    """Takes the claim in create and gives it up in delete; what it is a claim to depends on it.
+
+    `expects` is what a look before found under the id: NOTHING, something UNCLAIMED that may be taken, or the owner id
+    of a claim that may be. Where it is otherwise by then, nothing is taken.
+    """
+
+    token = "nomad-csi:index:Ownership"  # noqa: S105 - a type's name
+    computed = frozenset({"ownerId"})
+    replace_on = frozenset({"kind", "resourceId", "namespace"})
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.one_of(inputs, "kind", KINDS),
+            *validation.volume_name(inputs, "resourceId"),
+            *validation.name(inputs, "namespace", "default"),
+            *_not_empty(inputs, "stack", "my-org/nomad-stateful/prod"),
+            *_not_empty(inputs, "expects", NOTHING),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """A claim that was lost meanwhile is taken again; what was expected before it was taken is no matter."""
+        detailed = input_diff(old_inputs, news, self.replace_on)
+        detailed.pop("expects", None)
+        if not detailed and self._is_lost(state, news["expects"]):
+            detailed["expects"] = Kind.UPDATE
+        return Diff(detailed)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        owner_id = secrets.token_hex(8)
+        self._take(inputs, owner_id)
+        return f"{inputs['namespace']}/{inputs['kind']}/{inputs['resourceId']}", inputs | {"ownerId": owner_id}
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        self._take(inputs, state["ownerId"])
+        return inputs | {"ownerId": state["ownerId"]}
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """A claim that is gone is taken anew by the next update; another stack's is told by its preview."""
+        if not state:
+            raise ProviderError("an Ownership cannot be imported: it is nothing without the stack. Create a new one")
+        return None if self._claim(state).holder() is None else ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        self._claim(state).release(state["ownerId"])
+
+    def _is_lost(self, state: Props, expects: Any) -> bool:
+        if not isinstance(expects, str) or expects in (NOTHING, state["ownerId"]):
+            return False
+        holder = self._claim(state).holder()
+        return holder is None or holder.owner_id == expects
+
+    def _claim(self, props: Props) -> Claim:
+        return Claim(self._api(), props["namespace"], props["kind"], props["resourceId"])
+
+    def _take(self, inputs: Props, owner_id: str) -> None:
+        claim = self._claim(inputs)
+        holder = claim.holder()
+        if holder is not None and holder.owner_id not in (inputs["expects"], owner_id):
+            raise ProviderError(claim.refusal(holder))
+        if holder is None and inputs["expects"] == NOTHING and claim.found() is not None:
+            raise ProviderError(claim.refusal(None))
+        claim.take(inputs["stack"], owner_id, holder)
+
+
+def _not_empty(inputs: Props, key: str, example: str) -> list[CheckFailure]:
+    value = inputs[key]
+    if isinstance(value, Unknown) or (isinstance(value, str) and value.strip()):
+        return []
+    return [CheckFailure(key, f"{key} is {value!r}: it must not be empty. Use for example {example}")]

@@ -1,0 +1,196 @@
+"""PluginHealth: exists once a CSI plugin is healthy in every zone that needs it."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+from nomad_stateful.nomad import csi_diagnosis, csi_health, redeployment
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.csi_health import Health
+from nomad_stateful.nomad.watching import Progress, watch
+from nomad_stateful.plugin_server.plugin import (
+    UNKNOWN,
+    Checked,
+    Context,
+    Diff,
+    Kind,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider import validation
+
+_DEFAULTS: Props = {"controllers": 1, "zones": [], "zoneKeys": [], "timeoutS": 300, "triggers": {}}
+_INPUTS = frozenset(_DEFAULTS) | {"pluginId"}
+# What a new version of the driver may change; topology keys it keeps, or its volumes would be lost.
+_VOLATILE = frozenset({"providerVersion", "controllersHealthy", "nodesHealthy", "zonesHealthy"})
+# What the registrations of volumes are made with: an unhealthy moment must not take it away.
+_LASTING = frozenset({"provider", "topologyKey", "topologyKeys"})
+
+
+# A plugin is healthy within some ten seconds, where nothing is wrong.
+_SLOW_S = 15.0
+
+
+class PluginHealth(ResourceType):
+    """Waits in create, and again in update when `triggers` or what is asked for changed."""
+
+    token = "nomad-csi:index:PluginHealth"  # noqa: S105 - a type's name
+    computed = _VOLATILE | _LASTING
+    replace_on = frozenset({"pluginId"})
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.name(inputs, "pluginId", "aws-ebs"),
+            *validation.whole_number(inputs, "controllers", 0, 100, "0 is for a driver without a controller"),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.unique_strings(inputs, "zones", 'For example ["us-west-2a"]'),
+            *validation.unique_strings(inputs, "zoneKeys", 'For example ["topology.ebs.csi.aws.com/zone"]'),
+            *validation.string_map(inputs, "triggers"),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """A plugin that a refresh found unhealthy is a difference too: the update waits until it is healthy."""
+        detailed = input_diff(old_inputs, news, self.replace_on)
+        if not detailed and state.get("controllersHealthy", 0) < news["controllers"]:
+            detailed["controllersHealthy"] = Kind.UPDATE
+        if not detailed and any(not (state.get("zonesHealthy") or {}).get(zone) for zone in news["zones"]):
+            detailed["zonesHealthy"] = Kind.UPDATE
+        if not detailed and state.get("nodesHealthy") == 0:
+            detailed["nodesHealthy"] = Kind.UPDATE
+        return Diff(detailed)
+
+    def preview_create(self, ctx: Context, inputs: Props) -> Props:
+        """What is healthy already is known: a gate that is new to a stack changes nothing that hangs on it."""
+        return super().preview_create(ctx, inputs) | self._healthy_now(inputs)
+
+    def _healthy_now(self, inputs: Props) -> Props:
+        """The outputs that a wait would end with at once; {} where it would not."""
+        if contains_unknown(inputs | {"triggers": {}}):
+            return {}
+        try:
+            api = self._api()
+            health = csi_health.assess(api.get(_path(inputs["pluginId"])), inputs["zoneKeys"], ZoneLookup(api))
+        except ProviderError:
+            return {}
+        return {} if health.missing(inputs["controllers"], inputs["zones"]) else _outputs(health)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return inputs["pluginId"], inputs | _outputs(self._wait(ctx, inputs))
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        planned = super().preview_update(ctx, id, state, inputs) | dict.fromkeys(_VOLATILE, UNKNOWN)
+        if state.get("topologyKey"):
+            return planned
+        # A refresh of an earlier release may have stored an unhealthy moment's.
+        return planned | {key: value for key, value in self._healthy_now(inputs).items() if key in _LASTING}
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs | _outputs(self._wait(ctx, inputs))
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The plugin's health now. One that Nomad does not know has none: the next update waits until it is back."""
+        api = self._api()
+        try:
+            plugin = api.get(_path(id))
+        except NomadNotFound:
+            if not state:
+                return None
+            plugin = None
+        health = csi_health.assess(plugin, inputs.get("zoneKeys", []), ZoneLookup(api))
+        if not inputs:
+            zones = sorted(zone for zone in health.zones if zone)
+            inputs = _DEFAULTS | {"pluginId": id, "controllers": health.controllers, "zones": zones}
+        outputs = _outputs(health)
+        unhealthy = bool(health.missing(inputs["controllers"], inputs["zones"]))
+        kept = {key: state[key] for key in _LASTING if state.get(key) and (unhealthy or not outputs[key])}
+        return ReadResult(id, inputs, inputs | outputs | kept)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: the plugin's jobs are other resources."""
+
+    def _wait(self, ctx: Context, inputs: Props) -> Health:
+        api = self._api()
+        limit_s = ctx.timeout_s or inputs["timeoutS"]
+        progress = Progress(ctx, limit_s)
+        zone_of_node = ZoneLookup(api)
+        health, plugin = Health(), None
+        is_slow = False
+        for plugin in watch(ctx, api, _path(inputs["pluginId"]), time.monotonic() + limit_s):
+            health = csi_health.assess(plugin, inputs["zoneKeys"], zone_of_node)
+            missing = health.missing(inputs["controllers"], inputs["zones"])
+            if not missing:
+                return health
+            if not is_slow and progress.elapsed_s > _SLOW_S:
+                is_slow = True
+                _deploy_again(ctx, api, inputs["pluginId"])
+            progress.report(f"waiting for CSI plugin {inputs['pluginId']}: {'; '.join(missing)}")
+        raise ProviderError(_deadline_message(api, inputs, limit_s, health, plugin))
+
+
+def _deploy_again(ctx: Context, api: NomadApi, plugin_id: str) -> None:
+    """Controllers whose deployment failed: Nomad places no more of them, also once clients came that could run them."""
+    try:
+        for job in csi_diagnosis.plugin_jobs(api, plugin_id):
+            if job["Type"] == "service":
+                redeployment.deploy_again(ctx, api, job)
+    except NomadError as error:
+        ctx.log("warning", f"whether the jobs of CSI plugin {plugin_id} have failed deployments is not known: {error}")
+
+
+class ZoneLookup:
+    """A client's zone from its fingerprint, read once per client."""
+
+    def __init__(self, api: NomadApi) -> None:
+        self._api = api
+        self._zones: dict[str, str] = {}
+
+    def __call__(self, node_id: str) -> str:
+        if node_id not in self._zones:
+            try:
+                node = self._api.get(f"node/{node_id}")
+            except NomadNotFound:
+                return ""
+            self._zones[node_id] = (node.get("Attributes") or {}).get(csi_health.ZONE_ATTRIBUTE, "")
+        return self._zones[node_id]
+
+
+def _path(plugin_id: str) -> str:
+    return f"plugin/csi/{quote(plugin_id, safe='')}"
+
+
+def _outputs(health: Health) -> Props:
+    return {
+        "provider": health.provider,
+        "providerVersion": health.provider_version,
+        "topologyKey": health.topology_key,
+        "topologyKeys": list(health.topology_keys),
+        "controllersHealthy": health.controllers,
+        "nodesHealthy": health.nodes,
+        "zonesHealthy": dict(health.zones),
+    }
+
+
+def _deadline_message(
+    api: NomadApi, inputs: Props, limit_s: float, health: Health, plugin: dict[str, object] | None
+) -> str:
+    missing = "; ".join(health.missing(inputs["controllers"], inputs["zones"]))
+    details = "".join(f"\n  {line}" for line in csi_diagnosis.diagnose(api, inputs["pluginId"], plugin))
+    return (
+        f"CSI plugin {inputs['pluginId']} is not healthy after {limit_s:.0f} s: {missing} ({health.counts()}).{details}"
+        f"\nSee `nomad plugin status -verbose {inputs['pluginId']}` and `nomad alloc logs -stderr <allocation>`, "
+        "put the cause right, and run the same command again; a slow start needs a larger timeoutS"
+    )

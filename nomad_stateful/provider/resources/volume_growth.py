@@ -1,0 +1,160 @@
+"""VolumeGrowth: after a volume has grown, has its file system grow too, mounted or by a restart of its consumer."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansion
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.plugin_server.plugin import (
+    UNKNOWN,
+    Checked,
+    Context,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+)
+from nomad_stateful.provider import validation
+
+ONLINE, RESTART, EITHER = "online", "restart", "online-or-restart"
+MODES = (EITHER, ONLINE, RESTART)
+_DEFAULTS: Props = {
+    "namespace": "default",
+    "registrationId": "",
+    "mountFlags": [],
+    "secrets": {},
+    "mode": EITHER,
+    "timeoutS": 180,
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeId", "sizeGib"}
+_LARGEST_GIB = 65536
+_NO_PERMISSION = "permission denied"
+
+
+class VolumeGrowth(ResourceType):
+    """Stands between a volume's registration and its consumer, which restarts when `restartId` changes."""
+
+    token = "nomad-csi:index:VolumeGrowth"  # noqa: S105 - a type's name
+    computed = frozenset({"restartId"})
+    secret_outputs = frozenset({"secrets"})
+    replace_on = frozenset({"volumeId", "namespace"})
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.volume_name(inputs, "volumeId"),
+            *validation.name(inputs, "namespace", "default"),
+            *validation.whole_number(inputs, "sizeGib", 1, _LARGEST_GIB, "It is in GiB"),
+            *validation.one_of(inputs, "mode", MODES),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 180 is the default"),
+        ]
+        return Checked(inputs, failures)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        """A volume that nobody has mounted yet grows when it is mounted; one that is in use may be behind."""
+        growth_id = f"{inputs['namespace']}/{inputs['volumeId']}"
+        return growth_id, inputs | {"restartId": self._grow(ctx, inputs, restart_id="", quiet=True)}
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        grows = inputs["sizeGib"] != state["sizeGib"]
+        return inputs | {"restartId": UNKNOWN if grows and self._may_restart(inputs) else state["restartId"]}
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        restart_id = state["restartId"]
+        if inputs["sizeGib"] != state["sizeGib"]:
+            restart_id = self._grow(ctx, inputs, restart_id)
+        return inputs | {"restartId": restart_id}
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError("a VolumeGrowth cannot be imported: it is nothing outside the stack. Create a new one")
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to undo: a volume does not shrink."""
+
+    def _may_restart(self, inputs: Props) -> bool:
+        if inputs["mode"] != EITHER:
+            return bool(inputs["mode"] == RESTART)
+        try:
+            api = self._api()
+            volume = _volume(api, inputs)
+            return volume is None or not _grows_mounted(api, volume)
+        except NomadError:
+            return True
+
+    def _grow(self, ctx: Context, inputs: Props, restart_id: str, *, quiet: bool = False) -> str:
+        """Grows a mounted file system; the id of the restart that this takes, the given one where it takes none."""
+        api = self._api()
+        volume = _volume(api, inputs)
+        held = volume_claims.claims(volume)
+        what = f"volume {inputs['volumeId']} has {inputs['sizeGib']} GiB"
+        if volume is None or not held:
+            if not quiet:
+                ctx.log("info", f"{what}; nobody has it mounted: its file system grows when it is mounted next")
+            return restart_id
+        mounted = _grows_mounted(api, volume)
+        if mounted or inputs["mode"] == ONLINE:
+            before = file_system_size.of(api, held)
+            refusal = volume_expansion.expand(ctx, api, inputs, volume)
+            if not refusal:
+                sizes = file_system_size.change(before, file_system_size.after_growth(api, held, before, ctx.wait))
+                ctx.log("info", f"{what}; its file system grew while it was mounted{sizes}: nothing is restarted")
+                return restart_id
+            if refusal.by_node:
+                raise ProviderError(_refused_by_node(what, refusal.reason))
+            if inputs["mode"] != RESTART:
+                raise ProviderError(_refused(what, refusal.reason))
+            why = f"could not be asked to grow while it is mounted ({refusal.reason})"
+        else:
+            why = "does not grow while it is mounted: the driver cannot do that"
+        ctx.log(
+            "info",
+            f"{what}; its file system {why}, so its consumer is restarted and the driver grows it while mounting it",
+        )
+        return secrets.token_hex(4)
+
+
+def _volume(api: NomadApi, inputs: Props) -> dict[str, Any] | None:
+    try:
+        return dict(api.get(volume_expansion.volume_path(inputs["volumeId"]), namespace=inputs["namespace"]))
+    except NomadNotFound:
+        return None
+
+
+def _grows_mounted(api: NomadApi, volume: Props) -> bool:
+    return volume_expansion.nodes_can_expand(api, volume.get("PluginID") or "")
+
+
+def _refused(what: str, reason: str) -> str:
+    return (
+        f"{what}, but its file system could not be asked to grow while it is mounted: {reason}\nNothing was restarted. "
+        "Fix the cause and run the same command again. With growth: restart on the volume its consumer is restarted "
+        "instead, and the driver grows the file system while mounting it"
+    )
+
+
+def _refused_by_node(what: str, reason: str) -> str:
+    cause, fix = "", "Fix the cause"
+    if _NO_PERMISSION in reason.lower():
+        cause = "A process without CAP_SYS_RESOURCE may not grow a mounted ext4. "
+        fix = (
+            "Give the node plugin's task that capability (docker: privileged; raw_exec: CapabilityBoundingSet of the "
+            "Nomad client's unit), or run resize2fs on the device named above, as root on that client"
+        )
+    return (
+        f"{what}, but the client refused to grow its file system while it is mounted: {reason}\n{cause}Nothing was "
+        "restarted, and the job goes on with the old size. Until the file system has grown the job must not be "
+        "restarted, moved or drained: the driver grows a mounted file system only, and would refuse to mount this one "
+        f"again. {fix}, and run the same command again. The way on for a job that is down: docs/runbook.md, "
+        "'Could not resize volume'"
+    )

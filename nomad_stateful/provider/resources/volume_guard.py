@@ -1,0 +1,186 @@
+"""VolumeGuard: refuses, before anything is done, what would cost a volume its data."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.plugin_server.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+)
+from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider import validation
+
+_DEFAULTS: Props = {
+    "snapshotId": "",
+    "encrypted": True,
+    "kmsKeyId": "",
+    "protect": True,
+    "finalSnapshot": None,
+    "region": "",
+    "accountId": "",
+    "awsConfig": "",
+    "guardId": "",
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeName", "zone", "sizeGib"}
+_LARGEST_GIB = 65536
+
+
+class VolumeGuard(ResourceType):
+    """Remembers a volume's zone, size and origin; the volume depends on it, so that a refusal stops the volume too."""
+
+    token = "nomad-csi:index:VolumeGuard"  # noqa: S105 - a type's name
+
+    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
+        self._volumes = volumes
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | {key: value for key, value in news.items() if value is not None}
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.volume_name(inputs, "volumeName"),
+            *validation.name(inputs, "zone", "us-west-2a"),
+            *validation.aws_account(inputs, "accountId"),
+            *validation.whole_number(inputs, "sizeGib", 1, _LARGEST_GIB, "It is in GiB"),
+        ]
+        if failures:
+            return Checked(inputs, failures)
+        refused = dict(_refusals(olds, inputs)) if olds else {}
+        if not refused:
+            return Checked(_with_memory(olds, inputs, forget_origin=False))
+        made = self._made(ctx, olds)
+        if made is None:
+            return Checked(_with_memory(olds, inputs, forget_origin=True))
+        so_already = {key for key, name in _EC2_NAMES.items() if name in made and made[name] == inputs[key]}
+        failures = [failure for key, failure in refused.items() if key not in so_already]
+        return Checked(inputs, failures) if failures else Checked(_with_memory(olds, inputs, forget_origin=False))
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return inputs["guardId"], inputs
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError("a VolumeGuard cannot be imported: it is nothing outside the stack. Create a new one")
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Nothing to remove: what the guard knew goes with the stack's state."""
+
+    def _made(self, ctx: Context, olds: Props) -> Mapping[str, Any] | None:
+        """The volume that could be lost, as EC2 has it; None where its creation failed and may still be put right."""
+        try:
+            return self._volumes(AwsPlace.of(olds)).find(olds["guardId"])
+        except ProviderError as error:
+            ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
+            return {}
+
+
+def final_snapshot(olds: Props, inputs: Props) -> Any:
+    """Whether a snapshot is taken before deletion: as it is set, else of a volume that is, or was, protected."""
+    if inputs["finalSnapshot"] is not None:
+        return inputs["finalSnapshot"]
+    # A protected volume has to be unprotected before it can be destroyed: that must not lose it the snapshot.
+    return inputs["protect"] is True or bool(olds.get("finalSnapshot"))
+
+
+def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
+    """Inputs with what later checks need: the guard's own id, the snapshot restored from, the final snapshot."""
+    final = final_snapshot(olds, inputs)
+    origin = inputs["snapshotId"]
+    if origin == "" and not forget_origin:
+        origin = olds.get("snapshotId", "")
+    guard_id = inputs["guardId"]
+    if guard_id == "":
+        guard_id = olds.get("guardId") or secrets.token_hex(8)
+    return inputs | {"guardId": guard_id, "snapshotId": origin, "finalSnapshot": final}
+
+
+def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
+    """What cannot be done to an existing volume by its key, each as key, value, rule and remedy."""
+    name = news["volumeName"]
+    for key, what in (("accountId", "account"), ("region", "region")):
+        if olds.get(key) and _changed(olds, news, key):
+            yield key, _elsewhere(olds, news, key, what)
+    if _changed(olds, news, "zone"):
+        yield _refusal(
+            news,
+            "zone",
+            f"EBS volumes cannot move, and this one is in {olds['zone']}",
+            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, snapshot and restore: take a snapshot "
+            f"(`python -m operate snapshot {name}`) and give a new volume a new name with zone: {news['zone']} and "
+            "snapshotId: that snapshot's id",
+        )
+    if _changed(olds, news, "sizeGib") and news["sizeGib"] < olds["sizeGib"]:
+        yield _refusal(
+            news,
+            "sizeGib",
+            f"EBS volumes cannot shrink, and this one has {olds['sizeGib']} GiB",
+            f"Keep sizeGib: {olds['sizeGib']} or more. A snapshot cannot be restored to a smaller volume either: for a "
+            "smaller one give a new volume a new name and copy the data into it, for a database by a dump",
+        )
+    for key, rule in (
+        (
+            "encrypted",
+            f"whether an EBS volume is encrypted is settled when it is made, here {_yaml(olds, 'encrypted')}",
+        ),
+        ("kmsKeyId", f"an EBS volume keeps the key it was made with, here {olds.get('kmsKeyId') or 'the default one'}"),
+    ):
+        if _changed(olds, news, key):
+            yield _refusal(
+                news,
+                key,
+                rule,
+                f"Change it back, or snapshot and restore: take a snapshot (`python -m operate snapshot {name}`) and "
+                "give a new volume a new name with snapshotId: that snapshot's id, and this setting",
+            )
+    if news["snapshotId"] != "" and _changed(olds, news, "snapshotId"):
+        yield _refusal(
+            news,
+            "snapshotId",
+            "a volume takes a snapshot's contents when it is made, and this one exists",
+            "Change it back, and give a new volume a new name with this snapshotId",
+        )
+
+
+def _elsewhere(olds: Props, news: Props, key: str, what: str) -> CheckFailure:
+    name, here = news["volumeName"], f"{what} {olds[key]}"
+    return CheckFailure(
+        "",
+        f"the aws provider's {what} is {news[key] or 'not known'}: volume {name} is in {here}, and would be taken for "
+        f"gone, with an empty one in its place. Use the credentials and the aws:region of {here} (AWS_PROFILE, "
+        "aws:profile, aws:assumeRoles), and list it in aws:allowedAccountIds",
+    )
+
+
+def _changed(olds: Props, news: Props, key: str) -> bool:
+    old, new = olds.get(key, _DEFAULTS.get(key)), news[key]
+    return old != new if not contains_unknown([old, new]) else False
+
+
+# EC2 may have made it otherwise than it was set: then a setting is put right, and nothing is changed.
+_EC2_NAMES = {"encrypted": "Encrypted", "kmsKeyId": "KmsKeyId"}
+_SETTINGS = {"kmsKeyId": "kmsKeyArn"}
+
+
+def _refusal(news: Props, key: str, rule: str, remedy: str) -> tuple[str, CheckFailure]:
+    path = f"volumes.{news['volumeName']}.{_SETTINGS.get(key, key)}"
+    return key, CheckFailure("", f"{path} is {_yaml(news, key)}: {rule}. {remedy}")
+
+
+def _yaml(props: Props, key: str) -> str:
+    value = props.get(key)
+    return str(value).lower() if isinstance(value, bool) else str(value or "not set")

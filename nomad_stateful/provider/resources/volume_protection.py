@@ -1,0 +1,162 @@
+"""VolumeProtection: what has to go before a volume can, and takes its final snapshot when it does."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
+from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.watching import Progress
+from nomad_stateful.plugin_server.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+)
+from nomad_stateful.plugin_server.values import Unknown
+from nomad_stateful.provider import validation
+
+POLL_S = 1.0
+_DEFAULTS: Props = {
+    "finalSnapshot": True,
+    "namespace": "",
+    "region": "",
+    "accountId": "",
+    "awsConfig": "",
+    "timeoutS": 3600,
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeName", "volumeId"}
+
+
+class VolumeProtection(ResourceType):
+    """Depends on the volume, so it is deleted before it; what uses the volume depends on this."""
+
+    token = "nomad-csi:index:VolumeProtection"  # noqa: S105 - a type's name
+    replace_on = frozenset({"volumeId"})
+
+    def __init__(
+        self,
+        volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes,
+        api: Callable[[], NomadApi] = NomadApi.from_env,
+    ) -> None:
+        self._volumes = volumes
+        self._api = api
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.volume_name(inputs, "volumeName"),
+            *validation.name(inputs, "volumeId", "vol-0123456789abcdef0"),
+            *validation.aws_account(inputs, "accountId"),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 3600 is the default"),
+        ]
+        return Checked(inputs, failures or self._replacement(ctx, olds, inputs))
+
+    def _replacement(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+        """Another volume is about to take the place of one that still exists: its id is another, or not known yet."""
+        old, name = olds.get("volumeId"), inputs["volumeName"]
+        if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):
+            return []
+        try:
+            if not self._exists(olds):
+                return []
+        except ProviderError as error:
+            ctx.log("warning", f"{error}; it is taken for granted that volume {old} exists")
+        made = "the nomad:index/csiVolume:CsiVolume" if olds.get("namespace") else "the aws:ebs/volume:Volume"
+        reason = (
+            f"volume {name} is {old}, which would be replaced by an empty one and deleted: nothing may do that to what "
+            f"is on it. `pulumi preview --diff` shows which property of {made} does it: undo that. "
+            f"For a new volume with these contents take a snapshot (`python -m operate snapshot {name}`) and give a "
+            "volume of a new name snapshotId: that snapshot's id. A volume that a refresh with other credentials took "
+            "out of the state comes back by `pulumi import`: docs/volumes.md, The account is part of the question"
+        )
+        return [CheckFailure("", reason)]
+
+    def _exists(self, olds: Props) -> bool:
+        """Whether there still is the volume: where its driver made it, Nomad knows it for as long."""
+        if not olds.get("namespace"):
+            return self._volumes(AwsPlace.of(olds)).exists(olds["volumeId"])
+        try:
+            path = f"volume/csi/{quote(olds['volumeName'], safe='')}"
+            found = self._api().get(path, namespace=olds["namespace"])
+        except NomadNotFound:
+            return False
+        return bool(found.get("ExternalID") == olds["volumeId"])
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        return inputs["volumeId"], inputs
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        return inputs
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError("a VolumeProtection cannot be imported: it is nothing in AWS. Create a new one")
+        if state.get("namespace"):
+            return ReadResult(id, inputs, state)
+        # A refresh by another account takes the volume for gone: the update that may follow it must not begin.
+        refuse_another_account(AwsPlace.of(state), f"volume {state['volumeName']} ({state['volumeId']})")
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""
+        name, volume_id = state["volumeName"], state["volumeId"]
+        if not state["finalSnapshot"]:
+            if state.get("namespace"):
+                ctx.log(
+                    "warning", f"volume {name} ({volume_id}) goes without a snapshot: its driver deletes what is on it"
+                )
+            return
+        volumes = self._volumes(AwsPlace.of(state))
+        limit_s = ctx.timeout_s or state["timeoutS"]
+        copying = _Copying(ctx, volumes, name, limit_s)
+        earlier = ctx.call(lambda: volumes.earlier_final_snapshots(volume_id))
+        # What is being copied need not be copied twice, and EC2 allows few at a time.
+        for snapshot_id in [one for one, its_state in earlier.items() if its_state != "completed"]:
+            copying.wait(snapshot_id, "earlier snapshot")
+        snapshot_id = ctx.call(lambda: volumes.begin_final_snapshot(volume_id, name))
+        if not snapshot_id:
+            left = f"; what it held is in {', '.join(sorted(earlier))}" if earlier else ""
+            ctx.log("warning", f"volume {name} ({volume_id}) is gone already: nothing to take a snapshot of{left}")
+            return
+        copying.wait(snapshot_id, "final snapshot")
+        ctx.log(
+            "info",
+            f"the contents of volume {name} are in snapshot {snapshot_id}; the volume may go. To restore them, give a "
+            f"volume snapshotId: {snapshot_id}",
+        )
+        if earlier:
+            ctx.log("info", f"older contents, of deletions that did not end, are in {', '.join(sorted(earlier))}")
+
+
+class _Copying:
+    """Waits for snapshots, all within one time."""
+
+    def __init__(self, ctx: Context, volumes: GuardedVolumes, name: str, limit_s: float) -> None:
+        self._ctx = ctx
+        self._volumes = volumes
+        self._name = name
+        self._limit_s = limit_s
+        self._deadline = time.monotonic() + limit_s
+        self._progress = Progress(ctx, limit_s)
+
+    def wait(self, snapshot_id: str, what: str) -> None:
+        """Returns once the snapshot is complete. Raises ProviderError at the deadline."""
+        which = f"{what} {snapshot_id} of volume {self._name}"
+        while (copied := self._ctx.call(lambda: self._volumes.snapshot_progress(snapshot_id))) != "completed":
+            if time.monotonic() >= self._deadline:
+                raise ProviderError(
+                    f"{which} is not complete after {self._limit_s:.0f} s ({copied}); the volume was not deleted. Run "
+                    "the same command again: it waits for this snapshot, and then takes one of what changed since"
+                )
+            self._progress.report(f"waiting for {which}: {copied}")
+            self._ctx.wait(POLL_S)

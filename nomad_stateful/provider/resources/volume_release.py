@@ -1,0 +1,290 @@
+"""VolumeRelease: stands between a volume's consumer and its registration, and on destroy waits until it is let go."""
+
+# ruff: noqa: A002, ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from urllib.parse import quote
+
+from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
+from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
+from nomad_stateful.nomad import consumer_job, controllers, volume_claims
+from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
+from nomad_stateful.nomad.retry import PATIENCE_S, Pauses
+from nomad_stateful.nomad.volume_claims import Claim
+from nomad_stateful.nomad.watching import Progress, watch
+from nomad_stateful.plugin_server.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Diff,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+    input_diff,
+)
+from nomad_stateful.plugin_server.values import Unknown, contains_unknown
+from nomad_stateful.provider import validation
+from nomad_stateful.recovery import stray_attachments, volume_holders, volume_way_out
+from nomad_stateful.recovery.volume_holders import Holders
+
+EC2_POLL_S = 1.0
+# Nomad looks at a controller every 30 s, and waits as long for its answer.
+_CONTROLLERS_S = 90.0
+# A detachment that Nomad asked for begins at once.
+STRAY_S = 10.0
+_EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
+_DEFAULTS: Props = {
+    "namespace": "default",
+    "backend": "ebs",
+    "externalId": "",
+    "region": "",
+    "accountId": "",
+    "awsConfig": "",
+    "consumerJobId": "",
+    "registrationId": "",
+    "triggers": {},
+    "timeoutS": 300,
+}
+_INPUTS = frozenset(_DEFAULTS) | {"volumeId"}
+
+
+class VolumeRelease(ResourceType):
+    """Its deletion waits until the volume is released. It never forces anything off.
+
+    Before its consumer is started, and before it changes (`triggers`), it waits until Nomad attaches and detaches:
+    while a controller is unhealthy, Nomad may skip both (nomad_stateful/nomad/controllers.py).
+    """
+
+    token = "nomad-csi:index:VolumeRelease"  # noqa: S105 - a type's name
+    computed = frozenset({"releaseId"})
+    replace_on = frozenset({"volumeId", "namespace", "externalId", "registrationId", "consumerJobId"})
+
+    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
+        self._api = api
+        self._ebs = ebs
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs = _DEFAULTS | news
+        failures = [
+            *validation.unknown_keys(news, _INPUTS),
+            *validation.volume_name(inputs, "volumeId"),
+            *validation.name(inputs, "namespace", "default"),
+            *validation.one_of(inputs, "backend", ("ebs", "none")),
+            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
+            *validation.aws_account(inputs, "accountId"),
+            *validation.string_map(inputs, "triggers"),
+            *_external_id_failures(inputs),
+            *_moved(olds, inputs),
+        ]
+        return Checked(inputs, failures)
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """The old volume is released before anything new is made, also while it is unknown which one comes next."""
+        detailed = input_diff(old_inputs, news, self.replace_on)
+        if any(kind.replaces for kind in detailed.values()):
+            self._warn_of_earlier_release(ctx, _DEFAULTS | state)
+        return Diff(detailed, delete_before_replace=True)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        self._await_attachable(ctx, inputs)
+        release_id = secrets.token_hex(8)
+        return release_id, inputs | {"releaseId": release_id}
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        if inputs.get("triggers", {}) != old_inputs.get("triggers", {}):
+            self._await_attachable(ctx, inputs)
+        return inputs | {"releaseId": state["releaseId"]}
+
+    def _await_attachable(self, ctx: Context, inputs: Props) -> None:
+        """Waits until the consumer can be stopped and started. Raises ProviderError at the deadline."""
+        if not inputs.get("consumerJobId"):
+            return
+        limit_s = ctx.timeout_s or inputs["timeoutS"]
+        lacks = self._unattachable(ctx, inputs, limit_s)
+        if lacks:
+            raise ProviderError(
+                f"job {inputs['consumerJobId']} is left as it is: after {limit_s:.0f} s {'; '.join(lacks)}. Nomad may "
+                "skip attaching and detaching while it knows an unhealthy controller: a job that stops or starts then "
+                "leaves its volume attached where nothing claims it. See `nomad plugin status -verbose`, fix the cause "
+                "or stop that allocation (`nomad alloc stop`), and run the same command again"
+            )
+
+    def _unattachable(self, ctx: Context, wanted: Props, limit_s: float) -> list[str]:
+        api, namespace = self._api(), wanted["namespace"]
+        job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
+        plugin_ids = controllers.plugins_of(api, namespace, {wanted["volumeId"], *volume_ids(job)})
+        return controllers.await_controllers(ctx, api, plugin_ids, time.monotonic() + limit_s, Progress(ctx, limit_s))
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        if not state:
+            raise ProviderError("a VolumeRelease cannot be imported: it is nothing outside the stack. Create a new one")
+        return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        wanted = _DEFAULTS | state
+        limit_s = ctx.timeout_s or wanted["timeoutS"]
+        deadline = time.monotonic() + limit_s
+        api = self._api()
+        progress = Progress(ctx, limit_s)
+        consumer = ConsumerJob(api, wanted["namespace"], wanted["consumerJobId"])
+        stopped_before = bool(wanted["consumerJobId"]) and self._stop_user(ctx, consumer, wanted)
+        held = _await_no_claims(ctx, api, wanted, deadline, progress)
+        if held:
+            raise ProviderError(self._at_the_deadline(wanted, limit_s))
+        if wanted["backend"] == "ebs":
+            self._await_detached(ctx, wanted, deadline, progress, limit_s)
+        if stopped_before:
+            # The last volume that is released takes the job's record with it.
+            consumer.purge_if_ended()
+
+    def _stop_user(self, ctx: Context, consumer: ConsumerJob, wanted: Props) -> bool:
+        """Stops a job whose current version uses the volume; whether it was stopped already.
+
+        A version that does not use the volume any more lets go of it by itself and goes on running. A job that runs is
+        being replaced together with the volume; one that was stopped is no longer in the stack.
+        """
+        volume_id = wanted["volumeId"]
+        job = consumer.read()
+        if job is None or volume_id not in volume_ids(job):
+            return False
+        if job.get("Stop"):
+            return True
+        if lacks := self._unattachable(ctx, wanted, min(_CONTROLLERS_S, ctx.timeout_s or wanted["timeoutS"])):
+            ctx.log("warning", f"stopping job {consumer.job_id} though {'; '.join(lacks)}")
+        consumer.stop(ctx, f"volume {volume_id}, which it uses, is being released")
+        return False
+
+    def _warn_of_earlier_release(self, ctx: Context, wanted: Props) -> None:
+        """Says what to do where the job's state is of a release whose jobs cannot be planned together with this."""
+        if not wanted["consumerJobId"]:
+            return
+        try:
+            job = ConsumerJob(self._api(), wanted["namespace"], wanted["consumerJobId"]).read()
+        except ProviderError:
+            return
+        if job is not None and consumer_job.is_of_earlier_release(job):
+            ctx.log(
+                "warning",
+                f"job {wanted['consumerJobId']} was deployed by an earlier release of this program. If this ends in "
+                "`Unset variable`, run `pulumi up` with unchanged settings first, then this change: docs/upgrades.md",
+            )
+
+    def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
+        """Who holds the volume still, and what ends that."""
+        ebs = self._ebs(AwsPlace.of(wanted)) if wanted["backend"] == "ebs" else None
+        namespace, volume_id = wanted["namespace"], wanted["volumeId"]
+        try:
+            holders = volume_holders.look(self._api(), namespace, volume_id, wanted["externalId"], ebs)
+        except NomadError as error:
+            return f"{_headline(wanted, limit_s)}. Who holds it cannot be read: {error}"
+        return _deadline_message(wanted, limit_s, holders)
+
+    def _await_detached(self, ctx: Context, wanted: Props, deadline: float, progress: Progress, limit_s: float) -> None:
+        volumes = self._ebs(AwsPlace.of(wanted))
+        external_id = wanted["externalId"]
+        gives_up_at = min(deadline, time.monotonic() + PATIENCE_S)
+        pauses = Pauses(EC2_POLL_S)
+        attached_since = time.monotonic()
+        while True:
+            try:
+                found: EbsState = ctx.call(lambda: volumes.state(external_id))
+            except Ec2Unavailable as error:
+                if time.monotonic() >= gives_up_at:
+                    raise
+                progress.report(f"{error}; asking again")
+                ctx.wait(pauses.next())
+                continue
+            # Where it answered once, a later silence is waited for.
+            gives_up_at = deadline
+            pauses.reset()
+            if found.is_free:
+                return
+            if time.monotonic() >= deadline:
+                raise ProviderError(self._at_the_deadline(wanted, limit_s))
+            progress.report(f"waiting until EC2 has {external_id} detached: it is {found}")
+            if time.monotonic() - attached_since >= STRAY_S:
+                self._release_stray(ctx, wanted, volumes)
+                attached_since = time.monotonic()
+            ctx.wait(EC2_POLL_S)
+
+    def _release_stray(self, ctx: Context, wanted: Props, volumes: EbsVolumes) -> None:
+        """Detaches the volume where Nomad freed the claim and asked for no detachment, if nothing there uses it."""
+        namespace, volume_id, external_id = wanted["namespace"], wanted["volumeId"], wanted["externalId"]
+        try:
+            holders = volume_holders.look(self._api(), namespace, volume_id, external_id, volumes)
+            stray_attachments.detach_safe(ctx, volumes, holders)
+        except ProviderError as error:
+            ctx.log("warning", str(error))
+
+
+def _external_id_failures(inputs: Props) -> list[CheckFailure]:
+    value = inputs["externalId"]
+    if (
+        inputs["backend"] != "ebs"
+        or isinstance(value, Unknown)
+        or (isinstance(value, str) and _EBS_ID.fullmatch(value))
+    ):
+        return []
+    rule = "backend ebs waits until EC2 has this volume detached, so it must be an EBS volume's id"
+    remedy = 'Give the volume\'s id (vol-0123456789abcdef0), or backend "none" for storage that is not EBS'
+    return [CheckFailure("externalId", f"externalId is {value!r}: {rule}. {remedy}")]
+
+
+def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
+    """A volume stays in its account and region: where another one is asked, it would count as detached there."""
+    if inputs["backend"] != "ebs" or contains_unknown(inputs["externalId"]):
+        return []
+    if olds.get("externalId") != inputs["externalId"]:
+        return []
+    return [
+        CheckFailure(
+            "",
+            f"the aws provider's {what} is {inputs[key] or 'not known'}: {inputs['externalId']} is in {what} "
+            f"{olds[key]}. Use the credentials and the aws:region of {what} {olds[key]} (AWS_PROFILE, "
+            "aws:profile, aws:assumeRoles)",
+        )
+        for key, what in (("accountId", "account"), ("region", "region"))
+        if olds.get(key) and not contains_unknown(inputs[key]) and olds[key] != inputs[key]
+    ]
+
+
+def _volume_path(wanted: Props) -> str:
+    return f"volume/csi/{quote(wanted['volumeId'], safe='')}"
+
+
+def _await_no_claims(
+    ctx: Context, api: NomadApi, wanted: Props, deadline: float, progress: Progress
+) -> Sequence[Claim]:
+    """Waits for the last claim to go; at the deadline, the claims that are left."""
+    held: Sequence[Claim] = []
+    for volume in watch(ctx, api, _volume_path(wanted), deadline, namespace=wanted["namespace"]):
+        held = volume_claims.claims(volume)
+        if not held:
+            return []
+        progress.report(f"waiting until volume {wanted['volumeId']} is let go by {', '.join(map(str, held))}")
+    return held
+
+
+def _headline(wanted: Props, limit_s: float) -> str:
+    where = f"volume {wanted['volumeId']} (namespace {wanted['namespace']})"
+    return f"{where} is still in use after {limit_s:.0f} s; nothing was forced"
+
+
+def _deadline_message(wanted: Props, limit_s: float, holders: Holders) -> str:
+    volume_id, namespace = wanted["volumeId"], wanted["namespace"]
+    lines = [_headline(wanted, limit_s)]
+    lines += [f"  {line}" for line in holders.lines()]
+    steps = [step for way in volume_way_out.ways_out(holders, wanted_free=True) for step in way.steps]
+    lines += [f"Next: {step}" for step in dict.fromkeys(steps)]
+    lines.append(
+        f"Then run the same command again, once `nomad volume status -namespace {namespace} {volume_id}` shows no "
+        "allocations; a consumer that stops slowly needs a larger timeoutS"
+    )
+    return "\n".join(lines)

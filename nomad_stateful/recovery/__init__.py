@@ -1,0 +1,1 @@
+"""Volumes that are held: by whom, and the steps that free them."""

@@ -1,1 +1,0 @@
-"""How the wheel is built: one package, nomad_stateful, out of several folders."""
