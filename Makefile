@@ -110,7 +110,7 @@ check: bootstrap ## formatting, lint, types, dependencies, and the job files as 
 	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
-	@$(PY) -m settings.docs --check
+	@$(PY) -m program.settings.docs --check
 	@$(PY) -m policy.docs --check
 	@$(PY) -m tools.audit
 	@$(PY) -m tools.toolchain >/dev/null
@@ -125,7 +125,7 @@ wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for ot
 fix: bootstrap ## format the code and mend what the linter can mend
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
-	@$(PY) -m settings.docs
+	@$(PY) -m program.settings.docs
 	@$(PY) -m policy.docs
 	@bin=$$($(PY) -m tools.toolchain) && "$$bin/nomad" fmt jobs/
 

@@ -5,18 +5,11 @@
 import pulumi
 
 from nomad_stateful.garbage import collect_rarely
-from questions import Questions
+from program.prefetch import Questions
 
 collect_rarely()
 asked = Questions()  # before the other imports, which take as long as the plugins' start
 
-import discovery
-import outputs
-import preflight
-import settings as config
-import stack_state
-import wiring
-import wiring_consumers
 from components.container import Container
 from components.csi_plugin import CsiPlugin
 from components.csi_volume import CsiVolume
@@ -24,6 +17,12 @@ from components.driver_policy import DriverPolicy
 from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
+from program import outputs
+from program import settings as config
+from program.preflight import check as preflight
+from program.preflight import discovery, stack_state
+from program.wiring import consumers as wiring_consumers
+from program.wiring import stack as wiring
 
 settings = config.load(
     lambda found: discovery.complete(found, lambda: preflight.place(asked), lambda: stack_state.volume_zones(asked))

@@ -1,6 +1,7 @@
 """An EBS volume and its driver on Nomad, out of the installed components."""
 
 import pulumi
+
 from nomad_stateful.components.csi_plugin import CsiPlugin, PluginRole
 from nomad_stateful.components.csi_volume import CsiVolume
 from nomad_stateful.components.placement import JobPlacement

@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A copy of the program with the page's driver added."""
-    for package in ("components", "jobs", "nomad_stateful", "settings", "tests"):
+    for package in ("components", "jobs", "nomad_stateful", "program", "tests"):
         shutil.copytree(TOP / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     for module in TOP.glob("*.py"):
         shutil.copy(module, tmp_path)

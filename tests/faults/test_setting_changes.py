@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-import settings as program
+from program import settings as program
 from tools.faults.kind import Kind
 from tools.faults.setting_changes import KINDS, Change, made, sequence
 from tools.faults.stack_settings import StackSettings

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import settings
 from components.mysql import option_text
+from program import settings
+from program.settings.errors import SettingsError
 from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
-from settings.errors import SettingsError
 from tests.injection.leaves import Leaf, with_values
 from tests.unit.program.recorder import record
 from tools import toolchain

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from settings import Settings
-from settings.types import Section
+from program.settings import Settings
+from program.settings.types import Section
 
 Path = tuple[str | int, ...]
 

@@ -13,10 +13,10 @@ from typing import Any
 import pymysql
 import pytest
 
+from program.wiring.stack import BACKUP_PRIVILEGES
 from tests.mysql.conftest import FLAVOURS, free_port
 from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, server_task, task
 from tests.mysql.test_first_start import query, until_it_answers
-from wiring import BACKUP_PRIVILEGES
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from settings import Settings
-from settings.types import Section
+from program.settings import Settings
+from program.settings.types import Section
 
 Path = tuple[str | int, ...]
 

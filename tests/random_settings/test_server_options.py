@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-import settings
-from settings.errors import SettingsError
+from program import settings
+from program.settings.errors import SettingsError
 from tests.random_settings.bases import BASES
 
 SERVER = shutil.which("mariadbd") or "/usr/sbin/mariadbd"

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import boto3
 import pytest
 
+from program.wiring.stack import MOUNT_SHARE
 from tests.sandbox.storage_rig import CLIENT_CONFIG, ZFS_CONFIG
 from tools.trial.running import PROJECT, Running, eventually, traces
-from wiring import MOUNT_SHARE
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 

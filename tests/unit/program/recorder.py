@@ -5,10 +5,6 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks
 
-import settings
-import surroundings
-import wiring
-import wiring_consumers
 from components.container import Container
 from components.csi_plugin import CsiPlugin
 from components.csi_volume import CsiVolume
@@ -16,6 +12,9 @@ from components.driver_policy import DriverPolicy
 from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.zonal_volumes import ZonalVolumes
+from program import settings, surroundings
+from program.wiring import consumers as wiring_consumers
+from program.wiring import stack as wiring
 
 SURROUNDINGS = surroundings.Surroundings(
     account_id="123456789012",

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from pulumi.runtime import config, mocks
 
-import preflight
+from program.preflight import check as preflight
 from tests.unit.program.recorder import Recorder
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-import settings
-from settings.errors import SettingsError
+from program import settings
+from program.settings.errors import SettingsError
 
 VOLUMES: list[dict[str, Any]] = [
     {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10},

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
-import settings
-import wiring
 from nomad_stateful.drivers.democratic_csi_config import config_problem
-from settings.errors import SettingsError
+from program import settings
+from program.settings.errors import SettingsError
+from program.wiring import stack as wiring
 from tests.unit.program.recorder import SURROUNDINGS
 
 KEY = "whispered"

@@ -8,9 +8,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-import discovery
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from settings.errors import SettingsError
+from program.preflight import discovery
+from program.settings.errors import SettingsError
 
 REGION = "us-west-2"
 TAGS = {"Name": "client-*"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from settings import PROJECT, Settings, docs
+from program.settings import PROJECT, Settings, docs
 
 TOP = Path(__file__).parents[3]
 STACKS = ["Pulumi.dev.yaml", "Pulumi.aws.yaml.example"]

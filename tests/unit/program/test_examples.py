@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import settings
+from program import settings
 
 FILES = sorted((Path(__file__).parents[3] / "examples").glob("Pulumi.*.yaml"))
 

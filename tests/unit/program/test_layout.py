@@ -8,7 +8,7 @@ import pytest
 TOP = Path(__file__).parents[3]
 PACKAGES = {path.parent.name for path in TOP.glob("*/__init__.py")} | {path.stem for path in TOP.glob("*.py")}
 ALLOWED = {
-    "settings": {"settings", "nomad_stateful.drivers"},
+    "program/settings": {"program.settings", "nomad_stateful.drivers"},
     "nomad_stateful": {"nomad_stateful"},
     "tools/preview_report": {"tools.preview_report"},
     "components": {"nomad_stateful", "components.package"},
@@ -42,8 +42,5 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
 
 
 def test_nothing_outside_the_sandbox_knows_of_it() -> None:
-    program = [TOP / name for name in ("__main__.py", "questions.py")] + [
-        *TOP.glob("preflight*.py"),
-        *TOP.glob("wiring*.py"),
-    ]
+    program = [TOP / "__main__.py", *TOP.glob("program/**/*.py")]
     assert [path.name for path in program if any(name.startswith("sandbox") for name in imports(path))] == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from settings import SettingsError, parse
+from program.settings import SettingsError, parse
 
 
 def load(driver: str, **volume: Any) -> None:

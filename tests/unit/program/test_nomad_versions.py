@@ -6,9 +6,9 @@ from typing import Any
 import pulumi
 import pytest
 
-import preflight
-import settings
-from settings import SettingsError
+from program import settings
+from program.preflight import check as preflight
+from program.settings import SettingsError
 from tests.unit.program.owners import nobodys
 
 CONFIG: dict[str, Any] = {

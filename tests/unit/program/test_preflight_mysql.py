@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-import preflight_mysql
-import settings
+from program import settings
+from program.preflight import mysql as preflight_mysql
 
 
 def mysql(image: str, **more: Any) -> settings.Mysql:

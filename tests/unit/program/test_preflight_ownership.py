@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-import preflight_ownership
-import settings
-from preflight_ownership import Known, Verdict
+from program import settings
+from program.preflight import ownership as preflight_ownership
+from program.preflight.ownership import Known, Verdict
 
 OURS = "organization/nomad-stateful/ours"
 THEIRS = "organization/nomad-stateful/theirs"

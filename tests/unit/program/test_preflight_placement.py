@@ -6,12 +6,12 @@ from typing import Any
 import pulumi
 import pytest
 
-import preflight_placement
-import settings
-import wanted_jobs
 from nomad_stateful.sdk import Cluster, ClusterNode
-from questions import Unanswered
-from settings import Problem
+from program import settings
+from program.prefetch import Unanswered
+from program.preflight import placement as preflight_placement
+from program.preflight import wanted_jobs
+from program.settings import Problem
 
 PLACED = {"jobId": "", "notChecked": "", "refused": "", "registeredToo": False, "failures": []}
 ZONE = "${attr.platform.aws.placement.availability-zone}"

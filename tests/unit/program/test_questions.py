@@ -11,7 +11,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime import settings
 from pulumi.runtime.proto import provider_pb2
 
-from questions import Questions, Unanswered
+from program.prefetch import Questions, Unanswered
 
 
 class _Refusal(grpc.RpcError):

@@ -6,12 +6,12 @@ from typing import Any
 import pulumi
 import pytest
 
-import preflight
-import settings
-import stack_state
 from nomad_stateful.sdk import Cluster, ClusterNode
-from questions import Unanswered
-from settings import SettingsError
+from program import settings
+from program.prefetch import Unanswered
+from program.preflight import check as preflight
+from program.preflight import stack_state
+from program.settings import SettingsError
 
 GUARD = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"volumeName": "data[0]", "zone": "us-west-2b"}}
 SEGMENTS = {"topology.ebs.csi.aws.com/zone": "us-west-2c"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import settings
 from components.consumer import deadlines
 from nomad_stateful import jobspec as jobs
-from settings import times
+from program import settings
+from program.settings import times
 from tools import toolchain
 
 pytestmark = pytest.mark.nomad

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-import preflight_adoption
-import preflight_volumes
-import settings
-import stored_volumes
+from program import settings
+from program.preflight import adoption as preflight_adoption
+from program.preflight import stored_volumes
+from program.preflight import volumes as preflight_volumes
 from tests.unit.program.test_volume_changes import BASE, DISK, FIRST, ebs, resources
 
 STACK = "nomad-stateful/dev"

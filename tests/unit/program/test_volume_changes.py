@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-import preflight_volumes
-import settings
-import stored_volumes
+from program import settings
+from program.preflight import stored_volumes
+from program.preflight import volumes as preflight_volumes
 from tests.upgrade.upgrading import FOLDER
 
 BASE: dict[str, Any] = {

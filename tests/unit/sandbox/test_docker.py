@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-import settings
+from program import settings
 from sandbox.cluster import cgroups, client
 from sandbox.docker import daemon, images, runtime, stack, tree
 from sandbox.docker.images import catalogue

@@ -1,0 +1,63 @@
+"""What the stack says about itself."""
+
+from typing import Any
+
+from components.container import Container
+from components.csi_plugin import CsiPlugin
+from components.csi_volume import CsiVolume
+from components.mysql import MysqlServer
+from program.settings import Mysql, Settings
+
+
+def volumes(settings: Settings, registered: dict[str, CsiVolume]) -> dict[str, Any]:
+    """By id in Nomad: the id at the storage provider, the zone and the size."""
+    return {
+        member.volume_id: {
+            "id": registered[member.volume_id].external_id,
+            "nomadId": registered[member.volume_id].volume_id,
+            "zone": member.zone,
+            "sizeGib": volume.size_gib,
+            "plugin": settings.plugin_of(volume).id,
+        }
+        for volume in settings.volumes
+        for member in volume.members
+    }
+
+
+def plugins(made: dict[str, CsiPlugin]) -> dict[str, Any]:
+    """By id: topology key and health."""
+    return {
+        plugin_id: {"id": plugin.plugin_id, "topologyKey": plugin.topology_key, "health": plugin.health}
+        for plugin_id, plugin in made.items()
+    }
+
+
+def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
+    """Where the server runs, and where it answers."""
+    return {
+        "job": wanted.job_id,
+        "namespace": settings.placement.namespace,
+        "zone": settings.volume(wanted.volume).zone,
+        "volume": wanted.volume,
+        "host": server.host,
+        "port": server.port,
+        "user": "root",
+        "tls": wanted.tls,
+        "ca": _authority(wanted),
+    }
+
+
+def _authority(wanted: Mysql) -> str:
+    """What a client can tell the server by, in PEM: its authority, or the certificate itself where none is given."""
+    given = wanted.tls_certificate
+    return "" if given is None else given.ca or given.certificate
+
+
+def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
+    """By name: the drawn passwords of the configured users (secret)."""
+    return {user.name: server.account_passwords[user.name] for user in wanted.users}
+
+
+def consumers(made: dict[str, Container]) -> dict[str, Any]:
+    """By name: the job, and its newest allocation."""
+    return {name: {"job": one.job_id, "allocation": one.allocation_id} for name, one in made.items()}

@@ -1,0 +1,211 @@
+"""Whose the jobs and volumes are that the settings name, before anything is overwritten or, later, purged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from program.settings import Problem, Settings, Volume
+from program.settings.identity_rules import external_identity
+
+_REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
+_NOT_MADE_YET = "nothing"
+_UNCLAIMED = "unclaimed"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A job or volume of the settings."""
+
+    key: str
+    kind: str
+    id: str
+
+    @property
+    def name(self) -> str:
+        """Its name among both kinds."""
+        return f"{self.kind}/{self.id}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What this stack's state has: its jobs and volumes, by namespace and name, and what goes with them."""
+
+    subjects: frozenset[tuple[str, str]] = frozenset()
+    owner_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    ebs_volumes: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, resources: Iterable[Mapping[str, Any]], adopted: Iterable[str] = ()) -> Known:
+        """From resources, each with its type and outputs, and from ids of EBS volumes that become the stack's."""
+        subjects, owner_ids, ebs_volumes = set(), {}, set(adopted)
+        for resource in resources:
+            kind, outputs = resource["type"], resource.get("outputs") or {}
+            namespace = outputs.get("namespace") or "default"
+            if kind == "nomad:index/job:Job":
+                subjects.add((namespace, f"job/{outputs.get('name')}"))
+            elif kind in _REGISTRATIONS:
+                subjects.add((namespace, f"volume/{outputs.get('volumeId')}"))
+            elif kind == "nomad-csi:index:Ownership":
+                owner_ids[namespace, f"{outputs.get('kind')}/{outputs.get('resourceId')}"] = outputs.get("ownerId", "")
+            elif kind == "aws:ebs/volume:Volume":
+                ebs_volumes.add(str(outputs.get("id")))
+        return cls(frozenset(subjects), owner_ids, frozenset(ebs_volumes))
+
+
+def subjects(settings: Settings) -> list[Subject]:
+    """Everything in Nomad that bears an id of the settings."""
+    jobs = [Subject(key, "job", job) for key, job in settings.jobs]
+    members = [(volume.name, member.volume_id) for volume in settings.volumes for member in volume.members]
+    return [*jobs, *(Subject(f"volumes.{name}.name", "volume", found) for name, found in members)]
+
+
+def question(settings: Settings) -> dict[str, Any]:
+    """What getOwners is asked."""
+    asked = subjects(settings)
+    ids = {kind: [subject.id for subject in asked if subject.kind == kind] for kind in ("job", "volume")}
+    return {"namespace": settings.placement.namespace, "jobs": ids["job"], "volumes": ids["volume"]}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is refused, and what each claim may find (see Ownership)."""
+
+    problems: list[Problem]
+    expects: dict[str, str]
+
+
+def judge(settings: Settings, stack: str, known: Known, answer: Mapping[str, Any]) -> Verdict:
+    """Compares what the settings name with what Nomad has and this stack's state holds."""
+    registered = {(one["namespace"], one["id"]): one for one in answer["registrations"]}
+    found = {f"{one['kind']}/{one['id']}": one for one in answer["found"]}
+    look = _Look(settings, stack, known, registered)
+    problems, expects = [], {}
+    for subject in subjects(settings):
+        verdict = look.at(subject, found[subject.name])
+        if isinstance(verdict, Problem):
+            problems.append(verdict)
+        else:
+            expects[subject.name] = verdict
+    problems += _second_registrations(settings, known, registered.values())
+    return Verdict(problems, expects)
+
+
+@dataclass(frozen=True)
+class _Look:
+    settings: Settings
+    stack: str
+    known: Known
+    registered: Mapping[tuple[str, str], Mapping[str, str]]
+
+    @property
+    def namespace(self) -> str:
+        return self.settings.placement.namespace
+
+    def at(self, subject: Subject, found: Mapping[str, Any]) -> str | Problem:
+        """What the claim may find, or what is wrong."""
+        here = (self.namespace, subject.name)
+        in_state, owner_id = here in self.known.subjects, self.known.owner_ids.get(here)
+        adopted = subject.id in self.settings.adopt
+        if found["ownerId"]:
+            # Of a stack of this name: an update that was cut off when it had the claim, or had not yet given it up.
+            idle = not found["exists"] or found["stopped"]
+            cut_off = found["stack"] == self.stack and (in_state or idle or adopted)
+            if found["ownerId"] in self.known.owner_ids.values() or (owner_id is None and cut_off):
+                return str(found["ownerId"])
+            return self._another_stacks(subject, found)
+        if in_state or owner_id is not None:
+            return _UNCLAIMED
+        if not found["exists"] or self._is_own_volume(subject):
+            return _NOT_MADE_YET
+        if adopted and self._can_adopt(subject, found):
+            return _UNCLAIMED
+        return self._nobodys(subject, found)
+
+    def _is_own_volume(self, subject: Subject) -> bool:
+        """Whether a volume's registration was cut off before its answer arrived."""
+        registration = self.registered.get((self.namespace, subject.id)) if subject.kind == "volume" else None
+        return registration is not None and registration["externalId"] in self.known.ebs_volumes
+
+    def _can_adopt(self, subject: Subject, found: Mapping[str, Any]) -> bool:
+        """Whether it would be the same thing afterwards, and nobody else's: a volume that is made is another one."""
+        if subject.kind == "job":
+            return True
+        registration = self.registered.get((self.namespace, subject.id))
+        volume = _volume(self.settings, subject.id)
+        same = registration is None or registration["externalId"] == volume.external_id
+        return same and not self._strangers(found)
+
+    def _another_stacks(self, subject: Subject, found: Mapping[str, Any]) -> Problem:
+        same_name = found["stack"] == self.stack
+        whose = "a stack of this name, with another state" if same_name else f"another stack, {found['stack']}"
+        purge = "" if same_name else f" after `nomad var purge -namespace {self.namespace} {found['claim']}`"
+        return Problem(
+            subject.key,
+            subject.id,
+            f"the {subject.kind} of this id in namespace {self.namespace} belongs to {whose}",
+            "choose another id, or another placement.namespace. If that stack has let go of it, or is gone, "
+            f"{_adopt(subject)}{purge}",
+        )
+
+    def _nobodys(self, subject: Subject, found: Mapping[str, Any]) -> Problem:
+        rule = f"namespace {self.namespace} has such a {subject.kind}, and it is not in this stack's state"
+        remedy = "choose another id, or another placement.namespace; if it is to become this stack's, "
+        if subject.kind == "job":
+            rule += ": it, or its variable, would be overwritten, and purged by a destroy"
+            return Problem(subject.key, subject.id, rule, remedy + _adopt(subject))
+        registration = self.registered.get((self.namespace, subject.id), {})
+        external_id = registration.get("externalId", "")
+        rule += f" (it is {external_id})" if external_id else ""
+        if self._strangers(found):
+            rule += f", and job {', '.join(self._strangers(found))} uses it"
+            remedy = "stop that job first; " + remedy
+        as_it_is = f"set provision: existing with externalId: {external_id}, and "
+        return Problem(subject.key, subject.id, rule, remedy + as_it_is + _adopt(subject))
+
+    def _strangers(self, found: Mapping[str, Any]) -> list[str]:
+        """Jobs that use a volume and are not in the settings."""
+        own = {job for _, job in self.settings.jobs}
+        return [user for user in found["users"] if user.partition("/")[0] not in own]
+
+
+def _adopt(subject: Subject) -> str:
+    return f"list it in adopt: [{subject.id}]"
+
+
+def _volume(settings: Settings, volume_id: str) -> Volume:
+    return next(one for one in settings.volumes if any(member.volume_id == volume_id for member in one.members))
+
+
+def _second_registrations(
+    settings: Settings, known: Known, registered: Iterable[Mapping[str, str]]
+) -> Iterator[Problem]:
+    """Existing volumes that are registered under another id already: Nomad would let both have a writer."""
+    namespace = settings.placement.namespace
+    plugins = {plugin.id: plugin for plugin in settings.plugins}
+    for volume in settings.volumes:
+        if volume.external_id is None or volume.access_mode in ("multi-node-multi-writer", "multi-node-reader-only"):
+            continue
+        plugin = settings.plugin_of(volume)
+        if volume.external_id in known.ebs_volumes:
+            yield Problem(
+                f"volumes.{volume.name}.externalId",
+                volume.external_id,
+                "this stack made this volume itself, under another name",
+                "mount that one wherever it is needed, and remove this one",
+            )
+        for one in registered:
+            there = (one["namespace"], f"volume/{one['id']}")
+            same = external_identity(plugins.get(one["pluginId"], plugin), one["externalId"])
+            if there == (namespace, f"volume/{volume.name}") or there in known.subjects:
+                continue
+            if same == external_identity(plugin, volume.external_id):
+                yield Problem(
+                    f"volumes.{volume.name}.externalId",
+                    volume.external_id,
+                    f"it is registered as volume {one['id']} in namespace {one['namespace']}, and Nomad counts the "
+                    "writers of each registration by itself",
+                    f"deregister that one (`nomad volume deregister -namespace {one['namespace']} {one['id']}`), or "
+                    "use another volume",
+                )

@@ -1,0 +1,56 @@
+"""What the stack's own state says: its resources, and the zones that its volumes stay in."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pulumi
+
+from program.prefetch import Questions, Unanswered
+from program.preflight.stored_volumes import zone_asked_for
+from program.settings import Problem, SettingsError
+
+_READ = "pulumi:pulumi:readStackResourceOutputs"
+_GUARD = "nomad-csi:index:VolumeGuard"
+_MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
+
+
+def full_name() -> str:
+    """The stack's name, as it stands in its claims."""
+    return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+
+
+@cache
+def resources(asked: Questions) -> dict[str, dict[str, Any]]:
+    """Type and outputs by URN of what the stack has, as the last run left it; read once. Raises SettingsError."""
+    try:
+        found: dict[str, dict[str, Any]] = asked.ask(_READ, {"stackName": _stack_name()}).result()["outputs"]
+    except Unanswered as error:
+        rule = f"which volumes the stack has cannot be read: {error}"
+        raise SettingsError([Problem("the stack's state", "not usable", rule, "fix the cause")]) from None
+    return found
+
+
+def volume_zones(asked: Questions) -> dict[str, str]:
+    """The zone of each volume in the state, by the volume's id. Raises SettingsError."""
+    known = [one for one in resources(asked).values() if one.get("outputs")]
+    # Where a volume has both, its guard knows: it is made first, and remembers.
+    return dict([*_made_by_driver(known), *_guarded(known)])
+
+
+def _stack_name() -> str:
+    """A backend without organizations may take the plain name only."""
+    return pulumi.get_stack() if pulumi.get_organization() == "organization" else full_name()
+
+
+def _guarded(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for one in known:
+        outputs = one["outputs"]
+        if one["type"] == _GUARD and outputs.get("zone"):
+            yield str(outputs["volumeName"]), str(outputs["zone"])
+
+
+def _made_by_driver(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for one in known:
+        if one["type"] == _MADE_BY_DRIVER and (zone := zone_asked_for(one["outputs"])):
+            yield str(one["outputs"]["volumeId"]), zone

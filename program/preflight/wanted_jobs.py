@@ -1,0 +1,227 @@
+"""The jobs that the settings ask for, and which clients their volumes bind their instances to."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from components import container, csi_plugin, mysql, mysql_backup
+from components.csi_volume import CsiVolume
+from components.mysql import MysqlServer
+from components.placement import JobConstraint
+from nomad_stateful import jobspec as jobs
+from program.settings import Consumer, Mysql, Plugin, Settings, Volume
+from program.settings.mysql import BACKUP_ACCOUNT, MysqlBackup
+from program.surroundings import Surroundings
+from program.wiring import consumers as wiring_consumers
+from program.wiring import stack as wiring
+
+_NODE_POOL = "${node.pool}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Instances of a job that ask the same of a client beyond the job itself."""
+
+    zones: tuple[str, ...]
+    count: int
+    constraints: tuple[JobConstraint, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name within the job."""
+        return " and ".join(self.zones) or "any"
+
+    @property
+    def where(self) -> str:
+        """Its zones, for a sentence."""
+        return f" in {self.name}" if self.zones else ""
+
+
+@dataclass(frozen=True)
+class WantedJob:
+    """A job as its file will make it, but for its volumes."""
+
+    section: str
+    """Path of its settings."""
+    setting: str
+    """The setting to name where it has no client."""
+    value: str
+    """What that is."""
+    job_id: str
+    pool: str
+    driver: str
+    cpu_mhz: int
+    memory_mib: int
+    spec: str
+    """Name of its job file."""
+    namespace: str
+    variables: Mapping[str, Any]
+    parts: tuple[Part, ...]
+    constraints: tuple[JobConstraint, ...] = ()
+    """What the node plugins of its volumes ask of a client."""
+    on_every_client: bool = False
+    alike: str = ""
+    """The same for jobs that a client takes or does not take together; empty for a job like no other."""
+
+    @property
+    def key(self) -> str:
+        """Path of the setting."""
+        return f"{self.section}.{self.setting}"
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """The arguments of getPlacement."""
+        return {
+            "jobspec": jobs.spec(self.spec, self.job_id, self.namespace),
+            "variables": "\n".join(f"{name} = {jobs.hcl_literal(value)}" for name, value in self.variables.items()),
+            "namespace": self.namespace,
+            "constraints": list(self.constraints),
+            "parts": [
+                {"name": part.name, "count": part.count, "constraints": list(part.constraints)} for part in self.parts
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class _Registration:
+    """A volume before it is registered."""
+
+    volume_id: str
+    registration_id: str = ""
+    restart_id: str = ""
+    external_id: str = ""
+
+
+@dataclass(frozen=True)
+class _Server:
+    """A MySQL server before it has passwords."""
+
+    password: str = ""
+
+    @property
+    def account_passwords(self) -> dict[str, str]:
+        return {BACKUP_ACCOUNT: ""}
+
+
+_NOWHERE = Surroundings(account_id="", partition="", region="")
+
+
+def of(settings: Settings) -> list[WantedJob]:
+    """Every job of the stack, in the order in which they are submitted."""
+    found = [job for plugin in settings.plugins for job in _plugin(settings, plugin)]
+    if settings.mysql is not None:
+        found += _mysql(settings, settings.mysql)
+    return [*found, *(_consumer(settings, consumer) for consumer in settings.consumers)]
+
+
+def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
+    args = wiring.csi_plugin(settings, _NOWHERE, plugin)
+    zones = [Part((zone,), 1, _in_zone(zone)) for zone in settings.zones_of(plugin)]
+    for role in args["roles"]:
+        spec, variables = csi_plugin.job_file(role, args)
+        is_controller = role["role"] == "controller"
+        yield WantedJob(
+            section=f"plugins.{plugin.id}",
+            setting="controllers" if is_controller else "id",
+            value=str(plugin.controller_count) if is_controller else plugin.id,
+            job_id=role["job_id"],
+            pool=settings.placement.node_pool,
+            driver=plugin.task_driver,
+            cpu_mhz=plugin.cpu_mhz,
+            memory_mib=plugin.memory_mib,
+            spec=spec,
+            namespace=settings.placement.namespace,
+            variables=variables,
+            parts=(Part((), plugin.controller_count),) if is_controller else tuple(zones) or (Part((), 1),),
+            on_every_client=not is_controller,
+        )
+
+
+def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
+    args = wiring.mysql_server(settings, _NOWHERE, server, _registered(server.volume))
+    variables = mysql.job_settings(args)
+    variables["volume"] = {"id": server.volume, "release": "", **variables["volume"]}
+    yield _of_server(settings, server, server, "mysql", variables)
+    backup = server.backup
+    if backup is None:
+        return
+    registered = {backup.volume: _registered(backup.volume)}
+    for dumps in wiring.mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered):
+        variables = mysql_backup.dump_variables(dumps, mysql_backup.volume_variable(dumps, backup.volume, ""))
+        yield _of_server(settings, server, backup, "mysql-backup", variables)
+
+
+def _of_server(
+    settings: Settings, server: Mysql, own: Mysql | MysqlBackup, spec: str, variables: Mapping[str, Any]
+) -> WantedJob:
+    """The server's job, or that of its dumps."""
+    return WantedJob(
+        section="mysql" if own is server else "mysql.backup",
+        setting="jobId",
+        value=own.job_id,
+        job_id=own.job_id,
+        pool=settings.placement.node_pool,
+        driver=server.task_driver,
+        cpu_mhz=own.cpu_mhz,
+        memory_mib=own.memory_mib,
+        spec=spec,
+        namespace=settings.placement.namespace,
+        variables=variables,
+        parts=_parts(1, [(settings.volume(own.volume), False)]),
+        constraints=_of_plugins(settings, [settings.volume(own.volume)]),
+    )
+
+
+def _consumer(settings: Settings, consumer: Consumer) -> WantedJob:
+    mounted = [(settings.volume(mount.volume), mount.per_alloc) for mount in consumer.mounts]
+    registered = {member.volume_id: _registered(member.volume_id) for volume, _ in mounted for member in volume.members}
+    args = wiring_consumers.container(settings, _NOWHERE, consumer, registered)
+    parts = _parts(consumer.count, mounted)
+    constraints = _of_plugins(settings, [volume for volume, _ in mounted])
+    asked = (args["placement"], args["constraints"], args["ports"], args["services"], parts, constraints)
+    return WantedJob(
+        section=f"consumers.{consumer.name}",
+        setting="count",
+        value=str(consumer.count),
+        job_id=consumer.name,
+        pool=consumer.node_pool or settings.placement.node_pool,
+        driver=consumer.task_driver,
+        cpu_mhz=consumer.cpu_mhz,
+        memory_mib=consumer.memory_mib,
+        spec="container",
+        namespace=settings.placement.namespace,
+        variables={**container.job_settings(args), "volumes": []},
+        parts=parts,
+        constraints=constraints,
+        alike=repr((*asked, consumer.task_driver, consumer.cpu_mhz, consumer.memory_mib)),
+    )
+
+
+def _parts(count: int, mounted: Sequence[tuple[Volume, bool]]) -> tuple[Part, ...]:
+    """The instances by the zones of their volumes."""
+    zones = Counter(
+        tuple(sorted({zone for volume, each in mounted if (zone := volume.members[index if each else 0].zone)}))
+        for index in range(count)
+    )
+    return tuple(
+        Part(bound, number, tuple(one for zone in bound for one in _in_zone(zone))) for bound, number in zones.items()
+    )
+
+
+def _of_plugins(settings: Settings, volumes: Sequence[Volume]) -> tuple[JobConstraint, ...]:
+    """What a client has to fulfil to have the node plugins of these volumes."""
+    pool = settings.placement.node_pool
+    plugins = {plugin.id: plugin for plugin in map(settings.plugin_of, volumes)}
+    asked = [one for plugin in plugins.values() for one in wiring.csi_plugin(settings, _NOWHERE, plugin)["constraints"]]
+    own = [one for one in asked if not one["operator"].startswith("distinct_")]
+    in_pool: JobConstraint = {"attribute": _NODE_POOL, "operator": "=", "value": pool}
+    return tuple(own if pool == "all" or not volumes else [*own, in_pool])
+
+
+def _in_zone(zone: str) -> tuple[JobConstraint, ...]:
+    return ({"attribute": wiring.ZONE_ATTRIBUTE, "operator": "=", "value": zone},)
+
+
+def _registered(volume_id: str) -> CsiVolume:
+    return cast("CsiVolume", _Registration(volume_id))

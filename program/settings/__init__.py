@@ -1,0 +1,157 @@
+"""The stack's configuration: the only reader of Pulumi's config and the only home of defaults.
+
+Every problem is reported at once, before any resource is created, as key, value, rule and remedy.
+"""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pulumi
+from pulumi.runtime import config as pulumi_config
+from pydantic import Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+
+from program.settings import consumer_rules, driver_policy, identity_rules, rules
+from program.settings.consumer import Consumer
+from program.settings.errors import HALF_CHARACTER, Problem, SettingsError, half_characters, problems_of, shown
+from program.settings.mysql import Mysql
+from program.settings.placement import Placement
+from program.settings.plugin import Plugin
+from program.settings.types import Identifier, PlainText, Section
+from program.settings.volume import Volume
+
+__all__ = ["Consumer", "Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
+
+PROJECT = "nomad-stateful"
+
+
+class Settings(Section):
+    """Everything a stack configures."""
+
+    client_role: str = Field(
+        pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$",
+        description="IAM role of the Nomad clients' instance profile; the driver's policy is attached to it.",
+        json_schema_extra={"rule": "must be the name of an IAM role"},
+    )
+    client_tags: dict[PlainText, PlainText] = Field(
+        default={},
+        description="Tags of the clients' instances (values may hold `*`). From them come `clientRole`, unless set, "
+        "and the zones of sets of volumes that name none, for volumes that do not exist yet.",
+    )
+    placement: Placement = Field(default=Placement(), description="Where the jobs run.")
+    plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
+    volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
+    mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
+
+    consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
+    adopt: list[Identifier] = Field(
+        default=[],
+        description="Ids of jobs and existing volumes that Nomad has already, and that become this stack's with the "
+        "next `up`. Leave it out afterwards.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Settings":
+        rules.check_names("plugins", "id", [plugin.id for plugin in self.plugins])
+        rules.check_names("volumes", "name", [volume.name for volume in self.volumes])
+        consumer_rules.check_renamed("volume", self.volumes)
+        for volume in self.volumes:
+            rules.check_volume(volume, self.plugins)
+        driver_policy.check_size(
+            self.plugins, [volume for volume in self.volumes if self.plugin_of(volume).driver == "ebs"]
+        )
+        if self.mysql is not None:
+            rules.check_mysql(self.mysql, self.volumes)
+            consumer_rules.check_backup(self.mysql, self.volumes)
+        for consumer in self.consumers:
+            consumer_rules.check_consumer(consumer, self.volumes)
+        identity_rules.check_jobs(self.jobs)
+        identity_rules.check_adopted(self.adopt, self.jobs, self.volumes)
+        identity_rules.check_external_ids(self.volumes, self.plugins)
+        consumer_rules.check_renamed("consumer", self.consumers)
+        consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
+        return self
+
+    def volume(self, name: str) -> Volume:
+        """The volume of that name."""
+        return next(volume for volume in self.volumes if volume.name == name)
+
+    def stop_after_disconnect(self, consumer: Consumer) -> str:
+        """How long a client that is cut off lets a consumer run."""
+        modes = {self.volume(mount.volume).access_mode for mount in consumer.mounts if not mount.read_only}
+        single = any(mode.startswith("single-node") for mode in modes)
+        return consumer.stopped_after(single_writer=single)
+
+    def plugin_of(self, volume: Volume) -> Plugin:
+        """The plugin that mounts a volume."""
+        return rules.plugin_of(volume, self.plugins)
+
+    @property
+    def jobs(self) -> list[tuple[str, str]]:
+        """The setting and the id of every job."""
+        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers))
+
+    @property
+    def zones(self) -> list[str]:
+        """Zones that hold a volume, sorted."""
+        return sorted({member.zone for volume in self.volumes for member in volume.members if member.zone})
+
+    def zones_of(self, plugin: Plugin) -> list[str]:
+        """Zones in which a plugin has to be healthy, sorted."""
+        if not plugin.known.zonal:
+            return sorted(plugin.zones)
+        volumes = [volume for volume in self.volumes if self.plugin_of(volume).id == plugin.id]
+        return sorted({member.zone for volume in volumes for member in volume.members if member.zone})
+
+
+Completion = Callable[[dict[str, Any]], dict[str, Any]]
+"""Fills in what a configuration leaves to be found out in AWS."""
+
+
+def load(complete: Completion | None = None) -> Settings:
+    """The stack's settings; raises SettingsError naming every refused key."""
+    config = _stack_config()
+    return parse(complete(config) if complete else config)
+
+
+def parse(config: dict[str, Any]) -> Settings:
+    """Settings from plain values by their keys in the configuration; raises SettingsError."""
+    broken = [Problem(key, shown(text), *HALF_CHARACTER) for key, text in half_characters(config)]
+    if broken:
+        raise SettingsError(broken)
+    try:
+        return Settings.model_validate(config)
+    except ValidationError as error:
+        raise SettingsError(problems_of(error, config, _own_rules(Settings))) from None
+
+
+def _stack_config() -> dict[str, Any]:
+    config = pulumi.Config(PROJECT)
+    prefix = f"{PROJECT}:"
+    keys = [key.removeprefix(prefix) for key in pulumi_config.CONFIG.get() if key.startswith(prefix)]
+    values = {key: _value(config, key, Settings) for key in keys}
+    # The project file has to give what is optional a default, which can only be an empty one.
+    return {key: value for key, value in values.items() if value not in ({}, "")}
+
+
+def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
+    declared = {field.alias: field for field in model.model_fields.values()}.get(key)
+    return config.get(key) if declared is None or declared.annotation is str else config.get_object(key)
+
+
+def _own_rules(model: type[Section], prefix: str = "") -> dict[str, str]:
+    """The wording of each field's own rule, by the path of its key."""
+    rules: dict[str, str] = {}
+    for field in model.model_fields.values():
+        extra = field.json_schema_extra
+        if isinstance(extra, dict) and "rule" in extra:
+            rules[f"{prefix}{field.alias}"] = str(extra["rule"])
+        for section in sections_of(field):
+            rules.update(_own_rules(section, f"{prefix}{field.alias}."))
+    return rules
+
+
+def sections_of(field: FieldInfo) -> list[type[Section]]:
+    """The groups of settings a field holds."""
+    candidates = [field.annotation, *get_args(field.annotation)]
+    return [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, Section)]

@@ -1,0 +1,330 @@
+"""Settings of an EBS volume."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from nomad_stateful.drivers.ebs import MANAGED_TAG
+from nomad_stateful.drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
+from program.settings import tags as ec2_tags
+from program.settings.errors import Refusal
+from program.settings.types import Identifier, PlainText, Section, Zone
+
+AccessMode = Literal[
+    "single-node-writer",
+    "single-node-reader-only",
+    "multi-node-reader-only",
+    "multi-node-single-writer",
+    "multi-node-multi-writer",
+]
+
+LARGEST_SET = 100
+
+
+@dataclass(frozen=True)
+class Member:
+    """One volume of what a setting describes: the volume itself, or one of a set."""
+
+    volume_id: str
+    zone: str
+    external_id: str
+
+
+LARGEST_GIB = 1_048_576
+"""A PiB: far beyond what a driver makes, and within what Nomad counts in bytes."""
+_GIB = {"MiB": 1 / 1024, "GiB": 1, "TiB": 1024}
+_KMS_KEY = r"mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+KMS_ARN = (
+    r"^arn:aws(-cn|-us-gov|-eusc|-iso[a-z-]{0,3})?:kms:[a-z]{2,4}(-[a-z]+)+-[0-9]+:[0-9]{12}:"
+    rf"(key/({_KMS_KEY})|alias/[A-Za-z0-9/_-]{{1,250}})$"
+)
+OWN_TAGS = frozenset({"Name", MANAGED_TAG, "nomad-stateful-guard", "nomad-stateful-stack"})
+"""Tags that the program gives each volume."""
+# What counts where Pulumi makes the volume, and what has its place where the driver makes it.
+_FOR_PULUMI = {
+    "type": "parameters.type",
+    "iops": "parameters.iops",
+    "throughput_mibps": "parameters.throughput",
+    "encrypted": "parameters.encrypted",
+    "tags": "parameters.tagSpecification_1",
+}
+
+
+class Volume(Section):
+    """A volume, or a set of equal ones, and how Nomad may mount it."""
+
+    secret_fields = frozenset({"secrets"})
+
+    name: Identifier = Field(
+        description="Name of the volume; also its id in Nomad. The volumes of a set are `name[0]`, `name[1]`, ..."
+    )
+    renamed_from: Identifier | None = Field(
+        None,
+        description="The name it had before, for the `up` that renames it: the same storage is registered under "
+        "the new id once its consumers have released it. Leave it out afterwards.",
+    )
+    plugin: Identifier | None = Field(None, description="Id of the plugin that mounts it; the first one if left out.")
+    provision: Literal["pulumi", "plugin", "existing"] = Field(
+        "pulumi",
+        description="Who makes it: `pulumi` (EBS), `plugin` (the driver, through Nomad), or nobody: it is `existing`.",
+    )
+    external_id: PlainText | None = Field(None, description="Id at the storage provider, of an existing volume.")
+    zone: Zone | None = Field(
+        None,
+        description="Availability zone the volume lives in (zonal drivers). It cannot move: restore a snapshot.",
+    )
+    zones: list[Zone] = Field(
+        default=[],
+        description="Zones over which the volumes of a set are spread, in turn. "
+        "A volume that exists keeps its zone: only new ones go to a zone that is added.",
+    )
+    count: int | None = Field(
+        None, ge=1, le=LARGEST_SET, description="Makes a set of that many volumes, for a `perAlloc` consumer."
+    )
+    size_gib: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST_GIB,
+        description="Size in GiB, of a volume that is made. It can grow, never shrink.",
+        json_schema_extra={"rule": "must be a whole number of GiB, at least 1"},
+    )
+    capacity: str | None = Field(
+        None,
+        pattern=r"^[1-9]\d*(MiB|GiB|TiB)$",
+        description="Size of a volume that the driver makes, where whole GiB are too coarse, such as 100MiB.",
+        json_schema_extra={"rule": "must be a number with its unit, such as 100MiB or 2GiB"},
+    )
+    type: Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"] = Field("gp3", description="EBS volume type.")
+    iops: int | None = Field(None, description="Provisioned IOPS (gp3, io1, io2).")
+    throughput_mibps: int | None = Field(None, description="Provisioned throughput in MiB/s (gp3).")
+    encrypted: bool = Field(True, description="Encrypt the volume at rest.")
+    kms_key_arn: str | None = Field(
+        None,
+        pattern=KMS_ARN,
+        description="KMS key; without it the account's default EBS key is used.",
+        json_schema_extra={"rule": "must be the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID"},
+    )
+    snapshot_id: str | None = Field(
+        None,
+        pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$",
+        description="Snapshot to restore the volume from, when it is created.",
+        json_schema_extra={"rule": "must be the id of an EBS snapshot, snap- and 17 digits of 0-9 and a-f"},
+    )
+    protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
+    adopt: bool = Field(
+        False,
+        description="Take up the EBS volume that this stack left in AWS under this name, found by its tags, instead of "
+        "making an empty one. A volume that the stack has is left as it is.",
+    )
+    retain: bool = Field(
+        False,
+        description="Leave the EBS volume in AWS when the volume leaves the stack, by a removal or a destroy (volumes "
+        "that Pulumi makes). It counts once an `up` has run with it.",
+    )
+    final_snapshot: bool | None = Field(
+        None,
+        description="Take a snapshot before the volume is deleted (EBS volumes that Pulumi or the driver makes). "
+        "Left out, it is taken of a volume that is, or once was, protected.",
+    )
+    growth: Literal["online-or-restart", "online", "restart"] = Field(
+        "online-or-restart",
+        description="How a mounted file system follows a larger sizeGib: `online` restarts nothing, "
+        "`online-or-restart` restarts what uses it where the driver cannot expand volumes, `restart` also where Nomad "
+        "or the controller refuses.",
+    )
+    tags: dict[PlainText, PlainText] = Field(
+        default={}, description="Further tags of the volume, 40 at most (volumes that Pulumi makes)."
+    )
+    access_mode: AccessMode = Field("single-node-writer", description="Access mode the volume is registered with.")
+    attachment_mode: Literal["file-system", "block-device"] = Field(
+        "file-system", description="How the volume is handed to a task."
+    )
+    fs_type: Literal["ext4", "xfs", "ext3", "nfs", ""] = Field(
+        "ext4", description="File system a blank volume is formatted with; empty leaves it to the driver."
+    )
+    mount_flags: list[PlainText] = Field(default=[], description="Mount flags, such as noatime.")
+    context: dict[PlainText, PlainText] = Field(
+        default={}, description="Volume context handed to the driver on each mount."
+    )
+    parameters: dict[PlainText, PlainText] = Field(default={}, description="Parameters handed to the driver.")
+
+    secrets: dict[PlainText, str] = Field(
+        default={}, description="Secrets handed to the driver. Set them with `pulumi config set --secret --path`."
+    )
+
+    @property
+    def made_by_driver(self) -> str | None:
+        """Size with its unit of a volume that the driver makes; None for others."""
+        return (self.capacity or f"{self.size_gib}GiB") if self.provision == "plugin" else None
+
+    @property
+    def members(self) -> list[Member]:
+        """The volumes this describes, in order."""
+        external_id = self.external_id or ""
+        if self.count is None:
+            return [Member(self.name, self.zone or "", external_id)]
+        zones = self.zones or [self.zone or ""]
+        return [Member(f"{self.name}[{i}]", zones[i % len(zones)], external_id) for i in range(self.count)]
+
+    def earlier_ids(self, volume_id: str) -> list[str]:
+        """The ids that one of its volumes may have had: under the earlier name, and as a single volume or in a set."""
+        index = volume_id.removeprefix(self.name)
+        # A single volume and the first of a set take each other's place.
+        suffixes = dict.fromkeys([index, "", "[0]"]) if index in ("", "[0]") else [index]
+        names = [self.name] if self.renamed_from is None else [self.renamed_from, self.name]
+        ids = [f"{name}{suffix}" for name in names for suffix in suffixes]
+        return [one for one in ids if one != volume_id]
+
+    @model_validator(mode="after")
+    def _check(self) -> "Volume":
+        _check_provision(self)
+        _check_set(self)
+        _check_what_counts(self)
+        _check_mounting(self)
+        ec2_tags.check("tags", self.tags, OWN_TAGS)
+        if self.provision == "pulumi":
+            kind = VOLUME_TYPES[self.type]
+            if self.size_gib is not None and self.size_gib not in kind.size_gib:
+                raise Refusal(
+                    "sizeGib",
+                    self.size_gib,
+                    f"a {self.type} volume has {kind.size_gib} GiB",
+                    "choose a size in that range or another type",
+                )
+            _check_iops(self, kind)
+            _check_throughput(self, kind)
+        if self.kms_key_arn and not self.encrypted:
+            raise Refusal(
+                "kmsKeyArn",
+                self.kms_key_arn,
+                "needs an encrypted volume",
+                "set encrypted: true, or remove the key",
+            )
+        return self
+
+
+def _check_provision(volume: Volume) -> None:
+    if volume.provision == "existing":
+        if not volume.external_id:
+            raise Refusal("externalId", None, "an existing volume has an id at its storage provider", "set it")
+        if volume.size_gib is not None:
+            raise Refusal("sizeGib", volume.size_gib, "an existing volume has its size", "remove it")
+        return
+    if volume.external_id:
+        raise Refusal(
+            "externalId",
+            volume.external_id,
+            f"provision is {volume.provision}, so it gets an id of its own",
+            "remove it, or set provision to existing",
+        )
+    if volume.retain and volume.provision != "pulumi":
+        rule = (
+            "is for EBS volumes that Pulumi makes"
+            if volume.provision == "plugin"
+            else "an existing volume stays anyway"
+        )
+        raise Refusal("retain", "true", rule, "remove it")
+    if volume.adopt and volume.provision != "pulumi":
+        raise Refusal("adopt", "true", "is for EBS volumes that Pulumi makes", "remove it, or use externalId")
+    if volume.capacity and volume.provision != "plugin":
+        raise Refusal("capacity", volume.capacity, "is for volumes that the driver makes", "use sizeGib")
+    if (volume.size_gib is None) == (volume.capacity is None):
+        rule = "it is required" if volume.size_gib is None else "capacity is set as well"
+        raise Refusal("sizeGib", volume.size_gib, rule, "set it" if volume.size_gib is None else "keep one of the two")
+
+
+def _check_what_counts(volume: Volume) -> None:
+    if volume.capacity and int(volume.capacity[:-3]) * _GIB[volume.capacity[-3:]] > LARGEST_GIB:
+        raise Refusal("capacity", volume.capacity, f"must be at most {LARGEST_GIB}GiB", "lower it")
+    for name, parameter in _FOR_PULUMI.items():
+        if volume.provision != "pulumi" and name in volume.model_fields_set and getattr(volume, name):
+            raise Refusal(
+                str(Volume.model_fields[name].alias),
+                "a map" if name == "tags" else getattr(volume, name),
+                f"is for volumes that Pulumi makes, and provision is {volume.provision}",
+                f"remove it, and set {parameter}" if parameter and volume.provision == "plugin" else "remove it",
+            )
+
+
+def _check_mounting(volume: Volume) -> None:
+    for index, flag in enumerate(volume.mount_flags):
+        key = f"mountFlags.{index}"
+        if volume.attachment_mode == "block-device":
+            raise Refusal(key, flag, "a block device is not mounted", "remove it")
+        if not flag:
+            raise Refusal(key, flag, "must be a mount flag, such as noatime", "write one, or remove it")
+        if "ro" in flag.split(","):
+            raise Refusal(
+                key, flag, "a job that writes could not", "set readOnly on the mounts of those that only read"
+            )
+
+
+def _check_set(volume: Volume) -> None:
+    if volume.zone and volume.zones:
+        raise Refusal("zones", ", ".join(volume.zones), "zone is set as well", "keep one of the two")
+    if volume.zones and volume.count is None:
+        raise Refusal("zones", ", ".join(volume.zones), "a single volume lives in one zone", "use zone, or set count")
+    if volume.count is not None and volume.provision == "existing":
+        raise Refusal("count", volume.count, "existing volumes are listed one by one", "remove count")
+
+
+def _types_with(setting: str) -> str:
+    return ", ".join(name for name, kind in VOLUME_TYPES.items() if getattr(kind, setting))
+
+
+def _check_iops(volume: Volume, kind: VolumeType) -> None:
+    if volume.iops is None:
+        if kind.iops_required:
+            raise Refusal(
+                "iops", None, f"a {volume.type} volume has provisioned IOPS", f"set iops ({kind.iops}), or use gp3"
+            )
+        return
+    if kind.iops is None:
+        raise Refusal(
+            "iops",
+            volume.iops,
+            f"a {volume.type} volume has no provisioned IOPS",
+            f"remove iops, or use one of {_types_with('iops')}",
+        )
+    if volume.iops not in kind.iops:
+        raise Refusal(
+            "iops", volume.iops, f"a {volume.type} volume has {kind.iops} IOPS", "choose a number in that range"
+        )
+    baseline = volume.type == "gp3" and volume.iops == kind.iops.low
+    size_gib = volume.size_gib or 0
+    if not baseline and volume.iops > kind.iops_per_gib * size_gib:
+        raise Refusal(
+            "iops",
+            volume.iops,
+            f"a {volume.type} volume has at most {kind.iops_per_gib} IOPS for each GiB",
+            f"use at most {kind.iops_per_gib * size_gib}, or a larger volume",
+        )
+
+
+def _check_throughput(volume: Volume, kind: VolumeType) -> None:
+    if volume.throughput_mibps is None:
+        return
+    if kind.throughput_mibps is None:
+        raise Refusal(
+            "throughputMibps",
+            volume.throughput_mibps,
+            f"a {volume.type} volume has no provisioned throughput",
+            f"remove it, or use {_types_with('throughput_mibps')}",
+        )
+    if volume.throughput_mibps not in kind.throughput_mibps:
+        raise Refusal(
+            "throughputMibps",
+            volume.throughput_mibps,
+            f"a {volume.type} volume has {kind.throughput_mibps} MiB/s",
+            "choose a number in that range",
+        )
+    iops = volume.iops or (kind.iops.low if kind.iops else 0)
+    most = int(iops * MIBPS_PER_IOPS)
+    if volume.throughput_mibps > most:
+        raise Refusal(
+            "throughputMibps",
+            volume.throughput_mibps,
+            f"a {volume.type} volume has at most {MIBPS_PER_IOPS} MiB/s for each of its IOPS, which are {iops}",
+            f"use at most {most}, or set iops to {round(volume.throughput_mibps / MIBPS_PER_IOPS)}",
+        )

@@ -1,0 +1,1 @@
+"""From settings to the inputs of each component, where names or meaning change."""
