@@ -77,7 +77,8 @@ def exports(settings: SandboxSettings) -> dict[str, str]:
         "AWS_CONFIG_FILE": "/dev/null",
         "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "PULUMI_HOME": str(pulumi_home(settings)),
-        "PULUMI_BACKEND_URL": f"file://{state_dir(settings)}",
+        # A sidecar that pulumi was killed over is empty, and no command reads the state beside it again.
+        "PULUMI_BACKEND_URL": f"file://{state_dir(settings)}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(passphrase_file(settings)),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
     }

@@ -36,6 +36,10 @@ def prepare_backend(settings: SandboxSettings) -> None:
     state_dir(settings).mkdir(mode=0o700, parents=True, exist_ok=True)
     if not read_text(passphrase_file(settings)):
         write_private(passphrase_file(settings), f"{secrets.token_urlsafe(32)}\n")
+    for sidecar in state_dir(settings).rglob("*.attrs"):
+        # Of a sandbox that wrote them still, cut off while it did: the state itself is whole.
+        if not sidecar.stat().st_size:
+            sidecar.unlink()
 
 
 def stacks_in_state(settings: SandboxSettings) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from tests.secrets.scan import Piece
@@ -42,7 +43,7 @@ class Places:
         yield Piece("state", "pulumi stack output", self._run(self._own_env, "pulumi", "stack", "output", "--json"))
         backend = self._own_env.get("PULUMI_BACKEND_URL", "")
         if backend.startswith("file://"):
-            yield from _files("state", Path(backend.removeprefix("file://")))
+            yield from _files("state", Path(urlsplit(backend).path))
 
     def engine_events(self) -> Iterator[Piece]:
         """What the engine tells whoever watches it, with the details of every resource."""

@@ -114,7 +114,7 @@ def _stuck_detach(lane: Lane, _chance: random.Random) -> str:
         assert refused.returncode != 0, "it went through although the volume is attached"
         assert detached, "nobody asked to detach the volume"
         assert all(call["params"].get("Force", "false") != "true" for call in detached), "it was forced"
-        for part in ("is still in use after", "nothing was forced", "(detaching)", "Next: "):
+        for part in ("is still in use after", "nothing was forced", "(detaching since ", "Next: "):
             assert part in said, f"no word of {part!r} in:\n{said[-4000:]}"
         seen = repeated(lane.destroy, attempts=6)
     finally:
