@@ -8,8 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful.plugin_server.values import ProviderError
 from operate import recover, restore, shell, snapshots, stack, status, verify
 from operate.cluster import WaitedTooLong
-from operate.holdings import NoSuchVolume
 from operate.ownership import AnotherCluster
+from operate.volumes import NoSuchVolume
 
 _EXPECTED = (
     stack.StackError,
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     restored.add_argument("dump", nargs="?", default="latest", help="name of the dump's file; the latest if left out")
     restored.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
     command("status", "what holds each volume: claims, clients, instances, attachments")
-    freed = command("recover", "what is wrong with the volumes, and the exact way out")
+    freed = command("recover", "what is wrong with the volumes, and the exact steps to fix it")
     freed.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; all if left out")
     freed.add_argument("--yes", action="store_true", help="do the steps marked safe; nothing is ever forced off")
     freed.add_argument("--fence", action="store_true", help="stop an instance that may still write, where that is it")

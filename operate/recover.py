@@ -1,17 +1,18 @@
-"""The way out of volumes that are not let go: says what is wrong and the exact steps, and does those that are safe."""
+"""Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import ec2_client
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.recovery.volume_holders import Holders
-from nomad_stateful.recovery.volume_way_out import SAFE, Action, Step, WayOut, ways_out
+from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
+from nomad_stateful.recovery.volume_usage import VolumeUsage
 from operate import stack
 from operate.cluster import WaitedTooLong, connect, wait_for
-from operate.holdings import Holding, all_holdings
+from operate.volumes import StackVolume, stack_volumes
 
 # A client that was fenced may still have its kernel write what it had in memory.
 STOP_TIMEOUT_S = 600.0
@@ -26,30 +27,34 @@ class StillStuck(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Permission:
-    """What may be done besides telling."""
+    """What may be done besides printing the steps."""
 
     safe: bool = False
     fence: bool = False
 
     def allows(self, action: Action) -> bool:
-        """Whether a step may be done. Nothing ever forces a volume off."""
+        """Returns whether a step may be run. Nothing ever force-detaches."""
         return (self.safe and action in SAFE) or (self.fence and action == "stop-instance")
 
 
-def recover(volume: str, permission: Permission) -> None:
+def recover(name: str, permission: Permission) -> None:
     """Goes through the stack's volumes, or one of them. Raises StillStuck when something remains."""
     nomad = connect()
     try:
-        hands = Hands(nomad, lambda: ec2_client(stack.aws_place()))
+        runner = StepRunner(nomad, lambda: ec2_client(stack.aws_place()))
         stuck = [
-            holding.name
-            for holding in all_holdings(nomad, volume)
-            if not free(holding, permission, hands, lambda name=holding.name: all_holdings(nomad, name)[0])  # type: ignore[misc]
+            volume.name
+            for volume in stack_volumes(nomad, name)
+            if not free(volume, permission, runner, partial(_again, nomad, volume.name))
         ]
     finally:
         nomad.close()
     if stuck:
         raise StillStuck(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
+
+
+def _again(nomad: NomadApi, name: str) -> StackVolume:
+    return stack_volumes(nomad, name)[0]
 
 
 def _how_to_go_on(permission: Permission) -> str:
@@ -58,39 +63,39 @@ def _how_to_go_on(permission: Permission) -> str:
     return "What is left is yours to decide"
 
 
-def free(holding: Holding, permission: Permission, hands: "Hands", again: Callable[[], Holding]) -> bool:
+def free(volume: StackVolume, permission: Permission, runner: "StepRunner", again: Callable[[], StackVolume]) -> bool:
     """Tells, does what is allowed, looks again, until nothing is wrong or nothing more may be done."""
     done: set[Step] = set()
     while True:
-        ways = ways_out(holding.holders, wanted_free=False)
-        print(_told(holding, ways), flush=True)
+        plans = recovery_plans(volume.usage, wanted_free=False)
+        print(_told(volume, plans), flush=True)
         # One step of each, in order: what comes after depends on what it did.
-        steps = dict.fromkeys(next((step for step in way.steps if step not in done), None) for way in ways)
+        steps = dict.fromkeys(next((step for step in plan.steps if step not in done), None) for plan in plans)
         allowed = [step for step in steps if step is not None and permission.allows(step.action)]
         if not allowed:
-            return not ways
+            return not plans
         for step in allowed:
             print(f"    doing: {'waiting for Nomad' if step.action == 'await' else step.command}", flush=True)
-            hands.do(step, holding.holders, again)
+            runner.run(step, volume.usage, again)
             done.add(step)
-        holding = _settled(holding, again)
+        volume = _settled(volume, again)
 
 
-def _settled(before: Holding, again: Callable[[], Holding]) -> Holding:
+def _settled(before: StackVolume, again: Callable[[], StackVolume]) -> StackVolume:
     """The volume once Nomad and EC2 show what was done, or as it is some seconds later."""
     deadline = time.monotonic() + SETTLE_S
-    while (now := again()).holders == before.holders and time.monotonic() < deadline:
+    while (now := again()).usage == before.usage and time.monotonic() < deadline:
         time.sleep(0.5)
     return now
 
 
-def _told(holding: Holding, ways: Sequence[WayOut]) -> str:
-    if not ways:
-        return f"{holding.name}: in order"
+def _told(volume: StackVolume, plans: Sequence[RecoveryPlan]) -> str:
+    if not plans:
+        return f"{volume.name}: in order"
     lines = []
-    for way in ways:
-        lines.append(f"{holding.name}: {way.problem}")
-        lines += [f"    {_mark(step)} {step}" for step in way.steps]
+    for plan in plans:
+        lines.append(f"{volume.name}: {plan.problem}")
+        lines += [f"    {_mark(step)} {step}" for step in plan.steps]
     return "\n".join(lines)
 
 
@@ -100,31 +105,31 @@ def _mark(step: Step) -> str:
     return "fence:" if step.action == "stop-instance" else "by hand:"
 
 
-def _allocations(holders: Holders) -> set[str]:
-    return {claim.alloc_id for claim in holders.claims}
+def _allocations(usage: VolumeUsage) -> set[str]:
+    return {claim.alloc_id for claim in usage.claims}
 
 
-class Hands:
-    """Does single steps, by Nomad's and EC2's APIs."""
+class StepRunner:
+    """Runs single steps through Nomad's and EC2's APIs."""
 
     def __init__(self, nomad: NomadApi, ec2: Callable[[], Any]) -> None:
         self._nomad = nomad
         self._ec2 = ec2
 
-    def do(self, step: Step, holders: Holders, again: Callable[[], Holding]) -> None:
-        """Does a step that is allowed. Raises ProviderError, botocore's errors and WaitedTooLong."""
+    def run(self, step: Step, usage: VolumeUsage, again: Callable[[], StackVolume]) -> None:
+        """Runs a step that is allowed. Raises ProviderError, botocore's errors and WaitedTooLong."""
         if step.action == "await":
-            before = _allocations(holders)
+            before = _allocations(usage)
             wait_for(
-                f"Nomad lets go of {holders.volume_id}",
-                lambda: True if before - _allocations(again().holders) else None,
+                f"Nomad releases {usage.volume_id}",
+                lambda: True if before - _allocations(again().usage) else None,
                 COLLECTION_TIMEOUT_S,
                 "See its server's log. The registration of any CSI volume makes it collect claims at once.",
             )
         elif step.action == "purge-client":
             self._nomad.put(f"node/{step.target}/purge", {})
         elif step.action == "ec2-detach":
-            self._ec2().detach_volume(VolumeId=holders.external_id, InstanceId=step.target)
+            self._ec2().detach_volume(VolumeId=usage.external_id, InstanceId=step.target)
         elif step.action == "stop-instance":
             self._stop(step.target)
         else:

@@ -11,11 +11,11 @@ from typing import Any
 import pymysql
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nomad_stateful.columns import columns
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
 from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
 from operate import stack
 from operate.cluster import Cluster, WaitedTooLong
-from operate.columns import columns
 from operate.database import Database
 from operate.ownership import stack_cluster
 

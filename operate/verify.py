@@ -4,10 +4,10 @@ import secrets
 import time
 from dataclasses import dataclass, field
 
+from nomad_stateful.columns import columns
 from nomad_stateful.nomad.running_job import Endpoint
 from operate import stack
 from operate.cluster import Cluster
-from operate.columns import columns
 from operate.database import Database, Row
 from operate.ownership import stack_cluster
 

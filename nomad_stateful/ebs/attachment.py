@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_passing, prove_absence
+from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_transient, prove_absence
 from nomad_stateful.plugin_server.values import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
@@ -64,13 +64,13 @@ class EbsVolumes:
             if error.response.get("Error", {}).get("Code") == "InvalidVolume.NotFound":
                 prove_absence(self._place, f"volume {volume_id}")
                 return EbsState("not-found")
-            if is_passing(error):
+            if is_transient(error):
                 raise Ec2Unavailable(f"EC2 does not say whether {volume_id} is detached: {error}") from error
             raise ProviderError(
                 f"EC2 does not say whether {volume_id} is detached: {error}. Allow ec2:DescribeVolumes"
             ) from error
         except BotoCoreError as error:
-            failure = Ec2Unavailable if is_passing(error) else ProviderError
+            failure = Ec2Unavailable if is_transient(error) else ProviderError
             raise failure(
                 f"EC2 does not say whether {volume_id} is detached: {error}. Check the AWS credentials, the region "
                 "and the endpoint"

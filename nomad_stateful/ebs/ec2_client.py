@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MAKING = Lock()
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-_PASSING_CODES = frozenset(
+_TRANSIENT_CODES = frozenset(
     {"RequestLimitExceeded", "Throttling", "ThrottlingException", "InternalError", "InternalFailure", "Unavailable"}
 )
 _REMEDY = (
@@ -47,16 +47,16 @@ class AwsPlace:
 
 
 class Ec2Unavailable(ProviderError):  # noqa: N818 - says it already
-    """EC2 did not answer, throttles or has an error of its own: later it may answer."""
+    """A transient error: EC2 did not answer, throttles, or has an internal error."""
 
 
-def is_passing(error: Exception) -> bool:
-    """Whether botocore's error is one that goes away by itself."""
+def is_transient(error: Exception) -> bool:
+    """Returns whether an error of botocore is transient."""
     from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415
 
     if isinstance(error, ClientError):
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-        return status >= 500 or error.response.get("Error", {}).get("Code") in _PASSING_CODES
+        return status >= 500 or error.response.get("Error", {}).get("Code") in _TRANSIENT_CODES
     return isinstance(error, ConnectionError | HTTPClientError)
 
 
@@ -121,7 +121,7 @@ def _caller(region: str, config: str, environment: tuple[tuple[str, str], ...]) 
     try:
         answer = _client("sts", sts_region or region, config, environment).get_caller_identity()
     except (BotoCoreError, ClientError) as error:
-        failure = Ec2Unavailable if is_passing(error) else ProviderError
+        failure = Ec2Unavailable if is_transient(error) else ProviderError
         raise failure(f"AWS does not say whose credentials these are (sts:GetCallerIdentity): {error}") from error
     return str(answer["Account"]), str(answer["Arn"])
 

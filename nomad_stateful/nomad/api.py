@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.nomad import permissions as nomad_permissions
-from nomad_stateful.nomad.retry import FIRST_ANSWER_S, Patience, passing_answer
+from nomad_stateful.nomad.retry import FIRST_ANSWER_S, RetryPolicy, is_transient_answer
 from nomad_stateful.nomad.tls import TlsError, TlsSettings, explain
 from nomad_stateful.plugin_server.values import ProviderError
 
@@ -52,20 +52,20 @@ def prepare() -> None:
     import httpx  # noqa: F401, PLC0415
 
 
-def is_passing(error: NomadError) -> bool:
-    """Whether an error may go away by itself: no answer, a server that restarts, an election, too many requests."""
+def is_transient(error: NomadError) -> bool:
+    """Returns whether an error is transient: no answer, a restarting server, an election, too many requests."""
     if isinstance(error, NomadUnreachable):
         return True
     if not isinstance(error, NomadApiError):
         return False
-    return passing_answer(error.status, error.body)
+    return is_transient_answer(error.status, error.body)
 
 
 class NomadApi:
     """A Nomad cluster's API. Paths are relative to /v1/; safe to use from several threads.
 
-    With patience, a request that fails for a passing reason is sent again. That is safe for every request made here:
-    each says what should be there, or gone, and does nothing more when it arrives twice.
+    With a retry policy, a request that fails with a transient error is sent again. That is safe for every request made
+    here: each is idempotent.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class NomadApi:
         tls: TlsSettings | None = None,
         headers: Mapping[str, str] | None = None,
         http_auth: str = "",
-        patience: Patience | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         import httpx  # noqa: PLC0415 - a third of a plugin's start, which others wait for: see prepare()
 
         self.address = address.rstrip("/")
-        self.patience = patience or Patience()
+        self.retry = retry or RetryPolicy()
         self._answered = False
         self._tls = tls or TlsSettings()
         self._with_token = bool(token)
@@ -103,7 +103,7 @@ class NomadApi:
         cls,
         overrides: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
-        patience: Patience | None = None,
+        retry: RetryPolicy | None = None,
     ) -> NomadApi:
         """The cluster NOMAD_ADDR, NOMAD_TOKEN and the like name.
 
@@ -122,7 +122,7 @@ class NomadApi:
             raise NomadError(
                 "no Nomad address: set NOMAD_ADDR (or address on the provider), for example to http://10.0.0.5:4646"
             )
-        return cls(**settings, tls=TlsSettings.of(given, env), patience=patience)
+        return cls(**settings, tls=TlsSettings.of(given, env), retry=retry)
 
     def reach(self) -> None:
         """Raises NomadUnreachable at once where no server answers: for a first look, when the address may be wrong."""
@@ -184,15 +184,15 @@ class NomadApi:
     def _request(
         self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
     ) -> tuple[Any, int]:
-        """As _send, tried again while patience lasts; the last error is raised."""
-        attempts = self.patience.starts()
+        """As _send, retried under the policy; raises the last error."""
+        attempts = self.retry.attempts()
         while True:
             try:
                 return self._send(method, path, timeout_s, params, body)
             except NomadError as error:
                 wait_s = error.retry_after_s if isinstance(error, NomadApiError) else 0.0
                 limit_s = math.inf if self._answered else FIRST_ANSWER_S
-                if not is_passing(error) or not attempts.another(wait_s, limit_s):
+                if not is_transient(error) or not attempts.another(wait_s, limit_s):
                     raise
 
     def _send(

@@ -1,4 +1,4 @@
-"""How long a request that failed for a passing reason is tried again, and with which pauses."""
+"""Retries of a request that failed with a transient error: which errors count, for how long, with which backoff."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-FIRST_PAUSE_S = 0.25
-LONGEST_PAUSE_S = 5.0
-PATIENCE_S = 30.0
-"""Of the plugins: longer than an election and a server's restart."""
+FIRST_BACKOFF_S = 0.25
+MAX_BACKOFF_S = 5.0
+RETRY_LIMIT_S = 30.0
+"""The plugins' limit: longer than an election and a server's restart."""
 FIRST_ANSWER_S = 8.0
-"""The most for a server that never answered: its address may be wrong."""
-_PASSING_STATUSES = frozenset({429, 502, 503, 504})
-# A 500 is also how Nomad passes on what a driver refused for good: only these are about the servers themselves.
-_PASSING_TEXTS = (
+"""The limit for a server that has never answered: its address may be wrong."""
+_TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
+# Nomad also passes a driver's final refusal on as a 500: only these are about the servers themselves.
+_TRANSIENT_TEXTS = (
     "no cluster leader",
     "not the leader",
     "leadership lost",
@@ -30,25 +30,25 @@ _PASSING_TEXTS = (
 )
 
 
-def passing_answer(status: int, text: str) -> bool:
-    """Whether an HTTP answer of Nomad's tells of an election, a server that restarts, or too many requests."""
+def is_transient_answer(status: int, text: str) -> bool:
+    """Returns whether an HTTP answer of Nomad tells of an election, a restarting server, or too many requests."""
     lowered = text.lower()
-    return status in _PASSING_STATUSES or (status == 500 and any(part in lowered for part in _PASSING_TEXTS))
+    return status in _TRANSIENT_STATUSES or (status == 500 and any(part in lowered for part in _TRANSIENT_TEXTS))
 
 
-class Pauses:
-    """Pauses that double, each cut by chance to between half and all of it, so that clients do not come back as one."""
+class Backoff:
+    """Exponential backoff with jitter: waits that double, each cut to between half and all of it by chance."""
 
-    def __init__(self, first_s: float | None = None, longest_s: float = LONGEST_PAUSE_S) -> None:
-        self._first_s = FIRST_PAUSE_S if first_s is None else first_s
-        self._longest_s = longest_s
+    def __init__(self, first_s: float | None = None, max_s: float = MAX_BACKOFF_S) -> None:
+        self._first_s = FIRST_BACKOFF_S if first_s is None else first_s
+        self._max_s = max_s
         self._next_s = self._first_s
 
     def next(self) -> float:
-        """The next pause, in seconds."""
-        pause_s = self._next_s
-        self._next_s = min(pause_s * 2, self._longest_s)
-        return pause_s * random.uniform(0.5, 1)  # noqa: S311 - chance, not secrecy
+        """Returns the next wait, in seconds."""
+        wait_s = self._next_s
+        self._next_s = min(wait_s * 2, self._max_s)
+        return wait_s * random.uniform(0.5, 1)  # noqa: S311 - jitter, not secrecy
 
     def reset(self) -> None:
         """Starts over, after a success."""
@@ -56,28 +56,28 @@ class Pauses:
 
 
 @dataclass(frozen=True)
-class Patience:
-    """Seconds from a request's first try to its last, and what ends them early."""
+class RetryPolicy:
+    """Seconds from a request's first attempt to its last, and the event that ends the retries early."""
 
     limit_s: float = 0.0
     cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def starts(self) -> Attempts:
-        """For one request, from now."""
+    def attempts(self) -> Attempts:
+        """Returns the attempts of one request, counted from now."""
         return Attempts(self)
 
 
 class Attempts:
-    """The tries of one request."""
+    """The attempts of one request."""
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
         self._began = time.monotonic()
-        self._pauses = Pauses()
+        self._backoff = Backoff()
 
     def another(self, at_least_s: float = 0.0, limit_s: float = math.inf) -> bool:
-        """Whether there is time for another try; waits before it. `at_least_s` is what the server asked for."""
-        pause_s = max(self._pauses.next(), at_least_s)
-        if time.monotonic() + pause_s > self._began + min(self._patience.limit_s, limit_s):
+        """Waits, and returns True, if there is time for another attempt; `at_least_s` is what the server asked for."""
+        wait_s = max(self._backoff.next(), at_least_s)
+        if time.monotonic() + wait_s > self._began + min(self._policy.limit_s, limit_s):
             return False
-        return not self._patience.cancelled.wait(pause_s)
+        return not self._policy.cancelled.wait(wait_s)

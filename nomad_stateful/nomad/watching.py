@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadError, is_passing
-from nomad_stateful.nomad.retry import Pauses
+from nomad_stateful.nomad.api import NomadApi, NomadError, is_transient
+from nomad_stateful.nomad.retry import Backoff
 from nomad_stateful.plugin_server.plugin import Context
 
 QUERY_WAIT_S = 5.0
@@ -50,13 +50,13 @@ def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any
     """What is at a path (None: nothing), now, at every change, and at least every few seconds, up to the deadline.
 
     `deadline` is on time.monotonic()'s clock; after it the iteration ends. A server that goes away for a while is
-    waited for; one that could not be asked even once is an error once the client's patience is over.
+    waited for; one that never answered is an error once the client's retry limit is over.
     """
     index = 0
     answered = False
     failed = False
-    pauses = Pauses()
-    gives_up_at = time.monotonic() + api.patience.limit_s
+    backoff = Backoff()
+    gives_up_at = time.monotonic() + api.retry.limit_s
     while True:
         left = deadline - time.monotonic()
         query = functools.partial(
@@ -66,15 +66,15 @@ def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any
             body, index = ctx.call(query)
         except NomadError as error:
             given_up = left <= 0 or (not answered and time.monotonic() >= gives_up_at)
-            if given_up or not is_passing(error):
+            if given_up or not is_transient(error):
                 raise
             if not failed:
                 ctx.log("warning", f"{error}; asking again until the deadline")
             failed = True
-            ctx.wait(min(pauses.next(), left))
+            ctx.wait(min(backoff.next(), left))
             continue
         answered, failed = True, False
-        pauses.reset()
+        backoff.reset()
         yield body
         if time.monotonic() >= deadline:
             return

@@ -9,7 +9,7 @@ from typing import Any
 
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.retry import PATIENCE_S, Patience
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
 from nomad_stateful.nomad.tls import CONFIG_FIELDS
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, decode_config
 from nomad_stateful.plugin_server.values import contains_unknown
@@ -113,5 +113,5 @@ class NomadCsiPlugin(Plugin):
                 overrides = {
                     CONFIG_ARGUMENTS[key]: value for key, value in self._config.items() if key in CONFIG_ARGUMENTS
                 }
-                self._connected = NomadApi.from_env(overrides, patience=Patience(PATIENCE_S, self.cancelled))
+                self._connected = NomadApi.from_env(overrides, retry=RetryPolicy(RETRY_LIMIT_S, self.cancelled))
             return self._connected

@@ -1,1 +1,1 @@
-"""Volumes that are held: by whom, and the steps that free them."""
+"""What uses a volume, and the recovery plan where it should not be in use."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from operate.columns import columns
+from nomad_stateful.columns import columns
 
 
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

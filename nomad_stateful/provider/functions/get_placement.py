@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound, is_passing
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound, is_transient
 from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
 from nomad_stateful.provider import validation
 
@@ -49,7 +49,7 @@ def _placement(
     except NomadApiError as error:
         if error.status == 403:
             return {"notChecked": str(error)}
-        if is_passing(error):
+        if is_transient(error):
             raise
         return {"refused": _reason(error.body)}
     if not failures:

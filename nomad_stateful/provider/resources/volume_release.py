@@ -15,7 +15,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
 from nomad_stateful.nomad import consumer_job, controllers, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
-from nomad_stateful.nomad.retry import PATIENCE_S, Pauses
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S, Backoff
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
@@ -31,8 +31,9 @@ from nomad_stateful.plugin_server.plugin import (
 )
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider import validation
-from nomad_stateful.recovery import stray_attachments, volume_holders, volume_way_out
-from nomad_stateful.recovery.volume_holders import Holders
+from nomad_stateful.recovery import stray_attachments, volume_usage
+from nomad_stateful.recovery.plan import recovery_plans
+from nomad_stateful.recovery.volume_usage import VolumeUsage
 
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
@@ -181,16 +182,16 @@ class VolumeRelease(ResourceType):
         ebs = self._ebs(AwsPlace.of(wanted)) if wanted["backend"] == "ebs" else None
         namespace, volume_id = wanted["namespace"], wanted["volumeId"]
         try:
-            holders = volume_holders.look(self._api(), namespace, volume_id, wanted["externalId"], ebs)
+            usage = volume_usage.inspect_volume(self._api(), namespace, volume_id, wanted["externalId"], ebs)
         except NomadError as error:
             return f"{_headline(wanted, limit_s)}. Who holds it cannot be read: {error}"
-        return _deadline_message(wanted, limit_s, holders)
+        return _deadline_message(wanted, limit_s, usage)
 
     def _await_detached(self, ctx: Context, wanted: Props, deadline: float, progress: Progress, limit_s: float) -> None:
         volumes = self._ebs(AwsPlace.of(wanted))
         external_id = wanted["externalId"]
-        gives_up_at = min(deadline, time.monotonic() + PATIENCE_S)
-        pauses = Pauses(EC2_POLL_S)
+        gives_up_at = min(deadline, time.monotonic() + RETRY_LIMIT_S)
+        backoff = Backoff(EC2_POLL_S)
         attached_since = time.monotonic()
         while True:
             try:
@@ -199,11 +200,11 @@ class VolumeRelease(ResourceType):
                 if time.monotonic() >= gives_up_at:
                     raise
                 progress.report(f"{error}; asking again")
-                ctx.wait(pauses.next())
+                ctx.wait(backoff.next())
                 continue
             # Where it answered once, a later silence is waited for.
             gives_up_at = deadline
-            pauses.reset()
+            backoff.reset()
             if found.is_free:
                 return
             if time.monotonic() >= deadline:
@@ -218,8 +219,8 @@ class VolumeRelease(ResourceType):
         """Detaches the volume where Nomad freed the claim and asked for no detachment, if nothing there uses it."""
         namespace, volume_id, external_id = wanted["namespace"], wanted["volumeId"], wanted["externalId"]
         try:
-            holders = volume_holders.look(self._api(), namespace, volume_id, external_id, volumes)
-            stray_attachments.detach_safe(ctx, volumes, holders)
+            usage = volume_usage.inspect_volume(self._api(), namespace, volume_id, external_id, volumes)
+            stray_attachments.detach_safe(ctx, volumes, usage)
         except ProviderError as error:
             ctx.log("warning", str(error))
 
@@ -277,11 +278,11 @@ def _headline(wanted: Props, limit_s: float) -> str:
     return f"{where} is still in use after {limit_s:.0f} s; nothing was forced"
 
 
-def _deadline_message(wanted: Props, limit_s: float, holders: Holders) -> str:
+def _deadline_message(wanted: Props, limit_s: float, usage: VolumeUsage) -> str:
     volume_id, namespace = wanted["volumeId"], wanted["namespace"]
     lines = [_headline(wanted, limit_s)]
-    lines += [f"  {line}" for line in holders.lines()]
-    steps = [step for way in volume_way_out.ways_out(holders, wanted_free=True) for step in way.steps]
+    lines += [f"  {line}" for line in usage.lines()]
+    steps = [step for plan in recovery_plans(usage, wanted_free=True) for step in plan.steps]
     lines += [f"Next: {step}" for step in dict.fromkeys(steps)]
     lines.append(
         f"Then run the same command again, once `nomad volume status -namespace {namespace} {volume_id}` shows no "

@@ -9,17 +9,17 @@ import pytest
 from nomad_stateful.ebs.attachment import Attachment, EbsState
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.recovery.volume_holders import GONE, Client, Holders
-from nomad_stateful.recovery.volume_way_out import Step, ways_out
+from nomad_stateful.recovery.plan import Step, recovery_plans
+from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
 from operate import recover, status
 from operate.cluster import WaitedTooLong
-from operate.holdings import Holding
-from operate.recover import Hands, Permission
+from operate.recover import Permission, StepRunner
+from operate.volumes import StackVolume
 
 VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
 CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")
 CLIENT = Client(NODE, "client-1", "down", INSTANCE, has_node_plugin=True)
-FREE = Holders("mysql", "default", "ebs", VOLUME, attached=EbsState("available"))
+FREE = VolumeUsage("mysql", "default", "ebs", VOLUME, attached=EbsState("available"))
 CUT_OFF = replace(
     FREE,
     claims=(CLAIM,),
@@ -31,25 +31,25 @@ STOPPED = replace(CUT_OFF, instances={INSTANCE: "stopped"})
 UNKNOWN_TO_NOMAD = replace(STOPPED, clients={NODE: replace(CLIENT, has_node_plugin=False)})
 
 
-def holding(holders: Holders) -> Holding:
-    return Holding("mysql", registered=True, holders=holders)
+def stack_volume(usage: VolumeUsage) -> StackVolume:
+    return StackVolume("mysql", registered=True, usage=usage)
 
 
 class World:
     """A volume that changes as steps are done: each action leads to the next of the given states."""
 
-    def __init__(self, now: Holders, after: Mapping[str, Holders]) -> None:
+    def __init__(self, now: VolumeUsage, after: Mapping[str, VolumeUsage]) -> None:
         self.now = now
         self.done: list[str] = []
         self._after = after
 
-    def do(self, step: Step, _holders: Holders, _again: Callable[[], Holding]) -> None:
+    def run(self, step: Step, _holders: VolumeUsage, _again: Callable[[], StackVolume]) -> None:
         self.done.append(step.action)
         self.now = self._after[step.action]
 
     def recover(self, permission: Permission) -> bool:
-        hands: Any = self
-        return recover.free(holding(self.now), permission, hands, lambda: holding(self.now))
+        runner: Any = self
+        return recover.free(stack_volume(self.now), permission, runner, lambda: stack_volume(self.now))
 
 
 NOTHING, SAFE, FENCE = Permission(), Permission(safe=True), Permission(safe=True, fence=True)
@@ -134,17 +134,17 @@ class FakeNomad:
         self.paths.append(path)
 
 
-def do(step: Step, holders: Holders) -> tuple[FakeEc2, FakeNomad]:
+def do(step: Step, usage: VolumeUsage) -> tuple[FakeEc2, FakeNomad]:
     ec2, nomad = FakeEc2(), FakeNomad()
     api: Any = nomad
-    Hands(api, lambda: ec2).do(step, holders, lambda: holding(FREE))
+    StepRunner(api, lambda: ec2).run(step, usage, lambda: stack_volume(FREE))
     return ec2, nomad
 
 
 def test_no_step_ever_forces_a_volume_off() -> None:
-    for holders in (CUT_OFF, STOPPED, UNKNOWN_TO_NOMAD):
-        for step in [step for way in ways_out(holders, wanted_free=False) for step in way.steps]:
-            ec2, nomad = do(step, holders)
+    for usage in (CUT_OFF, STOPPED, UNKNOWN_TO_NOMAD):
+        for step in [step for plan in recovery_plans(usage, wanted_free=False) for step in plan.steps]:
+            ec2, nomad = do(step, usage)
             assert not any(arguments.get("Force") for _, arguments in ec2.asked)
             assert [call for call, _ in ec2.asked if call == "detach_volume"] == (
                 ["detach_volume"] if step.action == "ec2-detach" else []
@@ -158,7 +158,7 @@ def test_what_is_the_operators_to_decide_is_never_done() -> None:
 
 
 def test_the_status_shows_each_volume_with_its_holders_and_what_is_wrong() -> None:
-    header, row, _, problem = status.text([holding(CUT_OFF)]).splitlines()
+    header, row, _, problem = status.text([stack_volume(CUT_OFF)]).splitlines()
     assert header.split()[0] == "VOLUME"
     for part in (
         VOLUME,
@@ -169,7 +169,7 @@ def test_the_status_shows_each_volume_with_its_holders_and_what_is_wrong() -> No
     ):
         assert part in row
     assert "`python -m operate recover mysql` says what to do" in problem
-    assert status.text([holding(FREE)]).splitlines()[1].split() == [
+    assert status.text([stack_volume(FREE)]).splitlines()[1].split() == [
         "mysql",
         VOLUME,
         "default",
@@ -184,7 +184,7 @@ def test_the_status_shows_dumps_that_fail() -> None:
     run = FailingRun(
         "mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "Exit Code: 2", again=True
     )
-    *_, told = status.text([holding(FREE)], [run]).splitlines()
+    *_, told = status.text([stack_volume(FREE)], [run]).splitlines()
     assert told == (
         "mysql-backup/periodic-1: the dump has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2); Nomad tries "
         "again. `nomad alloc logs -stderr 01234567` says why"

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
-from nomad_stateful.ebs.ec2_client import Ec2Unavailable, is_passing
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable, is_transient
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources import volume_release
@@ -66,7 +66,7 @@ def test_a_refusal_is_told_at_once(api: NomadApi) -> None:
 def test_an_ec2_that_never_answered_is_not_waited_for_until_the_deadline(
     api: NomadApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(volume_release, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(volume_release, "RETRY_LIMIT_S", 0.1)
     with pytest.raises(Ec2Unavailable, match="no answer"):
         release(api, Ebs(Ec2Unavailable("no answer")))
 
@@ -83,8 +83,8 @@ def test_an_ec2_that_never_answered_is_not_waited_for_until_the_deadline(
 )
 def test_what_passes_is_told_from_what_does_not(code: str, status: int, passes: bool) -> None:
     response: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    assert is_passing(ClientError(response, "DescribeVolumes")) is passes
+    assert is_transient(ClientError(response, "DescribeVolumes")) is passes
 
 
 def test_a_connection_that_fails_passes() -> None:
-    assert is_passing(EndpointConnectionError(endpoint_url="http://ec2"))
+    assert is_transient(EndpointConnectionError(endpoint_url="http://ec2"))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.retry import PATIENCE_S, Patience
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
 from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsSettings
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props, ProviderError, decode_config
 from nomad_stateful.plugin_server.values import UNKNOWN
@@ -83,7 +83,7 @@ class Connection:
             tls=_tls(settings, env),
             headers=_headers(settings),
             http_auth=str(settings.get("httpAuth") or ""),
-            patience=Patience(PATIENCE_S, cancelled or threading.Event()),
+            retry=RetryPolicy(RETRY_LIMIT_S, cancelled or threading.Event()),
         )
 
 

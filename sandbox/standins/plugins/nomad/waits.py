@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError, is_passing
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError, is_transient
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
 
 T = TypeVar("T")
@@ -152,7 +152,7 @@ def _look(  # noqa: PLR0917
     try:
         return ctx.call(lambda: api.get_indexed(path, index=index, wait_s=_POLL_S, namespace=namespace))
     except NomadError as error:
-        refused = isinstance(error, NomadApiError) and error.status < 500 and not is_passing(error)
+        refused = isinstance(error, NomadApiError) and error.status < 500 and not is_transient(error)
         if progress.remaining_s <= 0 or refused:
             raise
         progress.say(str(error))

@@ -1,4 +1,4 @@
-"""Requests to Nomad that fail for a passing reason are sent again, for a while and not in step."""
+"""Requests to Nomad that fail with a transient error are sent again, with backoff and jitter, up to a deadline."""
 
 import threading
 import time
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from nomad_stateful.nomad import api as nomad_api
-from nomad_stateful.nomad import retry as patience
+from nomad_stateful.nomad import retry
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
-from nomad_stateful.nomad.retry import Patience, Pauses
+from nomad_stateful.nomad.retry import Backoff, RetryPolicy
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.01)
+def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "FIRST_BACKOFF_S", 0.01)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def nomad() -> Iterator[FakeNomad]:
 
 @pytest.fixture
 def api(nomad: FakeNomad) -> Iterator[NomadApi]:
-    client = NomadApi(nomad.address, patience=Patience(20))
+    client = NomadApi(nomad.address, retry=RetryPolicy(20))
     yield client
     client.close()
 
@@ -35,7 +35,7 @@ def api(nomad: FakeNomad) -> Iterator[NomadApi]:
     ("status", "text"),
     [(429, "Too Many Requests"), (500, "No cluster leader"), (502, ""), (500, "rpc error: EOF"), (503, "starting")],
 )
-def test_what_passes_is_asked_again(nomad: FakeNomad, api: NomadApi, status: int, text: str) -> None:
+def test_a_transient_error_is_retried(nomad: FakeNomad, api: NomadApi, status: int, text: str) -> None:
     nomad.put("job/a", {"ID": "a"})
     nomad.refuse("job/a", status, text, times=2)
     assert api.get("job/a") == {"ID": "a"}
@@ -46,7 +46,7 @@ def test_what_passes_is_asked_again(nomad: FakeNomad, api: NomadApi, status: int
     ("status", "text"),
     [(400, "bad job"), (403, "Permission denied"), (500, "rpc error: driver said no"), (404, "not found")],
 )
-def test_what_does_not_pass_is_told_at_once(nomad: FakeNomad, api: NomadApi, status: int, text: str) -> None:
+def test_any_other_error_is_raised_at_once(nomad: FakeNomad, api: NomadApi, status: int, text: str) -> None:
     nomad.refuse("job/a", status, text)
     with pytest.raises(NomadApiError, match=str(status)):
         api.get("job/a")
@@ -54,14 +54,14 @@ def test_what_does_not_pass_is_told_at_once(nomad: FakeNomad, api: NomadApi, sta
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_a_write_is_sent_again_too(nomad: FakeNomad, api: NomadApi, method: str) -> None:
+def test_a_write_is_retried_too(nomad: FakeNomad, api: NomadApi, method: str) -> None:
     nomad.put("job/a", {})
     nomad.refuse("job/a", 500, "No cluster leader", times=1)
     assert (api.delete("job/a") if method == "DELETE" else api.put("job/a", {})) == {}
     assert nomad.requested(method) == ["job/a"] * 2
 
 
-def test_without_patience_nothing_is_asked_twice(nomad: FakeNomad) -> None:
+def test_without_a_retry_policy_nothing_is_sent_twice(nomad: FakeNomad) -> None:
     nomad.refuse("job/a", 500, "No cluster leader")
     client = NomadApi(nomad.address)
     with pytest.raises(NomadApiError, match="No cluster leader"):
@@ -70,16 +70,16 @@ def test_without_patience_nothing_is_asked_twice(nomad: FakeNomad) -> None:
     assert len(nomad.requests) == 1
 
 
-def test_patience_has_an_end_and_the_last_error_is_told(nomad: FakeNomad) -> None:
+def test_retries_end_and_the_last_error_is_raised(nomad: FakeNomad) -> None:
     nomad.refuse("job/a", 500, "No cluster leader")
-    client = NomadApi(nomad.address, patience=Patience(0.2))
+    client = NomadApi(nomad.address, retry=RetryPolicy(0.2))
     with pytest.raises(NomadApiError, match="No cluster leader"):
         client.get("job/a")
     client.close()
-    assert 1 < len(nomad.requests) < 12, "the pauses grow"
+    assert 1 < len(nomad.requests) < 12, "backoff grows"
 
 
-def test_a_cancel_ends_patience(nomad: FakeNomad) -> None:
+def test_a_cancel_ends_the_retries(nomad: FakeNomad) -> None:
     nomad.refuse("job/a", 500, "No cluster leader")
     cancelled = threading.Event()
 
@@ -87,7 +87,7 @@ def test_a_cancel_ends_patience(nomad: FakeNomad) -> None:
         nomad.wait_for_request("job/a")
         cancelled.set()
 
-    client = NomadApi(nomad.address, patience=Patience(600, cancelled))
+    client = NomadApi(nomad.address, retry=RetryPolicy(600, cancelled))
     thread = threading.Thread(target=cancel)
     thread.start()
     with pytest.raises(NomadApiError, match="No cluster leader"):
@@ -97,15 +97,15 @@ def test_a_cancel_ends_patience(nomad: FakeNomad) -> None:
 
 
 def test_a_first_look_at_a_wrong_address_does_not_wait() -> None:
-    client = NomadApi("http://127.0.0.1:9", patience=Patience(600))
+    client = NomadApi("http://127.0.0.1:9", retry=RetryPolicy(600))
     with pytest.raises(NomadUnreachable, match="NOMAD_ADDR"):
         client.reach()
     client.close()
 
 
-def test_an_address_that_never_answered_is_not_asked_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_never_answered_is_not_retried_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nomad_api, "FIRST_ANSWER_S", 0.1)
-    client = NomadApi("http://127.0.0.1:9", patience=Patience(600))
+    client = NomadApi("http://127.0.0.1:9", retry=RetryPolicy(600))
     with pytest.raises(NomadUnreachable, match="NOMAD_ADDR"):
         client.get("job/a")
     client.close()
@@ -116,16 +116,16 @@ def test_a_server_that_refuses_is_reached(nomad: FakeNomad, api: NomadApi) -> No
     api.reach()
 
 
-def test_a_server_may_ask_for_a_longer_pause() -> None:
+def test_a_server_may_ask_for_a_longer_backoff() -> None:
     began = time.monotonic()
-    attempts = Patience(0.5).starts()
+    attempts = RetryPolicy(0.5).attempts()
     assert attempts.another(0.1)
     assert time.monotonic() - began >= 0.1
     assert not attempts.another(10)
 
 
-def test_pauses_double_up_to_a_limit_and_differ() -> None:
-    runs = [[pauses.next() for _ in range(6)] for pauses in (Pauses(1, 8) for _ in range(20))]
+def test_backoff_doubles_up_to_a_limit_with_jitter() -> None:
+    runs = [[backoff.next() for _ in range(6)] for backoff in (Backoff(1, 8) for _ in range(20))]
     for pause, full in zip(zip(*runs, strict=True), (1, 2, 4, 8, 8, 8), strict=True):
         assert all(full / 2 <= one <= full for one in pause)
     assert len({run[0] for run in runs}) > 1, "clients that failed together must not come back together"

@@ -1,12 +1,11 @@
-"""The stack's volumes with everything that holds them, in Nomad and in EC2."""
+"""The stack's volumes with what uses them, in Nomad and in EC2."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.recovery import volume_holders
-from nomad_stateful.recovery.volume_holders import Holders
+from nomad_stateful.recovery.volume_usage import VolumeUsage, inspect_volume
 from operate import ownership, stack
 
 
@@ -15,16 +14,16 @@ class NoSuchVolume(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Holding:
+class StackVolume:
     """One volume of the stack."""
 
     name: str
     registered: bool
-    holders: Holders
+    usage: VolumeUsage
 
 
-def all_holdings(nomad: NomadApi, only: str = "") -> list[Holding]:
-    """Every volume of the stack, or the one of that name.
+def stack_volumes(nomad: NomadApi, only: str = "") -> list[StackVolume]:
+    """Returns every volume of the stack, or the one of that name.
 
     Raises NoSuchVolume, AnotherCluster, StackError and ProviderError.
     """
@@ -37,10 +36,10 @@ def all_holdings(nomad: NomadApi, only: str = "") -> list[Holding]:
     for name in sorted([only] if only else known):
         volume = known[name]
         volume_id = str(volume["nomadId"])
-        holders = volume_holders.look(
+        usage = inspect_volume(
             nomad, namespaces.get(name, "default"), volume_id, str(volume["id"]), ebs if _is_ebs(volume) else None
         )
-        found.append(Holding(name, name in namespaces, holders))
+        found.append(StackVolume(name, name in namespaces, usage))
     return found
 
 

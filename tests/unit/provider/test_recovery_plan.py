@@ -10,8 +10,8 @@ from nomad_stateful.ebs.attachment import Attachment, EbsState
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
-from nomad_stateful.recovery.volume_holders import look
-from nomad_stateful.recovery.volume_way_out import SAFE, Step, ways_out
+from nomad_stateful.recovery.plan import SAFE, Step, recovery_plans
+from nomad_stateful.recovery.volume_usage import inspect_volume
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
@@ -183,7 +183,7 @@ SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
     "EC2 does not answer, and the client is lost": (
         {"alloc": "lost", "client": "down"},
         FakeEbs("silent", {}),
-        "in a state that EC2 does not tell (EC2 does not say whether it is detached: AccessDenied)",
+        "is in an unknown state (EC2 does not say whether it is detached: AccessDenied)",
         [STOP],
     ),
 }
@@ -221,9 +221,9 @@ def test_nothing_is_safe_as_long_as_the_instance_may_write(
     hold(nomad, alloc="lost", client=client, node_plugin=node_plugin)
     api = NomadApi(nomad.address)
     ebs: Any = FakeEbs(attachment, {INSTANCE: instance})
-    holders = look(api, "default", "mysql", VOLUME, ebs)
+    usage = inspect_volume(api, "default", "mysql", VOLUME, ebs)
     api.close()
-    steps = [step for way in ways_out(holders, wanted_free=False) for step in way.steps]
+    steps = [step for plan in recovery_plans(usage, wanted_free=False) for step in plan.steps]
     assert steps
     assert [step for step in steps if step.action in SAFE] == []
     assert not any(" --force" in step.command for step in steps)
@@ -233,10 +233,10 @@ def test_a_volume_attached_elsewhere_than_it_is_claimed_is_a_problem_of_its_own(
     hold(nomad, alloc="pending")
     api = NomadApi(nomad.address)
     ebs: Any = FakeEbs("busy", {INSTANCE: "running", OTHER: "running"}, place=OTHER)
-    (way,) = ways_out(look(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
+    (plan,) = recovery_plans(inspect_volume(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
     api.close()
-    assert f"attached to {OTHER}" in way.problem
-    assert way.steps[0].command == f"aws ec2 stop-instances --instance-ids {OTHER}"
+    assert f"attached to {OTHER}" in plan.problem
+    assert plan.steps[0].command == f"aws ec2 stop-instances --instance-ids {OTHER}"
 
 
 def test_what_a_client_has_unmounted_and_nobody_claims_is_safe_to_detach(nomad: FakeNomad) -> None:
@@ -286,17 +286,17 @@ def test_what_does_not_use_the_volume_does_not_count(nomad: FakeNomad, other: di
 
 
 def steps_of(nomad: FakeNomad) -> list[Step]:
-    """The way out of a volume that EC2 has attached to the client's instance, which runs."""
+    """The steps for a volume that EC2 has attached to the client's instance, which runs."""
     api = NomadApi(nomad.address)
     ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
-    ways = ways_out(look(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
+    plans = recovery_plans(inspect_volume(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
     api.close()
-    return [step for way in ways for step in way.steps]
+    return [step for plan in plans for step in plan.steps]
 
 
 def test_a_volume_in_use_is_in_order(nomad: FakeNomad) -> None:
     hold(nomad, alloc="running")
     api = NomadApi(nomad.address)
     ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
-    assert ways_out(look(api, "default", "mysql", VOLUME, ebs), wanted_free=False) == []
+    assert recovery_plans(inspect_volume(api, "default", "mysql", VOLUME, ebs), wanted_free=False) == []
     api.close()

@@ -1,4 +1,4 @@
-"""Who holds a CSI volume: allocations in Nomad, their clients, the instances those are, and EC2's attachments."""
+"""What uses a CSI volume: claims in Nomad, their clients and instances, and EC2's attachments."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from urllib.parse import quote
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from nomad_stateful.nomad.unmounted import has_unmounted
+from nomad_stateful.nomad.unmount_events import has_unmounted
 from nomad_stateful.nomad.volume_claims import Claim, claims
 from nomad_stateful.plugin_server.values import ProviderError
 
 INSTANCE_ATTRIBUTE = "unique.platform.aws.instance-id"
 GONE = "gone"
+"""Status of a client that Nomad no longer knows."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """A Nomad client that holds the volume, or whose instance does."""
+    """A Nomad client with a claim on the volume, or whose instance has it attached."""
 
     node_id: str
     name: str
     status: str
-    """ready, down, disconnected or initializing; gone where Nomad has forgotten it."""
+    """ready, down, disconnected, initializing, or GONE."""
     instance_id: str
-    """Empty where the client is no EC2 instance, or is gone."""
+    """Empty where the client is not an EC2 instance, or is gone."""
     has_node_plugin: bool
-    """Whether Nomad knows which instance the storage's plugin calls it."""
+    """Whether Nomad knows the node id that the CSI plugin gave it."""
     has_unmounted: bool = False
-    """Whether it is known to have unmounted the volume and to run nothing that uses it (unmounted.py)."""
+    """Whether it is known to have unmounted the volume and to run nothing that uses it (unmount_events.py)."""
 
     def __str__(self) -> str:
         return f"client {self.name or self.node_id[:8]} ({self.node_id[:8]})"
 
 
 @dataclass(frozen=True)
-class Holders:
-    """Everything that keeps a volume from being used elsewhere."""
+class VolumeUsage:
+    """Everything that keeps a volume from being mounted elsewhere."""
 
     volume_id: str
     namespace: str
@@ -48,31 +49,31 @@ class Holders:
     clients: Mapping[str, Client] = field(default_factory=dict)
     """By node id."""
     attached: EbsState | None = None
-    """EC2's word; None where it is no EBS volume, or EC2 does not say."""
+    """EC2's answer; None where it is not an EBS volume, or EC2 did not answer."""
     instances: Mapping[str, str] = field(default_factory=dict)
-    """EC2's state of each instance that matters, by its id."""
-    trouble: str = ""
+    """EC2's state of each instance involved, by its id."""
+    ec2_error: str = ""
     """Why EC2's part is missing."""
     stopped_jobs: frozenset[str] = frozenset()
     """Jobs among the claims that are stopped or purged."""
 
     def client_of(self, claim: Claim) -> Client | None:
-        """The client of a claim; of one whose allocation Nomad has forgotten, the one that EC2 has it attached to."""
+        """Returns a claim's client; if its allocation was garbage-collected, the one that has the volume attached."""
         if claim.node_id:
             return self.clients.get(claim.node_id)
         places = {item.instance_id for item in self.attached.attachments} if self.attached else set()
         return next((client for client in self.clients.values() if client.instance_id in places), None)
 
     def client_on(self, instance_id: str) -> Client | None:
-        """The client that an instance is."""
+        """Returns the client that runs on an instance."""
         return next((client for client in self.clients.values() if client.instance_id == instance_id), None)
 
     def instance_state(self, instance_id: str) -> str:
-        """EC2's state of an instance; unknown where EC2 does not say."""
+        """Returns EC2's state of an instance; unknown where EC2 does not say."""
         return self.instances.get(instance_id, "unknown")
 
     def lines(self) -> Iterator[str]:
-        """The holders for a person, one line each."""
+        """Yields a line for each claim, each client that is not ready, and the attachment."""
         for claim in self.claims:
             yield f"{claim} claims it"
         for client in self.clients.values():
@@ -84,30 +85,32 @@ class Holders:
             states = {item.instance_id: self.instance_state(item.instance_id) for item in self.attached.attachments}
             said = "".join(f"; {instance} is {state}" for instance, state in sorted(states.items()))
             yield f"{self.external_id} is {self.attached}{said}"
-        if self.trouble:
-            yield f"{self.external_id} is in a state that EC2 does not tell ({self.trouble})"
+        if self.ec2_error:
+            yield f"{self.external_id} is in an unknown state ({self.ec2_error})"
 
 
-def look(api: NomadApi, namespace: str, volume_id: str, external_id: str, ebs: EbsVolumes | None) -> Holders:
-    """Asks Nomad and, with `ebs`, EC2. What EC2 does not answer is in `trouble`. Raises NomadError."""
+def inspect_volume(
+    api: NomadApi, namespace: str, volume_id: str, external_id: str, ebs: EbsVolumes | None
+) -> VolumeUsage:
+    """Asks Nomad and, with `ebs`, EC2; an error of EC2 ends up in `ec2_error`. Raises NomadError."""
     volume = _get(api, f"volume/csi/{quote(volume_id, safe='')}", namespace)
     held = claims(volume)
     plugin_id = str((volume or {}).get("PluginID") or "")
-    attached, trouble = _attached(ebs, external_id)
+    attached, ec2_error = _attached(ebs, external_id)
     clients = {node_id: _client(api, node_id, plugin_id) for node_id in {claim.node_id for claim in held} - {""}}
     known = {client.instance_id for client in clients.values()}
-    strange = {item.instance_id for item in attached.attachments} - known if attached else set()
-    for client in _clients_on(api, strange, plugin_id) if strange else []:
+    unclaimed = {item.instance_id for item in attached.attachments} - known if attached else set()
+    for client in _clients_on(api, unclaimed, plugin_id) if unclaimed else []:
         unmounted = has_unmounted(api, client.node_id, plugin_id, namespace, volume_id)
         clients.setdefault(client.node_id, replace(client, has_unmounted=unmounted))
-    wanted = sorted((known | strange) - {""})
+    wanted = sorted((known | unclaimed) - {""})
     states: Mapping[str, str] = {}
     if ebs is not None and wanted:
         try:
             states = ebs.instance_states(wanted)
         except ProviderError as error:
-            trouble = trouble or str(error)
-    return Holders(
+            ec2_error = ec2_error or str(error)
+    return VolumeUsage(
         volume_id,
         namespace,
         plugin_id,
@@ -116,7 +119,7 @@ def look(api: NomadApi, namespace: str, volume_id: str, external_id: str, ebs: E
         clients,
         attached,
         states,
-        trouble,
+        ec2_error,
         frozenset(claim.job_id for claim in held if claim.job_id and _is_stopped(api, claim)),
     )
 
