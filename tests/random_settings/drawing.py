@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import strategies as st
@@ -37,7 +38,8 @@ def _change(draw: st.DrawFn, config: dict[str, Any], place: Place) -> None:
     elif draw(st.integers(0, 11)) == 0:
         parent.pop(last, None)
     else:
-        parent[last] = draw(values(place.key, place.field))
+        # A copy: a later change of this configuration must not reach the value that the next one is drawn from.
+        parent[last] = deepcopy(draw(values(place.key, place.field)))
 
 
 def _change_entries(draw: st.DrawFn, entries: list[Any]) -> None:
