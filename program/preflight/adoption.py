@@ -1,21 +1,15 @@
 """EBS volumes that the stack made, has no more in its state, and would make empty ones beside."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
+from components.zonal_volumes import Adopted
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.guarded_volumes import GUARD_TAG, STACK_TAG
 from program.preflight.volumes import Wanted
 from program.settings import Problem
 
 _USABLE = ("creating", "available", "in-use")
-
-
-class Adopted(TypedDict):
-    """An EBS volume that is taken up as it is."""
-
-    volume_id: str
-    guard_id: str
 
 
 def adopt(

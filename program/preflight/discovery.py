@@ -9,7 +9,10 @@ from typing import Any
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.plugin_server.values import ProviderError
-from program.settings import Problem, SettingsError
+from program import settings
+from program.prefetch import Prefetch
+from program.preflight import answers, stack_state
+from program.settings import Problem, Settings, SettingsError
 from program.settings.volume import LARGEST_SET
 
 
@@ -19,6 +22,13 @@ class Clients:
 
     zones: list[str]
     role: str
+
+
+def load(prefetch: Prefetch) -> Settings:
+    """Returns the stack's settings, with what they leave to AWS and to the volumes that exist. Raises SettingsError."""
+    return settings.load(
+        lambda config: complete(config, lambda: answers.place(prefetch), lambda: stack_state.volume_zones(prefetch))
+    )
 
 
 def clients(tags: dict[str, str], place: AwsPlace) -> Clients:

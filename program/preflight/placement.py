@@ -1,4 +1,4 @@
-"""Whether Nomad finds clients for the jobs that the settings ask for: its own scheduler is asked, with plans."""
+"""Whether Nomad finds clients for the jobs that the settings ask for: its own scheduler plans them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from nomad_stateful.sdk import Cluster, ClusterNode
-from program.prefetch import Questions, Unanswered
+from program.prefetch import CallError, Prefetch
 from program.preflight import placement_wording, wanted_jobs
 from program.preflight.wanted_jobs import Part, WantedJob
 from program.settings import Problem, Settings
@@ -20,37 +20,37 @@ Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A job and what Nomad's scheduler says of it."""
+class PlannedJob:
+    """A job, and the scheduler's answer to a plan of it."""
 
     job: WantedJob
     answer: "Future[Answer]"
     own: "Callable[[], Future[Answer]] | None" = None
-    """Asks for the job itself, where the answer is that for one like it."""
+    """Plans the job itself, where the answer is that for one like it."""
 
     def result(self) -> Answer:
-        """The answer; that for another job only as long as nothing is wrong with it. Raises Unanswered."""
+        """Returns the answer; that for another job only as long as nothing is wrong with it. Raises CallError."""
         answer = self.answer.result()
         is_wrong = answer["failures"] or answer["refused"]
         return self.own().result() if is_wrong and self.own is not None else answer
 
 
-def ask(settings: Settings, asked: Questions) -> list[Asked]:
-    """Has the jobs of the settings planned in the background, of jobs that ask the same of a client one."""
-    found: list[Asked] = []
+def plan(settings: Settings, prefetch: Prefetch) -> list[PlannedJob]:
+    """Has the jobs of the settings planned in the background; of jobs that ask the same of a client, one."""
+    found: list[PlannedJob] = []
     first: dict[str, Future[Answer]] = {}
     for job in wanted_jobs.of(settings):
-        own = partial(_ask, asked, job)
+        own = partial(_plan, prefetch, job)
         if job.alike and job.alike in first:
-            found.append(Asked(job, first[job.alike], own))
+            found.append(PlannedJob(job, first[job.alike], own))
         else:
-            found.append(Asked(job, own()))
+            found.append(PlannedJob(job, own()))
             first[job.alike] = found[-1].answer
     return found
 
 
-def _ask(asked: Questions, job: WantedJob) -> "Future[Answer]":
-    return asked.ask(_GET_PLACEMENT, job.question)
+def _plan(prefetch: Prefetch, job: WantedJob) -> "Future[Answer]":
+    return prefetch.call(_GET_PLACEMENT, job.question)
 
 
 def unknown_pools(settings: Settings, cluster: Cluster) -> list[Problem]:
@@ -82,7 +82,12 @@ def may_run(pool: str, datacenters: Sequence[str], node: ClusterNode) -> bool:
 
 
 def problems(
-    settings: Settings, cluster: Cluster, asked: Sequence[Asked], explained: Sequence[Problem], *, only_preview: bool
+    settings: Settings,
+    cluster: Cluster,
+    planned: Sequence[PlannedJob],
+    explained: Sequence[Problem],
+    *,
+    only_preview: bool,
 ) -> list[Problem]:
     """What is not placed, unless other problems explain it; warns of what may pass."""
     known = {(problem.key, problem.value) for problem in explained}
@@ -92,13 +97,13 @@ def problems(
         return []
     found: list[Problem] = []
     unchecked: dict[str, None] = {}
-    for one in asked:
+    for one in planned:
         if one.job.pool in pools:
             continue
         try:
             answer = one.result()
-        except Unanswered as error:
-            found.append(_unanswered(settings, one.job, str(error)))
+        except CallError as error:
+            found.append(_unreadable(settings, one.job, str(error)))
             continue
         if answer["notChecked"]:
             unchecked[answer["notChecked"]] = None
@@ -109,7 +114,7 @@ def problems(
     return [*dict.fromkeys(found), *_unchecked(settings, list(unchecked), only_preview=only_preview)]
 
 
-def _unanswered(settings: Settings, job: WantedJob, said: str) -> Problem:
+def _unreadable(settings: Settings, job: WantedJob, said: str) -> Problem:
     if "403" in said:
         return forbidden(settings, said)
     return Problem(job.key, job.value, f"Nomad cannot read the job {job.job_id}: {said}", "correct the setting")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 
-from program.prefetch import Questions, Unanswered
+from program.prefetch import CallError, Prefetch
 from program.preflight.stored_volumes import zone_asked_for
 from program.settings import Problem, SettingsError
 
@@ -21,19 +21,19 @@ def full_name() -> str:
 
 
 @cache
-def resources(asked: Questions) -> dict[str, dict[str, Any]]:
+def resources(prefetch: Prefetch) -> dict[str, dict[str, Any]]:
     """Type and outputs by URN of what the stack has, as the last run left it; read once. Raises SettingsError."""
     try:
-        found: dict[str, dict[str, Any]] = asked.ask(_READ, {"stackName": _stack_name()}).result()["outputs"]
-    except Unanswered as error:
+        found: dict[str, dict[str, Any]] = prefetch.call(_READ, {"stackName": _stack_name()}).result()["outputs"]
+    except CallError as error:
         rule = f"which volumes the stack has cannot be read: {error}"
         raise SettingsError([Problem("the stack's state", "not usable", rule, "fix the cause")]) from None
     return found
 
 
-def volume_zones(asked: Questions) -> dict[str, str]:
+def volume_zones(prefetch: Prefetch) -> dict[str, str]:
     """The zone of each volume in the state, by the volume's id. Raises SettingsError."""
-    known = [one for one in resources(asked).values() if one.get("outputs")]
+    known = [one for one in resources(prefetch).values() if one.get("outputs")]
     # Where a volume has both, its guard knows: it is made first, and remembers.
     return dict([*_made_by_driver(known), *_guarded(known)])
 

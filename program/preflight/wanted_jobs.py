@@ -10,9 +10,9 @@ from components.csi_volume import CsiVolume
 from components.mysql import MysqlServer
 from components.placement import JobConstraint
 from nomad_stateful import jobspec as jobs
+from program.environment import Environment
 from program.settings import Consumer, Mysql, Plugin, Settings, Volume
 from program.settings.mysql import BACKUP_ACCOUNT, MysqlBackup
-from program.surroundings import Surroundings
 from program.wiring import consumers as wiring_consumers
 from program.wiring import stack as wiring
 
@@ -104,7 +104,7 @@ class _Server:
         return {BACKUP_ACCOUNT: ""}
 
 
-_NOWHERE = Surroundings(account_id="", partition="", region="")
+_NOWHERE = Environment(account_id="", partition="", region="")
 
 
 def of(settings: Settings) -> list[WantedJob]:

@@ -6,13 +6,13 @@ from components.consumer import RegisteredVolume
 from components.container import ContainerArgs, ContainerService, ContainerVolume
 from components.csi_volume import CsiVolume
 from components.ownership import Owner
+from program.environment import Environment
 from program.settings import Consumer, Settings
 from program.settings.consumer import Mount
-from program.surroundings import Surroundings
 
 
 def registered_volume(
-    settings: Settings, surroundings: Surroundings, volume: str, registered: CsiVolume
+    settings: Settings, environment: Environment, volume: str, registered: CsiVolume
 ) -> RegisteredVolume:
     """A registered volume of that name, or of that set, as its consumer needs to know it."""
     return {
@@ -21,25 +21,25 @@ def registered_volume(
         "restart_id": registered.restart_id,
         "external_id": registered.external_id,
         "backend": settings.plugin_of(settings.volume(volume)).known.backend,
-        "region": surroundings.region,
-        "account_id": surroundings.account_id,
-        "aws_config": surroundings.aws_config,
+        "region": environment.region,
+        "account_id": environment.account_id,
+        "aws_config": environment.aws_config,
     }
 
 
-def owner(surroundings: Surroundings) -> Owner | None:
+def owner(environment: Environment) -> Owner | None:
     """Whose everything is that bears an id in Nomad."""
-    return {"stack": surroundings.claimant, "expects": dict(surroundings.expects)} if surroundings.claimant else None
+    return {"stack": environment.claimant, "expects": dict(environment.expects)} if environment.claimant else None
 
 
 def container(
-    settings: Settings, surroundings: Surroundings, consumer: Consumer, registered: dict[str, CsiVolume]
+    settings: Settings, environment: Environment, consumer: Consumer, registered: dict[str, CsiVolume]
 ) -> ContainerArgs:
     """A program on its registered volumes."""
     placement = settings.placement
     return {
         "job_id": consumer.name,
-        "owner": owner(surroundings),
+        "owner": owner(environment),
         "placement": {
             "namespace": placement.namespace,
             "datacenters": placement.datacenters,
@@ -50,7 +50,7 @@ def container(
         ],
         "count": consumer.count,
         "canaries": consumer.canaries,
-        "volumes": [_volume(settings, surroundings, consumer, mount, registered) for mount in consumer.mounts],
+        "volumes": [_volume(settings, environment, consumer, mount, registered) for mount in consumer.mounts],
         "task": {
             "driver": consumer.task_driver,
             "image": consumer.image or "",
@@ -94,7 +94,7 @@ def own_time(setting: str) -> str | None:
 
 def _volume(
     settings: Settings,
-    surroundings: Surroundings,
+    environment: Environment,
     consumer: Consumer,
     mount: Mount,
     registered: dict[str, CsiVolume],
@@ -107,7 +107,7 @@ def _volume(
         "source": mount.volume,
         "earlier_name": volume.renamed_from,
         "members": [
-            registered_volume(settings, surroundings, volume.name, registered[member.volume_id]) for member in members
+            registered_volume(settings, environment, volume.name, registered[member.volume_id]) for member in members
         ],
         "access_mode": volume.access_mode,
         "attachment_mode": volume.attachment_mode,

@@ -16,11 +16,11 @@ from nomad_stateful.drivers import efs_policy
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.drivers.model import CONFIG_FILE, DriverOptions, Role
 from nomad_stateful.ebs.guarded_volumes import STACK_TAG
+from program.environment import Environment
 from program.settings import Mysql, Plugin, Settings, Volume, driver_policy
 from program.settings.mysql import BACKUP_ACCOUNT
 from program.settings.rules import job_ids
 from program.settings.volume import Member
-from program.surroundings import Surroundings
 from program.wiring.consumers import own_time, owner, registered_volume
 
 # Nomad's fingerprint of an EC2 instance.
@@ -39,12 +39,12 @@ def _placement(settings: Settings) -> JobPlacement:
     }
 
 
-def driver_policies(settings: Settings, surroundings: Surroundings) -> dict[str, DriverPolicyArgs]:
+def driver_policies(settings: Settings, environment: Environment) -> dict[str, DriverPolicyArgs]:
     """The drivers' permissions by driver, no more than the volumes need, for resources of this account and region."""
     scope = {
-        "partition": surroundings.partition,
-        "region": surroundings.region,
-        "account_id": surroundings.account_id,
+        "partition": environment.partition,
+        "region": environment.region,
+        "account_id": environment.account_id,
     }
     found = {
         "ebs": driver_policy.of_ebs(settings.plugins, _volumes_of(settings, "ebs"), **scope),
@@ -70,15 +70,15 @@ def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | N
     return efs_policy.policy({efs_policy.Mode.DYNAMIC} if dynamic else set(), **scope)
 
 
-def zonal_volumes(settings: Settings, surroundings: Surroundings) -> ZonalVolumesArgs:
+def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesArgs:
     """The EBS volumes that Pulumi makes, tagged so that the driver may attach them."""
     return {
         "driver_tags": {MANAGED_TAG: MANAGED_TAG_VALUE},
-        "region": surroundings.region,
-        "account_id": surroundings.account_id,
-        "aws_config": surroundings.aws_config,
+        "region": environment.region,
+        "account_id": environment.account_id,
+        "aws_config": environment.aws_config,
         "volumes": [
-            _zonal_volume(volume, member, surroundings)
+            _zonal_volume(volume, member, environment)
             for volume in settings.volumes
             if volume.provision == "pulumi"
             for member in volume.members
@@ -86,7 +86,7 @@ def zonal_volumes(settings: Settings, surroundings: Surroundings) -> ZonalVolume
     }
 
 
-def _zonal_volume(volume: Volume, member: Member, surroundings: Surroundings) -> ZonalVolume:
+def _zonal_volume(volume: Volume, member: Member, environment: Environment) -> ZonalVolume:
     return {
         "name": member.volume_id,
         "zone": member.zone,
@@ -101,18 +101,18 @@ def _zonal_volume(volume: Volume, member: Member, surroundings: Surroundings) ->
         "earlier_names": volume.earlier_ids(member.volume_id),
         "retain": volume.retain,
         "final_snapshot": volume.final_snapshot,
-        "adopt": surroundings.adopted.get(member.volume_id),
-        "tags": {**volume.tags, STACK_TAG: surroundings.stack},
+        "adopt": environment.adopted.get(member.volume_id),
+        "tags": {**volume.tags, STACK_TAG: environment.stack},
     }
 
 
-def csi_plugin(settings: Settings, surroundings: Surroundings, plugin: Plugin) -> CsiPluginArgs:
+def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> CsiPluginArgs:
     """A driver's jobs, to be healthy in every zone that holds one of its volumes."""
     driver = plugin.known
     config = None if plugin.config is None else pulumi.Output.secret(plugin.config)
     return {
         "plugin_id": plugin.id,
-        "owner": owner(surroundings),
+        "owner": owner(environment),
         "placement": _placement(settings),
         "constraints": [*_in_zones(plugin.zones), *_constraints(plugin)],
         "task_driver": plugin.task_driver,
@@ -195,7 +195,7 @@ def _in_zones(zones: list[str]) -> list[JobConstraint]:
 
 def csi_volumes(
     settings: Settings,
-    surroundings: Surroundings,
+    environment: Environment,
     volume: Volume,
     plugins: dict[str, CsiPlugin],
     volumes: ZonalVolumes,
@@ -225,13 +225,13 @@ def csi_volumes(
             "formatted_as": driver.default_fs_type,
             # Of other storage nothing here takes snapshots.
             "final_snapshot": volume.final_snapshot if driver.backend == "ebs" else False,
-            "region": surroundings.region,
-            "account_id": surroundings.account_id,
-            "aws_config": surroundings.aws_config,
+            "region": environment.region,
+            "account_id": environment.account_id,
+            "aws_config": environment.aws_config,
             "size_gib": volumes.sizes_gib.get(member.volume_id),
             "growth": volume.growth,
             # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.
-            "owner": None if volume.provision == "pulumi" else owner(surroundings),
+            "owner": None if volume.provision == "pulumi" else owner(environment),
         }
         for member in volume.members
     ]
@@ -246,13 +246,13 @@ def registration_options(
     return pulumi.ResourceOptions(depends_on=policies, aliases=aliases)
 
 
-def mysql_server(settings: Settings, surroundings: Surroundings, mysql: Mysql, volume: CsiVolume) -> MysqlServerArgs:
+def mysql_server(settings: Settings, environment: Environment, mysql: Mysql, volume: CsiVolume) -> MysqlServerArgs:
     """The MySQL server on its registered volume."""
     return {
         "job_id": mysql.job_id,
-        "owner": owner(surroundings),
+        "owner": owner(environment),
         "placement": _placement(settings),
-        "volume": registered_volume(settings, surroundings, mysql.volume, volume),
+        "volume": registered_volume(settings, environment, mysql.volume, volume),
         "access_mode": settings.volume(mysql.volume).access_mode,
         "mount_path": mysql.mount_path,
         "data_dir": mysql.data_dir,
@@ -307,7 +307,7 @@ def _accounts(mysql: Mysql) -> list[MysqlAccount]:
 
 def mysql_backups(
     settings: Settings,
-    surroundings: Surroundings,
+    environment: Environment,
     mysql: Mysql,
     server: MysqlServer,
     registered: dict[str, CsiVolume],
@@ -318,9 +318,9 @@ def mysql_backups(
         return []
     args: MysqlBackupArgs = {
         "job_id": backup.job_id,
-        "owner": owner(surroundings),
+        "owner": owner(environment),
         "placement": _placement(settings),
-        "volume": registered_volume(settings, surroundings, backup.volume, registered[backup.volume]),
+        "volume": registered_volume(settings, environment, backup.volume, registered[backup.volume]),
         "access_mode": settings.volume(backup.volume).access_mode,
         "mount_path": "/dumps",
         "server": {"service": mysql.job_id, "provider": mysql.service_provider, "tls": mysql.tls},

@@ -1,22 +1,15 @@
 """The program's resources, recorded instead of made."""
 
 from typing import Any
+from unittest.mock import patch
 
 import pulumi
 from pulumi.runtime import mocks
 
-from components.container import Container
-from components.csi_plugin import CsiPlugin
-from components.csi_volume import CsiVolume
-from components.driver_policy import DriverPolicy
-from components.mysql import MysqlServer
-from components.mysql_backup import MysqlBackup
-from components.zonal_volumes import ZonalVolumes
-from program import settings, surroundings
-from program.wiring import consumers as wiring_consumers
-from program.wiring import stack as wiring
+from program import settings, story
+from program.environment import Environment
 
-SURROUNDINGS = surroundings.Surroundings(
+ENVIRONMENT = Environment(
     account_id="123456789012",
     partition="aws",
     region="us-west-2",
@@ -59,45 +52,18 @@ class Recorder(mocks.Mocks):
         return {"allocationId": "allocation-1", "nodeName": "client-1", "host": "10.0.0.5", "port": 3306}, []
 
 
-def _build(config: dict[str, Any]) -> pulumi.Output[Any]:
-    known = settings.parse(config)
-    policies = [
-        DriverPolicy(f"{driver}-driver", args) for driver, args in wiring.driver_policies(known, SURROUNDINGS).items()
-    ]
-    volumes = ZonalVolumes("ebs", wiring.zonal_volumes(known, SURROUNDINGS))
-    plugins = {
-        plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(known, SURROUNDINGS, plugin))
-        for plugin in known.plugins
-    }
-    registered = {
-        args["volume_id"]: CsiVolume(f"volume-{args['volume_id']}", args, pulumi.ResourceOptions(depends_on=policies))
-        for volume in known.volumes
-        for args in wiring.csi_volumes(known, SURROUNDINGS, volume, plugins, volumes)
-    }
-    ids = pulumi.Output.all(*[volume.registration_id for volume in registered.values()])
-    containers = [
-        Container(f"consumer-{one.name}", wiring_consumers.container(known, SURROUNDINGS, one, registered)).job_id
-        for one in known.consumers
-    ]
-    if known.mysql is None:
-        return pulumi.Output.all(ids, *containers)
-    server = MysqlServer("mysql", wiring.mysql_server(known, SURROUNDINGS, known.mysql, registered[known.mysql.volume]))
-    backups = [
-        MysqlBackup("mysql-backup", args).job_id
-        for args in wiring.mysql_backups(known, SURROUNDINGS, known.mysql, server, registered)
-    ]
-    return pulumi.Output.all(ids, server.port, *backups, *containers)
-
-
 def record(config: dict[str, Any]) -> dict[str, mocks.MockResourceArgs]:
-    """Every resource of the program under a configuration, by logical name."""
+    """Returns every resource of the program under a configuration, by logical name."""
     recorder = Recorder()
     mocks.set_mocks(recorder, project="nomad-stateful", stack="test")
 
     # Registrations go on after the body returns; only then is everything recorded.
     @pulumi.runtime.test  # type: ignore[untyped-decorator]
     def run() -> pulumi.Output[Any]:
-        return _build(config)
+        exported: dict[str, Any] = {}
+        with patch.object(pulumi, "export", exported.__setitem__):
+            story.deploy(settings.parse(config), ENVIRONMENT)
+        return pulumi.Output.all(**exported)
 
     run()
     return recorder.resources

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from pulumi.runtime import config, mocks
 
-from program.preflight import check as preflight
+from program.preflight import answers
 from tests.unit.program.recorder import Recorder
 
 
@@ -22,7 +22,7 @@ def configuration(keys: dict[str, str], *secret: str) -> tuple[dict[str, Any], b
     """What the resources are given, and whether it is a secret."""
     mocks.set_mocks(Recorder())
     config.set_all_config({f"aws:{key}": value for key, value in keys.items()}, [f"aws:{key}" for key in secret])
-    given = pulumi.Output.from_input(preflight._aws_config())
+    given = pulumi.Output.from_input(answers.aws_config())
     known: list[Any] = []
 
     @pulumi.runtime.test  # type: ignore[untyped-decorator]

@@ -9,7 +9,7 @@ from nomad_stateful.drivers.democratic_csi_config import config_problem
 from program import settings
 from program.settings.errors import SettingsError
 from program.wiring import stack as wiring
-from tests.unit.program.recorder import SURROUNDINGS
+from tests.unit.program.recorder import ENVIRONMENT
 
 KEY = "whispered"
 ZFS: dict[str, Any] = {
@@ -80,7 +80,7 @@ def test_what_the_driver_would_fail_at_is_refused_before_and_the_key_is_not_show
 @pytest.mark.parametrize(("driver", "before"), [("docker", []), ("raw_exec", ["unshare", "--mount"])])
 def test_the_controller_of_nfs_client_finds_its_share_mounted(driver: str, before: list[str]) -> None:
     found = parsed(yaml.safe_dump(CLIENT), taskDriver=driver)
-    args = wiring.csi_plugin(found, SURROUNDINGS, found.plugins[0])
+    args = wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])
     controller, node = args["roles"]
     share = ["sh", "nas", "/mnt/tank/shares", "/mnt/storage"]
     assert controller["wrapper"] == [*before, "sh", "-ec", wiring.MOUNT_SHARE, *share]
@@ -90,4 +90,4 @@ def test_the_controller_of_nfs_client_finds_its_share_mounted(driver: str, befor
 
 def test_the_controller_of_zfs_needs_no_share() -> None:
     found = parsed(yaml.safe_dump(ZFS))
-    assert [role["wrapper"] for role in wiring.csi_plugin(found, SURROUNDINGS, found.plugins[0])["roles"]] == [[], []]
+    assert [role["wrapper"] for role in wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])["roles"]] == [[], []]

@@ -8,6 +8,8 @@ import pytest
 TOP = Path(__file__).parents[3]
 PACKAGES = {path.parent.name for path in TOP.glob("*/__init__.py")} | {path.stem for path in TOP.glob("*.py")}
 ALLOWED = {
+    "program": {"program", "components", "nomad_stateful"},
+    "program/wiring": {"program.wiring", "program.environment", "program.settings", "components", "nomad_stateful"},
     "program/settings": {"program.settings", "nomad_stateful.drivers"},
     "nomad_stateful": {"nomad_stateful"},
     "tools/preview_report": {"tools.preview_report"},

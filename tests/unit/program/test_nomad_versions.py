@@ -35,7 +35,7 @@ def _answer(value: dict[str, Any]) -> "Future[dict[str, Any]]":
     return future
 
 
-class _Asked:
+class _Answers:
     """What AWS and Nomad answer."""
 
     def __init__(self, servers: dict[str, str], nodes: list[dict[str, Any]]) -> None:
@@ -51,7 +51,7 @@ class _Asked:
             }
         )
 
-    def ask(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
+    def call(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
         placed = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
         return _answer(nobodys(args) if function.endswith("getOwners") else {"outputs": {}, "volumes": [], **placed})
 
@@ -63,9 +63,9 @@ def refused(
     nodes = [NODE | {"name": "other", "version": "1.11.3"}]
     nodes += [NODE | {"name": name, "version": version} | node for name, version in clients.items()]
     known = settings.parse(CONFIG | ({"placement": placement} if placement else {}))
-    asked: Any = _Asked(servers, nodes)
+    prefetch: Any = _Answers(servers, nodes)
     try:
-        preflight.check(known, asked)
+        preflight.check(known, prefetch)
     except SettingsError as error:
         return str(error)
     return ""

@@ -8,7 +8,7 @@ import pytest
 
 from nomad_stateful.sdk import Cluster, ClusterNode
 from program import settings
-from program.prefetch import Unanswered
+from program.prefetch import CallError
 from program.preflight import placement as preflight_placement
 from program.preflight import wanted_jobs
 from program.settings import Problem
@@ -45,14 +45,14 @@ def cluster(*nodes: ClusterNode) -> Cluster:
 BOTH = cluster(node("a"), node("b", "us-west-2b"))
 
 
-def answered(job: str, answer: Any) -> preflight_placement.Asked:
+def answered(job: str, answer: Any) -> preflight_placement.PlannedJob:
     future: Future[dict[str, Any]] = Future()
     if isinstance(answer, Exception):
         future.set_exception(answer)
     else:
         future.set_result(PLACED | answer)
     (wanted,) = [one for one in wanted_jobs.of(config(consumers=[sharded()])) if one.job_id == job]
-    return preflight_placement.Asked(wanted, future)
+    return preflight_placement.PlannedJob(wanted, future)
 
 
 def failing(part: str, missing: int = 1, clients: int = 2, **counts: Any) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def test_a_token_that_may_only_read_is_enough_for_a_preview_and_refused_before_a
 
 
 def test_a_token_without_any_right_in_the_namespace_is_refused_at_preview() -> None:
-    said = refused("web", Unanswered("Unexpected response code: 403 (Permission denied): the token's policy needs x"))
+    said = refused("web", CallError("Unexpected response code: 403 (Permission denied): the token's policy needs x"))
     assert said.startswith("placement.namespace is default: Unexpected response code: 403")
 
 
@@ -247,7 +247,7 @@ class Scheduler:
         self.jobs: list[str] = []
         self.answer = answer
 
-    def ask(self, _function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
+    def call(self, _function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
         self.jobs += [line.split('"')[1] for line in args["jobspec"].splitlines() if line.startswith("  id ")]
         future: Future[dict[str, Any]] = Future()
         future.set_result(PLACED | self.answer)
@@ -276,8 +276,8 @@ def test_consumers_that_ask_the_same_are_asked_about_once_unless_something_is_wr
         }
     )
     scheduler: Any = Scheduler(answer)
-    asked = preflight_placement.ask(known, scheduler)
-    found = preflight_placement.problems(known, BOTH, asked, (), only_preview=True)
+    planned = preflight_placement.plan(known, scheduler)
+    found = preflight_placement.problems(known, BOTH, planned, (), only_preview=True)
     assert [job for job in scheduler.jobs if not job.startswith("plugin-")] == jobs
     assert {problem.key for problem in found if "consumers" in problem.key} == (
         {f"consumers.{name}.count" for name in names} if answer else set()

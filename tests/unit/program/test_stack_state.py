@@ -8,9 +8,9 @@ import pytest
 
 from nomad_stateful.sdk import Cluster, ClusterNode
 from program import settings
-from program.prefetch import Unanswered
-from program.preflight import check as preflight
+from program.prefetch import CallError
 from program.preflight import stack_state
+from program.preflight import zones as zone_rules
 from program.settings import SettingsError
 
 GUARD = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"volumeName": "data[0]", "zone": "us-west-2b"}}
@@ -28,19 +28,19 @@ OTHERS = [
 ]
 
 
-class Asked:
+class Engine:
     """The engine, with a state."""
 
     def __init__(self, *resources: dict[str, Any], refuses: str = "") -> None:
         self.resources = resources
         self.refuses = refuses
-        self.questions: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
 
-    def ask(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
-        self.questions.append((function, args))
+    def call(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
+        self.calls.append((function, args))
         answer: Future[dict[str, Any]] = Future()
         if self.refuses:
-            answer.set_exception(Unanswered(self.refuses))
+            answer.set_exception(CallError(self.refuses))
         else:
             answer.set_result({"outputs": {str(number): one for number, one in enumerate(self.resources)}})
         return answer
@@ -53,32 +53,32 @@ def _stack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulumi, "get_stack", lambda: "test")
 
 
-def zones(asked: Asked) -> dict[str, str]:
-    return stack_state.volume_zones(asked)  # type: ignore[arg-type]
+def zones(engine: Engine) -> dict[str, str]:
+    return stack_state.volume_zones(engine)  # type: ignore[arg-type]
 
 
 def test_zones_are_those_that_guards_remember_and_drivers_were_told() -> None:
-    asked = Asked(GUARD, MADE, *OTHERS)
-    assert zones(asked) == {"data[0]": "us-west-2b", "made": "us-west-2c"}
-    assert [args["stackName"] for _, args in asked.questions] == ["ours/nomad-stateful/test"]
+    engine = Engine(GUARD, MADE, *OTHERS)
+    assert zones(engine) == {"data[0]": "us-west-2b", "made": "us-west-2c"}
+    assert [args["stackName"] for _, args in engine.calls] == ["ours/nomad-stateful/test"]
 
 
 def test_a_backend_without_organizations_is_asked_by_the_plain_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulumi, "get_organization", lambda: "organization")
-    asked = Asked(GUARD)
-    zones(asked)
-    assert asked.questions[0][1]["stackName"] == "test"
+    engine = Engine(GUARD)
+    zones(engine)
+    assert engine.calls[0][1]["stackName"] == "test"
 
 
 def test_a_new_stack_has_no_volumes() -> None:
-    assert zones(Asked()) == {}
+    assert zones(Engine()) == {}
 
 
 def test_a_state_that_cannot_be_read_is_an_error_and_not_an_empty_one() -> None:
     with pytest.raises(
         SettingsError, match=r"the stack's state is not usable: which volumes the stack has cannot be read: 403"
     ):
-        zones(Asked(refuses="403"))
+        zones(Engine(refuses="403"))
 
 
 def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -97,7 +97,7 @@ def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple
     node |= {"cpuMhz": 4000, "memoryMib": 4000}
     cluster = Cluster.of({"version": "1.11.3", "servers": [], "nodes": [node], "zones": ["us-west-2a"]})
     assert isinstance(cluster.nodes[0], ClusterNode)
-    refused = preflight._zones_without_client(known, cluster, Asked(*state))  # type: ignore[arg-type]
+    refused = zone_rules.without_client(known, cluster, Engine(*state))  # type: ignore[arg-type]
     return [str(problem) for problem in refused], warned
 
 

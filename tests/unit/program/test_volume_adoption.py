@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from components.zonal_volumes import Adopted
 from program import settings
 from program.preflight import adoption as preflight_adoption
 from program.preflight import stored_volumes
@@ -23,7 +24,7 @@ def left(volume_id: str = "vol-1", **more: Any) -> dict[str, Any]:
 
 def adopted(
     volume: dict[str, Any], *found: dict[str, Any], cut_off: dict[str, str] | None = None
-) -> tuple[dict[str, preflight_adoption.Adopted], list[str]]:
+) -> tuple[dict[str, Adopted], list[str]]:
     known = settings.parse({**BASE, "volumes": [volume]})
     new = preflight_volumes.judge(known, {}).new
     taken, problems = preflight_adoption.adopt(new, STACK, found, cut_off or {})

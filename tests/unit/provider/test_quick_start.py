@@ -23,9 +23,9 @@ def test_a_plugin_starts_without_its_heavy_libraries(module: str) -> None:
     assert not {"httpx", "boto3", "botocore.session", "pulumi", "pydantic"} & set(listed.stdout.split())
 
 
-def test_the_questions_need_no_provider_sdk_and_no_settings() -> None:
+def test_the_prefetch_needs_no_provider_sdk_and_no_settings() -> None:
     listed = subprocess.run(
-        [sys.executable, "-c", _LISTED.format(module="program.prefetch")],
+        [sys.executable, "-c", _LISTED.format(module="program.launch")],
         cwd=TOP,
         capture_output=True,
         text=True,

@@ -1,16 +1,16 @@
-"""Where in AWS the stack is."""
+"""What the stack is deployed into: an AWS account and region, and what exists there and in Nomad already."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pulumi
 
-from program.preflight.adoption import Adopted
+from components.zonal_volumes import Adopted
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """The account and region the stack is in."""
+class Environment:
+    """The account and region of the stack, its name there, and what it takes over."""
 
     account_id: str
     partition: str
@@ -20,7 +20,7 @@ class Surroundings:
     stack: str = ""
     """Project and name of the stack, by which its volumes are tagged."""
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
-    """EBS volumes that are taken up instead of made, by id in Nomad."""
+    """EBS volumes that are adopted instead of created, by id in Nomad."""
     claimant: str = ""
     """Full name of the stack, by which it claims ids; "" where nothing is claimed."""
     expects: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,15 @@
+"""Starts the program: what every run calls in AWS and Nomad is sent before the imports, which take as long."""
+
+from nomad_stateful.garbage import collect_rarely
+from program.prefetch import Prefetch
+
+
+def launch() -> None:
+    """Loads the settings, checks them against AWS and Nomad, and deploys. Raises SettingsError."""
+    collect_rarely()
+    prefetch = Prefetch()
+    from program import story  # noqa: PLC0415 - while the plugins start
+    from program.preflight import check, discovery  # noqa: PLC0415
+
+    settings = discovery.load(prefetch)
+    story.deploy(settings, check.check(settings, prefetch))

@@ -1,0 +1,69 @@
+"""The story: every component of the stack in the order that they need each other, and what the stack exports."""
+
+import pulumi
+
+from components.container import Container
+from components.csi_plugin import CsiPlugin
+from components.csi_volume import CsiVolume
+from components.driver_policy import DriverPolicy
+from components.mysql import MysqlServer
+from components.mysql_backup import MysqlBackup
+from components.zonal_volumes import ZonalVolumes
+from program import outputs
+from program.environment import Environment
+from program.settings import Mysql, Settings
+from program.wiring import consumers as wiring_consumers
+from program.wiring import stack as wiring
+
+Registered = dict[str, CsiVolume]
+"""Registered volumes by id in Nomad."""
+
+
+def deploy(settings: Settings, environment: Environment) -> None:
+    """Makes everything that the settings describe."""
+    # First, since nothing takes longer than a plugin until it is healthy.
+    plugins = {
+        plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(settings, environment, plugin))
+        for plugin in settings.plugins
+    }
+    policies = [
+        DriverPolicy(f"{driver}-driver", args) for driver, args in wiring.driver_policies(settings, environment).items()
+    ]
+    volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings, environment))
+    # The plugin starts without its permissions, but attaches no volume without them.
+    registered = {
+        args["volume_id"]: CsiVolume(
+            f"volume-{args['volume_id']}", args, wiring.registration_options(settings, args["volume_id"], policies)
+        )
+        for volume in settings.volumes
+        for args in wiring.csi_volumes(settings, environment, volume, plugins, volumes)
+    }
+    pulumi.export("volumes", outputs.volumes(settings, registered))
+    pulumi.export("plugins", outputs.plugins(plugins))
+    if settings.mysql is not None:
+        _deploy_mysql(settings, environment, settings.mysql, registered)
+    _deploy_consumers(settings, environment, registered)
+
+
+def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, registered: Registered) -> None:
+    server = MysqlServer("mysql", wiring.mysql_server(settings, environment, mysql, registered[mysql.volume]))
+    pulumi.export("mysql", outputs.mysql(settings, mysql, server))
+    pulumi.export("mysqlPassword", server.password)
+    if mysql.users:
+        pulumi.export("mysqlUserPasswords", outputs.user_passwords(mysql, server))
+    for args in wiring.mysql_backups(settings, environment, mysql, server, registered):
+        backup = MysqlBackup("mysql-backup", args)
+        pulumi.export("mysqlBackup", {"job": backup.job_id, "restoreJob": backup.restore_job_id})
+
+
+def _deploy_consumers(settings: Settings, environment: Environment, registered: Registered) -> None:
+    containers = {
+        consumer.name: Container(
+            f"consumer-{consumer.name}",
+            wiring_consumers.container(settings, environment, consumer, registered),
+            wiring_consumers.options(consumer),
+        )
+        for consumer in settings.consumers
+    }
+    if containers:
+        pulumi.export("consumers", outputs.consumers(containers))
