@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -10,17 +11,13 @@ from sandbox.machine import processes
 from sandbox.settings import HOME_VARIABLE, SandboxSettings
 
 _ENGINE: Final = "pulumi"
-_CHILDREN: Final = (
-    "pulumi-language-",
-    "pulumi-resource-",
-    "pulumi-analyzer-",
-    "sandbox.standins.plugins.",
-    "nomad_stateful.",
-)
+_PROGRAMS: Final = ("pulumi-language-", "pulumi-resource-", "pulumi-analyzer-")
+_MODULES: Final = ("sandbox.standins.plugins.", "nomad_stateful.provider", "components.package", "pulumi.policy")
+"""Modules that the launchers of plugins and policy packs run."""
 
 
 def end_orphans(settings: SandboxSettings, proc: Path = Path("/proc")) -> int:
-    """Ends what engines of this sandbox left behind; gives the number of processes."""
+    """Ends what engines of this sandbox left behind; returns the number of processes."""
     found = [processes.identify(pid) for pid in orphans(settings.home, proc)]
     return sum(processes.stop_process(record, timeout_s=2) for record in found)
 
@@ -42,10 +39,12 @@ def orphans(home: Path, proc: Path = Path("/proc")) -> list[int]:
 
 
 def _is_child(words: list[str]) -> bool:
-    names = [Path(word).name for word in words[:2]]
-    if any(name.startswith(_CHILDREN[:3]) for name in names):
+    """Whether a command line is `PROGRAM ...`, `INTERPRETER PROGRAM ...` or `python [-OPTION ...] -m MODULE ...`."""
+    if any(Path(word).name.startswith(_PROGRAMS) for word in words[:2]):
         return True
-    return words[1:2] == ["-m"] and len(words) > 2 and words[2].startswith(_CHILDREN[3:])
+    options = list(takewhile(lambda word: word.startswith("-"), words[1:]))
+    module = words[1 + len(options) :][:1]
+    return options[-1:] == ["-m"] and bool(module) and module[0].startswith(_MODULES)
 
 
 def _has_engine(pid: int, proc: Path) -> bool:

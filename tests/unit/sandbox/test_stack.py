@@ -83,12 +83,18 @@ def test_only_children_of_a_dead_engine_of_this_sandbox_are_orphans(tmp_path: Pa
     process(tmp_path, 10, 1, "pulumi-language", host, ours)
     process(tmp_path, 11, 10, "python", ["/v/python", "/x/pulumi-language-python-exec"], ours)
     process(tmp_path, 12, 1, "python", ["/v/python", "-m", "sandbox.standins.plugins.aws", "127.0.0.1:1"], ours)
+    process(tmp_path, 13, 1, "python", ["/v/python", "-P", "-m", "nomad_stateful.provider", "127.0.0.1:1"], ours)
+    process(tmp_path, 14, 1, "python", ["/v/python", "-P", "-m", "components.package", "127.0.0.1:1"], ours)
+    process(tmp_path, 16, 1, "python", ["/v/python", "-u", "-m", "pulumi.policy", "127.0.0.1:1"], ours)
+    process(tmp_path, 15, 1, "pulumi-resource", ["/h/pulumi-resource-nomad", "127.0.0.1:1"], ours)
     process(tmp_path, 20, 1, "pulumi-language", host, theirs)
     process(tmp_path, 30, 1, "pulumi", ["pulumi", "up"], ours)
     process(tmp_path, 31, 30, "pulumi-language", host, ours)
     process(tmp_path, 40, 1, "python", ["/v/python", "-m", "sandbox.cloud"], ours)
+    process(tmp_path, 41, 1, "python", ["/v/python", "-m", "sandbox.standins.ebs_csi_driver", "node"], ours)
+    process(tmp_path, 42, 1, "python", ["/v/python", "script.py", "-m", "nomad_stateful.provider"], ours)
     process(tmp_path, 50, 1, "sh", ["sh"], ours)
-    assert orphans.orphans(home, tmp_path) == [10, 11, 12]
+    assert orphans.orphans(home, tmp_path) == [10, 11, 12, 13, 14, 15, 16]
 
 
 class Ec2:
