@@ -15,10 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.machine import ami, file_server, network
+from sandbox.machine import ami, network
 from sandbox.machine.errors import CloudError
-from sandbox.machine.file_server import FileServer
 from sandbox.settings import PROJECT, SandboxSettings
+from sandbox.standins.nas import file_server
+from sandbox.standins.nas.file_server import FileServer
 
 if TYPE_CHECKING:
     from sandbox.cloud.calls import CallRecorder

@@ -17,11 +17,11 @@ import asyncssh
 import grpc
 from google.protobuf.message_factory import GetMessageClass
 
-from sandbox.machine.file_server import FileServer
 from sandbox.standins.csi import mounter
 from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import CsiError
 from sandbox.standins.democratic_csi.node import NfsNode
+from sandbox.standins.nas.file_server import FileServer
 from tests.sandbox import storage_rig
 
 SHARE = "nas:/mnt/tank/csi/pvc-1"

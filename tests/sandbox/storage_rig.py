@@ -17,8 +17,8 @@ from pathlib import Path
 
 from sandbox.cloud import efs
 from sandbox.machine import ami
-from sandbox.machine.file_server import FileServer
 from sandbox.standins.csi import folders
+from sandbox.standins.nas.file_server import FileServer
 from sandbox.standins.nas.layout import Nas
 from tests.sandbox.ebs_rig import IMDS_PORT, NAMESPACES, PROJECT, ZONE, documents, serve_imds
 
