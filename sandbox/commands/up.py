@@ -18,13 +18,13 @@ from sandbox.docker.store import Store
 from sandbox.machine import requirements
 from sandbox.machine.lock import exclusive
 from sandbox.settings import SandboxSettings, SettingsError
-from sandbox.stack import environment, official, plugin_home, strays
+from sandbox.stack import environment, plugin_home, strays
 from sandbox.stack.stack import Stack, prepare_backend
 from sandbox.standins import drivers
 from sandbox.standins.mysql import rootfs
 from sandbox.standins.nas import openssh
 from tools import packages, toolchain
-from tools.toolchain import Toolchain
+from tools.toolchain import Toolchain, official
 
 T = TypeVar("T")
 _CLIENTS_TIMEOUT_S: Final = 90.0

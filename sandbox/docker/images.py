@@ -14,8 +14,7 @@ from nomad_stateful.drivers.model import CsiDriver
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT
-from sandbox.stack import official
-from tools.toolchain import cache
+from tools.toolchain import cache, official
 
 MYSQL_SERIES: Final = "9.7"
 """The series that the project is run with; Debian's unstable suite moves on some day."""

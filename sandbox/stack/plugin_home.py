@@ -17,8 +17,8 @@ from typing import Final
 
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 from sandbox.stack.environment import pulumi_home
-from sandbox.stack.official import archive_name, take
 from tools.toolchain.cache import cache_root
+from tools.toolchain.official import archive_name, take
 
 CHOICES: Final = ("auto", "official", "embedded")
 _PROBE_TIMEOUT_S: Final = 3.0

@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from sandbox.stack import official
 from tests import official_parts
+from tools.toolchain import official
 
 PROJECT = Path(__file__).resolve().parents[2]
 OURS = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.stack import official
 from tests import official_parts
+from tools.toolchain import official
 
 VERSION = "1.48.0"
 STAND_IN = (sys.executable, "-m", "sandbox.standins.ebs_csi_driver")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
-from sandbox.stack.official import take
 from tests import official_parts
 from tests.providers.harness import Failed, PluginProcess, plugin_process
+from tools.toolchain.official import take
 
 from .agent import Agent
 from .jobs import JOB, sleeper

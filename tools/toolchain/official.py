@@ -124,8 +124,8 @@ def _unpack(archive: Path, program: str, target: Path) -> None:
 
 
 def main() -> int:
-    """`python -m sandbox.stack.official DIR PROGRAM VERSION`: prints where the verified program is."""
-    parser = argparse.ArgumentParser(prog="python -m sandbox.stack.official", description=__doc__)
+    """`python -m tools.toolchain.official DIR PROGRAM VERSION`: prints where the verified program is."""
+    parser = argparse.ArgumentParser(prog="python -m tools.toolchain.official", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("version", type=_version)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import SandboxError
-from sandbox.stack import official
+from tools.toolchain import official
 
 NAME, VERSION = "pulumi-resource-nomad", "2.6.1"
 
