@@ -13,6 +13,8 @@ from pathlib import Path
 from nomad_stateful.plugin_server.values import ProviderError
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
 from sandbox.stack.plugin_home import CHOICES
+from tools.packages import PackageError
+from tools.toolchain.errors import ToolchainError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _run(arguments, load_settings())
-    except (SandboxError, ProviderError) as error:
+    except (SandboxError, ToolchainError, PackageError, ProviderError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:

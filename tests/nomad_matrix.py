@@ -11,8 +11,9 @@ import sys
 import time
 from collections.abc import Sequence
 
-from sandbox.settings import PROJECT, SandboxError
-from tools.toolchain import ensure
+from sandbox.settings import PROJECT
+from tools.packages import PackageError
+from tools.toolchain import ToolchainError, ensure
 from tools.toolchain.onpath import version_of
 from tools.toolchain.provide import NOMAD_VARIABLE
 
@@ -28,7 +29,7 @@ def main(nomads: Sequence[str]) -> int:
         os.environ[NOMAD_VARIABLE] = nomad
         try:
             version = str(version_of(ensure().nomad))
-        except SandboxError as error:
+        except (ToolchainError, PackageError) as error:
             version, passed = str(error), False
         else:
             print(f"\n==> Nomad {version} ({nomad})", flush=True)

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.settings import SandboxError
-
 _SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _SHOWN_LINES: Final = 10
 _POLICY: Final = Path("/usr/sbin/policy-rc.d")
 _NO_STARTS: Final = "#!/bin/sh\n# Of the sandbox of nomad-stateful, while it installs packages.\nexit 101\n"
 
 
-class PackageError(SandboxError):
+class PackageError(Exception):
     """A program is missing and cannot be installed; the message names it and what to do."""
 
 

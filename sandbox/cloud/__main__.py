@@ -7,6 +7,7 @@ import sys
 
 from sandbox.cloud.daemon import serve
 from sandbox.settings import SandboxError, load_settings
+from tools.packages import PackageError
 
 
 def main() -> int:
@@ -14,7 +15,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     try:
         serve(load_settings())
-    except SandboxError as error:
+    except (SandboxError, PackageError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

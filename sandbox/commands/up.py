@@ -43,7 +43,7 @@ def run(settings: SandboxSettings, options: Options) -> int:
     """Brings everything up and prints where things are.
 
     Raises:
-        SandboxError: it cannot be done; the message says why and what to do.
+        SandboxError, ToolchainError, PackageError: it cannot be done; the message says why and what to do.
     """
     phases = Phases("up")
     requirements.require()

@@ -58,6 +58,7 @@ def ensure(
 
     Raises:
         SandboxError: an official plugin was asked for and cannot be had.
+        ToolchainError: the folder of official parts, or an archive in it, is not what it should be.
     """
     before = installed(settings)
     found = {plugin: take(official, plugin.program, plugin.version) if official else None for plugin in plugins()}

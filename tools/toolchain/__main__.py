@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 
-from sandbox.settings import SandboxError
+from tools.packages import PackageError
+from tools.toolchain.errors import ToolchainError
 from tools.toolchain.provide import ensure, ensure_actionlint
 
 
@@ -15,7 +16,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         place = ensure_actionlint() if sys.argv[1:] == ["actionlint"] else ensure().bin_dir
-    except SandboxError as error:
+    except (PackageError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

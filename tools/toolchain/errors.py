@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sandbox.settings import SandboxError
 
-
-class ToolchainError(SandboxError):
+class ToolchainError(Exception):
     """A requirement that is not met: names the key, its value, the rule and the remedy."""
 
     def __init__(self, key: str, value: object, rule: str, remedy: str) -> None:

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from sandbox.settings import SandboxError, SettingsError
 from tools.toolchain.cache import cache_root, locked, publish
 from tools.toolchain.download import listed_sums
+from tools.toolchain.errors import ToolchainError
 
 KEY: Final = "OFFICIAL"
 PROGRAMS: Final = ("pulumi-resource-nomad", "pulumi-resource-aws", "aws-ebs-csi-driver")
@@ -37,12 +37,12 @@ def require(folder: Path) -> Path:
     """Returns the folder's absolute path.
 
     Raises:
-        SettingsError: there is no such folder, or it holds no archive that is known here.
+        ToolchainError: there is no such folder, or it holds no archive that is known here.
     """
     if not folder.is_dir():
-        raise SettingsError(KEY, str(folder), "there is no such folder", "Name the folder that holds the archives.")
+        raise ToolchainError(KEY, str(folder), "there is no such folder", "Name the folder that holds the archives.")
     if not any(_archives(folder, program) for program in PROGRAMS):
-        raise SettingsError(
+        raise ToolchainError(
             KEY,
             str(folder),
             f"it holds no release archive of {', '.join(PROGRAMS)}",
@@ -61,7 +61,7 @@ def take(folder: Path, program: str, version: str) -> Path | None:
     """Returns the program out of the folder's archive, None where the folder has no archive of it.
 
     Raises:
-        SettingsError: the archive is of another version or kind of machine, is not the published one, or is broken.
+        ToolchainError: the archive is of another version or kind of machine, is not the published one, or is broken.
     """
     require(folder)
     there = _archives(folder, program)
@@ -69,7 +69,7 @@ def take(folder: Path, program: str, version: str) -> Path | None:
     if archive.name not in there:
         if there:
             remedy = f"Put {archive.name} there, or take {', '.join(there)} away."
-            raise SettingsError(KEY, str(folder), f"of {program} it holds {', '.join(there)} only", remedy)
+            raise ToolchainError(KEY, str(folder), f"of {program} it holds {', '.join(there)} only", remedy)
         return None
     total = _sum(archive)
     _verify(archive, total)
@@ -104,7 +104,7 @@ def _verify(archive: Path, total: str) -> None:
     wrong = "; ".join(f"{name} says {value}" for name, value in listed.items())
     rule = f"it is not the build that was tested here, and {wrong or 'no list of checksums beside it names it'}"
     remedy = "Put the list of checksums that was published with it beside it, or fetch it again."
-    raise SettingsError(f"SHA-256 of {archive}", total, rule, remedy)
+    raise ToolchainError(f"SHA-256 of {archive}", total, rule, remedy)
 
 
 def _unpack(archive: Path, program: str, target: Path) -> None:
@@ -114,12 +114,12 @@ def _unpack(archive: Path, program: str, target: Path) -> None:
             content = packed.extractfile(member) if member is not None else None
             if content is None:
                 rule = f"it does not hold the program {program}"
-                raise SettingsError(KEY, str(archive), rule, "Fetch the release's archive again.")
+                raise ToolchainError(KEY, str(archive), rule, "Fetch the release's archive again.")
             with (target / program).open("wb") as file:
                 while block := content.read(_BLOCK):
                     file.write(block)
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise SettingsError(KEY, str(archive), f"it cannot be unpacked: {error}", "Fetch it again.") from error
+        raise ToolchainError(KEY, str(archive), f"it cannot be unpacked: {error}", "Fetch it again.") from error
     (target / program).chmod(0o755)
 
 
@@ -132,7 +132,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         program = take(arguments.folder, arguments.program, arguments.version)
-    except SandboxError as error:
+    except ToolchainError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     if program is None:

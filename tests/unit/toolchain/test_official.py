@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.settings import SandboxError
 from tools.toolchain import official
+from tools.toolchain.errors import ToolchainError
 
 NAME, VERSION = "pulumi-resource-nomad", "2.6.1"
 
@@ -48,37 +48,39 @@ def test_a_program_that_the_folder_has_no_archive_of_is_left_to_other_ways(tmp_p
 
 
 def test_a_folder_that_is_missing_or_holds_nothing_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match=r"OFFICIAL is '.*gone': there is no such folder\. Name"):
+    with pytest.raises(ToolchainError, match=r"OFFICIAL is '.*gone': there is no such folder\. Name"):
         official.require(tmp_path / "gone")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SandboxError, match=r"it holds no release archive of pulumi-resource-nomad.*Put archives there"):
+    with pytest.raises(
+        ToolchainError, match=r"it holds no release archive of pulumi-resource-nomad.*Put archives there"
+    ):
         official.require(tmp_path / "empty")
 
 
 @pytest.mark.parametrize("name", [f"{NAME}-v2.5.0-linux-amd64.tar.gz", f"{NAME}-v{VERSION}-linux-riscv64.tar.gz"])
 def test_an_archive_of_another_version_or_machine_is_refused_by_name(tmp_path: Path, name: str) -> None:
     put_archive(tmp_path / "parts", name)
-    with pytest.raises(SandboxError, match=f"it holds {name} only. Put {official.archive_name(NAME, VERSION)} there"):
+    with pytest.raises(ToolchainError, match=f"it holds {name} only. Put {official.archive_name(NAME, VERSION)} there"):
         official.take(tmp_path / "parts", NAME, VERSION)
 
 
 def test_an_archive_that_nothing_vouches_for_is_refused(tmp_path: Path) -> None:
     archive = put_archive(tmp_path / "parts")
     (archive.parent / "pulumi-nomad_2.6.1_checksums.txt").unlink()
-    with pytest.raises(SandboxError, match=r"SHA-256 of .*no list of checksums beside it.*Put the list"):
+    with pytest.raises(ToolchainError, match=r"SHA-256 of .*no list of checksums beside it.*Put the list"):
         official.take(tmp_path / "parts", NAME, VERSION)
 
 
 def test_an_archive_that_differs_from_its_published_sum_is_refused(tmp_path: Path) -> None:
     archive = put_archive(tmp_path / "parts")
     archive.write_bytes(archive.read_bytes() + b"\0")
-    with pytest.raises(SandboxError, match=r"pulumi-nomad_2\.6\.1_checksums\.txt says [0-9a-f]{64}"):
+    with pytest.raises(ToolchainError, match=r"pulumi-nomad_2\.6\.1_checksums\.txt says [0-9a-f]{64}"):
         official.take(tmp_path / "parts", NAME, VERSION)
 
 
 def test_an_archive_without_the_program_leaves_nothing_in_the_cache(tmp_path: Path) -> None:
     put_archive(tmp_path / "parts", members={"README": b"text"})
-    with pytest.raises(SandboxError, match="it does not hold the program"):
+    with pytest.raises(ToolchainError, match="it does not hold the program"):
         official.take(tmp_path / "parts", NAME, VERSION)
     assert list((tmp_path / "cache/nomad-stateful/official").glob("[!.]*")) == []
 
@@ -88,5 +90,5 @@ def test_an_archive_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     archive.write_bytes(archive.read_bytes()[:40])
     total = hashlib.sha256(archive.read_bytes()).hexdigest()
     (archive.parent / "SHA256SUMS").write_text(f"{total}  {archive.name}\n", encoding="ascii")
-    with pytest.raises(SandboxError, match=r"it cannot be unpacked: .*Fetch it again"):
+    with pytest.raises(ToolchainError, match=r"it cannot be unpacked: .*Fetch it again"):
         official.take(tmp_path / "parts", NAME, VERSION)
