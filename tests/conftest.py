@@ -1,12 +1,12 @@
 """What every test run has in common: on a machine that cannot run a test it says so, and CI fails for it."""
 
 import os
-import subprocess
 from typing import Any
 
 import hypothesis
 import pytest
 
+from sandbox.machine import requirements
 from tests import closing_lines
 
 # The same examples in every run; HYPOTHESIS_PROFILE=long draws many more, and others each time.
@@ -21,25 +21,12 @@ NEEDS = {
 }
 
 
-def namespaces_refused() -> str:
-    """Why this machine cannot run the sandbox; empty when it can."""
-    if os.geteuid() != 0:
-        return "this is not root"
-    probe = subprocess.run(
-        ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "losetup", "--find"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return "" if probe.returncode == 0 else probe.stderr.strip() or "namespaces or loop devices are refused"
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Takes files with a sandbox first, the slowest; leaves them out, with the reason, where there can be none."""
     marked = [item for item in items if item.get_closest_marker("sandbox")]
     slow = {item.path for item in marked}
     items.sort(key=lambda item: item.path not in slow)
-    reason = namespaces_refused() if marked else ""
+    reason = requirements.lacking() if marked else None
     if reason:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=f"needs {NEEDS['sandbox']}: {reason}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -59,6 +60,10 @@ def _capabilities() -> str | None:
 def _loop_devices() -> str | None:
     if not Path("/dev/loop-control").exists():
         return "The sandbox needs loop devices: there is no /dev/loop-control; load the kernel module loop."
+    with contextlib.suppress(FileNotFoundError):  # `up` installs it
+        done = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return f"The sandbox needs loop devices and this machine refuses them ({done.stderr.strip()})."
     return None
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.machine import requirements
 from tools.faults import __main__ as command
 from tools.faults import checks, runner
 from tools.faults.kind import Kind
@@ -156,7 +157,7 @@ def test_an_interrupt_still_gives_the_table_and_the_file(
         return made[0]
 
     monkeypatch.setattr(command, "Runner", make)
-    monkeypatch.setattr(command, "namespaces_refused", lambda: "")
+    monkeypatch.setattr(requirements, "lacking", lambda: None)
     before = signal.getsignal(signal.SIGTERM)
     kept = tmp_path / "kept"
     words = ["--runs", "2", "--seed", "1", "--json", str(tmp_path / "out.json"), "--keep", str(kept)]

@@ -18,7 +18,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from types import FrameType
 
-from tests.conftest import namespaces_refused
+from sandbox.machine import requirements
 from tools.faults.cases import every_fault
 from tools.faults.kind import Kind
 from tools.faults.plan import Step, chosen, plan
@@ -54,8 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for step in steps:
             print(f"{step.number:4}  {step.fault.family:9} {step.fault.name}")
         return 0
-    if refused := namespaces_refused():
-        parser.error(f"this machine cannot run a sandbox: {refused}")
+    if lacking := requirements.lacking():
+        parser.error(f"this machine cannot run a sandbox: {lacking}")
     return _run(steps, kind, arguments)
 
 
