@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from sandbox.cluster.server import environment, last_words
 from sandbox.machine import processes
 from sandbox.machine.ports import is_listening, refuse_taken
 from sandbox.settings import HOME_VARIABLE, PROJECT, SandboxError, SandboxSettings
@@ -64,7 +63,7 @@ def stop(settings: SandboxSettings) -> bool:
 
 def child_environment(settings: SandboxSettings) -> dict[str, str]:
     """The environment of the sandbox's own Python processes."""
-    return {**environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(PROJECT)}
+    return {**processes.environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(PROJECT)}
 
 
 def _log(settings: SandboxSettings) -> Path:
@@ -76,7 +75,7 @@ def _await(settings: SandboxSettings, condition: Callable[[], bool]) -> None:
     log = _log(settings)
     while not condition():
         if not is_alive(settings):
-            raise SandboxError(f"The sandbox's cloud did not start: {last_words(log)}")
+            raise SandboxError(f"The sandbox's cloud did not start: {processes.last_words(log)}")
         if time.monotonic() > deadline:
             raise SandboxError(f"{settings.ec2_url} does not answer after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
         time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +15,6 @@ from sandbox.machine.ports import refuse_taken
 from sandbox.settings import SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 60.0
-
-# Variables that make an agent talk to something outside the sandbox, or (AWS_CA_BUNDLE) keep it from starting.
-_OWN_PREFIX: Final = "NOMAD_STATEFUL_"
-_UNWANTED_PREFIXES: Final = ("AWS_", "NOMAD_", "CONSUL_", "VAULT_", "PULUMI_")
 
 
 def pid_file(settings: SandboxSettings) -> Path:
@@ -79,7 +74,7 @@ def start(settings: SandboxSettings, nomad: Path) -> bool:
             argv,
             pid_file=pid_file(settings),
             log_file=log,
-            env=environment(os.environ),
+            env=processes.environment(os.environ),
             cwd=settings.home,
             umask=0o077,  # its state and the state's snapshots hold the tokens
         )
@@ -90,15 +85,6 @@ def start(settings: SandboxSettings, nomad: Path) -> bool:
 def stop(settings: SandboxSettings) -> bool:
     """Stops the server; says whether it was running."""
     return processes.stop(pid_file(settings))
-
-
-def environment(outer: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the agent: the caller's without what would reach out of the sandbox."""
-    return {
-        name: value
-        for name, value in outer.items()
-        if name.startswith(_OWN_PREFIX) or not name.startswith(_UNWANTED_PREFIXES)
-    }
 
 
 def _await_leader(settings: SandboxSettings, log: Path) -> None:
@@ -112,19 +98,9 @@ def _await_leader(settings: SandboxSettings, log: Path) -> None:
             except NomadError:
                 pass
             if not processes.is_alive(pid_file(settings)):
-                raise SandboxError(f"The Nomad server ended: {last_words(log)}. Its log is {log}.")
+                raise SandboxError(f"The Nomad server ended: {processes.last_words(log)}. Its log is {log}.")
             if time.monotonic() > deadline:
                 raise SandboxError(f"The Nomad server has no leader after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
             time.sleep(0.1)
     finally:
         api.close()
-
-
-def last_words(log: Path) -> str:
-    """The last line of a log that is worth showing."""
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "it left no log"
-    errors = [line for line in lines if "[ERROR]" in line or line.startswith("==> Error")]
-    return (errors or [line for line in lines if line.strip()] or ["it left an empty log"])[-1].strip()

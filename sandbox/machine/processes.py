@@ -12,8 +12,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 _KILL_GRACE_S = 10.0
+
+# Variables that make an agent talk to something outside the sandbox, or (AWS_CA_BUNDLE) keep it from starting.
+_OWN_PREFIX: Final = "NOMAD_STATEFUL_"
+_UNWANTED_PREFIXES: Final = ("AWS_", "NOMAD_", "CONSUL_", "VAULT_", "PULUMI_")
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,15 @@ def read_record(pid_file: Path) -> ProcessRecord | None:
 def is_alive(pid_file: Path) -> bool:
     """Whether the process recorded beside the pid file still runs."""
     return is_running(read_record(pid_file))
+
+
+def environment(outer: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the agent: the caller's without what would reach out of the sandbox."""
+    return {
+        name: value
+        for name, value in outer.items()
+        if name.startswith(_OWN_PREFIX) or not name.startswith(_UNWANTED_PREFIXES)
+    }
 
 
 def start(
@@ -162,3 +176,13 @@ def _await_end(descriptor: int, timeout_s: float) -> bool:
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
     return bool(poller.poll(max(timeout_s, 0) * 1000))
+
+
+def last_words(log: Path) -> str:
+    """The last line of a log that is worth showing."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "it left no log"
+    errors = [line for line in lines if "[ERROR]" in line or line.startswith("==> Error")]
+    return (errors or [line for line in lines if line.strip()] or ["it left an empty log"])[-1].strip()

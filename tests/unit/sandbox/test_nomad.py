@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import cgroups, client, server, tls
+from sandbox.machine import processes
 from sandbox.settings import SandboxError, parse_settings
 from tools import check_jobs, toolchain
 
@@ -57,7 +58,7 @@ def test_the_agents_environment_leads_nowhere_but_keeps_the_sandboxs_own_variabl
         "HOME": "/",
         "NOMAD_STATEFUL_SANDBOX_HOME": "/h",
     }
-    assert server.environment(outer) == {"HOME": "/", "NOMAD_STATEFUL_SANDBOX_HOME": "/h"}
+    assert processes.environment(outer) == {"HOME": "/", "NOMAD_STATEFUL_SANDBOX_HOME": "/h"}
 
 
 def test_groups_of_our_allocations_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
