@@ -28,7 +28,8 @@ _PYTHON_PACKAGES: Final = (
 )
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 _MOUNT_HELPERS: Final = (
-    *("cloud/mount_efs.py", "cloud/efs.py", "machine/share_mounts.py", "machine/private_files.py"),
+    *("cloud/mount_efs.py", "cloud/efs.py", "machine/naming.py", "machine/share_mounts.py"),
+    "machine/private_files.py",
     *(f"standins/nas/{name}.py" for name in ("__init__", "mount_nfs", "mount_protocol", "layout")),
 )
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sandbox.settings import PROJECT
-from sandbox.standins.nas.layout import NAMES
+from sandbox.machine.launcher import launcher
+from sandbox.machine.naming import FILE_SERVER_NAMES
 
 IMAGE_ID: Final = "ami-0d5ab0c5ab0c5ab0c"
 
@@ -55,7 +53,7 @@ def group(host_text: str) -> str:
 def hosts(address: str, dns_name: str, file_server: str) -> str:
     """The instance's /etc/hosts: itself, and the file server."""
     own = f"{address} {dns_name} {dns_name.partition('.')[0]}"
-    return f"127.0.0.1 localhost\n{own}\n{file_server} {' '.join(NAMES)}\n"
+    return f"127.0.0.1 localhost\n{own}\n{file_server} {' '.join(FILE_SERVER_NAMES)}\n"
 
 
 def etc_files(address: str, dns_name: str, file_server: str) -> dict[str, str]:
@@ -70,17 +68,12 @@ def etc_files(address: str, dns_name: str, file_server: str) -> dict[str, str]:
 
 def programs(zone: str, efs: Path, nas: Path) -> dict[str, str]:
     """Clients of network storage that the image carries, by name: their real ones may not be on this machine."""
-    nfs = _program("sandbox.standins.nas.mount_nfs", str(nas))
+    nfs = launcher("sandbox.standins.nas.mount_nfs", str(nas))
     return {
-        "mount.efs": _program("sandbox.cloud.mount_efs", str(efs), zone),
+        "mount.efs": launcher("sandbox.cloud.mount_efs", str(efs), zone),
         "mount.nfs": nfs,
         "mount.nfs4": nfs,
     }
-
-
-def _program(module: str, *arguments: str) -> str:
-    words = ["exec", "env", f"PYTHONPATH={PROJECT}", sys.executable, "-m", module, *arguments]
-    return f'#!/bin/sh\n{shlex.join(words)} "$@"\n'
 
 
 def image(architecture: str) -> dict[str, Any]:

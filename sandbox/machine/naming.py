@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+FILE_SERVER_NAMES: Final = ("nas", "nas.sandbox.internal")
+"""Names under which clients reach the file server."""
+
 _DEVICE_NAME: Final = re.compile(r"/dev/(sd[a-z][a-z]?|xvd[a-z][a-z]?)(\d{1,2})?")
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.settings import PROJECT, SandboxError, SandboxSettings
+from sandbox.machine.launcher import write_launcher
+from sandbox.settings import SandboxError, SandboxSettings
 from sandbox.stack.environment import pulumi_home
 from tools.toolchain.cache import cache_root
 from tools.toolchain.official import archive_name, take
@@ -74,7 +72,7 @@ def _ensure(settings: SandboxSettings, pulumi: Path, plugin: Plugin, choice: str
         if path.exists() and (choice == "auto" or not path.is_symlink()):
             return False
         _replace(path)
-        _write_wrapper(path, plugin)
+        write_launcher(path, f"sandbox.standins.plugins.{plugin.name}")
         return True
     program = archived or _download(pulumi, plugin)
     if path.is_symlink() and path.resolve() == program.resolve():
@@ -102,22 +100,6 @@ def installed(settings: SandboxSettings) -> dict[str, str]:
 def kinds(settings: SandboxSettings) -> str:
     """Returns the kinds as a sentence's part: "embedded aws, official nomad"."""
     return ", ".join(f"{kind} {name}" for name, kind in sorted(installed(settings).items()))
-
-
-def write_command(path: Path, module: str, env: Mapping[str, str] | None = None) -> None:
-    """Writes an executable that runs one of the project's modules, wherever it is called from."""
-    variables = {"PYTHONPATH": str(PROJECT), **(env or {})}
-    settings = " ".join(shlex.quote(f"{name}={value}") for name, value in variables.items())
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    path.write_text(
-        f'#!/bin/sh\nexec env {settings} {shlex.quote(sys.executable)} -m {module} "$@"\n',
-        encoding="utf-8",
-    )
-    path.chmod(0o755)
-
-
-def _write_wrapper(path: Path, plugin: Plugin) -> None:
-    write_command(path, f"sandbox.standins.plugins.{plugin.name}")
 
 
 def _download(pulumi: Path, plugin: Plugin) -> Path:

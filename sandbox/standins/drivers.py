@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sandbox.machine.launcher import write_launcher
 from sandbox.settings import SandboxSettings
-from sandbox.stack.plugin_home import write_command
 from sandbox.standins.csi import folders
 
 _DISK: Final = "/mnt"
@@ -31,4 +31,4 @@ def write(settings: SandboxSettings) -> None:
     """Writes the commands."""
     for name, (module, places) in _COMMANDS.items():
         pairs = ",".join(f"{inside}={outside}" for inside, outside in places.items())
-        write_command(settings.bin_dir / name, module, {folders.VARIABLE: pairs} if pairs else {})
+        write_launcher(settings.bin_dir / name, module, {folders.VARIABLE: pairs} if pairs else {})

@@ -12,9 +12,10 @@ from uuid import uuid4
 
 import yaml
 
+from sandbox.machine.naming import FILE_SERVER_NAMES
 from sandbox.settings import SandboxError
 from sandbox.stack.stack import Stack
-from sandbox.standins.nas.layout import NAMES, POOL, USER, Nas
+from sandbox.standins.nas.layout import POOL, USER, Nas
 from tools.examples.stacks import Workplace
 
 MARK = "before-the-snapshot"
@@ -48,7 +49,7 @@ def name_nas(place: Workplace, name: str) -> None:
     """Names the sandbox's file server, and the key to it, in the driver's configuration."""
     nas = Nas(place.settings.nas_dir)
     # A name of the client's /etc/hosts is not known in a container; nodes have their client's network, and its names.
-    server = str(place.settings.file_server) if place.settings.docker else NAMES[0]
+    server = str(place.settings.file_server) if place.settings.docker else FILE_SERVER_NAMES[0]
     config = {
         "driver": "zfs-generic-nfs",
         "sshConnection": {
@@ -63,7 +64,7 @@ def name_nas(place: Workplace, name: str) -> None:
             "datasetPermissionsMode": "0777",
         },
         "nfs": {
-            "shareHost": NAMES[0],
+            "shareHost": FILE_SERVER_NAMES[0],
             "shareStrategy": "setDatasetProperties",
             "shareStrategySetDatasetProperties": {"properties": {"sharenfs": "on"}},
         },

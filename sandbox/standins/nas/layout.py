@@ -9,9 +9,6 @@ from typing import Final
 
 from sandbox.machine.private_files import write_private
 
-NAMES: Final = ("nas", "nas.sandbox.internal")
-"""Names under which clients reach it."""
-
 POOL: Final = "tank"
 USER: Final = "root"
 MOUNT_ROOT: Final = "/mnt"

@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+from sandbox.machine.naming import FILE_SERVER_NAMES
 from sandbox.machine.share_mounts import (
     EXIT_FAILED,
     KERNEL_OPTIONS,
@@ -21,7 +22,7 @@ from sandbox.machine.share_mounts import (
 )
 from sandbox.standins.csi.mounts import mount_at
 from sandbox.standins.nas import mount_protocol
-from sandbox.standins.nas.layout import NAMES, Nas
+from sandbox.standins.nas.layout import Nas
 
 
 def mount(nas: Nas, request: Request) -> None:
@@ -30,7 +31,7 @@ def mount(nas: Nas, request: Request) -> None:
     server, colon, path = request.source.partition(":")
     if not colon or not path.startswith("/"):
         raise MountError(f"remote share not in 'host:dir' format: {request.source}")
-    if server not in NAMES:
+    if server not in FILE_SERVER_NAMES:
         raise MountError(f"Failed to resolve server {server}: Name or service not known")
     target = os.path.realpath(request.target)
     if not Path(target).is_dir():
