@@ -7,9 +7,9 @@ import zlib
 from typing import Any
 
 from nomad_stateful.plugin_server.plugin import Context, Function, Props, ProviderError
-from nomad_stateful.provider import validation
 
 from .config import Connection
+from .inputs import known_arguments
 from .node_resources import node_resources, reserved_resources
 
 
@@ -23,7 +23,7 @@ class GetVolumes(Function):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         """Filtered by namespace, node and plugin."""
-        validation.known_arguments(args, frozenset({"namespace", "nodeId", "pluginId", "type"}))
+        known_arguments(args, frozenset({"namespace", "nodeId", "pluginId", "type"}))
         namespace, kind = args.get("namespace") or "default", args.get("type") or "csi"
         filters: dict[str, Any] = {"node_id": args.get("nodeId") or None, "plugin_id": args.get("pluginId") or None}
         try:
@@ -46,7 +46,7 @@ class GetNodes(Function):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         """Attributes and resources only where asked for."""
-        validation.known_arguments(args, frozenset({"filter", "prefix", "os", "resources"}))
+        known_arguments(args, frozenset({"filter", "prefix", "os", "resources"}))
         with_os, with_resources = args.get("os") is True, args.get("resources") is True
         prefix, expression = args.get("prefix") or "", args.get("filter") or ""
         query: dict[str, Any] = {"prefix": prefix or None, "filter": expression or None}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InvokeFailure, Props
 from nomad_stateful.plugin_server.values import UNKNOWN
 
 Shape = Literal["string", "bool", "int", "map", "object", "list"]
@@ -34,6 +34,13 @@ class Field:
     required: bool = False
     default: Any = None
     secret: bool = False
+
+
+def known_arguments(args: Props, known: frozenset[str]) -> None:
+    """Refuses an argument that a function does not have; raises InvokeFailure."""
+    for key in args:
+        if key not in known and not key.startswith("__"):
+            raise InvokeFailure(key, f"{key} is not an input here. The inputs are {', '.join(sorted(known))}")
 
 
 def checked(fields: Mapping[str, Field], news: Props, token: str) -> tuple[Props, list[CheckFailure]]:

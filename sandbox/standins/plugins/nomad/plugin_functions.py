@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props, ProviderError
-from nomad_stateful.provider import validation
 
 from .config import Connection
+from .inputs import known_arguments
 from .waits import Progress, retry
 
 _WAIT_S = 1200.0
@@ -26,7 +26,7 @@ class GetPlugin(Function):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         """A plugin that is not ready when the wait is over is an error."""
-        validation.known_arguments(args, frozenset({"pluginId", "waitForRegistration", "waitForHealthy"}))
+        known_arguments(args, frozenset({"pluginId", "waitForRegistration", "waitForHealthy"}))
         plugin_id = args.get("pluginId")
         if not isinstance(plugin_id, str) or not plugin_id:
             raise InvokeFailure("pluginId", "pluginId is required: name the CSI plugin")
@@ -69,7 +69,7 @@ class GetPlugins(Function):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         """Keys of the rows are spelled with underscores."""
-        validation.known_arguments(args, frozenset({"type"}))
+        known_arguments(args, frozenset({"type"}))
         kind = args.get("type") or "csi"
         try:
             found = self._connection.api.get("plugins", type=kind)
