@@ -1,0 +1,25 @@
+"""The sandbox's settings."""
+
+from sandbox.settings.errors import SandboxError, SettingsError
+from sandbox.settings.model import (
+    CONFIG_VARIABLE,
+    HOME_VARIABLE,
+    PROJECT,
+    PROJECT_NAME,
+    InstanceSpec,
+    SandboxSettings,
+)
+from sandbox.settings.reading import load_settings, parse_settings
+
+__all__ = [
+    "CONFIG_VARIABLE",
+    "HOME_VARIABLE",
+    "PROJECT",
+    "PROJECT_NAME",
+    "InstanceSpec",
+    "SandboxError",
+    "SandboxSettings",
+    "SettingsError",
+    "load_settings",
+    "parse_settings",
+]

@@ -1,0 +1,141 @@
+"""What a sandbox is made of, and where its parts are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Final
+
+PROJECT: Final = Path(__file__).resolve().parents[2]
+"""The project's top folder."""
+
+PROJECT_NAME: Final = "nomad-stateful"
+"""What Pulumi calls the program."""
+
+HOME_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_HOME"
+CONFIG_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_CONFIG"
+
+# AWS keeps the first four addresses and the last of a subnet for itself.
+FIRST_INSTANCE_ADDRESS: Final = 10
+
+
+@dataclass(frozen=True)
+class InstanceSpec:
+    """One instance: a Nomad client in a zone."""
+
+    name: str
+    zone: str
+
+
+@dataclass(frozen=True)
+class SandboxSettings:
+    """Where the sandbox lives, which addresses it takes, and what is in it."""
+
+    home: Path
+    name: str
+    subnet: IPv4Network
+    region: str
+    zones: tuple[str, ...]
+    instances: tuple[InstanceSpec, ...]
+    ec2_port: int
+    nomad_http_port: int
+    nomad_rpc_port: int
+    nomad_serf_port: int
+    tls: bool
+    docker: bool
+
+    @property
+    def stack(self) -> str:
+        """The stack that is deployed when none is named."""
+        return "docker" if self.docker else "dev"
+
+    @property
+    def bridge(self) -> str:
+        """Name of the host's bridge."""
+        return f"{self.name}-br"
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """The host's address on the bridge: the only one the sandbox listens on outside its instances."""
+        return self.subnet.network_address + 1
+
+    @property
+    def file_server(self) -> IPv4Address:
+        """The file server's address on the bridge, which VPCs keep for themselves too: no instance gets it."""
+        return self.subnet.network_address + 2
+
+    @property
+    def ec2_url(self) -> str:
+        """Endpoint of the EC2, IAM and STS APIs."""
+        return f"http://{self.gateway}:{self.ec2_port}"
+
+    @property
+    def nomad_url(self) -> str:
+        """Address of the Nomad server's HTTP API."""
+        return f"{'https' if self.tls else 'http'}://{self.gateway}:{self.nomad_http_port}"
+
+    @property
+    def run_dir(self) -> Path:
+        """Process records of the daemons."""
+        return self.home / "run"
+
+    @property
+    def log_dir(self) -> Path:
+        """Logs of the daemons and of `up`."""
+        return self.home / "log"
+
+    @property
+    def bin_dir(self) -> Path:
+        """Commands of the sandbox that agents find on their PATH."""
+        return self.home / "bin"
+
+    @property
+    def env_file(self) -> Path:
+        """What a shell sources to work with the sandbox by hand."""
+        return self.home / "env"
+
+    @property
+    def volume_dir(self) -> Path:
+        """Images of the EBS volumes."""
+        return self.home / "ec2" / "volumes"
+
+    @property
+    def instance_dir(self) -> Path:
+        """One folder per instance, named by its id."""
+        return self.home / "ec2" / "instances"
+
+    @property
+    def efs_dir(self) -> Path:
+        """One folder per EFS file system, named by its id."""
+        return self.home / "ec2" / "efs"
+
+    @property
+    def nas_dir(self) -> Path:
+        """The file server for ZFS and NFS, and the key that may log in to it."""
+        return self.home / "nas"
+
+    @property
+    def nomad_dir(self) -> Path:
+        """Configuration, tokens and data of the Nomad server."""
+        return self.home / "nomad"
+
+    @property
+    def nomad_tls_dir(self) -> Path:
+        """Certificates and keys of the cluster; there with TLS alone."""
+        return self.nomad_dir / "tls"
+
+    @property
+    def docker_dir(self) -> Path:
+        """What the sandbox notes about its images; there with docker alone."""
+        return self.home / "docker"
+
+    def zone_subnet(self, zone: str) -> IPv4Network:
+        """The part of the subnet that belongs to a zone."""
+        parts = 1 << (len(self.zones) - 1).bit_length()
+        return list(self.subnet.subnets(prefixlen_diff=parts.bit_length() - 1))[self.zones.index(zone)]
+
+    def instance_address(self, spec: InstanceSpec) -> IPv4Address:
+        """The fixed private address of an instance, inside its zone's subnet."""
+        peers = [other.name for other in self.instances if other.zone == spec.zone]
+        return self.zone_subnet(spec.zone).network_address + FIRST_INSTANCE_ADDRESS + peers.index(spec.name)
