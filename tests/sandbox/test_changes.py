@@ -135,10 +135,10 @@ def test_after_a_change_nothing_is_left_to_do_and_exactly_the_configured_jobs_ru
     pulumi(stack, "preview", "--expect-no-changes", config=config)
     pulumi(stack, "preview", "--refresh", "--expect-no-changes", config=config)
     wanted = jobs_in_state(stack)
-    eventually(lambda: jobs_in_nomad(stack) == wanted or None, 60, f"{wanted}", lambda: str(jobs_in_nomad(stack)))
+    eventually(lambda: jobs_in_nomad(stack) == wanted or None, 240, f"{wanted}", lambda: str(jobs_in_nomad(stack)))
 
 
 def test_after_all_that_the_stack_can_be_destroyed_and_no_job_is_left(stack: Running) -> None:
     destroyed = stack.run("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout_s=600)
     assert destroyed.returncode == 0, destroyed.stdout + destroyed.stderr
-    eventually(lambda: jobs_in_nomad(stack) == {} or None, 60, "no job", lambda: str(jobs_in_nomad(stack)))
+    eventually(lambda: jobs_in_nomad(stack) == {} or None, 240, "no job", lambda: str(jobs_in_nomad(stack)))

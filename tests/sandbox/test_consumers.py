@@ -83,7 +83,7 @@ def newest_child(stack: Running, parent: str) -> dict[str, Any]:
         newest = max(children, key=lambda job: int(job["CreateIndex"]), default=None)
         return newest if newest is not None and newest["Status"] == "dead" else None
 
-    return eventually(probe, 60, f"a finished run of {parent}", stack.diagnosis)
+    return eventually(probe, 240, f"a finished run of {parent}", stack.diagnosis)
 
 
 def summary(stack: Running, job: dict[str, Any]) -> dict[str, int]:
@@ -100,7 +100,7 @@ def force_dump(stack: Running) -> dict[str, Any]:
         child = newest_child(stack, "mysql-backup")
         return child if child["ID"] not in {job["ID"] for job in before} else None
 
-    return eventually(probe, 60, "a new dump")
+    return eventually(probe, 240, "a new dump")
 
 
 def restore(stack: Running, dump: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def restore(stack: Running, dump: str) -> dict[str, Any]:
         job = stack.nomad.get(f"job/{answer['DispatchedJobID'].replace('/', '%2F')}")
         return dict(job) if job["Status"] == "dead" else None
 
-    return eventually(probe, 60, "the end of the restore")
+    return eventually(probe, 240, "the end of the restore")
 
 
 def instances(stack: Running, job: str) -> dict[int, dict[str, Any]]:
@@ -189,7 +189,7 @@ def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(st
     answer = stack.nomad.put("job/mysql-backup/periodic/force", {})
     child = stack.nomad.get(f"evaluation/{answer['EvalID']}")["JobID"]
     failed = {"ID": child}
-    eventually(lambda: summary(stack, failed).get("Failed"), 60, "a failed dump", stack.diagnosis)
+    eventually(lambda: summary(stack, failed).get("Failed"), 240, "a failed dump", stack.diagnosis)
     operator = {"NOMAD_OPERATOR_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
     restored = stack.run(stack.python, "-m", "operate", "restore", "--timeout", "60", more_env=operator)
     assert restored.returncode == 0, restored.stderr

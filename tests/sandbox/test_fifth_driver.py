@@ -47,7 +47,7 @@ def test_a_consumer_writes_to_a_volume_that_the_made_up_driver_made(stack: Runni
     def printed() -> bool | None:
         return allocation["ID"] in stack.run("nomad", "alloc", "logs", allocation["ID"], more_env=token).stdout or None
 
-    eventually(printed, 30, "the writer has read back what it wrote")
+    eventually(printed, 240, "the writer has read back what it wrote")
 
 
 def test_it_goes_as_it_came(stack: Running) -> None:

@@ -213,7 +213,7 @@ def test_a_file_system_that_can_grow_while_it_is_mounted_does_and_nothing_restar
         stubs = nomad.get("job/holder/allocations")
         return next((stub["ID"] for stub in stubs if is_running(stub)), None)
 
-    allocation_id = eventually(running, 60, "a running allocation of holder", lambda: _events(stack))
+    allocation_id = eventually(running, 240, "a running allocation of holder", lambda: _events(stack))
     assert size_inside(stack, allocation_id, "holder", "/data") < GIB
     config = Config(stack)
     config.volume("archive")["sizeGib"] = 2
@@ -225,7 +225,7 @@ def test_a_file_system_that_can_grow_while_it_is_mounted_does_and_nothing_restar
     assert size_inside(stack, allocation_id, "holder", "/data") > 1.8 * GIB
     assert nomad.get("volume/csi/archive")["Capacity"] == 2 * GIB
     nomad.delete("job/holder", purge=True)
-    eventually(lambda: not nomad.get("volume/csi/archive")["WriteAllocs"] or None, 60, "archive is let go")
+    eventually(lambda: not nomad.get("volume/csi/archive")["WriteAllocs"] or None, 240, "archive is let go")
 
 
 def _events(stack: Running) -> str:

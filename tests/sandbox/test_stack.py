@@ -197,7 +197,7 @@ def test_mysql_killed_comes_back_with_its_rows(stack: Running) -> None:
     before = pid_inside(stack, at.node_name, SERVER)
     assert before
     kill_inside(stack, at.node_name, before)
-    eventually(lambda: pid_inside(stack, at.node_name, SERVER) not in (0, before) or None, 60, "a new server process")
+    eventually(lambda: pid_inside(stack, at.node_name, SERVER) not in (0, before) or None, 240, "a new server process")
     assert 1 in numbers(stack, stack.mysql_endpoint())
 
 
@@ -209,7 +209,7 @@ def test_a_killed_client_agent_comes_back_and_mysql_never_stopped(stack: Running
     before = plugin_reports(stack, at.node_id)
     assert "Nodes" in before
     kill_inside(stack, at.node_name, agent)
-    eventually(lambda: pid_inside(stack, at.node_name, AGENT) not in (0, agent) or None, 60, "a new agent")
+    eventually(lambda: pid_inside(stack, at.node_name, AGENT) not in (0, agent) or None, 240, "a new agent")
     again = "the client's plugins reported by the new agent"
     eventually(lambda: reported_since(plugin_reports(stack, at.node_id), before) or None, 120, again)
     eventually(lambda: node_plugins(stack) == 3 or None, 120, "the client and its node plugin ready again")

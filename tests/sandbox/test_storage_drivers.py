@@ -56,7 +56,7 @@ class Cluster:
             counts = (found["ControllersHealthy"], found["NodesHealthy"]) if found else None
             return dict(found) if found and counts == (controllers, nodes) else None
 
-        return eventually(probe, 60, f"a healthy {plugin}", lambda: self.nomad("plugin", "status", "-verbose", plugin))
+        return eventually(probe, 240, f"a healthy {plugin}", lambda: self.nomad("plugin", "status", "-verbose", plugin))
 
     def volume(self, verb: str, folder: Path, text: str) -> None:
         file = folder / f"volume-{abs(hash(text))}.hcl"
@@ -73,7 +73,7 @@ class Cluster:
             found = {item["NodeName"]: self._log(item["ID"]) for item in allocations}
             return found if len(found) == number and all(len(one) >= lines for one in found.values()) else None
 
-        return eventually(probe, 60, f"{number} of {job} with output", lambda: self.seen_by(job))
+        return eventually(probe, 240, f"{number} of {job} with output", lambda: self.seen_by(job))
 
     def seen_by(self, job: str) -> str:
         """How a job is, what each of its tasks wrote, and what each finds at /data."""
@@ -97,7 +97,7 @@ class Cluster:
             found = self.running.nomad.get(f"volume/csi/{volume}")
             return None if found.get("ReadAllocs") or found.get("WriteAllocs") else dict(found)
 
-        return eventually(probe, 60, f"{volume} without claims", lambda: self.nomad("volume", "status", volume))
+        return eventually(probe, 240, f"{volume} without claims", lambda: self.nomad("volume", "status", volume))
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_two_clients_of_two_zones_share_an_efs_file_system_that_outlives_them_an
     cluster.job(job="owner", volume="reports", script="stat -c '%u %a' /data; exec sleep 600", count=1, **consumer)
     assert list(cluster.output("owner", 1, 1).values()) == [["999 750"]]
     cluster.job(job="lost", volume="unknown", script=READ, count=1, **consumer)
-    refused = eventually(lambda: failure(cluster, "lost"), 60, "the volume that does not exist is refused")
+    refused = eventually(lambda: failure(cluster, "lost"), 240, "the volume that does not exist is refused")
     assert "the file system does not exist" in refused
     for job in ("again", "owner", "lost"):
         cluster.purge(job)

@@ -220,7 +220,7 @@ def test_a_retained_volume_stays_in_aws_when_it_leaves_the_stack(stack: Running)
         [found] = stack.ec2.describe_volumes(VolumeIds=[ebs])["Volumes"]
         return found["State"] == "available" or None
 
-    eventually(available, 30, f"{ebs} is there, and free")
+    eventually(available, 240, f"{ebs} is there, and free")
     # Put back, it is neither left aside for an empty one nor taken for something else.
     said = previewed(stack, lambda config: config["volumes"].append(again), succeeds=False)
     assert (
