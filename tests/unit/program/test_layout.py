@@ -1,48 +1,116 @@
-"""Who may import whom."""
+"""Who may import whom: every import of the project against the one table of docs/architecture.md."""
 
 import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 TOP = Path(__file__).parents[3]
-PACKAGES = {path.parent.name for path in TOP.glob("*/__init__.py")} | {path.stem for path in TOP.glob("*.py")}
-ALLOWED = {
-    "program": {"program", "components", "nomad_stateful"},
-    "program/wiring": {"program.wiring", "program.environment", "program.settings", "components", "nomad_stateful"},
-    "program/settings": {"program.settings", "nomad_stateful.drivers"},
-    "nomad_stateful": {"nomad_stateful"},
-    "tools/preview_report": {"tools.preview_report"},
-    "components": {"nomad_stateful", "components.package"},
-    "policy": {"policy"},
-    "operate": {"operate", "nomad_stateful"},
-    "sandbox": {"sandbox", "nomad_stateful", "operate", "tools"},
-}
+PAGE = TOP / "docs/architecture.md"
+HEAD = "| room | may import | what is in it |"
 
 
-def imports(path: Path) -> set[str]:
-    """The project's own modules that a file imports."""
-    found = set()
+def read_table(text: str) -> dict[str, list[str]]:
+    """Returns what each room may import, by the paths as the table has them: folders end in a slash."""
+    rows = text.partition(HEAD)[2].partition("\n\n")[0].splitlines()[2:]
+    cells = [row.split("|")[1:3] for row in rows]
+    return {re.findall(r"`(.+?)`", room)[0]: re.findall(r"`(.+?)`", allowed) for room, allowed in cells}
+
+
+def sources(top: Path = TOP) -> Iterator[Path]:
+    """Yields the project's modules, without the tests and what is not ours."""
+    for path in sorted(top.rglob("*.py")):
+        parts = path.relative_to(top).parts
+        if parts[0] not in {"tests", "build", "dist"} and not any(part.startswith(".") for part in parts):
+            yield path
+
+
+def imports(path: Path, top: Path = TOP) -> Iterator[str]:
+    """Yields the paths of the project's modules that a module imports anywhere in it, relative to the top folder."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.add(node.module)
-    return {name for name in found if name.split(".")[0] in PACKAGES}
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            package = path.relative_to(top).parts[: -node.level] if node.level else ()
+            base = ".".join([*package, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from filter(None, (module_path(name, top) for name in names))
 
 
-@pytest.mark.parametrize("package", sorted(ALLOWED))
-def test_a_package_imports_only_what_is_below_it(package: str) -> None:
-    allowed = tuple(ALLOWED[package])
-    wrong = [
-        f"{path.relative_to(TOP)} imports {name}"
-        for path in sorted((TOP / package).rglob("*.py"))
-        for name in sorted(imports(path))
-        if not any(name == prefix or name.startswith(f"{prefix}.") for prefix in allowed)
-    ]
-    assert wrong == []
+def module_path(name: str, top: Path) -> str:
+    """Returns the path of the module that a dotted name is or is in, empty where it is not the project's."""
+    whole = Path(*name.split("."))
+    places = [place for module in (whole, whole.parent) for place in (f"{module}.py", f"{module}/__init__.py")]
+    return next((place for place in places if not place.startswith(".") and (top / place).is_file()), "")
 
 
-def test_nothing_outside_the_sandbox_knows_of_it() -> None:
-    program = [TOP / "__main__.py", *TOP.glob("program/**/*.py")]
-    assert [path.name for path in program if any(name.startswith("sandbox") for name in imports(path))] == []
+def room_of(path: str, rooms: dict[str, list[str]]) -> str:
+    """Returns the innermost room of a module, empty where it is in none."""
+    return max((room for room in rooms if is_in(path, room)), key=len, default="")
+
+
+def is_in(path: str, place: str) -> bool:
+    """Returns whether a path is that module, or in that folder."""
+    return path == place or (place.endswith("/") and path.startswith(place))
+
+
+@cache
+def is_bare(path: Path) -> bool:
+    """Returns whether a package's own module holds a docstring at most: that imports nothing and gives nothing."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return path.name == "__init__.py" and all(isinstance(node, ast.Expr) for node in body)
+
+
+ROOMS = read_table(PAGE.read_text(encoding="utf-8"))
+
+
+@cache
+def edges() -> list[tuple[str, str]]:
+    """Returns each import between modules: who imports, and what."""
+    names = [path.relative_to(TOP).as_posix() for path in sources()]
+    return [(name, target) for name in names for target in imports(TOP / name) if not is_bare(TOP / target)]
+
+
+def test_every_module_is_in_a_room_of_the_table() -> None:
+    modules = [path.relative_to(TOP).as_posix() for path in sources() if not is_bare(path)]
+    assert [name for name in modules if not room_of(name, ROOMS)] == [], "its room needs a line in the table"
+
+
+def test_every_room_of_the_table_exists() -> None:
+    named = {*ROOMS, *(place for allowed in ROOMS.values() for place in allowed)}
+    assert [place for place in sorted(named) if not (TOP / place).exists()] == []
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_a_room_imports_only_what_the_table_allows(room: str) -> None:
+    wrong = {
+        f"{name} imports {target}"
+        for name, target in edges()
+        if room_of(name, ROOMS) == room and not any(is_in(target, place) for place in (room, *ROOMS[room]))
+    }
+    assert sorted(wrong) == []
+
+
+def test_no_room_stands_on_itself_by_way_of_others() -> None:
+    below = {
+        room: [other for other in ROOMS if other != room and any(is_in(other, place) for place in allowed)]
+        for room, allowed in ROOMS.items()
+    }
+    assert list(TopologicalSorter(below).static_order())
+
+
+def test_imports_are_found_in_functions_relative_and_of_modules_by_name(tmp_path: Path) -> None:
+    for name in ("a/__init__.py", "a/b.py", "c/d.py", "c/e/__init__.py", "c/e/f.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    module = tmp_path / "c/e/g.py"
+    module.write_text(
+        "import os\nfrom a import b\nfrom a import thing\n\ndef run():\n    from . import f\n    from ..d import x\n"
+    )
+    assert sorted(imports(module, tmp_path)) == ["a/__init__.py", "a/b.py", "c/d.py", "c/e/f.py"]
