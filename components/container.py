@@ -9,6 +9,7 @@ from nomad_stateful.sdk import VolumeRelease
 from .consumer import Consumer, RegisteredVolume, deadlines
 from .ownership import Owner
 from .placement import JobConstraint, JobPlacement
+from .restart import JobRestart
 
 
 class ContainerVolume(TypedDict):
@@ -100,17 +101,6 @@ class ContainerService(TypedDict):
     """How long one check may take."""
 
 
-class ContainerRestart(TypedDict):
-    """Restarts on the same client."""
-
-    attempts: int
-    """Restarts within the interval."""
-    interval: str
-    """Window in which restarts are counted."""
-    delay: str
-    """Pause before a restart."""
-
-
 class ContainerArgs(TypedDict):
     """Inputs of Container."""
 
@@ -138,7 +128,7 @@ class ContainerArgs(TypedDict):
     """Items of the variable nomad/jobs/JOB_ID, which the files may show (secret)."""
     services: list[ContainerService]
     """The service of each instance, at most one."""
-    restart: ContainerRestart
+    restart: JobRestart
     """Restarts on the same client."""
     stop_after_disconnect: NotRequired[str | None]
     """How long a client that reaches no Nomad server lets it run, such as 2m; without it, for ever."""

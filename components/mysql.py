@@ -10,6 +10,7 @@ from nomad_stateful.sdk import GeneratedSecret, VolumeRelease, get_service_outpu
 from .consumer import Consumer, RegisteredVolume, deadlines
 from .ownership import Owner
 from .placement import JobPlacement
+from .restart import JobRestart
 
 
 class MysqlTask(TypedDict):
@@ -44,17 +45,6 @@ class MysqlService(TypedDict):
     """Pause between two checks."""
     check_timeout: str
     """How long one check may take."""
-
-
-class MysqlRestart(TypedDict):
-    """Restarts on the same client."""
-
-    attempts: int
-    """Restarts within the interval."""
-    interval: str
-    """Window in which restarts are counted."""
-    delay: str
-    """Pause before a restart."""
 
 
 class MysqlCertificate(TypedDict):
@@ -111,7 +101,7 @@ class MysqlServerArgs(TypedDict):
     """How the server runs."""
     service: MysqlService
     """Where the service is registered."""
-    restart: MysqlRestart
+    restart: JobRestart
     """Restarts on the same client."""
     stop_after_disconnect: NotRequired[str | None]
     """How long a client that reaches no Nomad server lets the server run, such as 2m; without it, for ever."""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.plugin_server.values import ProviderError
 
@@ -129,7 +130,7 @@ class Cluster:
             if stub["ID"] == node_id or stub["Status"] != "ready" or stub["SchedulingEligibility"] != "eligible":
                 continue
             attributes = self.nomad.get(f"node/{stub['ID']}")["Attributes"]
-            if attributes.get("platform.aws.placement.availability-zone") == zone:
+            if attributes.get(ZONE_ATTRIBUTE) == zone:
                 names.append(stub["Name"])
         return names
 

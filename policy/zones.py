@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from policy.nomad_job import Job, csi_claims, groups, job_of, size
 from policy.resource import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, Resource
 from policy.rule import Config, StackRule, strings
 
-ZONE_ATTRIBUTE = "${attr.platform.aws.placement.availability-zone}"
 DEFAULT_WEIGHT = 50
 VOLUME_TYPES = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
 Zones = frozenset[str]
@@ -131,7 +131,7 @@ RULES = [
         sentence="A job may run in a zone that all of its volumes are in.",
         remedy="drop the constraint or affinity (Nomad places a job by the topology of its volumes), or have the "
         "volume in the job's zone.",
-        settings={"zoneAttributes": strings("What a constraint on the zone compares.", [ZONE_ATTRIBUTE])},
+        settings={"zoneAttributes": strings("What a constraint on the zone compares.", [ZONE_REFERENCE])},
         check=check_zones,
     )
 ]

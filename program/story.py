@@ -12,8 +12,11 @@ from components.zonal_volumes import ZonalVolumes
 from program import outputs
 from program.environment import Environment
 from program.settings import Mysql, Settings
-from program.wiring import consumers as wiring_consumers
-from program.wiring import stack as wiring
+from program.wiring.consumers import container, container_options
+from program.wiring.mysql import mysql_backups, mysql_server
+from program.wiring.plugins import csi_plugin
+from program.wiring.policies import driver_policies
+from program.wiring.volumes import csi_volumes, registration_options, zonal_volumes
 
 Registered = dict[str, CsiVolume]
 """Registered volumes by id in Nomad."""
@@ -23,20 +26,20 @@ def deploy(settings: Settings, environment: Environment) -> None:
     """Makes everything that the settings describe."""
     # First, since nothing takes longer than a plugin until it is healthy.
     plugins = {
-        plugin.id: CsiPlugin(f"plugin-{plugin.id}", wiring.csi_plugin(settings, environment, plugin))
+        plugin.id: CsiPlugin(f"plugin-{plugin.id}", csi_plugin(settings, environment, plugin))
         for plugin in settings.plugins
     }
     policies = [
-        DriverPolicy(f"{driver}-driver", args) for driver, args in wiring.driver_policies(settings, environment).items()
+        DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(settings, environment).items()
     ]
-    volumes = ZonalVolumes("ebs", wiring.zonal_volumes(settings, environment))
+    volumes = ZonalVolumes("ebs", zonal_volumes(settings, environment))
     # The plugin starts without its permissions, but attaches no volume without them.
     registered = {
         args["volume_id"]: CsiVolume(
-            f"volume-{args['volume_id']}", args, wiring.registration_options(settings, args["volume_id"], policies)
+            f"volume-{args['volume_id']}", args, registration_options(settings, args["volume_id"], policies)
         )
         for volume in settings.volumes
-        for args in wiring.csi_volumes(settings, environment, volume, plugins, volumes)
+        for args in csi_volumes(settings, environment, volume, plugins, volumes)
     }
     pulumi.export("volumes", outputs.volumes(settings, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
@@ -46,12 +49,12 @@ def deploy(settings: Settings, environment: Environment) -> None:
 
 
 def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, registered: Registered) -> None:
-    server = MysqlServer("mysql", wiring.mysql_server(settings, environment, mysql, registered[mysql.volume]))
+    server = MysqlServer("mysql", mysql_server(settings, environment, mysql, registered[mysql.volume]))
     pulumi.export("mysql", outputs.mysql(settings, mysql, server))
     pulumi.export("mysqlPassword", server.password)
     if mysql.users:
         pulumi.export("mysqlUserPasswords", outputs.user_passwords(mysql, server))
-    for args in wiring.mysql_backups(settings, environment, mysql, server, registered):
+    for args in mysql_backups(settings, environment, mysql, server, registered):
         backup = MysqlBackup("mysql-backup", args)
         pulumi.export("mysqlBackup", {"job": backup.job_id, "restoreJob": backup.restore_job_id})
 
@@ -60,8 +63,8 @@ def _deploy_consumers(settings: Settings, environment: Environment, registered: 
     containers = {
         consumer.name: Container(
             f"consumer-{consumer.name}",
-            wiring_consumers.container(settings, environment, consumer, registered),
-            wiring_consumers.options(consumer),
+            container(settings, environment, consumer, registered),
+            container_options(consumer),
         )
         for consumer in settings.consumers
     }

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-ZONE_ATTRIBUTE = "platform.aws.placement.availability-zone"
 ZoneOfNode = Callable[[str], str]  # Nomad node id -> zone, "" where it has none
 
 

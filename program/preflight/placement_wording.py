@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from nomad_stateful.sdk import ClusterNode
 from program.preflight.wanted_jobs import Part, WantedJob
 from program.settings import Problem
-from program.wiring.stack import ZONE_ATTRIBUTE
 
 _PRIVILEGED = "${attr.driver.docker.privileged.enabled} = true"
 _FOLDERS = "${attr.driver.docker.volumes.enabled} = true"
@@ -58,7 +58,7 @@ def _unfit(constraint: str, job: WantedJob) -> str:
     if constraint == "missing drivers":
         return f"without a healthy task driver {job.driver}"
     attribute, _, value = constraint.partition(" = ")
-    if attribute == ZONE_ATTRIBUTE:
+    if attribute == ZONE_REFERENCE:
         return f"not in {value}"
     return _WORDS.get(constraint, f"without {constraint}")
 

@@ -10,11 +10,13 @@ from components.csi_volume import CsiVolume
 from components.mysql import MysqlServer
 from components.placement import JobConstraint
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from program.environment import Environment
 from program.settings import Consumer, Mysql, Plugin, Settings, Volume
 from program.settings.mysql import BACKUP_ACCOUNT, MysqlBackup
-from program.wiring import consumers as wiring_consumers
-from program.wiring import stack as wiring
+from program.wiring.consumers import container as container_args
+from program.wiring.mysql import mysql_backups, mysql_server
+from program.wiring.plugins import csi_plugin as csi_plugin_args
 
 _NODE_POOL = "${node.pool}"
 
@@ -116,7 +118,7 @@ def of(settings: Settings) -> list[WantedJob]:
 
 
 def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
-    args = wiring.csi_plugin(settings, _NOWHERE, plugin)
+    args = csi_plugin_args(settings, _NOWHERE, plugin)
     zones = [Part((zone,), 1, _in_zone(zone)) for zone in settings.zones_of(plugin)]
     for role in args["roles"]:
         spec, variables = csi_plugin.job_file(role, args)
@@ -139,7 +141,7 @@ def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
 
 
 def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
-    args = wiring.mysql_server(settings, _NOWHERE, server, _registered(server.volume))
+    args = mysql_server(settings, _NOWHERE, server, _registered(server.volume))
     variables = mysql.job_settings(args)
     variables["volume"] = {"id": server.volume, "release": "", **variables["volume"]}
     yield _of_server(settings, server, server, "mysql", variables)
@@ -147,7 +149,7 @@ def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
     if backup is None:
         return
     registered = {backup.volume: _registered(backup.volume)}
-    for dumps in wiring.mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered):
+    for dumps in mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered):
         variables = mysql_backup.dump_variables(dumps, mysql_backup.volume_variable(dumps, backup.volume, ""))
         yield _of_server(settings, server, backup, "mysql-backup", variables)
 
@@ -176,7 +178,7 @@ def _of_server(
 def _consumer(settings: Settings, consumer: Consumer) -> WantedJob:
     mounted = [(settings.volume(mount.volume), mount.per_alloc) for mount in consumer.mounts]
     registered = {member.volume_id: _registered(member.volume_id) for volume, _ in mounted for member in volume.members}
-    args = wiring_consumers.container(settings, _NOWHERE, consumer, registered)
+    args = container_args(settings, _NOWHERE, consumer, registered)
     parts = _parts(consumer.count, mounted)
     constraints = _of_plugins(settings, [volume for volume, _ in mounted])
     asked = (args["placement"], args["constraints"], args["ports"], args["services"], parts, constraints)
@@ -213,14 +215,14 @@ def _of_plugins(settings: Settings, volumes: Sequence[Volume]) -> tuple[JobConst
     """What a client has to fulfil to have the node plugins of these volumes."""
     pool = settings.placement.node_pool
     plugins = {plugin.id: plugin for plugin in map(settings.plugin_of, volumes)}
-    asked = [one for plugin in plugins.values() for one in wiring.csi_plugin(settings, _NOWHERE, plugin)["constraints"]]
+    asked = [one for plugin in plugins.values() for one in csi_plugin_args(settings, _NOWHERE, plugin)["constraints"]]
     own = [one for one in asked if not one["operator"].startswith("distinct_")]
     in_pool: JobConstraint = {"attribute": _NODE_POOL, "operator": "=", "value": pool}
     return tuple(own if pool == "all" or not volumes else [*own, in_pool])
 
 
 def _in_zone(zone: str) -> tuple[JobConstraint, ...]:
-    return ({"attribute": wiring.ZONE_ATTRIBUTE, "operator": "=", "value": zone},)
+    return ({"attribute": ZONE_REFERENCE, "operator": "=", "value": zone},)
 
 
 def _registered(volume_id: str) -> CsiVolume:

@@ -13,7 +13,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from program.wiring.stack import BACKUP_PRIVILEGES
+from program.wiring.mysql import BACKUP_PRIVILEGES
 from tests.mysql.conftest import FLAVOURS, free_port
 from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, server_task, task
 from tests.mysql.test_first_start import query, until_it_answers

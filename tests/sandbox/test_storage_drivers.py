@@ -8,7 +8,7 @@ from typing import Any, Literal
 import boto3
 import pytest
 
-from program.wiring.stack import MOUNT_SHARE
+from program.wiring.plugins import MOUNT_SHARE
 from tests.sandbox.storage_rig import CLIENT_CONFIG, ZFS_CONFIG
 from tools.trial.running import PROJECT, Running, eventually, traces
 

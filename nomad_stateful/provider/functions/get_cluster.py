@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from nomad_stateful.nomad.csi_health import ZONE_ATTRIBUTE
+from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
 
 _PARALLEL = 8

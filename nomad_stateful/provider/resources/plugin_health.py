@@ -11,6 +11,7 @@ from urllib.parse import quote
 from nomad_stateful.nomad import csi_diagnosis, csi_health, redeployment
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.nomad.csi_health import Health
+from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
@@ -164,7 +165,7 @@ class ZoneLookup:
                 node = self._api.get(f"node/{node_id}")
             except NomadNotFound:
                 return ""
-            self._zones[node_id] = (node.get("Attributes") or {}).get(csi_health.ZONE_ATTRIBUTE, "")
+            self._zones[node_id] = (node.get("Attributes") or {}).get(ZONE_ATTRIBUTE, "")
         return self._zones[node_id]
 
 

@@ -8,7 +8,7 @@ import yaml
 from nomad_stateful.drivers.democratic_csi_config import config_problem
 from program import settings
 from program.settings.errors import SettingsError
-from program.wiring import stack as wiring
+from program.wiring import plugins as wiring
 from tests.unit.program.recorder import ENVIRONMENT
 
 KEY = "whispered"

@@ -1,0 +1,9 @@
+"""What Nomad's clients report of the EC2 instance that they run on.
+
+https://developer.hashicorp.com/nomad/docs/job-specification/constraint#platform-aws
+"""
+
+ZONE_ATTRIBUTE = "platform.aws.placement.availability-zone"
+"""The attribute of a client that names its availability zone."""
+ZONE_REFERENCE = f"${{attr.{ZONE_ATTRIBUTE}}}"
+"""The same in a job's constraint."""

@@ -1,0 +1,39 @@
+"""From settings to the permissions of the drivers."""
+
+from typing import Any
+
+from components.driver_policy import DriverPolicyArgs
+from nomad_stateful.drivers import efs_policy
+from program.environment import Environment
+from program.settings import Settings, Volume, driver_policy
+
+
+def driver_policies(settings: Settings, environment: Environment) -> dict[str, DriverPolicyArgs]:
+    """The drivers' permissions by driver, no more than the volumes need, for resources of this account and region."""
+    scope = {
+        "partition": environment.partition,
+        "region": environment.region,
+        "account_id": environment.account_id,
+    }
+    found = {
+        "ebs": driver_policy.of_ebs(settings.plugins, _volumes_of(settings, "ebs"), **scope),
+        "efs": _efs_policy(settings, scope),
+    }
+    return {
+        driver: {
+            "role": settings.client_role,
+            "description": f"What the {driver.upper()} CSI driver on the Nomad clients needs",
+            "policy": policy,
+        }
+        for driver, policy in found.items()
+        if policy is not None
+    }
+
+
+def _volumes_of(settings: Settings, driver: str) -> list[Volume]:
+    return [volume for volume in settings.volumes if settings.plugin_of(volume).driver == driver]
+
+
+def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:
+    dynamic = any(volume.provision == "plugin" for volume in _volumes_of(settings, "efs"))
+    return efs_policy.policy({efs_policy.Mode.DYNAMIC} if dynamic else set(), **scope)

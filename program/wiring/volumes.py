@@ -1,0 +1,104 @@
+"""From settings to EBS volumes, and to the registration of all volumes."""
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.csi_plugin import CsiPlugin
+from components.csi_volume import CsiVolumeArgs
+from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
+from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.ebs.guarded_volumes import STACK_TAG
+from program.environment import Environment
+from program.settings import Settings, Volume
+from program.settings.volume import Member
+from program.wiring.jobs import owner
+
+
+def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesArgs:
+    """The EBS volumes that Pulumi makes, tagged so that the driver may attach them."""
+    return {
+        "driver_tags": {MANAGED_TAG: MANAGED_TAG_VALUE},
+        "region": environment.region,
+        "account_id": environment.account_id,
+        "aws_config": environment.aws_config,
+        "volumes": [
+            _zonal_volume(volume, member, environment)
+            for volume in settings.volumes
+            if volume.provision == "pulumi"
+            for member in volume.members
+        ],
+    }
+
+
+def _zonal_volume(volume: Volume, member: Member, environment: Environment) -> ZonalVolume:
+    return {
+        "name": member.volume_id,
+        "zone": member.zone,
+        "size_gib": volume.size_gib or 0,
+        "type": volume.type,
+        "iops": volume.iops,
+        "throughput_mibps": volume.throughput_mibps,
+        "encrypted": volume.encrypted,
+        "kms_key_arn": volume.kms_key_arn,
+        "snapshot_id": volume.snapshot_id,
+        "protect": volume.protect,
+        "earlier_names": volume.earlier_ids(member.volume_id),
+        "retain": volume.retain,
+        "final_snapshot": volume.final_snapshot,
+        "adopt": environment.adopted.get(member.volume_id),
+        "tags": {**volume.tags, STACK_TAG: environment.stack},
+    }
+
+
+def csi_volumes(
+    settings: Settings,
+    environment: Environment,
+    volume: Volume,
+    plugins: dict[str, CsiPlugin],
+    volumes: ZonalVolumes,
+) -> list[CsiVolumeArgs]:
+    """The registrations of a volume, or of each volume of a set."""
+    plugin = plugins[settings.plugin_of(volume).id]
+    driver = settings.plugin_of(volume).known
+    return [
+        {
+            "volume_id": member.volume_id,
+            "namespace": settings.placement.namespace,
+            "plugin_id": plugin.healthy_in(member.zone).plugin_id,
+            "external_id": volumes.volume_ids.get(member.volume_id, member.external_id),
+            "capacity": volume.made_by_driver,
+            "snapshot_id": volume.snapshot_id if volume.provision == "plugin" else None,
+            "access_mode": volume.access_mode,
+            "attachment_mode": volume.attachment_mode,
+            "topology_key": plugin.healthy_in(member.zone).topology_key,
+            "zone": member.zone,
+            "fs_type": volume.fs_type,
+            "mount_flags": volume.mount_flags,
+            "context": volume.context,
+            "parameters": volume.parameters,
+            "secrets": pulumi.Output.secret(volume.secrets) if volume.secrets else None,
+            "protect": volume.protect,
+            "has_contents": volume.provision == "existing" or volume.snapshot_id is not None,
+            "formatted_as": driver.default_fs_type,
+            # Of other storage nothing here takes snapshots.
+            "final_snapshot": volume.final_snapshot if driver.backend == "ebs" else False,
+            "region": environment.region,
+            "account_id": environment.account_id,
+            "aws_config": environment.aws_config,
+            "size_gib": volumes.sizes_gib.get(member.volume_id),
+            "growth": volume.growth,
+            # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.
+            "owner": None if volume.provision == "pulumi" else owner(environment),
+        }
+        for member in volume.members
+    ]
+
+
+def registration_options(
+    settings: Settings, volume_id: str, policies: Sequence[pulumi.Resource]
+) -> pulumi.ResourceOptions:
+    """After the driver's permissions; under a new name it is the same resource, whose parts are replaced."""
+    volume = next(one for one in settings.volumes for member in one.members if member.volume_id == volume_id)
+    aliases = [pulumi.Alias(name=f"volume-{earlier}") for earlier in volume.earlier_ids(volume_id)]
+    return pulumi.ResourceOptions(depends_on=policies, aliases=aliases)
