@@ -31,7 +31,7 @@ def claim(name: str, what: tuple[str, str, str], owner: Owner | None, parent: pu
             resource_id=resource_id,
             namespace=namespace,
             stack=owner["stack"],
-            expects=owner["expects"].get(f"{kind}/{resource_id}", "nothing"),
+            expects=owner["expects"].get(f"{kind}/{resource_id}"),
             opts=pulumi.ResourceOptions(parent=parent),
         )
     ]

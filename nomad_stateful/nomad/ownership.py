@@ -17,7 +17,6 @@ from urllib.parse import quote
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound
 from nomad_stateful.plugin_server.values import ProviderError
 
-KINDS = ("job", "volume")
 FOLDER = "nomad/jobs/nomad-stateful"
 _CONFLICT = 409
 

@@ -13,6 +13,7 @@ from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
 from nomad_stateful.nomad.tls import CONFIG_FIELDS
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, decode_config
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider.declared import DeclaredFunction, DeclaredResource
 from nomad_stateful.provider.functions.get_cluster import GetCluster
 from nomad_stateful.provider.functions.get_job import GetJob
 from nomad_stateful.provider.functions.get_owners import GetOwners
@@ -28,7 +29,9 @@ from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
-from nomad_stateful.provider.schema import package_schema
+from nomad_stateful.schema.config import CONFIG
+from nomad_stateful.schema.fields import PACKAGE
+from nomad_stateful.schema.package import package_schema
 
 VERSION = "0.1.0"
 # Configuration key -> what NomadApi.from_env calls it.
@@ -38,26 +41,21 @@ CONFIG_ARGUMENTS = {
     "region": "region",
     **CONFIG_FIELDS,
 }
-_STRINGS = frozenset(CONFIG_ARGUMENTS) - {"skipVerify"}
+_STRINGS = frozenset(key for key, field in CONFIG.items() if field.kind == "string")
 
 
 class NomadCsiPlugin(Plugin):
     """Connects to Nomad when the first resource needs it, so that a program without any works without Nomad."""
 
-    name = "nomad-csi"
+    name = PACKAGE
     version = VERSION
-    secret_config = frozenset({"secretId", "keyPem"})
-    unrecognized_note = (
-        "The nomad-csi plugin has PluginHealth, VolumeGuard, CsiVolumeGuard, VolumeProtection, VolumeGrowth, "
-        "VolumeRelease, JobHealth, GeneratedSecret, Ownership, getCluster, getJob, getOwners, getPlacement, getService "
-        "and getVolumes."
-    )
+    secret_config = frozenset(key for key, field in CONFIG.items() if field.secret)
 
     def __init__(self) -> None:
         self._config: Props = {}
         self._connected: NomadApi | None = None
         self._lock = threading.Lock()
-        self.resources = [
+        self.resources: list[DeclaredResource] = [
             PluginHealth(self._api),
             VolumeGuard(),
             CsiVolumeGuard(self._api),
@@ -68,7 +66,7 @@ class NomadCsiPlugin(Plugin):
             GeneratedSecret(),
             Ownership(self._api),
         ]
-        self.functions = [
+        self.functions: list[DeclaredFunction] = [
             GetCluster(self._api),
             GetJob(self._api),
             GetOwners(self._api),
@@ -76,6 +74,8 @@ class NomadCsiPlugin(Plugin):
             GetService(self._api),
             GetVolumes(),
         ]
+        *others, last = [one.table.name for one in self.resources] + [one.table.name for one in self.functions]
+        self.unrecognized_note = f"The {PACKAGE} plugin has {', '.join(others)} and {last}."
 
     def prepare(self) -> None:
         """The HTTP client."""
@@ -83,11 +83,11 @@ class NomadCsiPlugin(Plugin):
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
         config = decode_config(news, _STRINGS)
-        known = ", ".join(sorted(CONFIG_ARGUMENTS))
+        known = ", ".join(sorted(CONFIG))
         failures = [
             CheckFailure(key, f"{key} is not a setting of nomad-csi. The settings are {known}")
             for key in config
-            if key not in CONFIG_ARGUMENTS
+            if key not in CONFIG
         ]
         address = config.get("address", "")
         if isinstance(address, str) and address and not address.startswith(("http://", "https://")):
@@ -104,7 +104,9 @@ class NomadCsiPlugin(Plugin):
             self._config, self._connected = decode_config(config, _STRINGS), None
 
     def schema(self) -> dict[str, Any]:
-        return package_schema(self.version)
+        return package_schema(
+            self.version, [one.table for one in self.resources], [one.table for one in self.functions]
+        )
 
     def _api(self) -> NomadApi:
         """The cluster; made on first use."""

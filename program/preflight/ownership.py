@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nomad_stateful.schema.ownership import NOTHING, UNCLAIMED
 from program.settings import Problem, Settings, Volume
 from program.settings.identity_rules import external_identity
 
 _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
-_NOT_MADE_YET = "nothing"
-_UNCLAIMED = "unclaimed"
 
 
 @dataclass(frozen=True)
@@ -116,11 +115,11 @@ class _Look:
                 return str(found["ownerId"])
             return self._another_stacks(subject, found)
         if in_state or owner_id is not None:
-            return _UNCLAIMED
+            return UNCLAIMED
         if not found["exists"] or self._is_own_volume(subject):
-            return _NOT_MADE_YET
+            return NOTHING
         if adopted and self._can_adopt(subject, found):
-            return _UNCLAIMED
+            return UNCLAIMED
         return self._nobodys(subject, found)
 
     def _is_own_volume(self, subject: Subject) -> bool:

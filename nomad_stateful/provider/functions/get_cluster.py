@@ -11,22 +11,23 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.schema.get_cluster import GET_CLUSTER
 
 _PARALLEL = 8
 
 
-class GetCluster(Function):
+class GetCluster(DeclaredFunction):
     """Reads the servers' versions and every client's version, zone, state, drivers and resources."""
 
-    token = "nomad-csi:index:getCluster"  # noqa: S105 - a function's name
+    table = GET_CLUSTER
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:
-        for key in args:
-            raise InvokeFailure(key, f"{key} is not an argument: getCluster takes none")
+        self.table.arguments(args)
         api = self._api()
         api.reach()
         stubs = api.get("nodes")

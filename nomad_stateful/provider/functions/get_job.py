@@ -8,23 +8,21 @@ from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.periodic_runs import failing_runs
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
-from nomad_stateful.provider import validation
+from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.schema.get_job import GET_JOB
 
 
-class GetJob(Function):
+class GetJob(DeclaredFunction):
     """The job as it is registered now; not there is no error."""
 
-    token = "nomad-csi:index:getJob"  # noqa: S105 - a function's name
+    table = GET_JOB
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
-        validation.known_arguments(args, frozenset({"jobId", "namespace"}))
-        if not isinstance(args.get("jobId"), str) or not args["jobId"]:
-            raise InvokeFailure("jobId", "jobId is required: name the job")
-        namespace = args.get("namespace") or "default"
+        namespace = self.table.arguments(args)["namespace"]
         api = self._api()
         try:
             job = api.get(f"job/{quote(args['jobId'], safe='')}", namespace=namespace)

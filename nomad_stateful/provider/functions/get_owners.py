@@ -10,29 +10,27 @@ from urllib.parse import quote
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.volume_claims import claims
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
-from nomad_stateful.provider import validation
+from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.schema.get_owners import GET_OWNERS
 
 _PARALLEL = 8
-_ARGUMENTS = frozenset({"namespace", "jobs", "volumes"})
 
 
-class GetOwners(Function):
+class GetOwners(DeclaredFunction):
     """Asks for each id by itself, and once for the registrations of all namespaces that the token may see."""
 
-    token = "nomad-csi:index:getOwners"  # noqa: S105 - a function's name
+    table = GET_OWNERS
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
-        validation.known_arguments(args, _ARGUMENTS)
-        jobs, volumes = _ids(args, "jobs"), _ids(args, "volumes")
-        namespace = args.get("namespace") or "default"
+        wanted = self.table.arguments(args)
         api = self._api()
         asked = [
-            Claim(api, namespace, kind, asked_id)
-            for kind, ids in (("job", jobs), ("volume", volumes))
+            Claim(api, wanted["namespace"], kind, asked_id)
+            for kind, ids in (("job", wanted["jobs"]), ("volume", wanted["volumes"]))
             for asked_id in ids
         ]
         with ThreadPoolExecutor(_PARALLEL) as pool:
@@ -42,13 +40,6 @@ class GetOwners(Function):
             "found": found,
             "registrations": [_registration(stub) for stub in api.get("volumes", type="csi", namespace="*") or []],
         }
-
-
-def _ids(args: Props, key: str) -> list[str]:
-    ids = args.get(key) or []
-    if not isinstance(ids, list) or not all(isinstance(one, str) and one for one in ids):
-        raise InvokeFailure(key, f"{key} must be a list of ids")
-    return ids
 
 
 def _look(claim: Claim) -> Props:

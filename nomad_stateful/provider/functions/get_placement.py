@@ -8,42 +8,34 @@ from typing import Any
 from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound, is_transient
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
-from nomad_stateful.provider import validation
+from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
+from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.schema.get_placement import GET_PLACEMENT
 
-_ARGS = frozenset({"jobspec", "variables", "namespace", "parts", "constraints"})
-_NOTHING: Props = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
-_EXAMPLE = 'give each part a name, a count of at least 1 and constraints, such as {"name": "all", "count": 1}'
+_NO_FAILURE: Props = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
 
 
-class GetPlacement(Function):
+class GetPlacement(DeclaredFunction):
     """Plans a copy of a job without its CSI volumes, which need not be registered yet."""
 
-    token = "nomad-csi:index:getPlacement"  # noqa: S105 - a function's name
+    table = GET_PLACEMENT
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
-        validation.known_arguments(args, _ARGS)
-        for name in ("jobspec", "parts"):
-            if not args.get(name):
-                raise InvokeFailure(name, f"{name} is required: give a job file, and the parts of its group")
-        namespace = args.get("namespace") or "default"
+        wanted = self.table.arguments(args)
         api = self._api()
-        job = _parsed(api, args, namespace)
-        namespace = args.get("namespace") or job.get("Namespace") or "default"
-        parts = args["parts"]
-        if not isinstance(parts, list) or not all(_is_part(part) for part in parts):
-            raise InvokeFailure("parts", f"parts is not a list of parts: {_EXAMPLE}")
-        more = args.get("constraints") or []
-        return {**args, "jobId": job["ID"], **_NOTHING, **_placement(api, job, parts, namespace, more)}
+        job = _parsed(api, wanted)
+        namespace = wanted["namespace"] or job.get("Namespace") or "default"
+        found = _placement(api, job, wanted["parts"], namespace, wanted["constraints"])
+        return {**args, "jobId": job["ID"], **_NO_FAILURE, **found}
 
 
 def _placement(
     api: NomadApi, job: Mapping[str, Any], parts: Sequence[Props], namespace: str, more: Sequence[Props]
 ) -> Props:
-    """What there is to say beyond _NOTHING."""
+    """What there is to say beyond _NO_FAILURE."""
     try:
         failures = _plan(api, job, parts, namespace, more)
     except NomadApiError as error:
@@ -57,14 +49,10 @@ def _placement(
     return {"failures": failures, "registeredToo": _registered_too(api, job["ID"], parts, namespace)}
 
 
-def _is_part(part: Any) -> bool:
-    return isinstance(part, dict) and bool(part.get("name")) and int(part.get("count") or 0) >= 1
-
-
-def _parsed(api: NomadApi, args: Props, namespace: str) -> dict[str, Any]:
-    body = {"JobHCL": args["jobspec"], "Variables": args.get("variables") or "", "Canonicalize": True}
+def _parsed(api: NomadApi, wanted: Props) -> dict[str, Any]:
+    body = {"JobHCL": wanted["jobspec"], "Variables": wanted["variables"], "Canonicalize": True}
     try:
-        job: dict[str, Any] = api.put("jobs/parse", body, namespace=namespace)
+        job: dict[str, Any] = api.put("jobs/parse", body, namespace=wanted["namespace"] or "default")
     except NomadApiError as error:
         if error.status == 400:
             raise InvokeFailure("jobspec", _reason(error.body)) from None

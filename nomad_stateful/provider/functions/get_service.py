@@ -6,26 +6,21 @@ from collections.abc import Callable
 
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
-from nomad_stateful.provider import validation
+from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.schema.get_service import GET_SERVICE
 
-_ARGS = ("jobId", "group", "portLabel")
 
-
-class GetService(Function):
+class GetService(DeclaredFunction):
     """The newest running allocation of a job's group and the address of its port; empty while none runs."""
 
-    token = "nomad-csi:index:getService"  # noqa: S105 - a function's name
+    table = GET_SERVICE
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
-        validation.known_arguments(args, frozenset({*_ARGS, "namespace"}))
-        for name in _ARGS:
-            if not isinstance(args.get(name), str) or not args[name]:
-                raise InvokeFailure(name, f"{name} is required: name the job, its group and its port")
-        namespace = args.get("namespace") or "default"
+        namespace = self.table.arguments(args)["namespace"]
         try:
             found = running_job.endpoint(self._api(), args["jobId"], namespace, args["group"], args["portLabel"])
         except NomadNotFound:

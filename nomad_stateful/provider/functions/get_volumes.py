@@ -7,26 +7,22 @@ from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.guarded_volumes import GUARD_TAG, GuardedVolumes
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
-from nomad_stateful.provider import validation
+from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.schema.get_volumes import GET_VOLUMES
 
-_ARGUMENTS = frozenset({"stack", "region", "accountId", "awsConfig"})
 
-
-class GetVolumes(Function):
+class GetVolumes(DeclaredFunction):
     """In one account and region."""
 
-    token = "nomad-csi:index:getVolumes"  # noqa: S105 - a function's name
+    table = GET_VOLUMES
 
     def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
         self._volumes = volumes
 
     def invoke(self, ctx: Context, args: Props) -> Props:
-        validation.known_arguments(args, _ARGUMENTS)
-        stack = args.get("stack")
-        if not isinstance(stack, str) or not stack:
-            raise InvokeFailure("stack", "stack is required: name the stack that the volumes are tagged with")
-        place = AwsPlace.of(args)
+        wanted = self.table.arguments(args)
+        stack, place = wanted["stack"], AwsPlace.of(wanted)
 
         def ask() -> list[Any]:
             refuse_another_account(place, f"stack {stack}")

@@ -17,51 +17,27 @@ from nomad_stateful.plugin_server.plugin import (
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
-from nomad_stateful.provider import validation, volume_contents
+from nomad_stateful.provider import volume_contents
+from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.resources.volume_guard import final_snapshot
+from nomad_stateful.schema.csi_volume_guard import CSI_VOLUME_GUARD
 
-_DEFAULTS: Props = {
-    "namespace": "default",
-    "externalId": "",
-    "madeByDriver": False,
-    "hasContents": False,
-    "capacity": "",
-    "zone": "",
-    "snapshotId": "",
-    "parameters": {},
-    "accessMode": "single-node-writer",
-    "attachmentMode": "file-system",
-    "fsType": "",
-    "mountFlags": [],
-    "protect": True,
-    "finalSnapshot": None,
-}
-_INPUTS = frozenset(_DEFAULTS) | {"volumeId", "pluginId"}
 # Nomad is not known to answer: what it would say is taken for granted.
 _UNKNOWN: Mapping[str, Any] = {}
 
 
-class CsiVolumeGuard(ResourceType):
+class CsiVolumeGuard(DeclaredResource):
     """Remembers how a volume was made and formatted; the volume in Nomad depends on it."""
 
-    token = "nomad-csi:index:CsiVolumeGuard"  # noqa: S105 - a type's name
+    table = CSI_VOLUME_GUARD
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.volume_name(inputs, "volumeId"),
-            *validation.name(inputs, "namespace", "default"),
-            *validation.name(inputs, "pluginId", "aws-ebs0"),
-            *validation.one_of(inputs, "attachmentMode", ("file-system", "block-device")),
-            *validation.string_map(inputs, "parameters"),
-        ]
+        inputs, failures = self.table.checked(news)
         if not failures:
             failures = self._later(ctx, olds, inputs) if olds else self._first(ctx, inputs)
         return Checked(_with_memory(olds, inputs), failures)
@@ -84,11 +60,14 @@ class CsiVolumeGuard(ResourceType):
 
     def _first(self, ctx: Context, inputs: Props) -> list[CheckFailure]:
         """A volume may be older than its guard: an earlier release of the program had its driver make it."""
-        volume = self._volume(ctx, inputs) if inputs["madeByDriver"] else None
+        volume = self._volume(ctx, inputs) if inputs["madeByDriver"] is True else None
         return list(volume_contents.made_otherwise(volume_contents.seen_in_nomad(volume), inputs)) if volume else []
 
     def _later(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
-        if not any(volume_contents.changed(olds, inputs, key) for key in _INPUTS - {"protect", "finalSnapshot"}):
+        if not any(
+            volume_contents.changed(olds, inputs, key)
+            for key in self.table.inputs.keys() - {"protect", "finalSnapshot"}
+        ):
             return []
         volume = self._volume(ctx, olds)
         if volume is None and olds["madeByDriver"]:
@@ -99,7 +78,7 @@ class CsiVolumeGuard(ResourceType):
         if _is_another(olds, inputs):
             return []
         failures: list[CheckFailure] = []
-        if inputs["madeByDriver"]:
+        if inputs["madeByDriver"] is True:
             failures += volume_contents.made_otherwise(olds, inputs)
             if holders := _running(volume):
                 failures += volume_contents.in_use(olds, inputs, holders)
@@ -150,7 +129,7 @@ def _with_memory(olds: Props, inputs: Props) -> Props:
     same = not _is_another(olds, inputs)
     remembered: Props = {"finalSnapshot": final_snapshot(olds, inputs)}
     if same and olds:
-        remembered["hasContents"] = bool(olds.get("hasContents") or inputs["hasContents"])
+        remembered["hasContents"] = bool(olds.get("hasContents")) or inputs["hasContents"]
         if inputs["snapshotId"] == "":
             remembered["snapshotId"] = olds.get("snapshotId", "")
     return inputs | remembered

@@ -7,11 +7,10 @@ from __future__ import annotations
 import secrets
 import string
 
-from nomad_stateful.plugin_server.plugin import Checked, Context, Props, ProviderError, ReadResult, ResourceType
-from nomad_stateful.provider import validation
+from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError, ReadResult
+from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.schema.generated_secret import GENERATED_SECRET
 
-MIN_LENGTH = 8
-MAX_LENGTH = 256
 _ALPHABET = string.ascii_letters + string.digits
 _CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
@@ -24,22 +23,10 @@ def generate(length: int) -> str:
             return candidate
 
 
-class GeneratedSecret(ResourceType):
+class GeneratedSecret(DeclaredResource):
     """Generated once; a change of `length` or `keepers` makes a new one."""
 
-    token = "nomad-csi:index:GeneratedSecret"  # noqa: S105 - a type's name
-    secret_outputs = frozenset({"result"})
-    computed = frozenset({"result"})
-    replace_on = frozenset({"length", "keepers"})
-
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = {"length": 32, "keepers": {}} | news
-        failures = [
-            *validation.unknown_keys(news, self.replace_on),
-            *validation.whole_number(inputs, "length", MIN_LENGTH, MAX_LENGTH, "32 is a good length"),
-            *validation.string_map(inputs, "keepers"),
-        ]
-        return Checked(inputs, failures)
+    table = GENERATED_SECRET
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return secrets.token_hex(8), inputs | {"result": generate(inputs["length"])}

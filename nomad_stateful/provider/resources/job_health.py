@@ -19,72 +19,38 @@ from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
-    Checked,
     Context,
-    Diff,
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
-    input_diff,
 )
-from nomad_stateful.provider import validation
+from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.recovery.stray_attachments import StrayAttachments
+from nomad_stateful.schema.job_health import JOB_HEALTH
 
-_DEFAULTS: Props = {
-    "namespace": "default",
-    "allocations": 1,
-    "triggers": {},
-    "region": "",
-    "accountId": "",
-    "awsConfig": "",
-    "timeoutS": 300,
-    "ownerId": "",
-}
 # What takes longer may be kept from its volume by an attachment that nothing claims.
 _SLOW_S = 10.0
 _LOOK_EVERY_S = 15.0
-_INPUTS = frozenset(_DEFAULTS) | {"jobId", "group"}
-_OUTPUTS = ("allocationId", "nodeName")
 
 
-class JobHealth(ResourceType):
+class JobHealth(DeclaredResource):
     """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group.
 
     Where the last deployment failed, it is made once more first: the job itself has no difference then. A volume of the
     job that is attached where nothing claims or uses it is detached there, in the account that is given.
     """
 
-    token = "nomad-csi:index:JobHealth"  # noqa: S105 - a type's name
-    computed = frozenset(_OUTPUTS)
-    replace_on = frozenset({"jobId", "namespace", "group"})
+    table = JOB_HEALTH
 
     def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
         self._api = api
         self._ebs = ebs
 
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.name(inputs, "jobId", "mysql-server"),
-            *validation.name(inputs, "group", "mysql"),
-            *validation.name(inputs, "namespace", "default"),
-            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
-            *validation.whole_number(inputs, "allocations", 1, 10000, "It is the count of the group; 1 is the default"),
-            *validation.string_map(inputs, "triggers"),
-            *validation.aws_account(inputs, "accountId"),
-        ]
-        return Checked(inputs, failures)
-
-    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        return Diff(input_diff(old_inputs, news, self.replace_on))
-
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return f"{inputs['namespace']}/{inputs['jobId']}/{inputs['group']}", inputs | self._wait(ctx, inputs)
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
-        return inputs | dict.fromkeys(_OUTPUTS, UNKNOWN)
+        return inputs | dict.fromkeys(self.computed, UNKNOWN)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return inputs | self._wait(ctx, inputs)
@@ -93,7 +59,7 @@ class JobHealth(ResourceType):
         """The allocation that runs now, or ran last; a job that is gone takes its health with it."""
         if not inputs:
             namespace, job_id, group = id.split("/", 2)
-            inputs = _DEFAULTS | {"jobId": job_id, "namespace": namespace, "group": group}
+            inputs = self.table.defaults | {"jobId": job_id, "namespace": namespace, "group": group}
         api = self._api()
         path = f"job/{quote(inputs['jobId'], safe='')}"
         try:
@@ -103,7 +69,7 @@ class JobHealth(ResourceType):
         stubs = api.get(f"{path}/allocations", namespace=inputs["namespace"])
         running = [stub for stub in _of_group(stubs, inputs["group"]) if running_job.is_running(stub)]
         # What hangs on an output must not change, or become unknown, because nothing runs at this moment.
-        last = {name: state.get(name, "") for name in _OUTPUTS}
+        last = {name: state.get(name, "") for name in self.computed}
         return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else last))
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:

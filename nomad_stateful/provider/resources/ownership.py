@@ -9,53 +9,31 @@ from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.ownership import KINDS, Claim
+from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import (
-    Checked,
-    CheckFailure,
     Context,
     Diff,
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
     input_diff,
 )
-from nomad_stateful.plugin_server.values import Unknown
-from nomad_stateful.provider import validation
-
-NOTHING = "nothing"
-UNCLAIMED = "unclaimed"
-_DEFAULTS: Props = {"namespace": "default", "stack": "", "expects": NOTHING}
-_INPUTS = frozenset(_DEFAULTS) | {"kind", "resourceId"}
+from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.schema.ownership import NOTHING, OWNERSHIP
 
 
-class Ownership(ResourceType):
+class Ownership(DeclaredResource):
     """Takes the claim in create and gives it up in delete; what it is a claim to depends on it.
 
     `expects` is what a look before found under the id: NOTHING, something UNCLAIMED that may be taken, or the owner id
     of a claim that may be. Where it is otherwise by then, nothing is taken.
     """
 
-    token = "nomad-csi:index:Ownership"  # noqa: S105 - a type's name
-    computed = frozenset({"ownerId"})
-    replace_on = frozenset({"kind", "resourceId", "namespace"})
+    table = OWNERSHIP
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
-
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.one_of(inputs, "kind", KINDS),
-            *validation.volume_name(inputs, "resourceId"),
-            *validation.name(inputs, "namespace", "default"),
-            *_not_empty(inputs, "stack", "my-org/nomad-stateful/prod"),
-            *_not_empty(inputs, "expects", NOTHING),
-        ]
-        return Checked(inputs, failures)
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """A claim that was lost meanwhile is taken again; what was expected before it was taken is no matter."""
@@ -100,10 +78,3 @@ class Ownership(ResourceType):
         if holder is None and inputs["expects"] == NOTHING and claim.found() is not None:
             raise ProviderError(claim.refusal(None))
         claim.take(inputs["stack"], owner_id, holder)
-
-
-def _not_empty(inputs: Props, key: str, example: str) -> list[CheckFailure]:
-    value = inputs[key]
-    if isinstance(value, Unknown) or (isinstance(value, str) and value.strip()):
-        return []
-    return [CheckFailure(key, f"{key} is {value!r}: it must not be empty. Use for example {example}")]

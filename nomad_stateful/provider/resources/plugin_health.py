@@ -15,21 +15,18 @@ from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
-    Checked,
     Context,
     Diff,
     Kind,
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
     input_diff,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
-from nomad_stateful.provider import validation
+from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.schema.plugin_health import PLUGIN_HEALTH
 
-_DEFAULTS: Props = {"controllers": 1, "zones": [], "zoneKeys": [], "timeoutS": 300, "triggers": {}}
-_INPUTS = frozenset(_DEFAULTS) | {"pluginId"}
 # What a new version of the driver may change; topology keys it keeps, or its volumes would be lost.
 _VOLATILE = frozenset({"providerVersion", "controllersHealthy", "nodesHealthy", "zonesHealthy"})
 # What the registrations of volumes are made with: an unhealthy moment must not take it away.
@@ -40,28 +37,13 @@ _LASTING = frozenset({"provider", "topologyKey", "topologyKeys"})
 _SLOW_S = 15.0
 
 
-class PluginHealth(ResourceType):
+class PluginHealth(DeclaredResource):
     """Waits in create, and again in update when `triggers` or what is asked for changed."""
 
-    token = "nomad-csi:index:PluginHealth"  # noqa: S105 - a type's name
-    computed = _VOLATILE | _LASTING
-    replace_on = frozenset({"pluginId"})
+    table = PLUGIN_HEALTH
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
-
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.name(inputs, "pluginId", "aws-ebs"),
-            *validation.whole_number(inputs, "controllers", 0, 100, "0 is for a driver without a controller"),
-            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
-            *validation.unique_strings(inputs, "zones", 'For example ["us-west-2a"]'),
-            *validation.unique_strings(inputs, "zoneKeys", 'For example ["topology.ebs.csi.aws.com/zone"]'),
-            *validation.string_map(inputs, "triggers"),
-        ]
-        return Checked(inputs, failures)
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """A plugin that a refresh found unhealthy is a difference too: the update waits until it is healthy."""
@@ -114,7 +96,7 @@ class PluginHealth(ResourceType):
         health = csi_health.assess(plugin, inputs.get("zoneKeys", []), ZoneLookup(api))
         if not inputs:
             zones = sorted(zone for zone in health.zones if zone)
-            inputs = _DEFAULTS | {"pluginId": id, "controllers": health.controllers, "zones": zones}
+            inputs = self.table.defaults | {"pluginId": id, "controllers": health.controllers, "zones": zones}
         outputs = _outputs(health)
         unhealthy = bool(health.missing(inputs["controllers"], inputs["zones"]))
         kept = {key: state[key] for key in _LASTING if state.get(key) and (unhealthy or not outputs[key])}

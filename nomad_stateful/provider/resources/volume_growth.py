@@ -12,52 +12,24 @@ from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansi
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
-    Checked,
     Context,
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
 )
-from nomad_stateful.provider import validation
+from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.schema.volume_growth import EITHER, ONLINE, RESTART, VOLUME_GROWTH
 
-ONLINE, RESTART, EITHER = "online", "restart", "online-or-restart"
-MODES = (EITHER, ONLINE, RESTART)
-_DEFAULTS: Props = {
-    "namespace": "default",
-    "registrationId": "",
-    "mountFlags": [],
-    "secrets": {},
-    "mode": EITHER,
-    "timeoutS": 180,
-}
-_INPUTS = frozenset(_DEFAULTS) | {"volumeId", "sizeGib"}
-_LARGEST_GIB = 65536
 _NO_PERMISSION = "permission denied"
 
 
-class VolumeGrowth(ResourceType):
+class VolumeGrowth(DeclaredResource):
     """Stands between a volume's registration and its consumer, which restarts when `restartId` changes."""
 
-    token = "nomad-csi:index:VolumeGrowth"  # noqa: S105 - a type's name
-    computed = frozenset({"restartId"})
-    secret_outputs = frozenset({"secrets"})
-    replace_on = frozenset({"volumeId", "namespace"})
+    table = VOLUME_GROWTH
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
-
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.volume_name(inputs, "volumeId"),
-            *validation.name(inputs, "namespace", "default"),
-            *validation.whole_number(inputs, "sizeGib", 1, _LARGEST_GIB, "It is in GiB"),
-            *validation.one_of(inputs, "mode", MODES),
-            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 180 is the default"),
-        ]
-        return Checked(inputs, failures)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         """A volume that nobody has mounted yet grows when it is mounted; one that is in use may be behind."""

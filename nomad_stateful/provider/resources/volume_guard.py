@@ -17,43 +17,22 @@ from nomad_stateful.plugin_server.plugin import (
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
-from nomad_stateful.provider import validation
-
-_DEFAULTS: Props = {
-    "snapshotId": "",
-    "encrypted": True,
-    "kmsKeyId": "",
-    "protect": True,
-    "finalSnapshot": None,
-    "region": "",
-    "accountId": "",
-    "awsConfig": "",
-    "guardId": "",
-}
-_INPUTS = frozenset(_DEFAULTS) | {"volumeName", "zone", "sizeGib"}
-_LARGEST_GIB = 65536
+from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.schema.volume_guard import VOLUME_GUARD
 
 
-class VolumeGuard(ResourceType):
+class VolumeGuard(DeclaredResource):
     """Remembers a volume's zone, size and origin; the volume depends on it, so that a refusal stops the volume too."""
 
-    token = "nomad-csi:index:VolumeGuard"  # noqa: S105 - a type's name
+    table = VOLUME_GUARD
 
     def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
         self._volumes = volumes
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | {key: value for key, value in news.items() if value is not None}
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.volume_name(inputs, "volumeName"),
-            *validation.name(inputs, "zone", "us-west-2a"),
-            *validation.aws_account(inputs, "accountId"),
-            *validation.whole_number(inputs, "sizeGib", 1, _LARGEST_GIB, "It is in GiB"),
-        ]
+        inputs, failures = self.table.checked(news)
         if failures:
             return Checked(inputs, failures)
         refused = dict(_refusals(olds, inputs)) if olds else {}
@@ -104,7 +83,7 @@ def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
     if origin == "" and not forget_origin:
         origin = olds.get("snapshotId", "")
     guard_id = inputs["guardId"]
-    if guard_id == "":
+    if guard_id is None or guard_id == "":
         guard_id = olds.get("guardId") or secrets.token_hex(8)
     return inputs | {"guardId": guard_id, "snapshotId": origin, "finalSnapshot": final}
 
@@ -167,7 +146,7 @@ def _elsewhere(olds: Props, news: Props, key: str, what: str) -> CheckFailure:
 
 
 def _changed(olds: Props, news: Props, key: str) -> bool:
-    old, new = olds.get(key, _DEFAULTS.get(key)), news[key]
+    old, new = olds.get(key, VOLUME_GUARD.inputs[key].default), news[key]
     return old != new if not contains_unknown([old, new]) else False
 
 

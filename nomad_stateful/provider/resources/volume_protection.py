@@ -13,34 +13,23 @@ from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.watching import Progress
 from nomad_stateful.plugin_server.plugin import (
-    Checked,
     CheckFailure,
     Context,
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
 )
 from nomad_stateful.plugin_server.values import Unknown
-from nomad_stateful.provider import validation
+from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
 
 POLL_S = 1.0
-_DEFAULTS: Props = {
-    "finalSnapshot": True,
-    "namespace": "",
-    "region": "",
-    "accountId": "",
-    "awsConfig": "",
-    "timeoutS": 3600,
-}
-_INPUTS = frozenset(_DEFAULTS) | {"volumeName", "volumeId"}
 
 
-class VolumeProtection(ResourceType):
+class VolumeProtection(DeclaredResource):
     """Depends on the volume, so it is deleted before it; what uses the volume depends on this."""
 
-    token = "nomad-csi:index:VolumeProtection"  # noqa: S105 - a type's name
-    replace_on = frozenset({"volumeId"})
+    table = VOLUME_PROTECTION
 
     def __init__(
         self,
@@ -50,18 +39,7 @@ class VolumeProtection(ResourceType):
         self._volumes = volumes
         self._api = api
 
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.volume_name(inputs, "volumeName"),
-            *validation.name(inputs, "volumeId", "vol-0123456789abcdef0"),
-            *validation.aws_account(inputs, "accountId"),
-            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 3600 is the default"),
-        ]
-        return Checked(inputs, failures or self._replacement(ctx, olds, inputs))
-
-    def _replacement(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+    def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         """Another volume is about to take the place of one that still exists: its id is another, or not known yet."""
         old, name = olds.get("volumeId"), inputs["volumeName"]
         if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):

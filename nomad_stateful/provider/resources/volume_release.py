@@ -19,21 +19,20 @@ from nomad_stateful.nomad.retry import RETRY_LIMIT_S, Backoff
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
-    Checked,
     CheckFailure,
     Context,
     Diff,
     Props,
     ProviderError,
     ReadResult,
-    ResourceType,
     input_diff,
 )
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
-from nomad_stateful.provider import validation
+from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
+from nomad_stateful.schema.volume_release import VOLUME_RELEASE
 
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
@@ -41,56 +40,29 @@ _CONTROLLERS_S = 90.0
 # A detachment that Nomad asked for begins at once.
 STRAY_S = 10.0
 _EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
-_DEFAULTS: Props = {
-    "namespace": "default",
-    "backend": "ebs",
-    "externalId": "",
-    "region": "",
-    "accountId": "",
-    "awsConfig": "",
-    "consumerJobId": "",
-    "registrationId": "",
-    "triggers": {},
-    "timeoutS": 300,
-}
-_INPUTS = frozenset(_DEFAULTS) | {"volumeId"}
 
 
-class VolumeRelease(ResourceType):
+class VolumeRelease(DeclaredResource):
     """Its deletion waits until the volume is released. It never forces anything off.
 
     Before its consumer is started, and before it changes (`triggers`), it waits until Nomad attaches and detaches:
     while a controller is unhealthy, Nomad may skip both (nomad_stateful/nomad/controllers.py).
     """
 
-    token = "nomad-csi:index:VolumeRelease"  # noqa: S105 - a type's name
-    computed = frozenset({"releaseId"})
-    replace_on = frozenset({"volumeId", "namespace", "externalId", "registrationId", "consumerJobId"})
+    table = VOLUME_RELEASE
 
     def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
         self._api = api
         self._ebs = ebs
 
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs = _DEFAULTS | news
-        failures = [
-            *validation.unknown_keys(news, _INPUTS),
-            *validation.volume_name(inputs, "volumeId"),
-            *validation.name(inputs, "namespace", "default"),
-            *validation.one_of(inputs, "backend", ("ebs", "none")),
-            *validation.whole_number(inputs, "timeoutS", 1, 86400, "It is in seconds; 300 is the default"),
-            *validation.aws_account(inputs, "accountId"),
-            *validation.string_map(inputs, "triggers"),
-            *_external_id_failures(inputs),
-            *_moved(olds, inputs),
-        ]
-        return Checked(inputs, failures)
+    def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+        return [*_external_id_failures(inputs), *_moved(olds, inputs)]
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """The old volume is released before anything new is made, also while it is unknown which one comes next."""
         detailed = input_diff(old_inputs, news, self.replace_on)
         if any(kind.replaces for kind in detailed.values()):
-            self._warn_of_earlier_release(ctx, _DEFAULTS | state)
+            self._warn_of_earlier_release(ctx, self.table.defaults | state)
         return Diff(detailed, delete_before_replace=True)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
@@ -129,7 +101,7 @@ class VolumeRelease(ResourceType):
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        wanted = _DEFAULTS | state
+        wanted = self.table.defaults | state
         limit_s = ctx.timeout_s or wanted["timeoutS"]
         deadline = time.monotonic() + limit_s
         api = self._api()

@@ -65,12 +65,16 @@ def _delete(token: str, state: Props, limit_s: float, plugin: PluginProcess) -> 
     plugin.delete(token, state["id"], state, timeout_s=limit_s)
 
 
+def _invoke(token: str, args: Props, plugin: PluginProcess) -> Any:
+    return plugin.invoke(token, args)
+
+
 def test_an_unreachable_service_is_told_without_a_traceback(
     worlds: Callable[[str], World], programs: Callable[[str], Path], plugin_name: str
 ) -> None:
     subjects = prepared(worlds, plugin_name)
     asking = operations(subjects) + [
-        lambda plugin, f=function: plugin.invoke(f.token, dict.fromkeys(sorted(f.required), "x"))
+        functools.partial(_invoke, function.token, function.args(worlds(plugin_name)))
         for function in FUNCTIONS
         if function.world == plugin_name and function.waits
     ]

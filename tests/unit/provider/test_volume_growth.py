@@ -8,7 +8,8 @@ from nomad_stateful.nomad import file_system_size, volume_claims
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
-from nomad_stateful.provider.resources.volume_growth import MODES, VolumeGrowth
+from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
+from nomad_stateful.schema.volume_growth import MODES
 
 GIB = 1 << 30
 INPUTS: dict[str, Any] = {

@@ -1,0 +1,41 @@
+"""Resource types and functions whose properties are declared in a table (nomad_stateful/schema)."""
+
+# ruff: noqa: ARG002 - the signatures are the interface
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Function, Props, ResourceType
+from nomad_stateful.schema.tables import FunctionTable, ResourceTable
+
+
+class DeclaredResource(ResourceType):
+    """Takes its token, its check and what replaces it from its table."""
+
+    table: ClassVar[ResourceTable]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.token = cls.table.token
+        cls.computed = frozenset(cls.table.outputs)
+        cls.replace_on = cls.table.replace_on
+        cls.secret_outputs = cls.table.secrets
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        inputs, failures = self.table.checked(news)
+        return Checked(inputs, failures or self.refusals(ctx, olds, inputs))
+
+    def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+        """Returns what is wrong with inputs that are each right; values may be unknown."""
+        return []
+
+
+class DeclaredFunction(Function):
+    """Takes its token from its table."""
+
+    table: ClassVar[FunctionTable]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.token = cls.table.token

@@ -1,0 +1,149 @@
+"""The field: one property, from which its check, its place in the schema and its name in Python follow.
+
+https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, Unpack
+
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.plugin_server.values import Unknown
+from nomad_stateful.schema.rules import Rule, of_type
+
+PACKAGE = "nomad-csi"
+Kind = Literal["string", "integer", "boolean", "array", "object"]
+_SCALARS = ("string", "integer", "boolean")
+
+
+def token(name: str) -> str:
+    """Returns a resource's, function's or type's name as the engine knows it."""
+    return f"{PACKAGE}:index:{name}"
+
+
+def python_name(key: str) -> str:
+    """Returns a property's name in Python: kms_key_id for kmsKeyId."""
+    return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", key)
+
+
+class Traits(TypedDict, total=False):
+    """What an input may have besides its type and its description."""
+
+    default: Any
+    """Filled in by check; the schema tells it where it is a string, a number or a boolean."""
+    required: bool
+    replaces: bool
+    """Whether a change replaces the resource."""
+    secret: bool
+    rule: Rule | None
+    """What a known value must be; by default, of its type."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One property of a resource, a function or a type."""
+
+    kind: Kind
+    description: str
+    items: str | ObjectType = ""
+    """What a list or a map holds."""
+    default: Any = None
+    required: bool = False
+    replaces: bool = False
+    secret: bool = False
+    rule: Rule | None = None
+
+    def failures(self, key: str, value: Any) -> list[CheckFailure]:
+        """Returns what is wrong with a value; one that is not known yet, or need not be given, is right."""
+        if isinstance(value, Unknown) or (value is None and not self.required):
+            return []
+        rule = self.rule or of_type(self.kind, self.items if isinstance(self.items, str) else "")
+        return rule(key, value)
+
+    def schema(self, *, with_default: bool = True) -> dict[str, Any]:
+        """Returns the property in terms of Pulumi's schema."""
+        told: dict[str, Any] = {"type": self.kind, "description": self.description}
+        if self.kind == "array":
+            told["items"] = self.items.reference if isinstance(self.items, ObjectType) else {"type": self.items}
+        if self.kind == "object":
+            told["additionalProperties"] = {"type": self.items}
+        if with_default and self.default is not None and self.kind in _SCALARS:
+            told["default"] = self.default
+        if self.replaces:
+            told["replaceOnChanges"] = True
+        if self.secret:
+            told["secret"] = True
+        return told
+
+    def read(self, value: Any) -> Any:
+        """Returns a value of this type as the engine gave it to a program: its numbers are floats."""
+        if self.kind == "integer":
+            return int(value)
+        return tuple(value) if self.kind == "array" else value
+
+
+@dataclass(frozen=True)
+class ObjectType:
+    """A type of the schema that fields of other tables hold lists of."""
+
+    name: str
+    description: str
+    fields: Mapping[str, Field]
+    given: bool = False
+    """Whether programs give it, then only its required fields are sure to be there; else all are."""
+
+    @property
+    def reference(self) -> dict[str, str]:
+        return {"$ref": f"#/types/{token(self.name)}"}
+
+    def schema(self) -> dict[str, Any]:
+        """Returns the type in terms of Pulumi's schema."""
+        required = [key for key, field in self.fields.items() if field.required or not self.given]
+        return {"type": "object", "description": self.description} | properties(self.fields, required)
+
+    def read(self, value: Mapping[str, Any]) -> Props:
+        """Returns the arguments of a Python class for an object that the engine gave to a program."""
+        return read(self.fields, value)
+
+
+def text(description: str, **traits: Unpack[Traits]) -> Field:
+    """Returns a string."""
+    return Field("string", description, **traits)
+
+
+def integer(description: str, **traits: Unpack[Traits]) -> Field:
+    """Returns a whole number."""
+    return Field("integer", description, **traits)
+
+
+def boolean(description: str, **traits: Unpack[Traits]) -> Field:
+    """Returns true or false."""
+    return Field("boolean", description, **traits)
+
+
+def texts(description: str, **traits: Unpack[Traits]) -> Field:
+    """Returns a list of strings, by default empty."""
+    return Field("array", description, "string", **({"default": []} | traits))
+
+
+def mapping(description: str, items: Literal["string", "integer"] = "string", **traits: Unpack[Traits]) -> Field:
+    """Returns a map of strings or integers, by default empty."""
+    return Field("object", description, items, **({"default": {}} | traits))
+
+
+def objects(of: ObjectType, description: str, **traits: Unpack[Traits]) -> Field:
+    """Returns a list of objects."""
+    return Field("array", description, of, **traits)
+
+
+def properties(fields: Mapping[str, Field], required: list[str]) -> dict[str, Any]:
+    """Returns fields, and which of them have to be there, in terms of Pulumi's schema."""
+    return {"properties": {key: field.schema() for key, field in fields.items()}, "required": sorted(required)}
+
+
+def read(fields: Mapping[str, Field], value: Mapping[str, Any]) -> Props:
+    """Returns what the engine gave to a program, by the names and in the types of Python."""
+    return {python_name(key): field.read(value[key]) for key, field in fields.items()}

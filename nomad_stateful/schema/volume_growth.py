@@ -1,0 +1,39 @@
+"""The fields of VolumeGrowth."""
+
+from nomad_stateful.schema import rules
+from nomad_stateful.schema.fields import integer, mapping, text, texts
+from nomad_stateful.schema.tables import ResourceTable
+from nomad_stateful.schema.timeouts import timeout_s
+from nomad_stateful.schema.volume_guard import LARGEST_GIB
+
+ONLINE, RESTART, EITHER = "online", "restart", "online-or-restart"
+MODES = (EITHER, ONLINE, RESTART)
+
+VOLUME_GROWTH = ResourceTable(
+    "VolumeGrowth",
+    "Grows a volume's file system after the volume, while it is mounted or by a restart of its consumer.",
+    inputs={
+        "volumeId": text("Id of the volume in Nomad.", required=True, replaces=True, rule=rules.volume_name()),
+        "sizeGib": integer(
+            "Size the volume has, in GiB; when it changes, the file system grows.",
+            required=True,
+            rule=rules.whole_number(1, LARGEST_GIB, "It is in GiB"),
+        ),
+        "namespace": text(
+            "Nomad namespace of the volume.", default="default", replaces=True, rule=rules.name("default")
+        ),
+        "registrationId": text("Any value of the registration, which has to exist first.", default=""),
+        "mountFlags": texts("The registration's mount flags, which Nomad does not show."),
+        "secrets": mapping("The registration's secrets, which Nomad does not show.", secret=True),
+        "mode": text(
+            '"online" grows the file system while it is mounted and never restarts anything. "online-or-restart" has '
+            'the consumer restarted where the driver cannot expand volumes, "restart" also where Nomad or the '
+            "controller refuses. What the client refuses is an error in each mode: after it, a restart could not mount "
+            "the volume.",
+            default=EITHER,
+            rule=rules.one_of(*MODES),
+        ),
+        "timeoutS": timeout_s("Seconds that growing online may take.", 180),
+    },
+    outputs={"restartId": text("Changes when the consumer has to restart, which follows this value.")},
+)
