@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.nomad.job_rendering import render
 
 DATA = "/srv/mysql"
 ROOT_PASSWORD = "root-pass-word"
@@ -42,10 +42,8 @@ def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> 
     """The task of a job file, with what Nomad makes of its example values and others."""
     more = [f"-var={key}={jobs.hcl_value(value)}" for key, value in variables.items()]
     example = jobs.FOLDER / f"{spec}.exec.vars.hcl"
-    words = [str(nomad), "job", "run", "-output", f"-var-file={example}", *more, str(jobs.FOLDER / f"{spec}.nomad.hcl")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (group,) = json.loads(done.stdout)["Job"]["TaskGroups"]
+    text = (jobs.FOLDER / f"{spec}.nomad.hcl").read_text(encoding="utf-8")
+    (group,) = render(nomad, text, {}, f"-var-file={example}", *more)["TaskGroups"]
     found = next(one for one in group["Tasks"] if one["Name"] == name)
     files = {template["DestPath"]: template["EmbeddedTmpl"] for template in found["Templates"] or []}
     return Task(files, found["Config"].get("args") or [], found["Env"] or {})

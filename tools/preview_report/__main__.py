@@ -5,12 +5,13 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from nomad_stateful.nomad.job_rendering import render
 from tools.preview_report.cost import PRICES, load_prices
 from tools.preview_report.document import NoReportError, Preview, parse
 from tools.preview_report.jobs import RenderedJob, from_json, render_jobs, to_json
-from tools.preview_report.nomad_render import renderer
 from tools.preview_report.policies import parse_events
 from tools.preview_report.pulumi_preview import Recorded, run_preview
 from tools.preview_report.report import make_report
@@ -74,7 +75,7 @@ def _jobs(arguments: argparse.Namespace, preview: Preview) -> list[RenderedJob]:
     if found is None:
         print("note: nomad is not on PATH: jobs are left out", file=sys.stderr)
         return []
-    return render_jobs(preview, renderer(Path(found)))
+    return render_jobs(preview, partial(render, found))
 
 
 if __name__ == "__main__":

@@ -6,17 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from nomad_stateful.nomad.job_rendering import RenderError
 from tools.preview_report.document import Preview, State, Step
 from tools.preview_report.values import has_secret, has_unknown
 
 _JOB: Final = "nomad:index/job:Job"
+_SHOWN_CHARS: Final = 500
 
 Render = Callable[[str, dict[str, str]], dict[str, Any]]
 """From the text of a job file and its variables to the job as Nomad reads it. RenderError: it cannot be read."""
-
-
-class RenderError(Exception):
-    """A job file cannot be rendered; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def _try(
     try:
         job: dict[str, Any] = _without_nulls(render(text, variables))
     except RenderError as error:
-        notes.append(f"{when}: cannot be rendered: {error}")
+        notes.append(f"{when}: cannot be rendered: {' '.join(str(error).split())[:_SHOWN_CHARS]}")
         return None
     return job
 

@@ -2,15 +2,16 @@
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from nomad_stateful.nomad.job_rendering import render
 from tools import toolchain
 from tools.preview_report.__main__ import main
 from tools.preview_report.document import parse
 from tools.preview_report.jobs import difference, render_jobs
-from tools.preview_report.nomad_render import renderer
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -54,7 +55,7 @@ def test_nomad_itself_renders_the_recorded_jobs() -> None:
     if found is None:
         pytest.skip("needs the toolchain: python -m tools.toolchain")
     preview = parse((RECORDED / "memory.json").read_text(encoding="utf-8"))
-    (job,) = render_jobs(preview, renderer(found.nomad))
+    (job,) = render_jobs(preview, partial(render, found.nomad))
     changed = [line.strip("+- ") for line in difference(job) if line.startswith(("+ ", "- "))]
     assert changed == ['"MemoryMB": 512', '"MemoryMB": 640']
     assert json.dumps(job.after) is not None

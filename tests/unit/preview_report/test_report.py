@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nomad_stateful.nomad.job_rendering import RenderError
 from tools.preview_report.cost import load_prices, monthly
 from tools.preview_report.data_holders import DATA_HOLDERS, HARMLESS
 from tools.preview_report.document import NoReportError, parse
-from tools.preview_report.jobs import RenderError, from_json, render_jobs
+from tools.preview_report.jobs import from_json, render_jobs
 from tools.preview_report.policies import Finding, parse_events
 from tools.preview_report.report import MARKER, Report, make_report
 from tools.preview_report.values import SECRET

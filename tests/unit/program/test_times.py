@@ -1,6 +1,5 @@
 """Times of jobs: the settings refuse what Nomad refuses, and nothing else."""
 
-import json
 import subprocess
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from components.consumer import deadlines
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.nomad.job_rendering import render
 from program import settings
 from program.settings import times
 from tools import toolchain
@@ -103,9 +103,7 @@ def test_a_duration_of_several_units_is_read_whole() -> None:
 @pytest.mark.parametrize(("example", "signal"), [("mysql", ""), ("mysql.exec", "SIGTERM")])
 def test_docker_is_not_told_which_signal_ends_mysql(example: str, signal: str) -> None:
     """Nomad 1.11 sends it to containers that have ended too, fails, and counts them as running for minutes."""
-    words = ["-output", f"-var-file={jobs.FOLDER / f'{example}.vars.hcl'}", str(jobs.FOLDER / "mysql.nomad.hcl")]
-    done = subprocess.run(
-        [str(toolchain.ensure().nomad), "job", "run", *words], capture_output=True, text=True, check=True
-    )
-    tasks = json.loads(done.stdout)["Job"]["TaskGroups"][0]["Tasks"]
+    text = (jobs.FOLDER / "mysql.nomad.hcl").read_text(encoding="utf-8")
+    job = render(toolchain.ensure().nomad, text, {}, f"-var-file={jobs.FOLDER / f'{example}.vars.hcl'}")
+    tasks = job["TaskGroups"][0]["Tasks"]
     assert next(task["KillSignal"] for task in tasks if task["Name"] == "mysql") == signal

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.job_rendering import Job
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
@@ -25,7 +26,7 @@ from .inputs import Field, checked, pick, plain, refreshed_inputs
 from .job_canonical import same_job
 from .job_outputs import described_outputs, planned_outputs, registered_outputs
 from .job_state import import_identity, job_allocations, job_path, job_submission
-from .jobspec import Job, JobSource, JobspecError, JobspecParser
+from .jobspec import JobSource, JobspecError, JobspecParser
 from .waits import wait_for_deployment, wait_for_evaluation
 
 _FIELDS: dict[str, Field] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .jobspec import Job
+from nomad_stateful.nomad.job_rendering import Job
 
 _SECOND = 1_000_000_000
 _MINUTE = 60 * _SECOND

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nomad_stateful.nomad.job_rendering import Job
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props
-
-from .jobspec import Job
 
 _SECOND = 10**9
 UPDATE: dict[str, Any] = {

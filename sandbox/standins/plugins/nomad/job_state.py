@@ -5,9 +5,8 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.job_rendering import Job
 from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
-
-from .jobspec import Job
 
 
 def import_identity(import_id: str) -> tuple[str, str]:

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import threading
 from dataclasses import dataclass
-from typing import Any
 
+from nomad_stateful.nomad.job_rendering import Job, RenderError, render
 from nomad_stateful.plugin_server.plugin import Props, ProviderError
 from nomad_stateful.plugin_server.values import contains_unknown
 
 from .jobspec_scan import called_functions, declared_variables
 
-Job = dict[str, Any]
-"""A job as Nomad's HTTP API has it."""
-
 FILESYSTEM_FUNCTIONS = frozenset(
     {"abspath", "basename", "dirname", "file", "filebase64", "fileexists", "fileset", "pathexpand"}
 )
-_VARIABLE_ENV = "NOMAD_VAR_"
-_KEPT_ENV = ("PATH", "HOME", "TMPDIR")
 _VALUE_LIMIT_BYTES = 120 * 1024  # the kernel takes at most 128 KiB per environment variable
-_PARSE_TIMEOUT_S = 60
-_MASKED_FROM_CHARS = 6
 
 
 class JobspecError(ProviderError):
@@ -82,7 +73,7 @@ class JobspecParser:
         if not isinstance(root, dict) or not (root.get("Job", root)):
             raise JobspecError("input JSON is not a valid Nomad jobspec")
         # Nomad's own decoding: field names in any case, unknown ones dropped
-        job = self._run(source, ["-json"])
+        job = self._run(source, "-json")
         if not any(job.values()):
             raise JobspecError("input JSON is not a valid Nomad jobspec")
         return job
@@ -93,12 +84,16 @@ class JobspecParser:
         unseen = [name for name, _ in source.variables if name not in declared]
         if unseen:
             self._refuse_undeclared(source, unseen)
-        return self._run(source, [])
+        return self._run(source)
 
     def _refuse_undeclared(self, source: JobSource, names: list[str]) -> None:
         """Variables come in by the environment, where nomad ignores undeclared ones: names alone are tried as flags."""
         flags = [flag for name in names for flag in ("-var", f"{name}=")]
-        failure = self._call(source, flags)[1]
+        failure = ""
+        try:
+            self._run(source, *flags)
+        except JobspecError as error:
+            failure = str(error)
         undeclared = [name for name in names if f'A "{name}" variable was passed' in failure]
         if undeclared:
             listed = ", ".join(undeclared)
@@ -107,33 +102,12 @@ class JobspecParser:
                 f"to the jobspec or remove it from hcl2.vars"
             )
 
-    def _run(self, source: JobSource, flags: list[str]) -> Job:
-        output, failure = self._call(source, flags)
-        if failure:
-            raise JobspecError(_reason(failure, source))
-        job = json.loads(output).get("Job")
-        if not isinstance(job, dict):
-            raise JobspecError("input is not a valid Nomad jobspec")
-        return {key: value for key, value in job.items() if value is not None}
-
-    def _call(self, source: JobSource, flags: list[str]) -> tuple[str, str]:
-        """Standard output, and what nomad complained about when it failed."""
-        command = [self._binary(), "job", "run", "-output", *flags, "-"]
+    def _run(self, source: JobSource, *options: str) -> Job:
         try:
-            done = subprocess.run(
-                command,
-                check=False,
-                input=source.text,
-                env=_environment(source),
-                capture_output=True,
-                text=True,
-                timeout=_PARSE_TIMEOUT_S,
-            )
-        except subprocess.TimeoutExpired:
-            raise JobspecError(f"nomad did not parse it within {_PARSE_TIMEOUT_S} s") from None
-        except OSError as error:
-            raise JobspecError(f"{command[0]} could not be run: {error.strerror}") from None
-        return done.stdout, "" if done.returncode == 0 else (done.stderr or done.stdout or "nomad failed")
+            job = render(self._binary(), source.text, _values(source), *options)
+        except RenderError as error:
+            raise JobspecError(str(error)) from None
+        return {key: value for key, value in job.items() if value is not None}
 
     def _binary(self) -> str:
         found = self._nomad or shutil.which("nomad")
@@ -145,10 +119,8 @@ class JobspecParser:
         return found
 
 
-def _environment(source: JobSource) -> dict[str, str]:
-    """Variables by environment: unlike arguments they are shown to nobody else, and nomad reads both alike."""
-    env = {key: os.environ[key] for key in _KEPT_ENV if key in os.environ}
-    env["NOMAD_CLI_NO_COLOR"] = "1"
+def _values(source: JobSource) -> dict[str, str]:
+    """The variables, as an environment can hold them; raises JobspecError."""
     for name, value in source.variables:
         if len(value.encode()) > _VALUE_LIMIT_BYTES:
             raise JobspecError(
@@ -156,21 +128,10 @@ def _environment(source: JobSource) -> dict[str, str]:
             )
         if "\0" in name + value or "=" in name:
             raise JobspecError(f"hcl2.vars.{name}: neither names nor values may hold a null character, names no '='")
-        env[_VARIABLE_ENV + name] = value
-    return env
+    return dict(source.variables)
 
 
 def _refuse_filesystem(source: JobSource) -> None:
     used = FILESYSTEM_FUNCTIONS & called_functions(source.text) if not source.allow_fs else frozenset()
     if used:
         raise JobspecError(f"{min(used)}(): filesystem function disabled: set hcl2.allowFs to allow it")
-
-
-def _reason(failure: str, source: JobSource) -> str:
-    """Nomad's message without the words around it, and without the values of variables."""
-    _, _, rest = failure.partition("Error parsing job file from -:")
-    text = (rest or failure.removeprefix("Error getting job struct: ")).strip()
-    for name, value in source.variables:
-        if len(value) >= _MASKED_FROM_CHARS:
-            text = text.replace(value, f"(value of {name})")
-    return text
