@@ -9,6 +9,8 @@ from pulumi.provider.experimental.analyzer import PropertyDefinition, PropertyTy
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.provider import ConstructResult
 
+from nomad_stateful.version import VERSION
+
 from ..container import Container
 from ..csi_plugin import CsiPlugin
 from ..csi_volume import CsiVolume
@@ -18,7 +20,6 @@ from ..mysql_backup import MysqlBackup
 from ..zonal_volumes import ZonalVolumes
 
 PACKAGE = "nomad-stateful"
-VERSION = "0.1.0"
 COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     Container,
     CsiPlugin,

@@ -32,8 +32,8 @@ from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.schema.config import CONFIG
 from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.schema.package import package_schema
+from nomad_stateful.version import VERSION
 
-VERSION = "0.1.0"
 # Configuration key -> what NomadApi.from_env calls it.
 CONFIG_ARGUMENTS = {
     "address": "address",

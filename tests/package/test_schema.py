@@ -12,7 +12,8 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from components.package.host import COMPONENTS, PACKAGE, VERSION, ComponentHost
+from components.package.host import COMPONENTS, PACKAGE, ComponentHost
+from nomad_stateful.version import VERSION
 from tests.unit.program.recorder import Recorder
 
 TOP = Path(__file__).parents[2]
@@ -51,11 +52,15 @@ def test_every_component_of_the_project_is_in_the_package() -> None:
     assert set(schema()["resources"]) == {f"{PACKAGE}:index:{name}" for name in classes}
 
 
-def test_the_package_and_the_wheel_have_one_version_and_one_name() -> None:
+def test_the_package_and_the_wheel_have_one_name() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     plugin = yaml.safe_load((TOP / "components/package/PulumiPlugin.yaml").read_text(encoding="utf-8"))
-    assert (project["name"], project["version"]) == (PACKAGE, VERSION)
-    assert plugin["name"] == PACKAGE
+    assert project["name"] == plugin["name"] == PACKAGE
+
+
+def test_the_policy_pack_has_the_version_of_the_rest() -> None:
+    pack = yaml.safe_load((TOP / "policy/PulumiPolicy.yaml").read_text(encoding="utf-8"))
+    assert pack["version"] == VERSION
 
 
 @pytest.mark.parametrize(
