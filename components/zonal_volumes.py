@@ -5,9 +5,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.sdk import VolumeGuard, VolumeProtection
-
-GUARD_TAG = "nomad-stateful-guard"
 
 
 class Adopted(TypedDict):

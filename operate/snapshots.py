@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.columns import columns
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
-from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG
 from operate import stack
 from operate.cluster import Cluster, WaitedTooLong
 from operate.database import Database

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from policy.resource import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM, UNKNOWN, Resource, shown
+from nomad_stateful.resource_types import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM
+from policy.resource import UNKNOWN, Resource, shown
 from policy.rule import Config, ResourceRule, StackRule
 
 ENCRYPTED_BY_INPUT = frozenset({EBS_VOLUME, EBS_SNAPSHOT_COPY, EFS_FILE_SYSTEM})

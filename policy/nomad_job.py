@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from policy.resource import NOMAD_JOB, Resource, has_unknown
+from nomad_stateful.resource_types import NOMAD_JOB
+from policy.resource import Resource, has_unknown
 
 Job = dict[str, Any]
 """A job as Nomad's HTTP API has it."""

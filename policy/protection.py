@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from policy.resource import EBS_VOLUME, EFS_FILE_SYSTEM, NOMAD_CSI_VOLUME, Resource
+from nomad_stateful.resource_types import VOLUMES
+from policy.resource import Resource
 from policy.rule import Config, ResourceRule, strings
-
-DATA_TYPES = frozenset({EBS_VOLUME, EFS_FILE_SYSTEM, NOMAD_CSI_VOLUME})
 
 
 def check_protection(resource: Resource, config: Config) -> Iterable[str]:
     """Outside sandboxes, what holds data has Pulumi's option `protect`."""
     is_sandbox = any(fnmatchcase(resource.stack, pattern) for pattern in config["sandboxStacks"])
-    if resource.type in DATA_TYPES and not is_sandbox and not resource.protect:
+    if resource.type in VOLUMES and not is_sandbox and not resource.protect:
         yield f"protect is false in stack {resource.stack}"
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from pulumi_policy import EnforcementLevel
 
+from nomad_stateful.resource_types import NOMAD_JOB
 from policy.nomad_job import UnreadableJobError, read
-from policy.resource import NOMAD_JOB, Resource
+from policy.resource import Resource
 from policy.rule import Config, ResourceRule
 
 

@@ -18,14 +18,6 @@ class Unknown(Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 """Stands for a value that only the update will tell."""
 
-EBS_VOLUME: Final = "aws:ebs/volume:Volume"
-EBS_SNAPSHOT: Final = "aws:ebs/snapshot:Snapshot"
-EBS_SNAPSHOT_COPY: Final = "aws:ebs/snapshotCopy:SnapshotCopy"
-EFS_FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
-NOMAD_JOB: Final = "nomad:index/job:Job"
-NOMAD_CSI_VOLUME: Final = "nomad:index/csiVolume:CsiVolume"
-NOMAD_CSI_REGISTRATION: Final = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
-
 
 @dataclass(frozen=True)
 class Resource:

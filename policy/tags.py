@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policy.resource import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM, UNKNOWN, Resource, shown
+from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.resource_types import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM
+from policy.resource import UNKNOWN, Resource, shown
 from policy.rule import Config, ResourceRule, strings
 
 MANAGED_TYPES = frozenset({EBS_VOLUME, EBS_SNAPSHOT, EBS_SNAPSHOT_COPY})
@@ -44,8 +46,8 @@ RULES = [
         sentence="EBS volumes and snapshots carry the tag by which the driver's IAM policy knows what it may attach.",
         remedy="add the tag, or make the volume through the component ZonalVolumes, which sets it.",
         settings={
-            "key": {"type": "string", "description": "Key of the tag.", "default": "ebs.csi.aws.com/cluster"},
-            "value": {"type": "string", "description": "Its value.", "default": "true"},
+            "key": {"type": "string", "description": "Key of the tag.", "default": MANAGED_TAG},
+            "value": {"type": "string", "description": "Its value.", "default": MANAGED_TAG_VALUE},
         },
         check=check_managed_tag,
     ),

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client, prove_absence
+from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, STACK_TAG
 from nomad_stateful.plugin_server.values import ProviderError
 
-GUARD_TAG = "nomad-stateful-guard"
-STACK_TAG = "nomad-stateful-stack"
-FINAL_TAG = "nomad-stateful-final-snapshot-of"
 _ALIVE = ["creating", "available", "in-use", "error"]
 
 

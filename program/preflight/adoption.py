@@ -5,7 +5,7 @@ from typing import Any
 
 from components.zonal_volumes import Adopted
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from nomad_stateful.ebs.guarded_volumes import GUARD_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from program.preflight.volumes import Wanted
 from program.settings import Problem
 

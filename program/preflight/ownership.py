@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, NOMAD_JOB, OWNERSHIP
 from nomad_stateful.schema.ownership import NOTHING, UNCLAIMED
 from program.settings import Problem, Settings, Volume
 from program.settings.identity_rules import external_identity
-
-_REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,13 @@ class Known:
         for resource in resources:
             kind, outputs = resource["type"], resource.get("outputs") or {}
             namespace = outputs.get("namespace") or "default"
-            if kind == "nomad:index/job:Job":
+            if kind == NOMAD_JOB:
                 subjects.add((namespace, f"job/{outputs.get('name')}"))
-            elif kind in _REGISTRATIONS:
+            elif kind in (NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME):
                 subjects.add((namespace, f"volume/{outputs.get('volumeId')}"))
-            elif kind == "nomad-csi:index:Ownership":
+            elif kind == OWNERSHIP:
                 owner_ids[namespace, f"{outputs.get('kind')}/{outputs.get('resourceId')}"] = outputs.get("ownerId", "")
-            elif kind == "aws:ebs/volume:Volume":
+            elif kind == EBS_VOLUME:
                 ebs_volumes.add(str(outputs.get("id")))
         return cls(frozenset(subjects), owner_ids, frozenset(ebs_volumes))
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import pulumi
 
+from nomad_stateful.resource_types import NOMAD_CSI_VOLUME, VOLUME_GUARD
 from program.prefetch import CallError, Prefetch
 from program.preflight.stored_volumes import zone_asked_for
 from program.settings import Problem, SettingsError
 
 _READ = "pulumi:pulumi:readStackResourceOutputs"
-_GUARD = "nomad-csi:index:VolumeGuard"
-_MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
 
 
 def full_name() -> str:
@@ -46,11 +45,11 @@ def _stack_name() -> str:
 def _guarded(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for one in known:
         outputs = one["outputs"]
-        if one["type"] == _GUARD and outputs.get("zone"):
+        if one["type"] == VOLUME_GUARD and outputs.get("zone"):
             yield str(outputs["volumeName"]), str(outputs["zone"])
 
 
 def _made_by_driver(known: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for one in known:
-        if one["type"] == _MADE_BY_DRIVER and (zone := zone_asked_for(one["outputs"])):
+        if one["type"] == NOMAD_CSI_VOLUME and (zone := zone_asked_for(one["outputs"])):
             yield str(one["outputs"]["volumeId"]), zone

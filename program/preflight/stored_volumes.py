@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG
+from nomad_stateful.resource_types import (
+    EBS_VOLUME,
+    NOMAD_CSI_REGISTRATION,
+    NOMAD_CSI_VOLUME,
+    VOLUME_GUARD,
+    VOLUME_PROTECTION,
+)
 
-_EBS = "aws:ebs/volume:Volume"
-_MADE_BY_DRIVER = "nomad:index/csiVolume:CsiVolume"
-_REGISTRATION = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
-_GUARD = "nomad-csi:index:VolumeGuard"
-_PROTECTION = "nomad-csi:index:VolumeProtection"
 _ZONAL_VOLUMES = "nomad-stateful:index:ZonalVolumes"
 _CSI_VOLUME = "nomad-stateful:index:CsiVolume"
 
@@ -49,10 +51,10 @@ class StoredVolume:
 
 def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     """The volumes by id, from the type and outputs of each resource by its URN."""
-    registered = {one["volumeId"]: one for one in _of(resources, _REGISTRATION)}
+    registered = {one["volumeId"]: one for one in _of(resources, NOMAD_CSI_REGISTRATION)}
     found = {volume_id: _existing(one) for volume_id, one in registered.items()}
     protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
-    for one in _of(resources, _MADE_BY_DRIVER):
+    for one in _of(resources, NOMAD_CSI_VOLUME):
         found[one["volumeId"]] = _made_by_driver(one, protected.get(one["volumeId"]))
     for made in _made_by_pulumi(resources):
         found[made.volume_id] = _registered(made, registered.get(made.volume_id, {}))
@@ -61,8 +63,8 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
 
 def cut_off(resources: Mapping[str, Props]) -> dict[str, str]:
     """Guards by volume name whose volume the state does not know: its creation did not come to its end."""
-    made = {(one.get("tags") or {}).get(GUARD_TAG) for one in _of(resources, _EBS)}
-    return {one["volumeName"]: one["guardId"] for one in _of(resources, _GUARD) if one["guardId"] not in made}
+    made = {(one.get("tags") or {}).get(GUARD_TAG) for one in _of(resources, EBS_VOLUME)}
+    return {one["volumeName"]: one["guardId"] for one in _of(resources, VOLUME_GUARD) if one["guardId"] not in made}
 
 
 def _of(resources: Mapping[str, Props], token: str) -> Iterator[Props]:
@@ -103,12 +105,12 @@ def zone_asked_for(volume: Props) -> str:
 
 
 def _made_by_pulumi(resources: Mapping[str, Props]) -> Iterator[StoredVolume]:
-    guards = {one.get("guardId"): one for one in _of(resources, _GUARD)}
-    protections = {one.get("volumeId"): one for one in _of(resources, _PROTECTION)}
+    guards = {one.get("guardId"): one for one in _of(resources, VOLUME_GUARD)}
+    protections = {one.get("volumeId"): one for one in _of(resources, VOLUME_PROTECTION)}
     retained: dict[str, bool] = {}
     for component in _of(resources, _ZONAL_VOLUMES):
         retained |= component.get("retained") or {}
-    for made in _of(resources, _EBS):
+    for made in _of(resources, EBS_VOLUME):
         guard = guards.get((made.get("tags") or {}).get(GUARD_TAG))
         if guard is None:
             continue

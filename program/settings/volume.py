@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG
 from nomad_stateful.drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
+from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from program.settings import tags as ec2_tags
 from program.settings.errors import Refusal
 from program.settings.types import Identifier, PlainText, Section, Zone
@@ -39,7 +40,7 @@ KMS_ARN = (
     r"^arn:aws(-cn|-us-gov|-eusc|-iso[a-z-]{0,3})?:kms:[a-z]{2,4}(-[a-z]+)+-[0-9]+:[0-9]{12}:"
     rf"(key/({_KMS_KEY})|alias/[A-Za-z0-9/_-]{{1,250}})$"
 )
-OWN_TAGS = frozenset({"Name", MANAGED_TAG, "nomad-stateful-guard", "nomad-stateful-stack"})
+OWN_TAGS = frozenset({"Name", MANAGED_TAG, GUARD_TAG, STACK_TAG})
 """Tags that the program gives each volume."""
 # What counts where Pulumi makes the volume, and what has its place where the driver makes it.
 _FOR_PULUMI = {

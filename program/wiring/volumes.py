@@ -8,7 +8,7 @@ from components.csi_plugin import CsiPlugin
 from components.csi_volume import CsiVolumeArgs
 from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from nomad_stateful.ebs.guarded_volumes import STACK_TAG
+from nomad_stateful.ebs.tags import STACK_TAG
 from program.environment import Environment
 from program.settings import Settings, Volume
 from program.settings.volume import Member

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG
 from sandbox.cloud.aws_client import client
 from sandbox.settings import SandboxSettings
 from sandbox.stack.stack import Stack

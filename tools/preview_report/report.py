@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from nomad_stateful.resource_types import DATA_HOLDERS
 from tools.preview_report import cost as costs
-from tools.preview_report.data_holders import DATA_HOLDERS, loses_data
+from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview, Step
 from tools.preview_report.jobs import RenderedJob, difference
 from tools.preview_report.markdown import block, code, prose, table

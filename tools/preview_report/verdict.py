@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tools.preview_report.data_holders import DATA_HOLDERS, loses_data
+from nomad_stateful.resource_types import DATA_HOLDERS
+from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview, State, Step
 from tools.preview_report.policies import Finding
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
-from nomad_stateful.ebs.guarded_volumes import GUARD_TAG, GuardedVolumes
+from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.plugin_server.plugin import Context, Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_volumes import GET_VOLUMES

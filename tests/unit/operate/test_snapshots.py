@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.ebs.guarded_volumes import GUARD_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG
 from operate import snapshots, stack
 
 REGION = "us-west-2"

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from policy.resource import NOMAD_JOB, Resource
+from nomad_stateful.resource_types import NOMAD_JOB
+from policy.resource import Resource
 
 SERVER = """
 job "db" {

@@ -7,7 +7,8 @@ import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from nomad_stateful import jobspec as job_files
-from policy.resource import NOMAD_CSI_REGISTRATION, NOMAD_JOB, Resource
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_JOB
+from policy.resource import Resource
 from tests.unit.policy.asking import findings, reported
 from tests.unit.policy.jobs import job, plugin, server
 

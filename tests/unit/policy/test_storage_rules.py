@@ -5,15 +5,8 @@ from typing import Any
 import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from policy.resource import (
-    EBS_SNAPSHOT,
-    EBS_SNAPSHOT_COPY,
-    EBS_VOLUME,
-    EFS_FILE_SYSTEM,
-    NOMAD_CSI_VOLUME,
-    UNKNOWN,
-    Resource,
-)
+from nomad_stateful.resource_types import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM, VOLUMES
+from policy.resource import UNKNOWN, Resource
 from tests.unit.policy.asking import findings, reported
 
 TAGGED = {"ebs.csi.aws.com/cluster": "true"}
@@ -54,12 +47,12 @@ def test_a_snapshot_that_exists_in_clear_is_named() -> None:
     assert said == ["nightly: encrypted is false"]
 
 
-@pytest.mark.parametrize("kind", [EBS_VOLUME, EFS_FILE_SYSTEM, NOMAD_CSI_VOLUME])
+@pytest.mark.parametrize("kind", sorted(VOLUMES))
 def test_a_protected_volume_passes(kind: str) -> None:
     assert reported("volume-protection", Resource(kind, "data", protect=True, stack="prod")) == []
 
 
-@pytest.mark.parametrize("kind", [EBS_VOLUME, EFS_FILE_SYSTEM, NOMAD_CSI_VOLUME])
+@pytest.mark.parametrize("kind", sorted(VOLUMES))
 def test_a_volume_that_is_not_protected_is_named(kind: str) -> None:
     said = reported("volume-protection", Resource(kind, "data", stack="prod"))
     assert said == ["data: protect is false in stack prod"]

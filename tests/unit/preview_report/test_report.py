@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nomad_stateful.nomad.job_rendering import RenderError
+from nomad_stateful.resource_types import DATA_HOLDERS
 from tools.preview_report.cost import load_prices, monthly
-from tools.preview_report.data_holders import DATA_HOLDERS, HARMLESS
+from tools.preview_report.data_holders import HARMLESS
 from tools.preview_report.document import NoReportError, parse
 from tools.preview_report.jobs import from_json, render_jobs
 from tools.preview_report.policies import Finding, parse_events
