@@ -31,7 +31,7 @@ class Kind(Enum):
 
 
 def child_path(path: str, key: str) -> str:
-    """The property path of `key` inside `path`, quoted where the key is not a plain name."""
+    """Returns the property path of `key` inside `path`, quoted where the key is not a plain name."""
     if not _PLAIN_KEY.fullmatch(key):
         escaped = key.replace("\\", "\\\\").replace('"', '\\"')
         return f'{path}["{escaped}"]'
@@ -39,14 +39,14 @@ def child_path(path: str, key: str) -> str:
 
 
 def top_level(path: str) -> str:
-    """The top-level property a path starts with."""
+    """Returns the top-level property a path starts with."""
     if path.startswith('["'):
         return path[2 : path.index('"]')].replace('\\"', '"').replace("\\\\", "\\")
     return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 def property_diff(old: Any, new: Any, path: str = "") -> dict[str, Kind]:
-    """Paths at which `new` differs from `old`; an unknown always differs, a missing value equals None."""
+    """Returns the paths at which `new` differs from `old`; an unknown always differs, a missing value equals None."""
     if isinstance(old, dict) and isinstance(new, dict):
         diff: dict[str, Kind] = {}
         for key in [*old, *(key for key in new if key not in old)]:
@@ -67,7 +67,7 @@ def property_diff(old: Any, new: Any, path: str = "") -> dict[str, Kind]:
 
 
 def input_diff(old: Props, new: Props, replace_on: Iterable[str] = ()) -> dict[str, Kind]:
-    """The difference of two input sets; a change below a name in `replace_on` replaces the resource."""
+    """Returns the difference of two input sets; a change below a name in `replace_on` replaces the resource."""
     forcing = set(replace_on)
     return {
         path: kind.as_replace() if top_level(path) in forcing else kind

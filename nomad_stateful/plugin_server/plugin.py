@@ -104,7 +104,7 @@ def _no_log(_severity: Severity, _message: str, _urn: str, _ephemeral: bool) -> 
 
 @dataclass(frozen=True)
 class Context:
-    """One call's surroundings: whose it is, how long it may take, whether it was cancelled, where progress goes."""
+    """One call's circumstances: whose it is, how long it may take, whether it was cancelled, where progress goes."""
 
     cancelled: threading.Event = field(default_factory=threading.Event)
     timeout_s: float | None = None
@@ -119,14 +119,14 @@ class Context:
         self.sink(severity, message, self.urn, ephemeral)
 
     def wait(self, seconds: float) -> None:
-        """Sleeps; raises ProviderError as soon as the operation is cancelled."""
+        """Sleeps. Raises ProviderError as soon as the operation is cancelled."""
         if self.cancelled.wait(max(0.0, seconds)):
             raise ProviderError("cancelled")
 
     def call(self, function: Callable[[], T], grace_s: float = 0) -> T:
-        """The function's result; raises ProviderError when the operation is cancelled, leaving the function running.
+        """Returns the function's result. Raises ProviderError when the operation is cancelled.
 
-        What was begun has `grace_s` seconds to end after the cancel.
+        The function goes on running. What was begun has `grace_s` seconds to end after the cancel.
         """
         results: list[T] = []
         errors: list[BaseException] = []
@@ -150,7 +150,7 @@ class Context:
         return results[0]
 
     def deadline(self, default_s: float) -> float:
-        """The moment, on time.monotonic()'s clock, at which the operation's time is up."""
+        """Returns the moment, on time.monotonic()'s clock, at which the operation's time is up."""
         return time.monotonic() + (self.timeout_s or default_s)
 
 
@@ -170,27 +170,27 @@ class ResourceType:
         return Checked(news)
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        """What an update to `news` would change; by default a comparison of the inputs."""
+        """Returns what an update to `news` would change; by default a comparison of the inputs."""
         return Diff(input_diff(old_inputs, news, self.replace_on))
 
     def preview_create(self, ctx: Context, inputs: Props) -> Props:
-        """Planned outputs of a creation, without side effects."""
+        """Returns planned outputs of a creation, without side effects."""
         return inputs | dict.fromkeys(self.computed, UNKNOWN)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        """Makes the resource; its id and outputs. Raises InitFailed when it exists but is not as asked."""
+        """Makes the resource and returns its id and outputs. Raises InitFailed when it exists but is not as asked."""
         raise NotImplementedError
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
-        """Planned outputs of an update, without side effects."""
+        """Returns planned outputs of an update, without side effects."""
         return {key: value for key, value in state.items() if key in self.computed} | inputs
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
-        """Changes the resource in place; its new outputs."""
+        """Changes the resource in place and returns its new outputs."""
         raise NotImplementedError
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The resource as it is, None when it is gone. With empty inputs and state it is being imported."""
+        """Returns the resource as it is, None when it is gone. With empty inputs and state it is being imported."""
         raise NotImplementedError
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
@@ -204,7 +204,7 @@ class Function:
     token: str
 
     def invoke(self, ctx: Context, args: Props) -> Props:
-        """The function's result. Raises InvokeFailure for a bad argument."""
+        """Returns the function's result. Raises InvokeFailure for a bad argument."""
         raise NotImplementedError
 
 
@@ -230,7 +230,7 @@ class Plugin:
         return Checked(news)
 
     def diff_config(self, olds: Props, news: Props) -> Diff:
-        """What a change of configuration changes: without a difference the engine goes on with the old one."""
+        """Returns what a change of configuration changes: without a difference the engine goes on with the old one."""
         old, new = ({key: props[key] for key in props if key not in _ENGINES_OWN} for props in (olds, news))
         return Diff(input_diff(old, new))
 
@@ -238,5 +238,5 @@ class Plugin:
         """Takes the configuration, in wire form (see decode_config), before any resource call."""
 
     def schema(self) -> dict[str, Any]:
-        """The Pulumi package schema."""
+        """Returns the Pulumi package schema."""
         return {}

@@ -27,7 +27,7 @@ def check_response(checked: Checked, secrets: Iterable[str]) -> provider_pb2.Che
 
 
 def diff_response(diff: Diff) -> provider_pb2.DiffResponse:
-    """The engine wants one truth told three ways: names, replacing names and detailed paths."""
+    """Returns one truth in the three ways that the engine wants: names, replacing names and detailed paths."""
     replaces = list(dict.fromkeys([*diff.replaces, *(top_level(p) for p, k in diff.detailed.items() if k.replaces)]))
     detailed = {}
     for path, kind in diff.detailed.items():

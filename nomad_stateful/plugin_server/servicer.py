@@ -223,7 +223,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
 
 def _names_from_urn(urn: str) -> tuple[str, str]:
-    """Type token and logical name of urn:pulumi:<stack>::<project>::<parent types$type>::<name>."""
+    """Returns the type token and logical name of urn:pulumi:<stack>::<project>::<parent types$type>::<name>."""
     parts = urn.split("::", 3)
     if len(parts) != 4:
         raise ProviderError(f"not a resource URN: {urn}")
@@ -231,5 +231,5 @@ def _names_from_urn(urn: str) -> tuple[str, str]:
 
 
 def _secret_keys(resource: ResourceType, news: set[str], olds: set[str], new_props: Props) -> set[str]:
-    """Keys to wrap: secret now, or a computed value that was secret in the state, or declared so by the type."""
+    """Returns the keys to wrap: secret now, computed and secret in the state, or declared so by the type."""
     return news | {key for key in olds if key not in new_props} | resource.secret_outputs

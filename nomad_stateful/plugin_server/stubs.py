@@ -19,7 +19,7 @@ _OWN_PACKAGE = "_pulumi_proto"
 
 
 def _package() -> str:
-    """Name of the importable package that holds the stubs."""
+    """Returns the name of the importable package that holds the stubs."""
     if _SDK_PACKAGE in sys.modules:
         return _SDK_PACKAGE
     if _OWN_PACKAGE not in sys.modules:

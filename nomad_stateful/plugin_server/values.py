@@ -68,7 +68,7 @@ class Secret:
 
 
 def contains_unknown(value: Any) -> bool:
-    """Whether an unknown is anywhere inside the value."""
+    """Tells whether an unknown is anywhere inside the value."""
     if isinstance(value, Unknown):
         return True
     if isinstance(value, Secret):
@@ -81,7 +81,7 @@ def contains_unknown(value: Any) -> bool:
 
 
 def unmarshal(struct: Struct) -> tuple[Props, set[str]]:
-    """Plain properties, and the top-level keys that held a secret anywhere."""
+    """Returns plain properties, and the top-level keys that held a secret anywhere."""
     props: Props = {}
     secret_keys: set[str] = set()
     for key, value in struct.fields.items():
@@ -128,7 +128,7 @@ def _object_from_wire(struct: Struct, path: str) -> tuple[Any, bool]:
 
 
 def marshal(props: Props, secret_keys: Iterable[str] = ()) -> Struct:
-    """The Struct for properties; the values of `secret_keys` and every Secret are wrapped as secret."""
+    """Returns the Struct for properties; the values of `secret_keys` and every Secret are wrapped as secret."""
     secrets = set(secret_keys)
     fields = {}
     for key, value in props.items():
@@ -162,7 +162,7 @@ def _to_wire(value: Any, path: str) -> Value:  # noqa: PLR0911 - one return per 
 
 
 def decode_config(props: Props, strings: Iterable[str] = ()) -> Props:
-    """Typed provider configuration.
+    """Returns typed provider configuration.
 
     The engine sends every configuration value as a string, anything but a string as JSON. Values of keys in
     `strings` are taken as they are (an access key may look like a number); the engine's own keys are dropped.

@@ -23,7 +23,7 @@ class Workers(ThreadPoolExecutor):
             return self._count > 0
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """As the pool's own."""
+        """Submits as the pool's own does."""
         with self._lock:
             self._count += 1
         try:

@@ -78,7 +78,7 @@ class NomadCsiPlugin(Plugin):
         self.unrecognized_note = f"The {PACKAGE} plugin has {', '.join(others)} and {last}."
 
     def prepare(self) -> None:
-        """The HTTP client."""
+        """Imports the HTTP client."""
         nomad_api.prepare()
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
@@ -109,7 +109,7 @@ class NomadCsiPlugin(Plugin):
         )
 
     def _api(self) -> NomadApi:
-        """The cluster; made on first use."""
+        """Returns the cluster, connected to on first use."""
         with self._lock:
             if self._connected is None:
                 overrides = {

@@ -16,19 +16,19 @@ _ANOTHER = "For another one give a new volume a new name, and copy the data into
 
 
 def changed(olds: Props, news: Props, key: str) -> bool:
-    """Whether an input that was set is another now; what is not known yet is not."""
+    """Tells whether an input that was set is another now; what is not known yet is not."""
     return key in olds and not contains_unknown([olds[key], news[key]]) and olds[key] != news[key]
 
 
 def other_file_system(olds: Props, news: Props) -> bool:
-    """Whether what is formatted as one file system would be mounted as another."""
+    """Tells whether what is formatted as one file system would be mounted as another."""
     both = {olds.get("fsType"), news["fsType"]}
     mounted = olds.get("attachmentMode") == news["attachmentMode"] == "file-system"
     return mounted and changed(olds, news, "fsType") and both <= ON_DISK
 
 
 def file_system_refusal(olds: Props, news: Props) -> CheckFailure:
-    """Why the file system stays, and how to have another."""
+    """Returns why the file system stays, and how to have another."""
     old = olds["fsType"]
     return _refusal(
         news,
@@ -41,7 +41,7 @@ def file_system_refusal(olds: Props, news: Props) -> CheckFailure:
 
 
 def attachment_refusal(olds: Props, news: Props) -> CheckFailure:
-    """Why a file system is not handed out as a device, nor a device mounted."""
+    """Returns why a file system is not handed out as a device, nor a device mounted."""
     old = olds["attachmentMode"]
     rule = (
         "there is a file system on the volume, which whatever writes to the device destroys"
@@ -52,7 +52,7 @@ def attachment_refusal(olds: Props, news: Props) -> CheckFailure:
 
 
 def provision_refusal(news: Props) -> CheckFailure:
-    """Why a volume is not handed over between its driver and the program."""
+    """Returns why a volume is not handed over between its driver and the program."""
     if news["madeByDriver"]:
         rule = "the volume exists, and the driver would put an empty one in its place"
     else:
@@ -101,7 +101,7 @@ def in_use(olds: Props, news: Props, holders: str) -> Iterator[CheckFailure]:
 
 
 def seen_in_nomad(volume: Mapping[str, Any]) -> Props:
-    """What Nomad's record says of a volume that a driver made, as the inputs it must have been made with."""
+    """Returns what Nomad's record says of a volume that a driver made, as the inputs it must have been made with."""
     segments = [topology.get("Segments") or {} for topology in volume.get("Topologies") or []]
     zones = {zone for segment in segments for key, zone in segment.items() if key.endswith("/zone")}
     capacity = int(volume.get("RequestedCapacityMin") or 0) // _UNITS["MiB"]
@@ -110,7 +110,7 @@ def seen_in_nomad(volume: Mapping[str, Any]) -> Props:
 
 
 def _bytes(size: Any) -> int:
-    """A size with its unit in bytes; 0 for what is not one."""
+    """Returns a size with its unit in bytes; 0 for what is not one."""
     found = re.fullmatch(r"(\d+)\s*([MGT]iB)", size) if isinstance(size, str) else None
     return int(found[1]) * _UNITS[found[2]] if found else 0
 

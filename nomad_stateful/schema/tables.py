@@ -27,12 +27,12 @@ class ResourceTable:
 
     @property
     def fields(self) -> dict[str, Field]:
-        """Inputs and outputs."""
+        """Returns inputs and outputs."""
         return {**self.inputs, **self.outputs}
 
     @property
     def defaults(self) -> Props:
-        """Every input that need not be given, with its default; None where there is none."""
+        """Returns every input that need not be given, with its default; None where there is none."""
         return _defaults(self.inputs)
 
     @property

@@ -8,7 +8,7 @@ from nomad_stateful.schema.timeouts import timeout_s
 
 VOLUME_RELEASE = ResourceTable(
     "VolumeRelease",
-    "Between a volume's consumer and its registration; its deletion waits until the volume is let go.",
+    "Between a volume's consumer and its registration; its deletion waits until the volume is released.",
     inputs={
         "volumeId": text("Id of the volume in Nomad.", required=True, replaces=True, rule=rules.volume_name()),
         "namespace": text(

@@ -68,13 +68,13 @@ def _node(stub: Mapping[str, Any], whole: Mapping[str, Any]) -> Props:
 
 
 def _for_jobs(whole: Mapping[str, Any], kind: str, unit: str) -> int:
-    """What a client has of a resource, without what it keeps for itself."""
+    """Returns what a client has of a resource, without what it keeps for itself."""
     of_all, reserved = (((whole.get(f"{which}Resources") or {}).get(kind) or {}) for which in ("Node", "Reserved"))
     return int(of_all.get(unit) or 0) - int(reserved.get(unit) or 0)
 
 
 def _servers(api: NomadApi) -> list[Props]:
-    """The servers of the region that are up: gossip also knows those of federated regions, and what is gone."""
+    """Returns the servers of the region that are up: gossip also knows those of federated regions, and what is gone."""
     gossip = api.get("agent/members")
     region = gossip.get("ServerRegion")
     members = [(member, member.get("Tags") or {}) for member in gossip.get("Members") or []]

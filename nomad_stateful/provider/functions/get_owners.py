@@ -28,13 +28,13 @@ class GetOwners(DeclaredFunction):
     def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
         wanted = self.table.arguments(args)
         api = self._api()
-        asked = [
-            Claim(api, wanted["namespace"], kind, asked_id)
+        subjects = [
+            Claim(api, wanted["namespace"], kind, one_id)
             for kind, ids in (("job", wanted["jobs"]), ("volume", wanted["volumes"]))
-            for asked_id in ids
+            for one_id in ids
         ]
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            found = list(pool.map(_look, asked))
+            found = list(pool.map(_look, subjects))
         return {
             **args,
             "found": found,
@@ -58,7 +58,7 @@ def _look(claim: Claim) -> Props:
 
 
 def _has_variable(claim: Claim) -> bool:
-    """Whether there is a variable that belongs to a job of that id, which would be overwritten as well."""
+    """Tells whether there is a variable that belongs to a job of that id, which would be overwritten as well."""
     try:
         claim.api.get(f"var/nomad/jobs/{quote(claim.id, safe='')}", namespace=claim.namespace)
     except NomadNotFound:

@@ -35,7 +35,7 @@ class GetPlacement(DeclaredFunction):
 def _placement(
     api: NomadApi, job: Mapping[str, Any], parts: Sequence[Props], namespace: str, more: Sequence[Props]
 ) -> Props:
-    """What there is to say beyond _NO_FAILURE."""
+    """Returns what there is to say beyond _NO_FAILURE."""
     try:
         failures = _plan(api, job, parts, namespace, more)
     except NomadApiError as error:
@@ -111,7 +111,7 @@ def _constraint(constraint: Mapping[str, str]) -> dict[str, str]:
 
 
 def _registered_too(api: NomadApi, job_id: str, parts: Sequence[Props], namespace: str) -> bool:
-    """Whether the version that is registered would find no clients either: then it is not the change that asks much."""
+    """Tells whether the version that is registered would find no clients either: then it is no fault of the change."""
     try:
         job = api.get(f"job/{quote(job_id, safe='')}", namespace=namespace)
     except NomadNotFound:
@@ -126,7 +126,7 @@ def _registered_too(api: NomadApi, job_id: str, parts: Sequence[Props], namespac
 
 
 def _capped(parts: Sequence[Props], count: int) -> list[Props]:
-    """The parts up to a count, in their order."""
+    """Returns the parts up to a count, in their order."""
     left, kept = count, []
     for part in parts:
         taken = min(left, int(part["count"]))
@@ -137,7 +137,7 @@ def _capped(parts: Sequence[Props], count: int) -> list[Props]:
 
 
 def _failure(part: str, metrics: Mapping[str, Any]) -> Props:
-    """What Nomad counted while it looked for clients. https://developer.hashicorp.com/nomad/api-docs/allocations"""
+    """Returns what Nomad counted while it looked for clients. https://developer.hashicorp.com/nomad/api-docs/allocations"""
     return {
         "part": part,
         "missing": 1 + int(metrics.get("CoalescedFailures") or 0),
@@ -148,5 +148,5 @@ def _failure(part: str, metrics: Mapping[str, Any]) -> Props:
 
 
 def _reason(body: str) -> str:
-    """One line of what Nomad's libraries put on several."""
+    """Returns one line of what Nomad's libraries put on several."""
     return re.sub(r"^\d+ errors? occurred: \* ", "", " ".join(body.split())).rstrip(".")

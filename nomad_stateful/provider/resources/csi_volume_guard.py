@@ -1,4 +1,4 @@
-"""CsiVolumeGuard: refuses, before Nomad is asked for it, what the contents of a CSI volume would not survive."""
+"""CsiVolumeGuard: refuses, before Nomad makes it, what the contents of a CSI volume would not survive."""
 
 # ruff: noqa: A002, ARG002 - the signatures are the interface
 
@@ -56,10 +56,10 @@ class CsiVolumeGuard(DeclaredResource):
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Nothing to remove: what the guard knew goes with the stack's state."""
+        """Removes nothing: what the guard knew goes with the stack's state."""
 
     def _first(self, ctx: Context, inputs: Props) -> list[CheckFailure]:
-        """A volume may be older than its guard: an earlier release of the program had its driver make it."""
+        """Refuses what an existing volume is not: it may be older than its guard, made by an earlier release."""
         volume = self._volume(ctx, inputs) if inputs["madeByDriver"] is True else None
         return list(volume_contents.made_otherwise(volume_contents.seen_in_nomad(volume), inputs)) if volume else []
 
@@ -71,7 +71,7 @@ class CsiVolumeGuard(DeclaredResource):
             return []
         volume = self._volume(ctx, olds)
         if volume is None and olds["madeByDriver"]:
-            # Its creation failed, and may still be put right: Nomad would know it.
+            # Its creation failed, and may still be fixed: Nomad would know it.
             return []
         if volume_contents.changed(olds, inputs, "madeByDriver"):
             return [volume_contents.provision_refusal(inputs)]
@@ -91,7 +91,7 @@ class CsiVolumeGuard(DeclaredResource):
     def _file_system(
         self, ctx: Context, olds: Props, inputs: Props, volume: Mapping[str, Any] | None
     ) -> list[CheckFailure]:
-        """A blank volume was formatted as it was told; of what had contents before, only a mount that works tells."""
+        """Refuses another file system: a blank volume was formatted as set; others' is known by a mount alone."""
         if not olds.get("hasContents") or volume is _UNKNOWN or _running(volume):
             return [volume_contents.file_system_refusal(olds, inputs)]
         ctx.log(
@@ -103,7 +103,7 @@ class CsiVolumeGuard(DeclaredResource):
         return []
 
     def _volume(self, ctx: Context, wanted: Props) -> Mapping[str, Any] | None:
-        """Nomad's record; None where it has none, _UNKNOWN where it does not answer."""
+        """Returns Nomad's record; None where it has none, _UNKNOWN where it does not answer."""
         path = f"volume/csi/{quote(wanted['volumeId'], safe='')}"
         try:
             found: Mapping[str, Any] = self._api().get(path, namespace=wanted["namespace"])
@@ -116,7 +116,7 @@ class CsiVolumeGuard(DeclaredResource):
 
 
 def _is_another(olds: Props, inputs: Props) -> bool:
-    """Whether other storage comes under this name; what replaces a volume that the program made is refused there."""
+    """Tells whether other storage comes under this name; what replaces a volume of the program is refused there."""
     return bool(olds) and (
         contains_unknown(inputs["externalId"])
         or olds.get("externalId", "") != inputs["externalId"]
@@ -125,7 +125,7 @@ def _is_another(olds: Props, inputs: Props) -> bool:
 
 
 def _with_memory(olds: Props, inputs: Props) -> Props:
-    """Inputs with what later checks need: where the contents came from, and whether there was ever a protection."""
+    """Returns the inputs with what later checks need: where contents came from, and whether it ever was protected."""
     same = not _is_another(olds, inputs)
     remembered: Props = {"finalSnapshot": final_snapshot(olds, inputs)}
     if same and olds:
@@ -136,5 +136,5 @@ def _with_memory(olds: Props, inputs: Props) -> Props:
 
 
 def _running(volume: Mapping[str, Any] | None) -> str:
-    """Who has the volume mounted now, for a message; "" where nobody has."""
+    """Returns who has the volume mounted now, for a message; "" where nobody has."""
     return ", ".join(str(claim) for claim in claims(volume) if claim.status == "running")

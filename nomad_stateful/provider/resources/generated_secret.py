@@ -16,7 +16,7 @@ _CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
 def generate(length: int) -> str:
-    """Letters and digits only, at least one of each class, so that no shell, URL or SQL has to quote it."""
+    """Returns letters and digits only, at least one of each class, so that no shell, URL or SQL has to quote it."""
     while True:
         candidate = "".join(secrets.choice(_ALPHABET) for _ in range(length))
         if all(any(char in wanted for char in candidate) for wanted in _CLASSES):
@@ -42,4 +42,4 @@ class GeneratedSecret(DeclaredResource):
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Nothing to remove: the secret was in the state only."""
+        """Removes nothing: the secret was in the state only."""

@@ -56,7 +56,7 @@ class JobHealth(DeclaredResource):
         return inputs | self._wait(ctx, inputs)
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The allocation that runs now, or ran last; a job that is gone takes its health with it."""
+        """Returns the allocation that runs now, or ran last; a job that is gone takes its health with it."""
         if not inputs:
             namespace, job_id, group = id.split("/", 2)
             inputs = self.table.defaults | {"jobId": job_id, "namespace": namespace, "group": group}
@@ -121,7 +121,7 @@ class JobHealth(DeclaredResource):
         )
 
     def _strays(self, api: NomadApi, inputs: Props) -> StrayAttachments | None:
-        """Volumes of the job attached elsewhere; None where nobody said in which account they are."""
+        """Returns volumes of the job attached elsewhere; None where nobody said in which account they are."""
         place = AwsPlace.of(inputs)
         if not place.account_id:
             return None

@@ -36,7 +36,7 @@ class Ownership(DeclaredResource):
         self._api = api
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        """A claim that was lost meanwhile is taken again; what was expected before it was taken is no matter."""
+        """Takes a claim that was lost meanwhile again; what was expected before it was taken is no matter."""
         detailed = input_diff(old_inputs, news, self.replace_on)
         detailed.pop("expects", None)
         if not detailed and self._is_lost(state, news["expects"]):
@@ -53,7 +53,7 @@ class Ownership(DeclaredResource):
         return inputs | {"ownerId": state["ownerId"]}
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """A claim that is gone is taken anew by the next update; another stack's is told by its preview."""
+        """Returns None for a claim that is gone, which is then taken anew; another stack's is told by its preview."""
         if not state:
             raise ProviderError("an Ownership cannot be imported: it is nothing without the stack. Create a new one")
         return None if self._claim(state).holder() is None else ReadResult(id, inputs, state)

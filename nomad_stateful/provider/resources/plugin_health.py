@@ -46,7 +46,7 @@ class PluginHealth(DeclaredResource):
         self._api = api
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        """A plugin that a refresh found unhealthy is a difference too: the update waits until it is healthy."""
+        """Counts a plugin that a refresh found unhealthy as a difference too: the update waits until it is healthy."""
         detailed = input_diff(old_inputs, news, self.replace_on)
         if not detailed and state.get("controllersHealthy", 0) < news["controllers"]:
             detailed["controllersHealthy"] = Kind.UPDATE
@@ -57,11 +57,11 @@ class PluginHealth(DeclaredResource):
         return Diff(detailed)
 
     def preview_create(self, ctx: Context, inputs: Props) -> Props:
-        """What is healthy already is known: a gate that is new to a stack changes nothing that hangs on it."""
+        """Returns what is healthy already as known: a gate that is new to a stack changes nothing that hangs on it."""
         return super().preview_create(ctx, inputs) | self._healthy_now(inputs)
 
     def _healthy_now(self, inputs: Props) -> Props:
-        """The outputs that a wait would end with at once; {} where it would not."""
+        """Returns the outputs that a wait would end with at once; {} where it would not."""
         if contains_unknown(inputs | {"triggers": {}}):
             return {}
         try:
@@ -85,7 +85,7 @@ class PluginHealth(DeclaredResource):
         return inputs | _outputs(self._wait(ctx, inputs))
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The plugin's health now. One that Nomad does not know has none: the next update waits until it is back."""
+        """Returns the plugin's health now. One unknown to Nomad has none: the next update waits for it."""
         api = self._api()
         try:
             plugin = api.get(_path(id))
@@ -103,7 +103,7 @@ class PluginHealth(DeclaredResource):
         return ReadResult(id, inputs, inputs | outputs | kept)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Nothing to remove: the plugin's jobs are other resources."""
+        """Removes nothing: the plugin's jobs are other resources."""
 
     def _wait(self, ctx: Context, inputs: Props) -> Health:
         api = self._api()
@@ -175,5 +175,5 @@ def _deadline_message(
     return (
         f"CSI plugin {inputs['pluginId']} is not healthy after {limit_s:.0f} s: {missing} ({health.counts()}).{details}"
         f"\nSee `nomad plugin status -verbose {inputs['pluginId']}` and `nomad alloc logs -stderr <allocation>`, "
-        "put the cause right, and run the same command again; a slow start needs a larger timeoutS"
+        "fix the cause, and run the same command again; a slow start needs a larger timeoutS"
     )

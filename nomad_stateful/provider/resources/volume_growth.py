@@ -32,7 +32,7 @@ class VolumeGrowth(DeclaredResource):
         self._api = api
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        """A volume that nobody has mounted yet grows when it is mounted; one that is in use may be behind."""
+        """Grows a volume that is in use, which may be behind; one that nobody has mounted grows when it is mounted."""
         growth_id = f"{inputs['namespace']}/{inputs['volumeId']}"
         return growth_id, inputs | {"restartId": self._grow(ctx, inputs, restart_id="", quiet=True)}
 
@@ -52,7 +52,7 @@ class VolumeGrowth(DeclaredResource):
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Nothing to undo: a volume does not shrink."""
+        """Undoes nothing: a volume does not shrink."""
 
     def _may_restart(self, inputs: Props) -> bool:
         if inputs["mode"] != EITHER:
@@ -65,7 +65,7 @@ class VolumeGrowth(DeclaredResource):
             return True
 
     def _grow(self, ctx: Context, inputs: Props, restart_id: str, *, quiet: bool = False) -> str:
-        """Grows a mounted file system; the id of the restart that this takes, the given one where it takes none."""
+        """Grows a mounted file system; returns the id of the restart that it takes, the given one without any."""
         api = self._api()
         volume = _volume(api, inputs)
         held = volume_claims.claims(volume)

@@ -57,10 +57,10 @@ class VolumeGuard(DeclaredResource):
         return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Nothing to remove: what the guard knew goes with the stack's state."""
+        """Removes nothing: what the guard knew goes with the stack's state."""
 
     def _made(self, ctx: Context, olds: Props) -> Mapping[str, Any] | None:
-        """The volume that could be lost, as EC2 has it; None where its creation failed and may still be put right."""
+        """Returns the volume that could be lost, as EC2 has it; None where its creation failed."""
         try:
             return self._volumes(AwsPlace.of(olds)).find(olds["guardId"])
         except ProviderError as error:
@@ -69,7 +69,7 @@ class VolumeGuard(DeclaredResource):
 
 
 def final_snapshot(olds: Props, inputs: Props) -> Any:
-    """Whether a snapshot is taken before deletion: as it is set, else of a volume that is, or was, protected."""
+    """Returns whether a snapshot is taken before deletion: as set, else of a volume that is, or was, protected."""
     if inputs["finalSnapshot"] is not None:
         return inputs["finalSnapshot"]
     # A protected volume has to be unprotected before it can be destroyed: that must not lose it the snapshot.
@@ -77,7 +77,7 @@ def final_snapshot(olds: Props, inputs: Props) -> Any:
 
 
 def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
-    """Inputs with what later checks need: the guard's own id, the snapshot restored from, the final snapshot."""
+    """Returns the inputs with what later checks need: the guard's id, the snapshot restored from, the final one."""
     final = final_snapshot(olds, inputs)
     origin = inputs["snapshotId"]
     if origin == "" and not forget_origin:
@@ -89,7 +89,7 @@ def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
 
 
 def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
-    """What cannot be done to an existing volume by its key, each as key, value, rule and remedy."""
+    """Yields what cannot be done to an existing volume by its key, each as key, value, rule and remedy."""
     name = news["volumeName"]
     for key, what in (("accountId", "account"), ("region", "region")):
         if olds.get(key) and _changed(olds, news, key):
@@ -150,7 +150,7 @@ def _changed(olds: Props, news: Props, key: str) -> bool:
     return old != new if not contains_unknown([old, new]) else False
 
 
-# EC2 may have made it otherwise than it was set: then a setting is put right, and nothing is changed.
+# EC2 may have made it otherwise than it was set: then a setting is corrected, and nothing is changed.
 _EC2_NAMES = {"encrypted": "Encrypted", "kmsKeyId": "KmsKeyId"}
 _SETTINGS = {"kmsKeyId": "kmsKeyArn"}
 

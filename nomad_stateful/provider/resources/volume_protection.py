@@ -40,7 +40,7 @@ class VolumeProtection(DeclaredResource):
         self._api = api
 
     def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
-        """Another volume is about to take the place of one that still exists: its id is another, or not known yet."""
+        """Refuses that another volume takes the place of one that exists: its id is another, or not known yet."""
         old, name = olds.get("volumeId"), inputs["volumeName"]
         if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):
             return []
@@ -60,7 +60,7 @@ class VolumeProtection(DeclaredResource):
         return [CheckFailure("", reason)]
 
     def _exists(self, olds: Props) -> bool:
-        """Whether there still is the volume: where its driver made it, Nomad knows it for as long."""
+        """Tells whether there still is the volume: where its driver made it, Nomad knows it for as long."""
         if not olds.get("namespace"):
             return self._volumes(AwsPlace.of(olds)).exists(olds["volumeId"])
         try:

@@ -1,4 +1,4 @@
-"""VolumeRelease: stands between a volume's consumer and its registration, and on destroy waits until it is let go."""
+"""VolumeRelease: stands between a volume's consumer and its registration, and on destroy waits until it is released."""
 
 # ruff: noqa: A002, ARG002 - the signatures are the interface
 
@@ -59,7 +59,7 @@ class VolumeRelease(DeclaredResource):
         return [*_external_id_failures(inputs), *_moved(olds, inputs)]
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        """The old volume is released before anything new is made, also while it is unknown which one comes next."""
+        """Has the old volume released before anything new is made, also while it is unknown which one comes next."""
         detailed = input_diff(old_inputs, news, self.replace_on)
         if any(kind.replaces for kind in detailed.values()):
             self._warn_of_earlier_release(ctx, self.table.defaults | state)
@@ -118,9 +118,9 @@ class VolumeRelease(DeclaredResource):
             consumer.purge_if_ended()
 
     def _stop_user(self, ctx: Context, consumer: ConsumerJob, wanted: Props) -> bool:
-        """Stops a job whose current version uses the volume; whether it was stopped already.
+        """Stops a job whose current version uses the volume; returns whether it was stopped already.
 
-        A version that does not use the volume any more lets go of it by itself and goes on running. A job that runs is
+        A version that does not use the volume any more releases it by itself and goes on running. A job that runs is
         being replaced together with the volume; one that was stopped is no longer in the stack.
         """
         volume_id = wanted["volumeId"]
@@ -150,7 +150,7 @@ class VolumeRelease(DeclaredResource):
             )
 
     def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
-        """Who holds the volume still, and what ends that."""
+        """Tells who holds the volume still, and what ends that."""
         ebs = self._ebs(AwsPlace.of(wanted)) if wanted["backend"] == "ebs" else None
         namespace, volume_id = wanted["namespace"], wanted["volumeId"]
         try:
@@ -211,7 +211,7 @@ def _external_id_failures(inputs: Props) -> list[CheckFailure]:
 
 
 def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
-    """A volume stays in its account and region: where another one is asked, it would count as detached there."""
+    """Refuses another account or region, where the volume would count as detached."""
     if inputs["backend"] != "ebs" or contains_unknown(inputs["externalId"]):
         return []
     if olds.get("externalId") != inputs["externalId"]:
@@ -235,13 +235,13 @@ def _volume_path(wanted: Props) -> str:
 def _await_no_claims(
     ctx: Context, api: NomadApi, wanted: Props, deadline: float, progress: Progress
 ) -> Sequence[Claim]:
-    """Waits for the last claim to go; at the deadline, the claims that are left."""
+    """Waits for the last claim to go; returns the claims that are left at the deadline."""
     held: Sequence[Claim] = []
     for volume in watch(ctx, api, _volume_path(wanted), deadline, namespace=wanted["namespace"]):
         held = volume_claims.claims(volume)
         if not held:
             return []
-        progress.report(f"waiting until volume {wanted['volumeId']} is let go by {', '.join(map(str, held))}")
+        progress.report(f"waiting until volume {wanted['volumeId']} is released by {', '.join(map(str, held))}")
     return held
 
 

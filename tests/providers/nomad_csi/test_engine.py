@@ -47,7 +47,7 @@ def stack(tmp_path: Path, nomad: FakeNomad) -> Stack:
     return Stack(tmp_path, PROGRAM, "nomad-csi", EXECUTABLE, env)
 
 
-def _let_go(nomad: FakeNomad, path: str) -> None:
+def _release(nomad: FakeNomad, path: str) -> None:
     """Frees a volume once someone has been told that it is claimed, and has asked again."""
     asked = nomad.requested("GET").count(path)
     eventually(lambda: nomad.requested("GET").count(path) > asked + 1 or None, 120, f"{path} is waited for")
@@ -71,10 +71,10 @@ def test_up_empty_preview_replacement_and_a_destroy_that_waits(stack: Stack, nom
     assert second["release"] != first["release"], "a new registration has a new release"
 
     nomad.put("volume/csi/mysql", claimed())
-    let_go = threading.Thread(target=_let_go, args=(nomad, "volume/csi/mysql"))
-    let_go.start()
-    assert "waiting until volume mysql is let go by allocation 8f3c2a1b" in stack.run("destroy", "--yes")
-    let_go.join()
+    releasing = threading.Thread(target=_release, args=(nomad, "volume/csi/mysql"))
+    releasing.start()
+    assert "waiting until volume mysql is released by allocation 8f3c2a1b" in stack.run("destroy", "--yes")
+    releasing.join()
     assert json.loads(stack.run("stack", "export"))["deployment"].get("resources") is None
 
 

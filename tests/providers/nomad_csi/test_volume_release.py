@@ -67,7 +67,7 @@ def test_how_to_wait_changes_in_place_and_keeps_the_release_id(plugin: PluginPro
 def test_delete_returns_when_the_last_claim_is_gone(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("volume/csi/mysql", claimed())
     thread, outcome = in_background(lambda: plugin.delete(TYPE, "r1", STATE))
-    message = plugin.engine.wait_for("waiting until volume mysql is let go by")
+    message = plugin.engine.wait_for("waiting until volume mysql is released by")
     assert "allocation 8f3c2a1b of job mysql-server on client-1 (running)" in message
     nomad.put("volume/csi/mysql", FREE)
     thread.join()
@@ -128,7 +128,7 @@ def test_a_stopped_consumer_is_purged_once_its_claim_is_gone(nomad: FakeNomad, p
     nomad.put("job/mysql-server", consumer(stopped=True))
     nomad.put("volume/csi/mysql", claimed())
     thread, _ = in_background(lambda: plugin.delete(TYPE, "r1", STATE | {"consumerJobId": "mysql-server"}))
-    plugin.engine.wait_for("waiting until volume mysql is let go by")
+    plugin.engine.wait_for("waiting until volume mysql is released by")
     assert deletions_of_the_job(nomad) == []
     nomad.put("volume/csi/mysql", FREE)
     thread.join()
