@@ -117,6 +117,14 @@ check: bootstrap ## formatting, lint, types, dependencies, and the job files as 
 	@$(PY) -m tools.check_jobs jobs/
 	@"$$($(PY) -m tools.toolchain actionlint)" -shellcheck= -pyflakes=
 
+.PHONY: hooks
+hooks: bootstrap ## have each commit formatted, linted and typed: the fast half of `make check`, in seconds
+	@git config core.hooksPath tools/hooks
+
+.PHONY: lock
+lock: bootstrap ## write requirements.lock anew after a change of the dependencies in pyproject.toml
+	@"$$($(PY) -c 'from tools.wheel import uv; print(uv())')" pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --group sandbox --group dev --output-file requirements.lock
+
 .PHONY: wheel
 wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
 	@$(PY) -m tools.wheel
