@@ -1,12 +1,21 @@
 """Resource types and functions whose properties are declared in a table (nomad_stateful/schema)."""
 
-# ruff: noqa: ARG002 - the signatures are the interface
+# ruff: noqa: A002, ARG002 - the signatures are the interface
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Function, Props, ResourceType
+from nomad_stateful.plugin_server.plugin import (
+    Checked,
+    CheckFailure,
+    Context,
+    Function,
+    Props,
+    ProviderError,
+    ReadResult,
+    ResourceType,
+)
 from nomad_stateful.schema.tables import FunctionTable, ResourceTable
 
 
@@ -14,6 +23,7 @@ class DeclaredResource(ResourceType):
     """Takes its token, its check and what replaces it from its table."""
 
     table: ClassVar[ResourceTable]
+    why_no_import = "it is nothing outside the stack"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -29,6 +39,13 @@ class DeclaredResource(ResourceType):
     def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         """Returns what is wrong with inputs that are each right; values may be unknown."""
         return []
+
+    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """Returns what the state has: most types are nothing that could be read. Raises ProviderError at an import."""
+        if not state:
+            name = f"{'an' if self.table.name[0] in 'AEIOU' else 'a'} {self.table.name}"
+            raise ProviderError(f"{name} cannot be imported: {self.why_no_import}. Create a new one")
+        return ReadResult(id, inputs, state)
 
 
 class DeclaredFunction(Function):

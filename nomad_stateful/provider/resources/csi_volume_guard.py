@@ -16,7 +16,6 @@ from nomad_stateful.plugin_server.plugin import (
     Context,
     Props,
     ProviderError,
-    ReadResult,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
@@ -47,13 +46,6 @@ class CsiVolumeGuard(DeclaredResource):
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return inputs
-
-    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        if not state:
-            raise ProviderError(
-                "a CsiVolumeGuard cannot be imported: it is nothing outside the stack. Create a new one"
-            )
-        return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Removes nothing: what the guard knew goes with the stack's state."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import secrets
 import string
 
-from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError, ReadResult
+from nomad_stateful.plugin_server.plugin import Context, Props
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.generated_secret import GENERATED_SECRET
 
@@ -27,19 +27,13 @@ class GeneratedSecret(DeclaredResource):
     """Generated once; a change of `length` or `keepers` makes a new one."""
 
     table = GENERATED_SECRET
+    why_no_import = "its id does not hold the secret"
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return secrets.token_hex(8), inputs | {"result": generate(inputs["length"])}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return inputs | {"result": state["result"]}
-
-    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        if not state:
-            raise ProviderError(
-                "a GeneratedSecret cannot be imported: its id does not hold the secret. Create a new one"
-            )
-        return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Removes nothing: the secret was in the state only."""

@@ -31,6 +31,7 @@ class Ownership(DeclaredResource):
     """
 
     table = OWNERSHIP
+    why_no_import = "it is nothing without the stack"
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
@@ -54,9 +55,8 @@ class Ownership(DeclaredResource):
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """Returns None for a claim that is gone, which is then taken anew; another stack's is told by its preview."""
-        if not state:
-            raise ProviderError("an Ownership cannot be imported: it is nothing without the stack. Create a new one")
-        return None if self._claim(state).holder() is None else ReadResult(id, inputs, state)
+        kept = super().read(ctx, id, inputs, state)
+        return None if self._claim(state).holder() is None else kept
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         self._claim(state).release(state["ownerId"])

@@ -15,7 +15,6 @@ from nomad_stateful.plugin_server.plugin import (
     Context,
     Props,
     ProviderError,
-    ReadResult,
 )
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.volume_growth import EITHER, ONLINE, RESTART, VOLUME_GROWTH
@@ -45,11 +44,6 @@ class VolumeGrowth(DeclaredResource):
         if inputs["sizeGib"] != state["sizeGib"]:
             restart_id = self._grow(ctx, inputs, restart_id)
         return inputs | {"restartId": restart_id}
-
-    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        if not state:
-            raise ProviderError("a VolumeGrowth cannot be imported: it is nothing outside the stack. Create a new one")
-        return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Undoes nothing: a volume does not shrink."""

@@ -30,6 +30,7 @@ class VolumeProtection(DeclaredResource):
     """Depends on the volume, so it is deleted before it; what uses the volume depends on this."""
 
     table = VOLUME_PROTECTION
+    why_no_import = "it is nothing in AWS"
 
     def __init__(
         self,
@@ -77,13 +78,11 @@ class VolumeProtection(DeclaredResource):
         return inputs
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        if not state:
-            raise ProviderError("a VolumeProtection cannot be imported: it is nothing in AWS. Create a new one")
-        if state.get("namespace"):
-            return ReadResult(id, inputs, state)
-        # A refresh by another account takes the volume for gone: the update that may follow it must not begin.
-        refuse_another_account(AwsPlace.of(state), f"volume {state['volumeName']} ({state['volumeId']})")
-        return ReadResult(id, inputs, state)
+        kept = super().read(ctx, id, inputs, state)
+        if not state.get("namespace"):
+            # A refresh by another account takes the volume for gone: the update that may follow it must not begin.
+            refuse_another_account(AwsPlace.of(state), f"volume {state['volumeName']} ({state['volumeId']})")
+        return kept
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""

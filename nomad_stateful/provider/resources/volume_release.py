@@ -24,7 +24,6 @@ from nomad_stateful.plugin_server.plugin import (
     Diff,
     Props,
     ProviderError,
-    ReadResult,
     input_diff,
 )
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
@@ -94,11 +93,6 @@ class VolumeRelease(DeclaredResource):
         job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
         plugin_ids = controllers.plugins_of(api, namespace, {wanted["volumeId"], *volume_ids(job)})
         return controllers.await_controllers(ctx, api, plugin_ids, time.monotonic() + limit_s, Progress(ctx, limit_s))
-
-    def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        if not state:
-            raise ProviderError("a VolumeRelease cannot be imported: it is nothing outside the stack. Create a new one")
-        return ReadResult(id, inputs, state)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         wanted = self.table.defaults | state
