@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
-# In a wheel they lie in the package, in the repository beside it.
+# In the package in a wheel, beside it in the repository.
 FOLDER = next(folder for folder in (_HERE / "jobs", _HERE.parent / "jobs") if folder.is_dir())
 
 
@@ -26,10 +26,10 @@ def spec(name: str, job_id: str, namespace: str) -> str:
 
 
 def hcl_value(value: Any) -> str:
-    """A value as Nomad takes it for a typed variable: JSON that HCL reads as the same value.
+    """Returns a value as Nomad takes it for a typed variable: JSON that HCL reads as the same value.
 
-    HCL would find templates of its own in it, and does not know all of JSON's escapes. A bare string is taken literally
-    by Nomad, so it is not escaped.
+    HCL has template openings that JSON does not escape, and lacks some of JSON's escapes. Nomad takes a bare string
+    literally, so it is not escaped.
     """
     return value if isinstance(value, str) else hcl_literal(value)
 
@@ -43,7 +43,7 @@ def hcl_literal(value: Any) -> str:
 _IDENTITY = re.compile(r"^(  (?:id|name|namespace) += )var\.job\.(id|namespace)$", re.MULTILINE)
 
 
-# Escapes of JSON, a pair of them for a character beyond 16 bits, and openings of HCL's templates.
+# JSON's escapes (a surrogate pair for a character beyond 16 bits), and openings of HCL's templates.
 _FOREIGN = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\.|[$]+(?={)|%+(?={)")
 _UNKNOWN_TO_HCL = {r"\b": r"\u0008", r"\f": r"\u000c"}
 

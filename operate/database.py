@@ -1,4 +1,4 @@
-"""The MySQL protocol, as far as an operator's commands need it."""
+"""MySQL, as far as an operator's commands need it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
 from nomad_stateful.nomad.running_job import Endpoint
-from nomad_stateful.plugin_server.values import ProviderError
+from operate.errors import OperateError
 from operate.stack import UNENCRYPTED, MysqlOutputs
 
 DATABASE = "nomad_stateful"
@@ -32,19 +32,19 @@ class Row:
     client: str
 
 
-class Untrusted(ProviderError):  # noqa: N818
-    """The server is not the stack's, or does not encrypt; nothing was said to it."""
+class UntrustedError(OperateError):
+    """The server is not the stack's, or does not encrypt; no password was sent to it."""
 
 
 def _context(ca: str) -> ssl.SSLContext:
-    """Encryption. Who answers is checked where it can be: by itself a server makes a certificate that nobody signed.
+    """Returns an encrypting context, which verifies the server where a CA is given: a server's own is self-signed.
 
-    The server is known by an address that its certificate does not name, so its name is not checked.
+    The server is reached by an address that its certificate does not name, so the name is not checked.
     """
     context = ssl.create_default_context(cadata=ca or None)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED if ca else ssl.CERT_NONE
-    # A certificate that was given without its authority is trusted as it is.
+    # A certificate that was given without its CA is trusted as it is.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
@@ -53,20 +53,20 @@ class Database:
     """Verification rows on one MySQL server."""
 
     def __init__(self, user: str, password: str, *, tls: str, ca: str) -> None:
-        """Unless `tls` is off, the password is sent to nobody without encryption, nor to a server of another CA."""
+        """Unless `tls` is off, the password is sent only encrypted, and with `ca` only to a server that it verifies."""
         self._user = user
         self._password = password
         self._tls = None if tls == "off" else _context(ca)
 
     @classmethod
     def of(cls, mysql: MysqlOutputs) -> Database:
-        """The stack's server."""
+        """Returns the stack's server."""
         if mysql.tls == "off":
             print(UNENCRYPTED, file=sys.stderr)
         return cls(mysql.user, mysql.password, tls=mysql.tls, ca=mysql.ca)
 
     def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:
-        """Returns once the server takes a login; raises the last error at the deadline (time.monotonic)."""
+        """Returns once the server accepts a login. Raises the last error at the deadline (time.monotonic)."""
         while True:
             try:
                 with self._session(at):
@@ -86,33 +86,33 @@ class Database:
                 " client VARCHAR(255), written_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (run_id, number))"
             )
             cursor.executemany(
-                f"INSERT INTO {TABLE} (run_id, number, allocation_id, client) VALUES (%s, %s, %s, %s)",  # noqa: S608
+                f"INSERT INTO {TABLE} (run_id, number, allocation_id, client) VALUES (%s, %s, %s, %s)",
                 [(row.run_id, row.number, row.allocation_id, row.client) for row in rows],
             )
             connection.commit()
         return rows
 
     def read(self, at: Endpoint, run_id: str) -> list[Row]:
-        """The rows of a run, in order."""
+        """Returns the rows of a run, in order."""
         with self._session(at) as (_, cursor):
             cursor.execute(
-                f"SELECT run_id, number, allocation_id, client FROM {TABLE} WHERE run_id = %s ORDER BY number",  # noqa: S608
+                f"SELECT run_id, number, allocation_id, client FROM {TABLE} WHERE run_id = %s ORDER BY number",
                 (run_id,),
             )
             return [Row(*values) for values in cursor.fetchall()]
 
-    def forget(self, at: Endpoint, run_id: str) -> None:
-        """Removes the rows of a run."""
+    def delete(self, at: Endpoint, run_id: str) -> None:
+        """Deletes the rows of a run."""
         with self._session(at) as (connection, cursor):
-            cursor.execute(f"DELETE FROM {TABLE} WHERE run_id = %s", (run_id,))  # noqa: S608
+            cursor.execute(f"DELETE FROM {TABLE} WHERE run_id = %s", (run_id,))
             connection.commit()
 
     @contextmanager
     def read_only(self, at: Endpoint) -> Iterator[None]:
-        """Inside it every table is flushed and no write is under way."""
+        """A context in which every table is flushed and no write is in progress."""
         with self._session(at) as (_, cursor):
             cursor.execute("FLUSH TABLES WITH READ LOCK")
-            # Ending the session lets go of the lock, also where this process dies.
+            # The end of the session releases the lock, also if this process dies.
             yield
 
     @contextmanager
@@ -138,14 +138,14 @@ class Database:
             )
         except pymysql.err.OperationalError as error:
             if isinstance(getattr(error, "original_exception", None), ssl.SSLCertVerificationError):
-                raise Untrusted(
-                    f"what answers at {at.host}:{at.port} does not have the certificate of mysql.tlsCertificate: "
-                    f"{error.args[1]}. Nothing was sent to it. Look who it is; after a change of the certificate run "
-                    "`pulumi up`"
+                raise UntrustedError(
+                    f"the server at {at.host}:{at.port} does not have the certificate of mysql.tlsCertificate: "
+                    f"{error.args[1]}. No password was sent. Check which server that is; after a change of the "
+                    "certificate run `pulumi up`"
                 ) from error
             if error.args[0] == CR.CR_SSL_CONNECTION_ERROR and self._tls is not None:
-                raise Untrusted(
-                    f"what answers at {at.host}:{at.port} does not encrypt: {error.args[1]}. root's password was not "
-                    "sent to it. If the server cannot, set mysql.tls: off and run `pulumi up`"
+                raise UntrustedError(
+                    f"the server at {at.host}:{at.port} does not encrypt: {error.args[1]}. No password was sent. If it "
+                    "cannot encrypt, set mysql.tls: off and run `pulumi up`"
                 ) from error
             raise

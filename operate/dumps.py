@@ -1,4 +1,4 @@
-"""The dumps of the stack's MySQL server that fail."""
+"""Failing dumps of the stack's MySQL server."""
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs
@@ -6,7 +6,7 @@ from operate import stack
 
 
 def failing(nomad: NomadApi) -> list[FailingRun]:
-    """The runs that have failed and not succeeded since; none where the stack makes no dumps. Raises StackError."""
+    """Returns the runs that failed and have not succeeded since. Raises StackError."""
     known = stack.outputs()
     backup = known.get("mysqlBackup")
     if not backup:
@@ -15,8 +15,8 @@ def failing(nomad: NomadApi) -> list[FailingRun]:
 
 
 def text(run: FailingRun) -> str:
-    """A line for a person, with what to look at."""
-    again = "Nomad tries again" if run.again else "Nomad does not try again"
+    """Returns a line that says which run failed, how often, and where its log is."""
+    again = "Nomad retries it" if run.again else "Nomad does not retry it"
     return (
         f"{run.job_id}: the dump has failed {run.failures} times since {run.since} ({run.reason}); {again}. "
         f"`nomad alloc logs -stderr {run.allocation_id[:8]}` says why"

@@ -11,18 +11,19 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
 from operate import stack
-from operate.cluster import WaitedTooLong, connect, wait_for
+from operate.cluster import connect, wait_for
+from operate.errors import OperateError
 from operate.volumes import StackVolume, stack_volumes
 
-# A client that was fenced may still have its kernel write what it had in memory.
+# The kernel of a fenced client first writes what it has in memory.
 STOP_TIMEOUT_S = 600.0
-# Nomad collects claims every 5 minutes by default, and its controller plugin waits for EC2 up to two.
+# Nomad releases stale claims every 5 minutes by default, and its controller plugin waits for EC2 up to two.
 COLLECTION_TIMEOUT_S = 480.0
 SETTLE_S = 5.0
 
 
-class StillStuck(Exception):  # noqa: N818
-    """Something is still wrong; what to do is printed."""
+class NotRecoveredError(OperateError):
+    """Something is still wrong; the steps are printed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Permission:
 
 
 def recover(name: str, permission: Permission) -> None:
-    """Goes through the stack's volumes, or one of them. Raises StillStuck when something remains."""
+    """Checks the stack's volumes, or one of them, and runs the permitted steps. Raises NotRecoveredError."""
     nomad = connect()
     try:
         runner = StepRunner(nomad, lambda: ec2_client(stack.aws_place()))
@@ -50,7 +51,7 @@ def recover(name: str, permission: Permission) -> None:
     finally:
         nomad.close()
     if stuck:
-        raise StillStuck(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
+        raise NotRecoveredError(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
 
 
 def _again(nomad: NomadApi, name: str) -> StackVolume:
@@ -59,37 +60,37 @@ def _again(nomad: NomadApi, name: str) -> StackVolume:
 
 def _how_to_go_on(permission: Permission) -> str:
     if not permission.safe and not permission.fence:
-        return "Nothing was done: --yes does the steps marked safe, --fence stops an instance where that is the step"
-    return "What is left is yours to decide"
+        return "Nothing was done: --yes runs the steps marked safe, --fence stops an instance where that is the step"
+    return "The remaining steps are for you to decide"
 
 
 def free(volume: StackVolume, permission: Permission, runner: "StepRunner", again: Callable[[], StackVolume]) -> bool:
-    """Tells, does what is allowed, looks again, until nothing is wrong or nothing more may be done."""
+    """Prints the plans and runs the permitted steps until none is left; returns whether nothing is wrong."""
     done: set[Step] = set()
     while True:
         plans = recovery_plans(volume.usage, wanted_free=False)
-        print(_told(volume, plans), flush=True)
-        # One step of each, in order: what comes after depends on what it did.
+        print(_text(volume, plans), flush=True)
+        # One step of each plan at a time: the next one depends on its result.
         steps = dict.fromkeys(next((step for step in plan.steps if step not in done), None) for plan in plans)
         allowed = [step for step in steps if step is not None and permission.allows(step.action)]
         if not allowed:
             return not plans
         for step in allowed:
-            print(f"    doing: {'waiting for Nomad' if step.action == 'await' else step.command}", flush=True)
+            print(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}", flush=True)
             runner.run(step, volume.usage, again)
             done.add(step)
         volume = _settled(volume, again)
 
 
 def _settled(before: StackVolume, again: Callable[[], StackVolume]) -> StackVolume:
-    """The volume once Nomad and EC2 show what was done, or as it is some seconds later."""
+    """Returns the volume once Nomad and EC2 show the change, or as it is after SETTLE_S."""
     deadline = time.monotonic() + SETTLE_S
     while (now := again()).usage == before.usage and time.monotonic() < deadline:
         time.sleep(0.5)
     return now
 
 
-def _told(volume: StackVolume, plans: Sequence[RecoveryPlan]) -> str:
+def _text(volume: StackVolume, plans: Sequence[RecoveryPlan]) -> str:
     if not plans:
         return f"{volume.name}: in order"
     lines = []
@@ -117,14 +118,14 @@ class StepRunner:
         self._ec2 = ec2
 
     def run(self, step: Step, usage: VolumeUsage, again: Callable[[], StackVolume]) -> None:
-        """Runs a step that is allowed. Raises ProviderError, botocore's errors and WaitedTooLong."""
+        """Runs a permitted step. Raises ProviderError, botocore's errors and OperateError."""
         if step.action == "await":
             before = _allocations(usage)
             wait_for(
                 f"Nomad releases {usage.volume_id}",
                 lambda: True if before - _allocations(again().usage) else None,
                 COLLECTION_TIMEOUT_S,
-                "See its server's log. The registration of any CSI volume makes it collect claims at once.",
+                "See the log of its server. Registering any CSI volume makes Nomad release stale claims at once.",
             )
         elif step.action == "purge-client":
             self._nomad.put(f"node/{step.target}/purge", {})
@@ -133,7 +134,7 @@ class StepRunner:
         elif step.action == "stop-instance":
             self._stop(step.target)
         else:
-            raise WaitedTooLong(f"`{step.command}` is the operator's to decide")
+            raise OperateError(f"`{step.command}` is for the operator to decide")
 
     def _stop(self, instance_id: str) -> None:
         ec2 = self._ec2()
@@ -147,5 +148,5 @@ class StepRunner:
             f"{instance_id} is stopped",
             off,
             STOP_TIMEOUT_S,
-            f"`aws ec2 stop-instances --force --instance-ids {instance_id}` does not wait for its system to shut down",
+            f"`aws ec2 stop-instances --force --instance-ids {instance_id}` does not wait for its shutdown",
         )

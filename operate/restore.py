@@ -1,37 +1,39 @@
-"""A restore of the stack's MySQL server from one of its dumps, waited for."""
+"""A restore of the stack's MySQL server from one of its dumps."""
 
 from __future__ import annotations
 
 import sys
 import time
 from typing import Any
-from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import ENDED
 from operate import stack
 from operate.cluster import wait_for
+from operate.errors import OperateError
 from operate.ownership import stack_cluster
 
 _ASK_AGAIN_S = 2.0
 
 
-class RestoreError(Exception):
+class RestoreError(OperateError):
     """A restore failed, or there is nothing to restore with."""
 
 
 def restore(dump: str, timeout_s: float) -> None:
-    """Dispatches the job that restores and waits for its end; raises RestoreError, StackError and WaitedTooLong.
+    """Dispatches the restore job and waits for its end. Raises RestoreError, StackError and TimedOutError.
 
-    Nomad does not look again at a job that waits for a volume when the volume is released, so it is asked to.
+    Nomad does not evaluate a job that waits for a volume when the volume is released, so this asks it to.
     """
     known = stack.outputs()
     backup = known.get("mysqlBackup")
     if not backup:
-        raise RestoreError("the stack makes no dumps: set mysql.backup and run `pulumi up`")
+        raise RestoreError("the stack has no backup: set mysql.backup and run `pulumi up`")
     namespace = known["mysql"]["namespace"]
     nomad = stack_cluster(known["mysql"]["volume"])
     try:
-        answer = nomad.put(f"job/{backup['restoreJob']}/dispatch", {"Meta": {"dump": dump}}, namespace=namespace)
+        answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": {"dump": dump}}, namespace=namespace)
         job = str(answer["DispatchedJobID"])
         print(f"==> {job} restores {dump}", file=sys.stderr)
         ended = _ended(nomad, job, namespace, timeout_s)
@@ -44,7 +46,7 @@ def restore(dump: str, timeout_s: float) -> None:
 
 
 def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[str, Any]:
-    path = f"job/{quote(job, safe='')}"
+    path = job_path(job)
     next_ask = time.monotonic() + _ASK_AGAIN_S
 
     def probe() -> dict[str, Any] | None:
@@ -53,12 +55,12 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
         if not allocations and time.monotonic() >= next_ask:
             nomad.put(f"{path}/evaluate", {"JobID": job, "EvalOptions": {}}, namespace=namespace)
             next_ask = time.monotonic() + _ASK_AGAIN_S
-        return next((one for one in allocations if one["ClientStatus"] in ("complete", "failed", "lost")), None)
+        return next((one for one in allocations if one["ClientStatus"] in ENDED), None)
 
     return wait_for(
         f"{job} ends",
         probe,
         timeout_s,
-        f"It goes on by itself: `nomad job status {job}`. While it has no allocation, something holds the dumps' "
-        f"volume: `python -m operate status`; once it is free, `nomad job eval {job}`.",
+        f"The job goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' "
+        f"volume: see `python -m operate status`; once it is free, run `nomad job eval {job}`.",
     )

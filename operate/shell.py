@@ -1,4 +1,4 @@
-"""An interactive MySQL client, logged in to wherever the server runs now."""
+"""An interactive MySQL client, logged in to the server where it runs now."""
 
 import os
 import shutil
@@ -7,25 +7,24 @@ import sys
 import tempfile
 
 from operate import stack
-from operate.cluster import Cluster
-from operate.ownership import stack_cluster
+from operate.errors import OperateError
+from operate.ownership import mysql_cluster
 
 
 def mysql(arguments: list[str]) -> None:
-    """Becomes the `mysql` or `mariadb` client; the password goes through its environment, not its command line."""
+    """Replaces this process by the `mysql` or `mariadb` client, with the password in its environment."""
     client = shutil.which("mysql") or shutil.which("mariadb")
     if client is None:
-        raise RuntimeError("there is no mysql or mariadb client on PATH: install Debian's mariadb-client-core")
+        raise OperateError("there is no mysql or mariadb client on PATH: install Debian's mariadb-client-core")
     known = stack.mysql_outputs()
-    cluster = Cluster(stack_cluster(known.volume), known.job, known.namespace, group="mysql", port_label="db")
-    at = cluster.endpoint(timeout_s=30)
+    at = mysql_cluster(known).endpoint(timeout_s=30)
     command = [client, f"--host={at.host}", f"--port={at.port}", f"--user={known.user}", "--protocol=tcp", *arguments]
     command[1:1] = _encryption(known.tls, known.ca, mariadb=_is_mariadb(client))
     os.execve(client, command, {**os.environ, "MYSQL_PWD": known.password})
 
 
 def _encryption(tls: str, ca: str, *, mariadb: bool) -> list[str]:
-    """Options by which the password is sent to nobody without encryption, nor to a server of another CA."""
+    """Returns options that send the password only encrypted, and with `ca` only to a server that it verifies."""
     if tls == "off":
         print(stack.UNENCRYPTED, file=sys.stderr)
         return []
@@ -36,7 +35,7 @@ def _encryption(tls: str, ca: str, *, mariadb: bool) -> list[str]:
 
 
 def _file(text: str) -> str:
-    """A file that goes with the process."""
+    """Returns the path of a file with the text, which the kernel removes with the process."""
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("ca.pem", 0)
         os.write(handle, text.encode())

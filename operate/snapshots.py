@@ -1,4 +1,4 @@
-"""Snapshots of the stack's EBS volumes, in the account that they are in."""
+"""Snapshots of the stack's EBS volumes."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ import pymysql
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.columns import columns
+from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG
 from operate import stack
-from operate.cluster import Cluster, WaitedTooLong
 from operate.database import Database
-from operate.ownership import stack_cluster
+from operate.errors import OperateError, TimedOutError
+from operate.ownership import mysql_cluster
 
 POLL_S = 1.0
 REPORT_EVERY_S = 10.0
 _OWN_TAGS = ("aws:", GUARD_TAG)
 
 
-class SnapshotError(Exception):
+class SnapshotError(OperateError):
     """A snapshot could not be taken or listed."""
 
 
 def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> str:
-    """Takes a snapshot of a volume of the stack and waits until it is complete; its id.
+    """Takes a snapshot of a volume of the stack, waits until it is complete, and returns its id.
 
-    Raises SnapshotError and WaitedTooLong.
+    Raises SnapshotError and TimedOutError.
     """
     known = stack.outputs()
     volume_id = _ebs_id(known, volume)
     ec2 = _ec2()
     tags = _tags(ec2, volume_id, volume)
     text = description or f"{volume} ({volume_id})"
-    with _quiet(volume) if quiesce else _as_it_is(volume), _told():
+    with _quiesced(volume) if quiesce else _crash_consistent(volume), _ec2_errors():
         snapshot = ec2.create_snapshot(
             VolumeId=volume_id,
             Description=text,
@@ -55,9 +56,9 @@ def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> s
 
 
 def table(volume: str) -> str:
-    """The snapshots of a volume, of one that was deleted too, newest first. Raises SnapshotError."""
+    """Returns the snapshots of a volume, which may be deleted, newest first, as a table. Raises SnapshotError."""
     names = [volume] if volume else sorted(stack.outputs().get("volumes", {}))
-    with _told():
+    with _ec2_errors():
         pages = (
             _ec2()
             .get_paginator("describe_snapshots")
@@ -88,33 +89,33 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
     if volume not in volumes:
         raise SnapshotError(f"the stack has no volume {volume}: it has {', '.join(sorted(volumes)) or 'none'}")
     volume_id = str(volumes[volume]["id"])
-    if not volume_id.startswith("vol-"):
+    if not is_ebs_volume(volume_id):
         raise SnapshotError(
-            f"volume {volume} is {volume_id}, which is not an EBS volume: take its snapshot where it is"
+            f"volume {volume} is {volume_id}, which is not an EBS volume: take its snapshot in its own storage system"
         )
     return volume_id
 
 
 def _ec2() -> Any:
     place = stack.aws_place()
-    with _told():
-        _speaks_for(place)
+    with _ec2_errors():
+        _check_account(place)
         return ec2_client(place)
 
 
-def _speaks_for(place: AwsPlace) -> None:
-    """Raises SnapshotError where the credentials are of another account, which has snapshots of its own."""
+def _check_account(place: AwsPlace) -> None:
+    """Raises SnapshotError where the credentials belong to another account than the volumes."""
     account, arn = caller(place)
     if place.account_id and account != place.account_id:
         raise SnapshotError(
-            f"the AWS credentials are of account {account} ({arn}): the stack's volumes are in account "
+            f"the AWS credentials belong to account {account} ({arn}): the stack's volumes are in account "
             f"{place.account_id}. Use the credentials of the aws provider (AWS_PROFILE, or aws:profile in the stack)"
         )
 
 
 def _tags(ec2: Any, volume_id: str, volume: str) -> list[dict[str, str]]:
-    """The volume's own tags, by which the snapshot is found again when the volume is gone."""
-    with _told():
+    """Returns the volume's tags, by which the snapshot is found when the volume is gone."""
+    with _ec2_errors():
         tags = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0].get("Tags", [])
     kept = {tag["Key"]: tag["Value"] for tag in tags if not tag["Key"].startswith(_OWN_TAGS)}
     return [{"Key": key, "Value": value} for key, value in {**kept, "Name": volume}.items()]
@@ -124,7 +125,7 @@ def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:
     started = time.monotonic()
     next_report = started + REPORT_EVERY_S
     while True:
-        with _told():
+        with _ec2_errors():
             snapshot = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
         if snapshot["State"] == "completed":
             return
@@ -132,9 +133,9 @@ def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:
             raise SnapshotError(f"{snapshot_id} failed: {snapshot.get('StateMessage', 'EC2 gives no reason')}")
         now = time.monotonic()
         if now - started >= timeout_s:
-            raise WaitedTooLong(
-                f"{snapshot_id} is not complete after {timeout_s:.0f} s. It goes on by itself: "
-                "`python -m operate snapshots` shows when it is; a larger --timeout waits longer"
+            raise TimedOutError(
+                f"{snapshot_id} is not complete after {timeout_s:.0f} s. EC2 goes on copying: "
+                "`python -m operate snapshots` shows its state; a larger --timeout waits longer"
             )
         if now >= next_report:
             print(f"    {snapshot.get('Progress') or '0%'} copied, since {now - started:.0f} s", file=sys.stderr)
@@ -143,33 +144,32 @@ def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:
 
 
 @contextmanager
-def _as_it_is(volume: str) -> Iterator[None]:
+def _crash_consistent(volume: str) -> Iterator[None]:
     print(
-        f"==> taking a snapshot of {volume} as it is: crash-consistent, as after a loss of power, from which a "
-        "journaling file system and InnoDB recover (for MySQL, --quiesce holds writes back for that moment)",
+        f"==> taking a crash-consistent snapshot of {volume}, as after a loss of power: journaling file systems "
+        "and InnoDB recover from it (for MySQL, --quiesce blocks writes for that moment)",
         file=sys.stderr,
     )
     yield
 
 
 @contextmanager
-def _quiet(volume: str) -> Iterator[None]:
-    """Holds MySQL's writes back: what a snapshot has is settled as soon as EC2 has accepted it."""
+def _quiesced(volume: str) -> Iterator[None]:
+    """Blocks MySQL's writes: a snapshot's contents are fixed once EC2 has accepted it."""
     mysql = stack.mysql_outputs()
     if mysql.volume != volume:
-        raise SnapshotError(f"--quiesce: MySQL is on volume {mysql.volume}, not on {volume}. Leave --quiesce out")
-    cluster = Cluster(stack_cluster(mysql.volume), mysql.job, mysql.namespace, group="mysql", port_label="db")
-    at = cluster.endpoint(timeout_s=30)
-    print(f"==> taking a snapshot of {volume} with MySQL's writes held back", file=sys.stderr)
+        raise SnapshotError(f"--quiesce: MySQL is on volume {mysql.volume}, not on {volume}. Omit --quiesce")
+    at = mysql_cluster(mysql).endpoint(timeout_s=30)
+    print(f"==> taking a snapshot of {volume} with MySQL's writes blocked", file=sys.stderr)
     try:
         with Database.of(mysql).read_only(at):
             yield
     except pymysql.err.MySQLError as error:
-        raise SnapshotError(f"MySQL at {at.host}:{at.port} did not hold its writes back: {error}") from error
+        raise SnapshotError(f"MySQL at {at.host}:{at.port} did not block its writes: {error}") from error
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _ec2_errors() -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:

@@ -1,4 +1,4 @@
-"""The Pulumi stack that a command is about, as an operator sees it: which one it is, and its outputs."""
+"""The Pulumi stack that a command works on: which one it is, and its outputs."""
 
 import json
 import os
@@ -11,23 +11,24 @@ from typing import Any
 
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from operate.errors import OperateError
 
 UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network unencrypted"
 
 
 def project_dir() -> Path:
-    """The Pulumi project one stands in, else the one this file belongs to."""
+    """Returns the Pulumi project in the working directory, else the one this file belongs to."""
     here = Path.cwd()
     return here if (here / "Pulumi.yaml").is_file() else Path(__file__).resolve().parent.parent
 
 
-class StackError(Exception):
-    """The stack cannot be read, or it is not certain which one is meant."""
+class StackError(OperateError):
+    """The stack cannot be read, lacks what the command needs, or is not named where there are several."""
 
 
 @dataclass(frozen=True)
 class MysqlOutputs:
-    """What the stack says about its MySQL server."""
+    """The stack's outputs about its MySQL server."""
 
     job: str
     namespace: str
@@ -37,19 +38,19 @@ class MysqlOutputs:
     password: str
     tls: str
     ca: str
-    """Certificate that the server's is trusted by, in PEM; empty where the server made its own."""
+    """CA certificate to verify the server with, in PEM; empty where the server made its own certificate."""
 
 
 class _Chosen:
-    """The stack of this process; before one is chosen, the one that Pulumi has selected."""
+    """The stack of this process; until one is chosen, the one that Pulumi has selected."""
 
     name = ""
 
 
 def choose(named: str, command: str, *, acts: bool) -> str:
-    """Settles which stack the process is about, and says it on standard error: the named one, else the only one.
+    """Chooses the stack and prints it on standard error: the named one, else the only one.
 
-    Of several the selected one may be looked at; what acts on a stack has to name it. Raises StackError.
+    Of several, read-only commands take the selected one; others need a name. Raises StackError.
     """
     _Chosen.name = named or os.environ.get("PULUMI_STACK", "") or _from_backend(command, acts=acts)
     print(f"stack {_Chosen.name}", file=sys.stderr)
@@ -66,19 +67,19 @@ def _from_backend(command: str, *, acts: bool) -> str:
         return selected or names[0]
     raise StackError(
         f"--stack is not set: there are the stacks {', '.join(names)} (selected: {selected or 'none'}), and "
-        f"`{command}` works on one that is named. Add --stack {selected or names[0]}, or set PULUMI_STACK"
+        f"`{command}` needs a name. Add --stack {selected or names[0]}, or set PULUMI_STACK"
     )
 
 
 @cache
 def outputs() -> dict[str, Any]:
-    """The stack's outputs with secrets in clear. Raises StackError."""
+    """Returns the stack's outputs, with secrets in plain text. Raises StackError."""
     return _json("stack", "output", "--json", "--show-secrets")
 
 
 @cache
 def aws_place() -> AwsPlace:
-    """Account and region that the stack's resources are in, by their own ARNs, and the aws provider's configuration.
+    """Returns the account and region of the stack's resources, by their ARNs, and the aws provider's configuration.
 
     Raises StackError.
     """
@@ -94,7 +95,7 @@ def aws_place() -> AwsPlace:
     }
     return AwsPlace(
         region=regions.pop() if len(regions) == 1 else str(config.get("region") or ""),
-        # Of several none is certain, and then nothing that is not found is taken to be gone.
+        # With several accounts it stays empty, and then "not found" is never taken for deleted.
         account_id=accounts.pop() if len(accounts) == 1 else "",
         config=aws_session.chosen(config),
     )
@@ -119,7 +120,7 @@ def _run(*words: str) -> Any:
 
 
 def mysql_outputs() -> MysqlOutputs:
-    """The MySQL server's part of the outputs. Raises StackError when the stack has none."""
+    """Returns the outputs about the MySQL server. Raises StackError where the stack has none."""
     known = outputs()
     if not known.get("mysql"):
         raise StackError("the stack has no MySQL server: run `make up` (or `pulumi up`) first")

@@ -1,4 +1,4 @@
-"""Proof of persistence through the database's own protocol: rows outlive a purge of the job and a drain."""
+"""The check that data persists: rows survive a purge of the job and a drain of its client."""
 
 import secrets
 import time
@@ -9,18 +9,19 @@ from nomad_stateful.nomad.running_job import Endpoint
 from operate import stack
 from operate.cluster import Cluster
 from operate.database import Database, Row
-from operate.ownership import stack_cluster
+from operate.errors import OperateError
+from operate.ownership import mysql_cluster
 
 ROWS_PER_STEP = 5
 
 
-class RowsMissing(Exception):  # noqa: N818
-    """The server no longer has what it acknowledged."""
+class RowsMissingError(Exception):
+    """The server lost rows that it had acknowledged."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the proof: who wrote or read how many rows, and from where."""
+    """One line of the result: how many rows which allocation read and wrote."""
 
     what: str
     at: Endpoint
@@ -41,11 +42,11 @@ class Proof:
 def verify(timeout_s: float = 180) -> Proof:
     """Writes rows, purges the job and registers it again, drains its client; reads every row back after each.
 
-    The job comes back as it ran: what the stack's settings have pending is no business of a proof. Raises RowsMissing,
-    AnotherCluster, and WaitedTooLong when the server does not come back.
+    The job comes back as it ran: pending changes of the settings stay pending. Raises RowsMissingError,
+    WrongClusterError, and TimedOutError when the server does not come back.
     """
     mysql = stack.mysql_outputs()
-    cluster = Cluster(stack_cluster(mysql.volume), mysql.job, mysql.namespace, group="mysql", port_label="db")
+    cluster = mysql_cluster(mysql)
     database = Database.of(mysql)
     proof = Proof()
 
@@ -59,16 +60,16 @@ def verify(timeout_s: float = 180) -> Proof:
 
     third = _drain(cluster, second, mysql.zone, timeout_s)
     _check(proof, database, third, "after drain", timeout_s, write=False)
-    database.forget(third, proof.run_id)
+    database.delete(third, proof.run_id)
     return proof
 
 
 def _drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoint:
     others = cluster.other_clients(at.node_id, zone)
     if not others:
-        raise RuntimeError(
-            f"{at.node_name} is the only ready client in {zone}, and the volume cannot leave its zone: "
-            "start a second client there and run this again"
+        raise OperateError(
+            f"{at.node_name} is the only ready client in {zone}, and a volume cannot leave its zone: "
+            "start a second client there, and repeat the command"
         )
     print(f"==> draining {at.node_name}; in {zone} there is also {', '.join(others)}", flush=True)
     cluster.drain(at.node_id)
@@ -79,13 +80,13 @@ def _drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpo
 
 
 def _check(proof: Proof, database: Database, at: Endpoint, what: str, timeout_s: float, *, write: bool = True) -> None:
-    """Reads back everything written so far, then adds rows that carry this allocation's id."""
+    """Reads back everything written so far, then writes rows with this allocation's id."""
     database.wait_until_it_answers(at, time.monotonic() + timeout_s)
     found = database.read(at, proof.run_id) if proof.rows else []
     missing = [row for row in proof.rows if row not in found]
     if missing:
         lines = "\n".join(f"  row {row.number}, written by {row.allocation_id} on {row.client}" for row in missing)
-        raise RowsMissing(
+        raise RowsMissingError(
             f"{what}: {len(missing)} of {len(proof.rows)} rows are missing, read by {at.allocation_id} on "
             f"{at.node_name}:\n{lines}"
         )
@@ -96,7 +97,7 @@ def _check(proof: Proof, database: Database, at: Endpoint, what: str, timeout_s:
 
 
 def table(proof: Proof) -> str:
-    """The proof for a person: by which allocation on which client rows were written and read back."""
+    """Returns the result as a table: which allocation on which client read and wrote how many rows."""
     header = ("step", "allocation", "client", "read back", "written")
     lines = [
         (step.what, step.at.allocation_id, step.at.node_name, f"{step.read} of {step.expected}", str(step.written))

@@ -1,1 +1,1 @@
-"""What is known about each CSI driver, as data: adding a driver is adding a file here."""
+"""CSI drivers as data: a module with a ``DRIVER`` adds one."""

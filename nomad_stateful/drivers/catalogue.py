@@ -1,4 +1,4 @@
-"""Every driver, by the name settings give it: each module of this package that has a ``DRIVER``."""
+"""Every driver by its name in the settings: each module of this package that has a ``DRIVER``."""
 
 import importlib
 import pkgutil
@@ -14,7 +14,6 @@ def _found() -> dict[str, CsiDriver]:
 
 
 def _modules() -> list[pkgutil.ModuleInfo]:
-    # This module is being imported itself.
     return [found for found in pkgutil.iter_modules(drivers.__path__) if found.name != "catalogue"]
 
 

@@ -34,7 +34,7 @@ DRIVER = CsiDriver(
     default_version="v1.9.5",
     command="democratic-csi",
     roles={
-        # nfs-client makes folders in its share, which is mounted in the controller's container for it.
+        # nfs-client makes folders in its share, which is mounted in the controller's container.
         "controller": PluginTask(_args("controller"), privileged=True),
         "node": PluginTask(
             _args("node"),

@@ -1,4 +1,4 @@
-"""What democratic-csi needs in its configuration file: it starts without, and fails at its first probe or volume.
+"""What democratic-csi needs in its configuration file: it starts without it, and fails at its first probe or volume.
 
 https://github.com/democratic-csi/democratic-csi/tree/master/examples
 """
@@ -19,16 +19,16 @@ _STRATEGY = "setDatasetProperties"
 
 
 def config_problem(text: str) -> ConfigProblem | None:
-    """What is wrong with a configuration, without any value of it; other kinds of the driver are not looked into."""
+    """Returns what is wrong with a configuration, without any value of it; other ``driver`` kinds are not checked."""
     try:
         config = _read(text)
     except ValueError as error:
-        return ConfigProblem(str(error), "write it as upstream's examples are")
+        return ConfigProblem(str(error), "follow upstream's examples")
     return next(_problems(config), None)
 
 
 def controller_share(text: str) -> NetworkShare | None:
-    """The share in which a controller of nfs-client makes its folders, and does not mount by itself."""
+    """Returns the share in which a controller of nfs-client makes its folders, which it does not mount by itself."""
     config = _read(text)
     if config.get("driver") != CLIENT:
         return None
@@ -37,27 +37,27 @@ def controller_share(text: str) -> NetworkShare | None:
 
 
 def _read(text: str) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - of one driver alone
+    import yaml  # of one driver alone
 
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        # The parser's own words quote the text, which may be a key.
+        # The parser's message quotes the text, which may hold a key.
         mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"it is no YAML{f' (line {mark.line + 1})' if mark else ''}") from None
+        raise ValueError(f"it is not valid YAML{f' (line {mark.line + 1})' if mark else ''}") from None
     if not isinstance(found, dict):
-        raise ValueError("it is no mapping")
+        raise ValueError("it is not a mapping")
     return found
 
 
 def _problems(config: dict[str, Any]) -> Iterator[ConfigProblem]:
     kind = config.get("driver")
     if not isinstance(kind, str) or not kind:
-        yield ConfigProblem("driver is missing", f"write one, such as driver: {ZFS_NFS}")
+        yield ConfigProblem("driver is missing", f"set it, for example driver: {ZFS_NFS}")
         return
     for key in _NEEDED.get(kind, ()):
         if not _get(config, key):
-            yield ConfigProblem(f"{key} is missing, and {kind} cannot work without", "add it")
+            yield ConfigProblem(f"{key} is missing, which {kind} needs", "add it")
     if kind == ZFS_NFS:
         yield from _zfs_problems(config)
 
@@ -67,14 +67,14 @@ def _zfs_problems(config: dict[str, Any]) -> Iterator[ConfigProblem]:
     if volumes.startswith(snapshots) or snapshots.startswith(volumes):
         yield ConfigProblem(
             "zfs.datasetParentName and zfs.detachedSnapshotsDatasetParentName overlap",
-            "use two datasets beside each other",
+            "use two datasets that do not contain each other",
         )
     if _get(config, "nfs.shareStrategy") != _STRATEGY:
-        yield ConfigProblem(f"nfs.shareStrategy is not {_STRATEGY}, the only one there is", f"write {_STRATEGY}")
+        yield ConfigProblem(f"nfs.shareStrategy is not {_STRATEGY}, the only supported one", f"set it to {_STRATEGY}")
     properties = _get(config, SHARE_PROPERTIES)
     if not isinstance(properties, dict) or not any(properties.get(key) for key in ("share", "sharenfs")):
         yield ConfigProblem(
-            f"{SHARE_PROPERTIES} sets neither sharenfs nor share, and no volume would be exported",
+            f"{SHARE_PROPERTIES} sets neither sharenfs nor share, so no volume would be exported",
             'add it, with sharenfs: "on" for example',
         )
     connection = config.get("sshConnection")

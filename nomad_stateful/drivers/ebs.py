@@ -9,10 +9,14 @@ from nomad_stateful.drivers.model import CsiDriver, DriverOptions, PluginTask, p
 RESERVED_ATTACHMENTS_SINCE = (1, 29, 0)
 METADATA_SOURCES_SINCE = (1, 45, 0)
 
-# Volumes and snapshots that carry this tag are the ones the driver may touch; the driver itself and AWS's own
-# managed policy for it use the same tag.
 MANAGED_TAG = "ebs.csi.aws.com/cluster"
 MANAGED_TAG_VALUE = "true"
+"""The driver may touch only volumes and snapshots with this tag, which AWS's own managed policy for it uses too."""
+
+NAME_TAG = "CSIVolumeName"
+RESERVED_TAGS = frozenset({NAME_TAG, "CSIVolumeSnapshotName", MANAGED_TAG})
+RESERVED_TAG_PREFIXES = ("kubernetes.io",)
+"""The driver does not start with extra tags of these keys and prefixes."""
 
 
 def _common_args(options: DriverOptions) -> list[str]:
@@ -20,7 +24,7 @@ def _common_args(options: DriverOptions) -> list[str]:
 
 
 def controller_args(options: DriverOptions) -> list[str]:
-    """Command line of a controller plugin."""
+    """Returns the command line of a controller plugin."""
     args = ["controller", *_common_args(options)]
     if options.extra_tags:
         pairs = ",".join(f"{key}={value}" for key, value in sorted(options.extra_tags.items()))
@@ -29,7 +33,7 @@ def controller_args(options: DriverOptions) -> list[str]:
 
 
 def node_args(options: DriverOptions) -> list[str]:
-    """Command line of a node plugin, without flags that its version does not know: it would refuse to start."""
+    """Returns the command line of a node plugin, without flags that its version does not know, with which it fails."""
     args = ["node", *_common_args(options)]
     version = parse_version(options.version)
     if options.volume_attach_limit is not None:
@@ -49,7 +53,7 @@ DRIVER = CsiDriver(
     default_version="v1.48.0",
     command="aws-ebs-csi-driver",
     roles={
-        # Controllers call an API only, so they need no privileges.
+        # Controllers only call an API, so they need no privileges.
         "controller": PluginTask(controller_args),
         "node": PluginTask(node_args, privileged=True),
     },

@@ -1,4 +1,4 @@
-"""The command line of aws-ebs-csi-driver: which role knows which flag. One that a role does not know ends it at start.
+"""Flags of aws-ebs-csi-driver by role: a role does not start with a flag that it does not know.
 
 As `controller --help` and `node --help` of v1.48.0 list them.
 """
@@ -64,7 +64,7 @@ SWITCHES = frozenset(
         "windows-host-process",
     }
 )
-"""Flags that are true or false, and stand for true without a value; the others need one."""
+"""Boolean flags, true without a value; every other flag needs one."""
 DURATIONS = frozenset({"log-flush-frequency", "modify-volume-request-handler-timeout"})
 OWN_FLAGS = {
     "endpoint": "endpoint",
@@ -78,18 +78,14 @@ OWN_FLAGS = {
     "metadata-sources": "",
     "version": "",
 }
-"""Flags that the program gives, or that end the driver; and the setting that decides each, if any."""
-
-RESERVED_TAGS = frozenset({"CSIVolumeName", "CSIVolumeSnapshotName", "ebs.csi.aws.com/cluster"})
-RESERVED_TAG_PREFIXES = ("kubernetes.io",)
-"""The driver ends at start over these."""
+"""Flags that the program sets, or that make the driver exit; with the setting that decides each, if any."""
 
 
 def flag_of(argument: str) -> str:
-    """The flag's name in ``--name=value``."""
+    """Returns the flag's name in ``--name=value``."""
     return argument.removeprefix("--").partition("=")[0]
 
 
 def for_role(arguments: tuple[str, ...], others: frozenset[str]) -> list[str]:
-    """The arguments without those that only the other role knows."""
+    """Returns the arguments without those that only the other role knows."""
     return [argument for argument in arguments if flag_of(argument) not in others]

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any, Protocol
 
-from nomad_stateful.drivers.ebs import DRIVER, MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.drivers.ebs import DRIVER, MANAGED_TAG, MANAGED_TAG_VALUE, NAME_TAG
+from nomad_stateful.drivers.iam import Statement, allow, document
 from nomad_stateful.drivers.model import Version, parse_version
 
 VOLUME_STATUS_SINCE: Version = (1, 46, 0)
@@ -17,15 +18,12 @@ IOPS_DRY_RUN_SINCE: Version = (1, 50, 0)
 CLONE_SINCE: Version = (1, 51, 0)
 INSTANCE_TYPES_SINCE: Version = (1, 59, 0)
 
-NAME_TAG = "CSIVolumeName"
 IOPS_DRY_RUN = "IopsLimitDryRun"
-"""What the driver calls the volume that it has EC2 refuse, to learn how many IOPS a type may have."""
-
-Statement = dict[str, Any]
+"""Name of the volume in the driver's dry run, by which it learns how many IOPS a type may have."""
 
 
 class Mode(Enum):
-    """What the driver is used for; attaching volumes that are there already is always part of it."""
+    """What the driver is used for; attaching existing volumes is always part of it."""
 
     REGISTER = "register"
     DYNAMIC = "dynamic"
@@ -58,7 +56,7 @@ DESCRIBE_ACTIONS: tuple[tuple[str, Mode, Version], ...] = (
     # Old versions of the driver.
     ("ec2:DescribeTags", Mode.REGISTER, (0, 0, 0)),
     ("ec2:DescribeVolumes", Mode.REGISTER, (0, 0, 0)),
-    # A volume that others have enlarged is asked about too, before its file system grows.
+    # Called before a file system grows, also where something else enlarged the volume.
     ("ec2:DescribeVolumesModifications", Mode.REGISTER, (0, 0, 0)),
     # Whether a volume made from a snapshot is ready.
     ("ec2:DescribeVolumeStatus", Mode.DYNAMIC, VOLUME_STATUS_SINCE),
@@ -71,10 +69,9 @@ MADE_MANAGED = {"StringEquals": {f"aws:RequestTag/{MANAGED_TAG}": MANAGED_TAG_VA
 
 
 def modes_for(volumes: Iterable[UsedVolume], *, snapshots: bool = False, clones: bool = False) -> frozenset[Mode]:
-    """The modes that a plugin's volumes need; ``snapshots``, ``clones``: also those on demand, through Nomad.
+    """Returns the modes that a plugin's volumes need; ``snapshots``, ``clones``: also those on demand, through Nomad.
 
-    A volume that Pulumi makes is made, enlarged and deleted with the credentials Pulumi runs with: the driver only
-    attaches it.
+    Pulumi makes, enlarges and deletes its own volumes with its own credentials: the driver only attaches them.
     """
     made = [volume for volume in volumes if volume.provision == "plugin"]
     modes = {Mode.REGISTER}
@@ -96,10 +93,10 @@ def policy(
     kms_key_arns: Iterable[str] = (),
     version: str = DRIVER.default_version,
 ) -> dict[str, Any]:
-    """The policy document for these modes, on resources of this account and region that carry the driver's tag.
+    """Returns the policy document for these modes, on resources of this account and region with the driver's tag.
 
-    It allows what this ``version`` of the driver calls, and no call that only later ones make. With the ARNs of KMS
-    keys, EC2 may use those keys, and no others, for volumes that the driver handles.
+    It allows what this ``version`` of the driver calls, and nothing that only later ones call. With the ARNs of KMS
+    keys, EC2 may use those keys, and no others, for the driver's volumes.
     """
     used, known = {*modes, Mode.REGISTER}, parse_version(version)
     if known < CLONE_SINCE:
@@ -116,81 +113,74 @@ def policy(
     if Mode.CLONE in used:
         statements += _clone_volumes(volumes)
     if Mode.EXPAND in used:
-        statements.append(_allow("ModifyManagedVolumes", ["ec2:ModifyVolume"], volumes, ON_MANAGED))
+        statements.append(allow("ModifyManagedVolumes", ["ec2:ModifyVolume"], volumes, ON_MANAGED))
     if Mode.SNAPSHOT in used:
         statements += _make_snapshots(volumes, snapshots)
     if {Mode.DYNAMIC, Mode.SNAPSHOT} <= used:
-        statements.append(_allow("RestoreManagedSnapshots", ["ec2:CreateVolume"], snapshots, ON_MANAGED))
+        statements.append(allow("RestoreManagedSnapshots", ["ec2:CreateVolume"], snapshots, ON_MANAGED))
     keys = sorted(set(kms_key_arns))
     if keys:
         statements += _use_keys(used, keys, _ec2_service(partition, region))
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _allow(
-    sid: str, actions: list[str], resource: str | list[str], condition: dict[str, Any] | None = None
-) -> Statement:
-    statement: Statement = {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource}
-    return statement if condition is None else {**statement, "Condition": condition}
+    return document(statements)
 
 
 def _describe(modes: set[Mode], version: Version) -> Statement:
     actions = sorted(action for action, mode, since in DESCRIBE_ACTIONS if mode in modes and version >= since)
-    # EC2's Describe actions know no resource-level permissions.
-    return _allow("Describe", actions, "*")
+    # EC2's Describe actions have no resource-level permissions.
+    return allow("Describe", actions, "*")
 
 
 def _attach(volumes: str, instances: str) -> list[Statement]:
     actions = ["ec2:AttachVolume", "ec2:DetachVolume"]
     return [
-        _allow("AttachManagedVolumes", actions, volumes, ON_MANAGED),
-        # Clients carry no tag that can be relied on; the volume's tag decides.
-        _allow("AttachToInstances", actions, instances),
+        allow("AttachManagedVolumes", actions, volumes, ON_MANAGED),
+        # Clients have no tag to rely on; the volume's tag decides.
+        allow("AttachToInstances", actions, instances),
     ]
 
 
 def _make_volumes(volumes: str, *, clones: bool) -> list[Statement]:
     return [
-        _allow("CreateManagedVolumes", ["ec2:CreateVolume"], volumes, MADE_MANAGED),
+        allow("CreateManagedVolumes", ["ec2:CreateVolume"], volumes, MADE_MANAGED),
         _tag_on_creation("TagNewVolumes", volumes, *(["CreateVolume", "CopyVolumes"] if clones else ["CreateVolume"])),
-        _allow("DeleteManagedVolumes", ["ec2:DeleteVolume"], volumes, ON_MANAGED),
+        allow("DeleteManagedVolumes", ["ec2:DeleteVolume"], volumes, ON_MANAGED),
     ]
 
 
 def _learn_iops(volumes: str) -> Statement:
-    """Before it makes a volume the driver has EC2 say, by a dry run, how many IOPS the type may have.
+    """Before it makes a volume the driver learns, by a dry run, how many IOPS the type may have.
 
-    IAM cannot tell a dry run from a call; what is made by this statement carries no other tag, and nobody may use it.
+    IAM cannot tell a dry run from a call; a volume made by this statement has no other tag, and cannot be attached.
     """
     condition = {
         "StringEquals": {f"aws:RequestTag/{NAME_TAG}": IOPS_DRY_RUN},
         "ForAllValues:StringEquals": {"aws:TagKeys": [NAME_TAG]},
     }
-    return _allow("LearnIopsLimits", ["ec2:CreateVolume"], volumes, condition)
+    return allow("LearnIopsLimits", ["ec2:CreateVolume"], volumes, condition)
 
 
 def _clone_volumes(volumes: str) -> list[Statement]:
-    # EC2 asks twice: about the volume that is copied, and about the one that is made.
+    # EC2 checks both: the volume that is copied, and the one that is made.
     return [
-        _allow("CopyManagedVolumes", ["ec2:CopyVolumes"], volumes, ON_MANAGED),
-        _allow("CreateManagedCopies", ["ec2:CopyVolumes"], volumes, MADE_MANAGED),
+        allow("CopyManagedVolumes", ["ec2:CopyVolumes"], volumes, ON_MANAGED),
+        allow("CreateManagedCopies", ["ec2:CopyVolumes"], volumes, MADE_MANAGED),
     ]
 
 
 def _make_snapshots(volumes: str, snapshots: str) -> list[Statement]:
-    # EC2 asks twice about CreateSnapshot: may this volume be read, and may that snapshot be made.
+    # EC2 checks both: the volume that is read, and the snapshot that is made.
     return [
-        _allow("SnapshotManagedVolumes", ["ec2:CreateSnapshot"], volumes, ON_MANAGED),
-        _allow("CreateManagedSnapshots", ["ec2:CreateSnapshot"], snapshots, MADE_MANAGED),
+        allow("SnapshotManagedVolumes", ["ec2:CreateSnapshot"], volumes, ON_MANAGED),
+        allow("CreateManagedSnapshots", ["ec2:CreateSnapshot"], snapshots, MADE_MANAGED),
         _tag_on_creation("TagNewSnapshots", snapshots, "CreateSnapshot"),
-        _allow("DeleteManagedSnapshots", ["ec2:DeleteSnapshot"], snapshots, ON_MANAGED),
+        allow("DeleteManagedSnapshots", ["ec2:DeleteSnapshot"], snapshots, ON_MANAGED),
     ]
 
 
 def _tag_on_creation(sid: str, resource: str, *create_actions: str) -> Statement:
-    # Without the condition the driver could tag any volume as its own: no other condition would be worth anything.
+    # Without the condition the driver could tag any volume as its own, which would void every other condition.
     actions = create_actions[0] if len(create_actions) == 1 else list(create_actions)
-    return _allow(sid, ["ec2:CreateTags"], resource, {"StringEquals": {"ec2:CreateAction": actions}})
+    return allow(sid, ["ec2:CreateTags"], resource, {"StringEquals": {"ec2:CreateAction": actions}})
 
 
 def _use_keys(modes: set[Mode], keys: list[str], service: str | list[str]) -> list[Statement]:
@@ -206,8 +196,8 @@ def _use_keys(modes: set[Mode], keys: list[str], service: str | list[str]) -> li
         actions |= {"kms:ReEncryptFrom", "kms:ReEncryptTo"}
     through_ec2 = {"StringEquals": {"kms:ViaService": service}}
     return [
-        _allow("UseVolumeKeys", sorted(actions), keys, through_ec2),
-        _allow(
+        allow("UseVolumeKeys", sorted(actions), keys, through_ec2),
+        allow(
             "GrantVolumeKeysToEc2",
             ["kms:CreateGrant"],
             keys,

@@ -6,13 +6,13 @@ Arguments: https://github.com/kubernetes-sigs/aws-efs-csi-driver
 
 from nomad_stateful.drivers.model import SHARED_ACCESS_MODES, CsiDriver, DriverOptions, HostMount, PluginTask
 
-# The mounts' TLS tunnels keep their state here: without these folders on the client, mounts hang once the plugin
-# has been restarted. https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/183
+# State of the mounts' TLS tunnels: without these folders on the client, mounts hang after a restart of the plugin.
+# https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/183
 STATE_FOLDERS = ("/var/run/efs", "/var/amazon/efs", "/etc/amazon/efs")
 
 
 def node_args(options: DriverOptions) -> list[str]:
-    """Command line of a node plugin."""
+    """Returns the command line of a node plugin."""
     return [f"--endpoint={options.endpoint}", "--logtostderr", f"--v={options.log_level}", *options.extra_args]
 
 

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from enum import Enum
 from typing import Any
 
+from nomad_stateful.drivers.iam import allow, document
+
 MANAGED_TAG = "efs.csi.aws.com/cluster"
 MANAGED_TAG_VALUE = "true"
 
@@ -15,22 +17,22 @@ class Mode(Enum):
     """What the driver is used for."""
 
     STATIC = "static"
-    """It mounts file systems and access points that are there already: a matter of the network, not of IAM."""
+    """It mounts existing file systems and access points: a matter of the network, not of IAM."""
     DYNAMIC = "dynamic"
     """It makes and deletes an access point for each volume."""
 
 
 def policy(modes: Collection[Mode], *, partition: str, region: str, account_id: str) -> dict[str, Any] | None:
-    """The policy document for these modes; None when they need no permission."""
+    """Returns the policy document for these modes; None when they need no permission."""
     if Mode.DYNAMIC not in modes:
         return None
     prefix = f"arn:{partition}:elasticfilesystem:{region}:{account_id}"
     file_systems, access_points = f"{prefix}:file-system/*", f"{prefix}:access-point/*"
     made_managed = {f"aws:RequestTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}
     statements = [
-        # Zones have no ARN: this action knows no resource-level permissions.
-        _allow("DescribeZones", ["ec2:DescribeAvailabilityZones"], "*"),
-        _allow(
+        # This action has no resource-level permissions.
+        allow("DescribeZones", ["ec2:DescribeAvailabilityZones"], "*"),
+        allow(
             "DescribeFileSystems",
             [
                 "elasticfilesystem:DescribeAccessPoints",
@@ -39,30 +41,23 @@ def policy(modes: Collection[Mode], *, partition: str, region: str, account_id: 
             ],
             [file_systems, access_points],
         ),
-        _allow(
+        allow(
             "CreateManagedAccessPoints",
             ["elasticfilesystem:CreateAccessPoint"],
             file_systems,
             {"StringEquals": made_managed},
         ),
-        _allow(
+        allow(
             "TagNewAccessPoints",
             ["elasticfilesystem:TagResource"],
             access_points,
             {"StringEquals": {"elasticfilesystem:CreateAction": "CreateAccessPoint", **made_managed}},
         ),
-        _allow(
+        allow(
             "DeleteManagedAccessPoints",
             ["elasticfilesystem:DeleteAccessPoint"],
             access_points,
             {"StringEquals": {f"aws:ResourceTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}},
         ),
     ]
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _allow(
-    sid: str, actions: list[str], resource: str | list[str], condition: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    statement: dict[str, Any] = {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource}
-    return statement if condition is None else {**statement, "Condition": condition}
+    return document(statements)

@@ -1,4 +1,4 @@
-"""csi-driver-host-path: folders of one client, for trying things out. Its volumes can be reached from that client only.
+"""csi-driver-host-path: folders of one client, for tests. A volume can be reached from its client only.
 
 https://github.com/kubernetes-csi/csi-driver-host-path
 """
@@ -9,12 +9,12 @@ DATA_FOLDER = "/csi-data-dir"
 
 
 def monolith_args(options: DriverOptions) -> list[str]:
-    """Command line of a monolith plugin."""
+    """Returns the command line of a monolith plugin."""
     return [
         f"--drivername={options.plugin_id}",
         f"--v={options.log_level}",
         f"--endpoint={options.endpoint}",
-        # Allocations of a system job all have the index 0, so only the client's own id tells them apart.
+        # Allocations of a system job all have the index 0; only the client's id differs.
         "--nodeid=${node.unique.id}",
         f"--statedir={DATA_FOLDER}",
         *options.extra_args,

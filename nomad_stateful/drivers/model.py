@@ -1,4 +1,4 @@
-"""The shape in which a CSI driver is described."""
+"""The description of a CSI driver."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,10 +9,10 @@ Version = tuple[int, int, int]
 Role = Literal["controller", "node", "monolith"]
 
 NOMAD_ENDPOINT = "${CSI_ENDPOINT}"
-"""What Nomad tells a plugin to listen on."""
+"""The socket that a plugin listens on, set by Nomad."""
 
 ENDPOINT_VARIABLE = {"CSI_ENDPOINT": "endpoint"}
-"""The variable by which Nomad tells it, and the setting that decides it."""
+"""The environment variable for it, and the setting that decides it."""
 
 SHARED_ACCESS_MODES = frozenset(
     {
@@ -28,7 +28,7 @@ SHARED_ACCESS_MODES = frozenset(
 
 @dataclass(frozen=True)
 class DriverOptions:
-    """What a stack chooses about a driver; ``None`` means "leave it to the driver"."""
+    """A stack's choices for a driver; ``None`` leaves one to the driver."""
 
     plugin_id: str
     version: str
@@ -42,7 +42,7 @@ class DriverOptions:
 
 @dataclass(frozen=True)
 class HostMount:
-    """A folder of the client that a plugin's container sees."""
+    """A folder of the client that is mounted in a plugin's container."""
 
     source: str
     target: str
@@ -50,7 +50,7 @@ class HostMount:
 
 @dataclass(frozen=True)
 class ConfigProblem:
-    """Why a driver's configuration cannot be used, without any value of it: it may hold credentials."""
+    """Why a driver's configuration cannot be used; never quotes a value, which may be a credential."""
 
     rule: str
     remedy: str
@@ -58,7 +58,7 @@ class ConfigProblem:
 
 @dataclass(frozen=True)
 class NetworkShare:
-    """A share of an NFS server that is to be mounted at a path before a driver starts."""
+    """A share of an NFS server that must be mounted at a path before a driver starts."""
 
     server: str
     share: str
@@ -83,7 +83,7 @@ class CsiDriver:
     """A CSI driver: its image, its roles and their command lines by version, and what its volumes can do."""
 
     name: str
-    """How settings name it, e.g. ``ebs``."""
+    """Its name in the settings, e.g. ``ebs``."""
     provider: str
     """The name the driver reports, e.g. ``ebs.csi.aws.com``; empty when the plugin id is reported."""
     image: str
@@ -93,17 +93,17 @@ class CsiDriver:
     """The program's usual name, for task drivers without images."""
     roles: Mapping[Role, PluginTask]
     topology_keys: tuple[str, ...]
-    """Topology keys that carry where a volume can be reached, the preferred one first; empty: from everywhere."""
+    """Topology keys of where a volume can be reached, the preferred one first; empty: from everywhere."""
     access_modes: frozenset[str]
     attachment_modes: frozenset[str]
     fs_types: frozenset[str] = frozenset()
-    """File systems that it formats and mounts; empty: whatever a volume asks for."""
+    """File systems that it formats and mounts; empty: any."""
     own_flags: Mapping[str, str] = field(default_factory=dict)
-    """Flags that the program gives, or that end the driver at start; and the setting that decides each, if any."""
+    """Flags that the program sets, or with which the driver exits; with the setting that decides each, if any."""
     own_env: Mapping[str, str] = field(default_factory=dict)
-    """Variables by which Nomad and the program reach the driver; and the setting that decides each, if any."""
+    """Environment variables that Nomad or the program sets; with the setting that decides each, if any."""
     default_fs_type: str = ""
-    """File system of volumes that ask for none, where the driver formats them."""
+    """File system of volumes that name none, where the driver formats them."""
     zonal: bool = False
     """Whether a volume can be reached from clients of its zone only."""
     controllers: int = 0
@@ -112,13 +112,13 @@ class CsiDriver:
     config_file: bool = False
     """Whether the driver reads a configuration file, which may hold credentials."""
     config_problem: Callable[[str], ConfigProblem | None] | None = None
-    """What is wrong with the text of a configuration file."""
+    """Returns what is wrong with the text of a configuration file."""
     controller_share: Callable[[str], NetworkShare | None] | None = None
-    """The share that the text of a configuration file has the controller find mounted."""
+    """Returns the share that the controller needs mounted, by the text of a configuration file."""
     image_command: str = ""
-    """The program inside the image, where the preset puts something before it."""
+    """The program in the image, if something has to run before it."""
     backend: Literal["ebs", "none"] = "none"
-    """What holds the data, where a release can be watched from outside Nomad too."""
+    """The storage, if a detachment can be watched outside Nomad too."""
 
     @property
     def node_role(self) -> Role:
@@ -127,11 +127,11 @@ class CsiDriver:
 
 
 CONFIG_FILE = "${NOMAD_SECRETS_DIR}/driver-config-file.yaml"
-"""Where a driver's configuration file is put: a folder that is kept in memory."""
+"""Path of a driver's configuration file, in a folder that is kept in memory."""
 
 
 def parse_version(version: str) -> Version:
-    """``v1.48.0`` as ``(1, 48, 0)``; raises ValueError for anything that is not three numbers."""
+    """Returns ``v1.48.0`` as ``(1, 48, 0)``. Raises ValueError for anything that is not three numbers."""
     match = re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if not match:
         raise ValueError(f"not a version: {version!r}")

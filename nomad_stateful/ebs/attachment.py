@@ -1,4 +1,4 @@
-"""Whether EC2 still has an EBS volume attached to an instance."""
+"""EBS volumes and the instances that EC2 has them attached to."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, 
 from nomad_stateful.plugin_server.values import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
-_FREE = frozenset({"available", "deleting", "deleted"})
+_FREE = frozenset({"available", "deleting", "deleted", "not-found"})
+
+
+def is_ebs_volume(external_id: str) -> bool:
+    """Returns whether a storage provider's id is that of an EBS volume."""
+    return external_id.startswith("vol-")
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """One place a volume is plugged in."""
+    """A volume's attachment to one instance."""
 
     instance_id: str
     device: str
@@ -31,32 +36,32 @@ class Attachment:
 
 @dataclass(frozen=True)
 class EbsState:
-    """A volume's state as EC2 tells it; `not-found` where there is no such volume."""
+    """A volume's state in EC2; `not-found` where there is no such volume."""
 
     state: str
     attachments: Sequence[Attachment] = ()
 
     @property
     def is_free(self) -> bool:
-        return self.state in _FREE or self.state == "not-found"
+        return self.state in _FREE
 
     def __str__(self) -> str:
         return f"attached to {', '.join(map(str, self.attachments))}" if self.attachments else self.state
 
 
 class EbsVolumes:
-    """EC2's view of volumes, in one account and region."""
+    """EC2's volumes and instances, in one account and region."""
 
     def __init__(self, place: AwsPlace) -> None:
         self._place = place
         self._client: Any = ec2_client(place)
 
     def state(self, volume_id: str) -> EbsState:
-        """The volume's state now. Raises ProviderError where EC2 refuses, Ec2Unavailable where it does not answer.
+        """Returns the volume's state now. Raises Ec2Unavailable for a transient error, ProviderError for any other.
 
-        A volume that is not found is only gone where it was looked for in its own account.
+        "Not found" means deleted only in the volume's own account.
         """
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             volume = self._client.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
@@ -82,20 +87,20 @@ class EbsVolumes:
         return EbsState(volume["State"], attachments)
 
     def detach(self, volume_id: str, instance_id: str) -> None:
-        """Asks EC2 to detach the volume, without force: what is mounted stays. Raises ProviderError."""
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+        """Asks EC2 to detach the volume, without force: it waits for an unmount. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             self._client.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
         except (ClientError, BotoCoreError) as error:
             raise ProviderError(
                 f"EC2 does not detach {volume_id} from {instance_id}: {error}. Allow ec2:DetachVolume, or run `aws ec2 "
-                f"detach-volume --volume-id {volume_id} --instance-id {instance_id}` as somebody who may"
+                f"detach-volume --volume-id {volume_id} --instance-id {instance_id}` with credentials that may"
             ) from error
 
     def instance_states(self, instance_ids: Sequence[str]) -> dict[str, str]:
-        """The state of each instance now; `not-found` where EC2 has forgotten it. Raises ProviderError."""
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+        """Returns the state of each instance now; `not-found` where EC2 no longer has it. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError
 
         # A filter, unlike ids, is not refused when one of them is gone.
         filters = [{"Name": "instance-id", "Values": list(instance_ids)}]

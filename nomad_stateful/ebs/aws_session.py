@@ -1,4 +1,4 @@
-"""Credentials and clients by the configuration of the aws provider, so that both speak for the same account."""
+"""Credentials and clients from the aws provider's configuration, so that both act in the same account."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from nomad_stateful.plugin_server.values import ProviderError
 
-# Asked for again by botocore, with pauses that grow and vary. Whoever waits for a volume goes on after them.
+# botocore's own attempts, with backoff and jitter; a wait for a volume goes on after them.
 _RETRIES = 5
 SECRET_KEYS = frozenset({"accessKey", "secretKey", "token"})
 _KEYS = SECRET_KEYS | {
@@ -28,7 +28,7 @@ _KEYS = SECRET_KEYS | {
     "useDualstackEndpoint",
     "useFipsEndpoint",
 }
-"""What of the aws provider's configuration decides who asks, and where."""
+"""The keys of the aws provider's configuration that decide credentials, region and endpoint."""
 _SINGLE = {"sessionName": "RoleSessionName", "externalId": "ExternalId", "policy": "Policy"}
 _OF_ROLES = {**_SINGLE, "sourceIdentity": "SourceIdentity", "transitiveTagKeys": "TransitiveTagKeys"}
 _DURATION_PARTS = re.compile(r"(\d+)([hms])")
@@ -36,7 +36,7 @@ _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 def chosen(config: Mapping[str, Any]) -> str:
-    """What counts of the aws provider's configuration, as JSON; "" where all of it is in the environment."""
+    """Returns what decides in the aws provider's configuration as JSON; "" where all of it is in the environment."""
     found = {key: value for key, value in config.items() if key in _KEYS and value not in (None, "", [], {}, False)}
     return json.dumps(found, sort_keys=True) if found else ""
 
@@ -45,17 +45,17 @@ class AwsSession:
     """One configuration's credentials; https://www.pulumi.com/registry/packages/aws/installation-configuration/."""
 
     def __init__(self, config: Mapping[str, Any], region: str) -> None:
-        """Takes the configuration by the provider's own keys; what is not set there is found as AWS's tools find it."""
+        """Takes the configuration by the provider's own keys; what it leaves out comes from AWS's default chain."""
         self._config = config
         self._region = region
-        self._session = self._of_the_configuration()
+        self._session = self._from_config()
         if web := config.get("assumeRoleWithWebIdentity"):
-            self._session = self._as_web_identity(_mapping("assumeRoleWithWebIdentity", web))
+            self._session = self._with_web_identity(_mapping("assumeRoleWithWebIdentity", web))
         for role in _list("assumeRoles", config.get("assumeRoles")):
-            self._session = self._assumed(_mapping("assumeRoles", role))
+            self._session = self._with_role(_mapping("assumeRoles", role))
 
     def client(self, service: str, region: str) -> Any:
-        """A client of a service; "" is the region of the AWS configuration. Raises botocore's errors."""
+        """Returns a client of a service; "" is the region of the AWS configuration. Raises botocore's errors."""
         config = self._config
         endpoints = {key: url for one in _list("endpoints", config.get("endpoints")) for key, url in one.items() if url}
         verify: Any = False if _flag(config, "insecure") else config.get("customCaBundle") or None
@@ -68,7 +68,7 @@ class AwsSession:
         )
 
     def _client_config(self) -> Any:
-        from botocore.config import Config  # noqa: PLC0415
+        from botocore.config import Config
 
         config = self._config
         proxies = {
@@ -83,17 +83,17 @@ class AwsSession:
             use_dualstack_endpoint=_flag(config, "useDualstackEndpoint") or None,
         )
 
-    def _of_the_configuration(self) -> Any:
+    def _from_config(self) -> Any:
         # boto3 takes a quarter of a second to import; only a refusal and a deletion need it.
-        import boto3  # noqa: PLC0415
-        from botocore.session import Session  # noqa: PLC0415
+        import boto3
+        from botocore.session import Session
 
         config = self._config
         core = Session(profile=config.get("profile") or None)
         files = {"config_file": "sharedConfigFiles", "credentials_file": "sharedCredentialsFiles"}
         for variable, key in files.items():
             if found := _list(key, config.get(key)):
-                # botocore reads one; the provider takes the last file's word.
+                # botocore reads one file; in the provider the last one takes precedence.
                 core.set_config_variable(variable, str(Path(str(found[-1])).expanduser()))
         if config.get("accessKey"):
             core.set_credentials(config["accessKey"], config.get("secretKey") or "", config.get("token") or None)
@@ -102,14 +102,14 @@ class AwsSession:
     def _sts(self) -> Any:
         return self.client("sts", self._config.get("stsRegion") or "")
 
-    def _assumed(self, role: Mapping[str, Any]) -> Any:
-        from botocore.credentials import RefreshableCredentials, create_assume_role_refresher  # noqa: PLC0415
+    def _with_role(self, role: Mapping[str, Any]) -> Any:
+        from botocore.credentials import RefreshableCredentials, create_assume_role_refresher
 
         refresh = create_assume_role_refresher(self._sts(), _parameters("assumeRoles", role, _OF_ROLES))
         return self._with(RefreshableCredentials.create_from_metadata(refresh(), refresh, "sts-assume-role"))
 
-    def _as_web_identity(self, role: Mapping[str, Any]) -> Any:
-        from botocore.credentials import RefreshableCredentials  # noqa: PLC0415
+    def _with_web_identity(self, role: Mapping[str, Any]) -> Any:
+        from botocore.credentials import RefreshableCredentials
 
         key, sts = "assumeRoleWithWebIdentity", self._sts()
 
@@ -130,8 +130,8 @@ class AwsSession:
         )
 
     def _with(self, credentials: Any) -> Any:
-        import boto3  # noqa: PLC0415
-        from botocore.session import Session  # noqa: PLC0415
+        import boto3
+        from botocore.session import Session
 
         core: Any = Session()
         core._credentials = credentials  # noqa: SLF001 - botocore has no public way to give a session such credentials
@@ -139,15 +139,15 @@ class AwsSession:
 
 
 def _parameters(key: str, role: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """One role of the configuration as STS takes it."""
+    """Returns one role of the configuration as the parameters of an STS call."""
     if not role.get("roleArn"):
-        raise ProviderError(f"aws:{key} has no roleArn: every role to assume needs one. Give its ARN")
+        raise ProviderError(f"aws:{key} has no roleArn: every role to assume needs one. Set its ARN")
     found = {names[name]: value for name, value in role.items() if name in names and value}
     found = {"RoleArn": role["roleArn"], "RoleSessionName": "nomad-stateful", **found}
     if duration := role.get("duration"):
         parts = _DURATION_PARTS.findall(str(duration))
         if "".join(number + unit for number, unit in parts) != str(duration):
-            raise ProviderError(f"aws:{key} has duration {duration}: it is a time with its unit. Use for example 1h")
+            raise ProviderError(f"aws:{key} has duration {duration}: a duration has a unit. Use for example 1h")
         found["DurationSeconds"] = sum(int(number) * _SECONDS[unit] for number, unit in parts)
     if arns := role.get("policyArns"):
         found["PolicyArns"] = [{"arn": arn} for arn in arns]

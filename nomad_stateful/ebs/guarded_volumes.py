@@ -1,4 +1,4 @@
-"""What EC2 knows about a guarded volume, found by the tag that ties it to its guard."""
+"""EC2's volumes and snapshots, found by the tag of their guard."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class GuardedVolumes:
         self._client: Any = ec2_client(place)
 
     def find(self, guard_id: str) -> Mapping[str, Any] | None:
-        """EC2's description of the guard's volume; None where it was never made, or is gone. Raises ProviderError."""
+        """Returns EC2's description of the guard's volume; None where there is none. Raises ProviderError."""
         filters = [_guarded_by(guard_id), {"Name": "status", "Values": _ALIVE}]
-        found: list[Mapping[str, Any]] = self._ask("describe_volumes", Filters=filters)["Volumes"]
+        found: list[Mapping[str, Any]] = self._call("describe_volumes", Filters=filters)["Volumes"]
         if not found:
             prove_absence(self._place, f"a volume of guard {guard_id}")
         return found[0] if found else None
 
     def of_stack(self, stack: str) -> list[Mapping[str, Any]]:
-        """EC2's descriptions of the volumes with a stack's tag. Raises ProviderError."""
+        """Returns EC2's descriptions of the volumes with a stack's tag. Raises ProviderError."""
         tagged = {"Name": f"tag:{STACK_TAG}", "Values": [stack]}
         alive = {"Name": "status", "Values": _ALIVE}
         pages = self._client.get_paginator("describe_volumes").paginate(Filters=[tagged, alive])
-        return list(self._told("describe_volumes", lambda: [one for page in pages for one in page["Volumes"]]))
+        return list(self._checked("describe_volumes", lambda: [one for page in pages for one in page["Volumes"]]))
 
     def exists(self, volume_id: str) -> bool:
-        """Whether EC2 still has a volume. Raises ProviderError."""
+        """Returns whether EC2 still has a volume. Raises ProviderError."""
         return bool(self._described(volume_id, volume_id))
 
     def _described(self, volume_id: str, what: str) -> list[Mapping[str, Any]]:
         named = {"Name": "volume-id", "Values": [volume_id]}
-        found: list[Mapping[str, Any]] = self._ask(
+        found: list[Mapping[str, Any]] = self._call(
             "describe_volumes", Filters=[named, {"Name": "status", "Values": _ALIVE}]
         )["Volumes"]
         if not found:
@@ -48,19 +48,19 @@ class GuardedVolumes:
         return found
 
     def earlier_final_snapshots(self, volume_id: str) -> dict[str, str]:
-        """State by id of what deletions that did not end have taken; the volume may have been written to since."""
+        """Returns the states of earlier deletions' snapshots by id; the volume may have been written to since."""
         marked = {"Name": f"tag:{FINAL_TAG}", "Values": [volume_id]}
-        found = self._ask("describe_snapshots", OwnerIds=["self"], Filters=[marked])["Snapshots"]
+        found = self._call("describe_snapshots", OwnerIds=["self"], Filters=[marked])["Snapshots"]
         return {str(one["SnapshotId"]): str(one["State"]) for one in found if one["State"] != "error"}
 
     def begin_final_snapshot(self, volume_id: str, name: str) -> str:
-        """The id of a snapshot begun now; "" where the volume is gone. Raises ProviderError."""
+        """Starts a snapshot and returns its id; "" where the volume is gone. Raises ProviderError."""
         found = self._described(volume_id, f"{volume_id} ({name})")
         if not found:
             return ""
         kept = {tag["Key"]: tag["Value"] for tag in found[0].get("Tags", []) if not tag["Key"].startswith("aws:")}
         tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": name, FINAL_TAG: volume_id}.items()]
-        made = self._ask(
+        made = self._call(
             "create_snapshot",
             VolumeId=volume_id,
             Description=f"{name} ({volume_id}) before it was deleted",
@@ -69,20 +69,20 @@ class GuardedVolumes:
         return str(made["SnapshotId"])
 
     def snapshot_progress(self, snapshot_id: str) -> str:
-        """Tells "completed", or how much is copied. Raises ProviderError, also where the snapshot failed."""
-        snapshot = self._ask("describe_snapshots", SnapshotIds=[snapshot_id])["Snapshots"][0]
+        """Returns "completed", or how much is copied. Raises ProviderError, also if the snapshot failed."""
+        snapshot = self._call("describe_snapshots", SnapshotIds=[snapshot_id])["Snapshots"][0]
         if snapshot["State"] == "error":
             raise ProviderError(f"snapshot {snapshot_id} failed: {snapshot.get('StateMessage', 'EC2 gives no reason')}")
         return "completed" if snapshot["State"] == "completed" else f"{snapshot.get('Progress') or '0%'} copied"
 
-    def _ask(self, operation: str, **arguments: Any) -> Any:
-        return self._told(operation, lambda: getattr(self._client, operation)(**arguments))
+    def _call(self, operation: str, **arguments: Any) -> Any:
+        return self._checked(operation, lambda: getattr(self._client, operation)(**arguments))
 
-    def _told(self, operation: str, ask: Callable[[], Any]) -> Any:
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    def _checked(self, operation: str, call: Callable[[], Any]) -> Any:
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            return ask()
+            return call()
         except (BotoCoreError, ClientError) as error:
             raise ProviderError(f"EC2 does not answer {operation}: {error}") from error
 

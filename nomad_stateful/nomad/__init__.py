@@ -1,1 +1,1 @@
-"""What Nomad is asked and told, and what its answers mean."""
+"""Nomad's HTTP API: the client, and what its answers mean for jobs, volumes and plugins."""

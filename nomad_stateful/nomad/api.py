@@ -1,4 +1,4 @@
-"""The one Nomad HTTP client: plain JSON in and out, blocking queries, errors a user can act on."""
+"""The Nomad HTTP client: plain JSON in and out, blocking queries, errors a user can act on."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _WAIT_JITTER = 1 / 16
 
 
 class NomadError(ProviderError):
-    """Nomad could not be asked, or said no."""
+    """Nomad did not answer, or refused the request."""
 
 
-class NomadUnreachable(NomadError):  # noqa: N818 - says it already
+class NomadUnreachable(NomadError):
     """No answer from the address."""
 
 
 class NomadApiError(NomadError):
-    """An answer other than success; the message has the form of Nomad's own client, and what to do where we know it."""
+    """An answer other than success; the message is that of Nomad's own client, with a remedy where one is known."""
 
     retry_after_s: float = 0.0
-    """What the server asked to wait before the next request."""
+    """How long the server asked to wait before the next request."""
 
     def __init__(self, status: int, body: str, remedy: str = "") -> None:
         super().__init__(f"Unexpected response code: {status} ({body})" + (f": {remedy}" if remedy else ""))
@@ -43,13 +43,13 @@ class NomadApiError(NomadError):
         self.body = body
 
 
-class NomadNotFound(NomadApiError):  # noqa: N818 - says it already
-    """The thing asked for does not exist (404)."""
+class NomadNotFound(NomadApiError):
+    """There is nothing at the path (404)."""
 
 
 def prepare() -> None:
     """Imports what the first request needs."""
-    import httpx  # noqa: F401, PLC0415
+    import httpx  # noqa: F401
 
 
 def is_transient(error: NomadError) -> bool:
@@ -80,7 +80,7 @@ class NomadApi:
         http_auth: str = "",
         retry: RetryPolicy | None = None,
     ) -> None:
-        import httpx  # noqa: PLC0415 - a third of a plugin's start, which others wait for: see prepare()
+        import httpx  # a third of a plugin's start, which others wait for: see prepare()
 
         self.address = address.rstrip("/")
         self.retry = retry or RetryPolicy()
@@ -95,7 +95,7 @@ class NomadApi:
             auth=(user, password) if http_auth else None,
             verify=_context(self.address, self._tls),
             limits=httpx.Limits(max_connections=None),
-            trust_env=False,  # a proxy or a CA bundle meant for other services must not get in between
+            trust_env=False,  # a proxy or CA bundle meant for other services must not apply
         )
 
     @classmethod
@@ -105,7 +105,7 @@ class NomadApi:
         environ: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
     ) -> NomadApi:
-        """The cluster NOMAD_ADDR, NOMAD_TOKEN and the like name.
+        """Returns the client of the cluster that NOMAD_ADDR, NOMAD_TOKEN and the like name.
 
         Non-empty overrides win: names of the constructor and of TlsSettings' fields.
         """
@@ -125,18 +125,25 @@ class NomadApi:
         return cls(**settings, tls=TlsSettings.of(given, env), retry=retry)
 
     def reach(self) -> None:
-        """Raises NomadUnreachable at once where no server answers: for a first look, when the address may be wrong."""
+        """Raises NomadUnreachable at once if no server answers: for a first request, when the address may be wrong."""
         with contextlib.suppress(NomadApiError):
             self._send("GET", "status/leader", CONNECT_TIMEOUT_S, {})
 
     def get(self, path: str, *, timeout_s: float = 30, **params: Any) -> Any:
-        """The JSON at a path. Raises NomadNotFound, NomadApiError or NomadUnreachable."""
+        """Returns the JSON at a path. Raises NomadNotFound, NomadApiError or NomadUnreachable."""
         return self._request("GET", path, timeout_s, params)[0]
 
-    def get_indexed(self, path: str, *, index: int, wait_s: float, **params: Any) -> tuple[Any | None, int]:
-        """A blocking query: the JSON (None if there is none) once it is newer than `index` or `wait_s` are over.
+    def find(self, path: str, **params: Any) -> Any | None:
+        """Returns the JSON at a path; None where there is nothing. Raises NomadApiError or NomadUnreachable."""
+        try:
+            return self.get(path, **params)
+        except NomadNotFound:
+            return None
 
-        Also gives the index to ask with next time. An index of 0 answers at once.
+    def get_indexed(self, path: str, *, index: int, wait_s: float, **params: Any) -> tuple[Any | None, int]:
+        """Returns the JSON of a blocking query once it is newer than `index` or `wait_s` are over, and the next index.
+
+        The JSON is None where there is nothing. An index of 0 answers at once.
         """
         query = params | {"index": index, "wait": f"{max(1, int(wait_s * 1000))}ms"}
         try:
@@ -147,11 +154,11 @@ class NomadApi:
         return body, max(1, reached) if reached == 0 or reached >= index else 0
 
     def put(self, path: str, body: Any, *, timeout_s: float = 30, **params: Any) -> Any:
-        """Sends JSON; the answer's JSON."""
+        """Sends JSON; returns the answer's JSON."""
         return self._request("PUT", path, timeout_s, params, body)[0]
 
     def delete(self, path: str, *, timeout_s: float = 30, **params: Any) -> Any:
-        """Deletes what is at the path; the answer's JSON."""
+        """Deletes what is at the path; returns the answer's JSON."""
         return self._request("DELETE", path, timeout_s, params)[0]
 
     def close(self) -> None:
@@ -173,9 +180,9 @@ class NomadApi:
         return refusal
 
     def _token_is_known(self) -> bool:
-        import httpx  # noqa: PLC0415 - as above
+        import httpx
 
-        # To an unknown token Nomad says the same as to one that may not.
+        # Nomad answers an unknown token as it does one without the permission.
         try:
             return self._client.get("acl/token/self", timeout=CONNECT_TIMEOUT_S).is_success
         except httpx.HTTPError:
@@ -198,8 +205,8 @@ class NomadApi:
     def _send(
         self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
     ) -> tuple[Any, int]:
-        """The answer's JSON (None when empty) and its index (0 when it has none)."""
-        import httpx  # noqa: PLC0415 - as above
+        """Returns the answer's JSON (None when empty) and its index (0 when it has none)."""
+        import httpx
 
         try:
             response = self._client.request(
@@ -239,7 +246,7 @@ class _IndexedNotFound(NomadNotFound):
 
 
 def _retry_after_s(response: httpx.Response) -> float:
-    """The header's seconds; 0 where there is none, or a date."""
+    """Returns the header's seconds; 0 where there is none, or a date."""
     given = response.headers.get("Retry-After", "")
     return float(given) if given.isdigit() else 0.0
 
@@ -254,4 +261,4 @@ def _context(address: str, tls: TlsSettings) -> ssl.SSLContext | bool:
     try:
         return tls.context()
     except TlsError as error:
-        raise NomadError(f"Nomad at {address} cannot be asked: {error}") from None
+        raise NomadError(f"cannot connect to Nomad at {address}: {error}") from None

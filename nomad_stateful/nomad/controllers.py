@@ -1,9 +1,9 @@
-"""Whether Nomad attaches and detaches now: it skips both, without a word, while it knows an unhealthy controller.
+"""Whether Nomad attaches and detaches now: it silently skips both while a controller is unhealthy.
 
-Before it calls a controller, Nomad looks whether the driver attaches volumes at all, at any one of the plugin's
-controllers. Of one that is unhealthy (killed, and found so by the fingerprint that is taken every 30 s) it knows no
-capabilities: a claim is then granted without attaching ("Device path not provided"), and one is freed without
-detaching, so that the volume stays attached where nothing claims it. The same in 1.11.0 to 1.11.3; it came with 1.1.0.
+Before it calls a controller, Nomad checks whether the driver attaches volumes at all, by any one of the plugin's
+controllers. It knows no capabilities of an unhealthy one (one that was killed, as the next fingerprint finds, taken
+every 30 s): it then grants a claim without attaching ("Device path not provided"), and releases one without detaching,
+so that the volume stays attached where nothing claims it. Nomad 1.1.0 to 1.11.3 behave so.
 Below https://github.com/hashicorp/nomad/blob/v1.11.3/: HasControllerCapability in nomad/structs/csi.go,
 controllerPublishVolume and controllerUnpublishVolume in nomad/csi_endpoint.go, fingerprint in
 client/pluginmanager/csimanager/fingerprint.go.
@@ -13,32 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import Context
 
 
 def plugins_of(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[str]:
-    """Ids of the CSI plugins of those volumes that are registered, sorted. Raises NomadError."""
-    found = set()
-    for volume_id in volume_ids:
-        try:
-            volume = api.get(f"volume/csi/{quote(volume_id, safe='')}", namespace=namespace)
-        except NomadNotFound:
-            continue
-        found.add(str(volume.get("PluginID") or ""))
-    return sorted(found - {""})
+    """Returns the ids of the CSI plugins of those volumes that are registered, sorted. Raises NomadError."""
+    volumes = [api.find(volume_path(volume_id), namespace=namespace) or {} for volume_id in volume_ids]
+    return sorted({str(volume.get("PluginID") or "") for volume in volumes} - {""})
 
 
 def await_controllers(
     ctx: Context, api: NomadApi, plugin_ids: Iterable[str], deadline: float, progress: Progress
 ) -> list[str]:
-    """Waits until Nomad attaches and detaches by each plugin; what is wrong at the deadline, empty if nothing is."""
+    """Waits until Nomad attaches and detaches through each plugin; returns what is wrong at the deadline."""
     for plugin_id in plugin_ids:
         lacks: list[str] = []
-        for plugin in watch(ctx, api, f"plugin/csi/{quote(plugin_id, safe='')}", deadline):
+        for plugin in watch(ctx, api, plugin_path(plugin_id), deadline):
             lacks = list(_lacks(plugin_id, plugin or {}))
             if not lacks:
                 break
@@ -52,7 +46,7 @@ def _lacks(plugin_id: str, plugin: Mapping[str, Any]) -> Iterator[str]:
     controllers: Mapping[str, Mapping[str, Any]] = plugin.get("Controllers") or {}
     healthy = [info for info in controllers.values() if info.get("Healthy")]
     if healthy and not any((info.get("ControllerInfo") or {}).get("SupportsAttachDetach") for info in healthy):
-        return  # Nothing is ever attached by this driver's controllers.
+        return  # This driver's controllers never attach.
     if plugin.get("ControllerRequired") and not controllers:
         yield f"no controller of CSI plugin {plugin_id} is known"
     for node_id, info in controllers.items():

@@ -1,4 +1,4 @@
-"""Why a CSI plugin is not healthy: what Nomad knows of the allocations that should run it. Used on failure only."""
+"""Why a CSI plugin is not healthy, from the allocations that should run it. Used in error messages only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.paths import job_path
 
 MAX_LINES = 12
 EVENTS_PER_TASK = 2
 
 
 def diagnose(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any] | None) -> list[str]:
-    """Lines for an error message; what cannot be read is said instead of raised."""
+    """Returns lines for an error message; says what cannot be read instead of raising."""
     try:
         jobs = list(plugin_jobs(api, plugin_id))
         if not jobs:
@@ -20,31 +21,31 @@ def diagnose(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any] | None) ->
         lines = [line for job in jobs for line in _job_lines(api, job, _unhealthy_reasons(plugin))]
     except NomadError as error:
         return [f"the plugin's allocations cannot be read: {error}"]
-    return lines[:MAX_LINES] or ["what runs of the plugin is well: has every zone a ready, eligible client for it?"]
+    return lines[:MAX_LINES] or ["every allocation of the plugin runs: check that each zone has an eligible client"]
 
 
 def plugin_jobs(api: NomadApi, plugin_id: str) -> Iterator[Mapping[str, Any]]:
-    """The jobs with a task that says it is this plugin."""
+    """Yields the jobs with a task of this plugin."""
     for stub in api.get("jobs", namespace="*"):
         if stub.get("Status") == "dead" and stub.get("Stop"):
             continue
-        job = api.get(f"job/{stub['ID']}", namespace=stub["Namespace"])
+        job = api.get(job_path(stub["ID"]), namespace=stub["Namespace"])
         tasks = (task for group in job.get("TaskGroups") or [] for task in group.get("Tasks") or [])
         if any((task.get("CSIPluginConfig") or {}).get("ID") == plugin_id for task in tasks):
             yield job
 
 
 def _unhealthy_reasons(plugin: Mapping[str, Any] | None) -> dict[str, str]:
-    """What the plugin's instances that are known but unhealthy say, by allocation."""
+    """Returns why each unhealthy instance of the plugin is unhealthy, by allocation."""
     infos = [info for role in ("Controllers", "Nodes") for info in ((plugin or {}).get(role) or {}).values() if info]
     return {info["AllocID"]: info.get("HealthDescription") or "unhealthy" for info in infos if not info["Healthy"]}
 
 
 def _job_lines(api: NomadApi, job: Mapping[str, Any], unhealthy: Mapping[str, str]) -> Iterator[str]:
-    allocations = api.get(f"job/{job['ID']}/allocations", namespace=job["Namespace"])
+    allocations = api.get(f"{job_path(job['ID'])}/allocations", namespace=job["Namespace"])
     current = [alloc for alloc in allocations if alloc["DesiredStatus"] == "run"]
     if not current:
-        yield f"job {job['ID']}: no allocation runs{_placement(api, job)}"
+        yield f"job {job['ID']}: no allocation is running{_placement(api, job)}"
     for alloc in current:
         if alloc["ClientStatus"] == "running" and alloc["ID"] not in unhealthy and not _restarted(alloc):
             continue
@@ -66,8 +67,8 @@ def _last_events(alloc: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _placement(api: NomadApi, job: Mapping[str, Any]) -> str:
-    """Why the scheduler placed nothing, from the job's newest evaluation."""
-    evaluations = api.get(f"job/{job['ID']}/evaluations", namespace=job["Namespace"]) or []
+    """Returns why the scheduler placed nothing, from the job's newest evaluation."""
+    evaluations = api.get(f"{job_path(job['ID'])}/evaluations", namespace=job["Namespace"]) or []
     newest: Mapping[str, Any] = max(evaluations, key=lambda evaluation: evaluation["CreateIndex"], default={})
     reasons = []
     for metrics in (newest.get("FailedTGAllocs") or {}).values():

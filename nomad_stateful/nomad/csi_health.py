@@ -1,4 +1,4 @@
-"""How healthy a CSI plugin is, by zone, from what Nomad knows of it."""
+"""The health of a CSI plugin, by zone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ZoneOfNode = Callable[[str], str]  # Nomad node id -> zone, "" where it has none
 
 @dataclass(frozen=True)
 class Health:
-    """A plugin's healthy instances; `zones` counts node plugins by zone, "" being nodes without one."""
+    """A plugin's healthy instances; `zones` counts node plugins by zone, "" where a node has none."""
 
     provider: str = ""
     provider_version: str = ""
@@ -23,7 +23,7 @@ class Health:
     topology_keys: Sequence[str] = ()
 
     def missing(self, controllers: int, zones: Sequence[str]) -> list[str]:
-        """What is not there yet, in words; empty when all is healthy. Without zones, one node plugin will do."""
+        """Returns what is missing; empty when all is healthy. Without zones, one node plugin is enough."""
         lacks = []
         if self.controllers < controllers:
             lacks.append(f"{self.controllers} of {controllers} controllers healthy")
@@ -35,13 +35,13 @@ class Health:
         return lacks
 
     def counts(self) -> str:
-        """One line for people."""
+        """Returns the numbers of healthy instances, on one line."""
         zones = ", ".join(f"{zone or 'no zone'}: {count}" for zone, count in sorted(self.zones.items())) or "none"
         return f"healthy controllers: {self.controllers}; healthy node plugins: {zones}"
 
 
 def assess(plugin: Mapping[str, Any] | None, zone_keys: Sequence[str], zone_of_node: ZoneOfNode) -> Health:
-    """Health from the body of /v1/plugin/csi/<id> (None: Nomad does not know the plugin)."""
+    """Returns the health by the body of /v1/plugin/csi/<id> (None: Nomad does not know the plugin)."""
     if plugin is None:
         return Health()
     nodes = {node_id: info for node_id, info in (plugin.get("Nodes") or {}).items() if info and info.get("Healthy")}
@@ -63,14 +63,14 @@ def assess(plugin: Mapping[str, Any] | None, zone_keys: Sequence[str], zone_of_n
 
 
 def _segments(info: Mapping[str, Any]) -> Mapping[str, str]:
-    """The topology segments a node plugin reports; where it reports none, null."""
+    """Returns the topology segments that a node plugin reports; Nomad has null where it reports none."""
     topology = (info.get("NodeInfo") or {}).get("AccessibleTopology") or {}
     segments: Mapping[str, str] = topology.get("Segments") or {}
     return segments
 
 
 def _common_key(zone_keys: Sequence[str], segments: Sequence[Mapping[str, str]]) -> str:
-    """The first zone key that every healthy node reports: the one a volume's topology can be asked in."""
+    """Returns the first zone key that every healthy node reports, which a volume's topology request can use."""
     for key in zone_keys:
         if segments and all(known.get(key) for known in segments):
             return key

@@ -1,4 +1,4 @@
-"""How large the file systems are that allocations have mounted, as their Nomad client measures them."""
+"""Sizes of the file systems that allocations have mounted, as their Nomad clients measure them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOKS = 10
 
 
 def of(api: NomadApi, claims: Sequence[Claim]) -> int:
-    """Bytes of the volume's file system at the first claim whose client tells; 0 where none does."""
+    """Returns the bytes of the volume's file system, by the first claim whose client knows; 0 where none does."""
     for claim in claims:
         if not claim.node_id:
             continue
@@ -31,7 +31,7 @@ def of(api: NomadApi, claims: Sequence[Claim]) -> int:
 
 
 def after_growth(api: NomadApi, claims: Sequence[Claim], before: int, wait: Callable[[float], None]) -> int:
-    """Bytes once a client has measured a growth; `before` where it saw none, as of one that was done already."""
+    """Returns the bytes once a client has measured a growth; `before` where none was measured."""
     size = of(api, claims)
     for _ in range(_LOOKS):
         if not before or size != before:
@@ -42,6 +42,6 @@ def after_growth(api: NomadApi, claims: Sequence[Claim], before: int, wait: Call
 
 
 def change(before: int, after: int) -> str:
-    """Two sizes for a message; "" where they were not measured, or are the same."""
+    """Returns both sizes for a message; "" where they were not measured, or are the same."""
     grew = before and after and before != after
     return f" ({before / _GIB:.2f} GiB -> {after / _GIB:.2f} GiB)" if grew else ""

@@ -1,8 +1,8 @@
-"""Who may change a job or a volume's registration: the stack that holds its claim, a Nomad variable.
+"""Ownership of the id of a job or a volume: one stack at a time has it, by a Nomad variable.
 
-Nomad replaces a job of the same id, and a registration of the same volume, without asking whose it is. A variable can
-be written on condition that nobody else wrote it before (check-and-set), so of two stacks one gets the id. It stands
-under `nomad/jobs/`, where the program may write anyway, and holds nothing secret.
+Nomad replaces a job of the same id, and a registration of the same volume, whoever made it. A variable is written with
+check-and-set, so of two stacks one gets the id. It is under `nomad/jobs/`, where the program may write anyway, and
+holds nothing secret.
 https://developer.hashicorp.com/nomad/api-docs/variables/variables#create-variable
 """
 
@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.plugin_server.values import ProviderError
 
 FOLDER = "nomad/jobs/nomad-stateful"
@@ -23,12 +23,12 @@ _CONFLICT = 409
 
 @dataclass(frozen=True)
 class Holder:
-    """The stack that has a claim."""
+    """The stack that owns an id."""
 
     stack: str
     """organization/project/stack."""
     owner_id: str
-    """Random, and in that stack's state: stacks of one name may be in several backends."""
+    """Random, kept in that stack's state: stacks of one name may be in several backends."""
     index: int
 
 
@@ -48,29 +48,24 @@ class Claim:
 
     @property
     def subject(self) -> str:
-        """What is claimed, for messages."""
+        """The job or volume, for messages."""
         return f"{self.kind} {self.id} (namespace {self.namespace})"
 
     def holder(self) -> Holder | None:
-        """Who has it; None where nobody has."""
-        try:
-            found = self.api.get(f"var/{self.path}", namespace=self.namespace)
-        except NomadNotFound:
+        """Returns the owner; None where there is none."""
+        found = self.api.find(f"var/{self.path}", namespace=self.namespace)
+        if found is None:
             return None
         items: Mapping[str, str] = found.get("Items") or {}
         return Holder(items.get("stack", ""), items.get("owner", ""), int(found.get("ModifyIndex") or 0))
 
     def found(self) -> Mapping[str, Any] | None:
-        """The job or volume as Nomad has it; None where there is none."""
-        kind = "job" if self.kind == "job" else "volume/csi"
-        try:
-            found: Mapping[str, Any] = self.api.get(f"{kind}/{quote(self.id, safe='')}", namespace=self.namespace)
-        except NomadNotFound:
-            return None
-        return found
+        """Returns the job or volume as Nomad has it; None where there is none."""
+        path = job_path(self.id) if self.kind == "job" else volume_path(self.id)
+        return self.api.find(path, namespace=self.namespace)
 
     def take(self, stack: str, owner_id: str, before: Holder | None) -> None:
-        """Writes the claim if it still is as it was before. Raises ProviderError where somebody was faster."""
+        """Writes the claim if it is unchanged since `before`. Raises ProviderError if another stack wrote it first."""
         body = {
             "Namespace": self.namespace,
             "Path": self.path,
@@ -82,12 +77,12 @@ class Claim:
             if error.status != _CONFLICT:
                 raise
             found = self.holder()
-            # An answer that was lost is asked for again.
+            # This may be the second attempt of a request whose answer was lost.
             if found is None or found.owner_id != owner_id:
                 raise ProviderError(self.refusal(found)) from None
 
     def release(self, owner_id: str) -> None:
-        """Gives the claim up, if it still is that owner's."""
+        """Releases the claim, if it still is that owner's."""
         found = self.holder()
         if found is None or found.owner_id != owner_id:
             return
@@ -98,7 +93,7 @@ class Claim:
                 raise
 
     def refuse_another_owner(self, owner_id: str, urn: str) -> None:
-        """Raises ProviderError where another stack has it; without an owner id stacks are told apart by their names."""
+        """Raises ProviderError if another stack owns it; without an owner id stacks are compared by name."""
         holder = self.holder()
         if holder is None or holder.owner_id == owner_id:
             return
@@ -111,7 +106,7 @@ class Claim:
         )
 
     def refusal(self, holder: Holder | None) -> str:
-        """Why this stack may not have it, and what to do."""
+        """Returns why this stack may not have the id, and what to do."""
         if holder is None:
             return (
                 f"{self.subject} is in Nomad already and not in this stack's state: it would be overwritten, and "
@@ -126,6 +121,6 @@ class Claim:
 
 
 def _stack_of(urn: str) -> str:
-    """The end of a stack's full name, /project/stack, in urn:pulumi:STACK::PROJECT::TYPE::NAME."""
+    """Returns the end of a stack's full name, /project/stack, from urn:pulumi:STACK::PROJECT::TYPE::NAME."""
     stack, project = urn.removeprefix("urn:pulumi:").split("::")[:2]
     return f"/{project}/{stack}"

@@ -1,11 +1,11 @@
-"""Runs of a periodic job that have not come to a good end."""
+"""Runs of a periodic job that have failed."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
 
 Json = dict[str, Any]
 
@@ -20,13 +20,13 @@ class FailingRun:
     """When it was launched, as 2026-01-01T03:00:00Z."""
     allocation_id: str
     reason: str
-    """What the newest failed task ended with, such as Exit Code: 1."""
+    """How the newest failed task ended, such as Exit Code: 1."""
     again: bool
-    """Whether Nomad tries again."""
+    """Whether Nomad retries it."""
 
 
 def failing_runs(api: NomadApi, job_id: str, namespace: str) -> list[FailingRun]:
-    """The runs of a periodic job, as far as Nomad still knows them, that have failed and not succeeded since."""
+    """Returns the runs of a periodic job that failed and have not succeeded since, if Nomad still has them."""
     stubs = api.get("jobs", prefix=f"{job_id}/", namespace=namespace) or []
     runs = [_failing(api, stub, namespace) for stub in stubs if stub.get("ParentID") == job_id and _has_failed(stub)]
     return sorted((run for run in runs if run is not None), key=lambda run: run.since)
@@ -38,7 +38,7 @@ def _has_failed(stub: Json) -> bool:
 
 
 def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
-    allocations = api.get(f"job/{quote(stub['ID'], safe='')}/allocations", namespace=namespace) or []
+    allocations = api.get(f"{job_path(stub['ID'])}/allocations", namespace=namespace) or []
     failed = [one for one in allocations if one["ClientStatus"] == "failed"]
     if not failed:
         return None
@@ -55,7 +55,7 @@ def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
 
 
 def _reason(allocation: Json) -> str:
-    """The last thing that a task ended with."""
+    """Returns how a task ended last."""
     for state in (allocation.get("TaskStates") or {}).values():
         ended = [event for event in state.get("Events") or [] if event.get("Type") in ("Terminated", "Driver Failure")]
         if ended:

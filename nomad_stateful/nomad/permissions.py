@@ -1,4 +1,4 @@
-"""What Nomad's 403 leaves out: which capability a request needs, as the line that a policy has to have."""
+"""Which capability a request needs, as the line of an ACL policy: Nomad's 403 does not say it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Request:
 
 
 def remedy(request: Request, token_is_known: bool | None) -> str:
-    """What is wrong with the token (None: none was sent), or the line that its policy lacks."""
+    """Returns what is wrong with the token (None: none was sent), or the line that its policy lacks."""
     if token_is_known is None:
         return "no token was sent: set NOMAD_TOKEN (or secretId on the provider)"
     if not token_is_known:
@@ -63,7 +63,7 @@ def remedy(request: Request, token_is_known: bool | None) -> str:
 def _lines(request: Request) -> Iterator[str]:
     method, path = request.method, request.path
     namespace = request.params.get("namespace") or "default"
-    namespace = "default" if namespace == "*" else namespace  # asked for all, Nomad shows those that may be seen
+    namespace = "default" if namespace == "*" else namespace  # of all namespaces, Nomad lists those that may be read
     if path.startswith(("var/", "vars")):
         name = unquote(path.partition("/")[2]) or "*"
         capability = "list" if path.startswith("vars") else _VARIABLES[method]
@@ -84,7 +84,7 @@ def _lines(request: Request) -> Iterator[str]:
 
 
 def _of_job(body: Any) -> Iterator[str]:
-    """What a job needs beyond being submitted."""
+    """Yields the capabilities a job needs besides submit-job."""
     job = (body or {}).get("Job") or {} if isinstance(body, dict) else {}
     groups = job.get("TaskGroups") or []
     if any(task.get("CSIPluginConfig") for group in groups for task in group.get("Tasks") or []):

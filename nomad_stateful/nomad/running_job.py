@@ -1,11 +1,16 @@
-"""Where a job runs: its allocation, its client, and the address of its port."""
+"""The running allocation of a job, its client, and the address of its port."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
 
 Json = dict[str, Any]
+
+LIVE = frozenset({"pending", "running"})
+ENDED = frozenset({"complete", "failed", "lost"})
+"""Client statuses of an allocation; `unknown` is in neither."""
 
 
 @dataclass(frozen=True)
@@ -17,39 +22,38 @@ class Endpoint:
     node_name: str
     host: str
     port: int
-    job_version: int
 
 
 def endpoint(nomad: NomadApi, job_id: str, namespace: str, group: str, port_label: str) -> Endpoint | None:
-    """The newest running allocation of a job's group, or None. Raises NomadError."""
-    stubs = nomad.get(f"job/{job_id}/allocations", namespace=namespace)
+    """Returns the newest running allocation of a job's group, or None. Raises NomadError."""
+    stubs = nomad.get(f"{job_path(job_id)}/allocations", namespace=namespace)
     running = [stub for stub in stubs if stub["TaskGroup"] == group and is_running(stub)]
     if not running:
         return None
     newest = max(running, key=lambda stub: int(stub["CreateIndex"]))
     allocation = nomad.get(f"allocation/{newest['ID']}", namespace=namespace)
     host, port = _address(allocation, port_label)
-    return Endpoint(newest["ID"], newest["NodeID"], newest["NodeName"], host, port, int(newest["JobVersion"]))
+    return Endpoint(newest["ID"], newest["NodeID"], newest["NodeName"], host, port)
 
 
 def is_running(stub: Json) -> bool:
-    """Whether Nomad wants the allocation to run and its client says it does."""
+    """Returns whether Nomad wants the allocation to run and its client says it does."""
     return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running")
 
 
 def is_healthy(stub: Json) -> bool:
-    """Whether an allocation runs and, where its job has a deployment, passed its checks."""
+    """Returns whether an allocation runs and its deployment found it healthy."""
     deployment = stub.get("DeploymentStatus") or {}
     return is_running(stub) and deployment.get("Healthy") is True
 
 
 def is_unhealthy(stub: Json) -> bool:
-    """Whether a deployment has given the allocation up."""
+    """Returns whether its deployment found the allocation unhealthy."""
     return (stub.get("DeploymentStatus") or {}).get("Healthy") is False
 
 
-def troubles(stub: Json, newest: int = 3) -> list[str]:
-    """An allocation's last task events, for an error message."""
+def last_events(stub: Json, newest: int = 3) -> list[str]:
+    """Returns an allocation's last task events, for an error message."""
     lines = []
     for task, state in (stub.get("TaskStates") or {}).items():
         events = [event.get("DisplayMessage") or event.get("Type", "") for event in state.get("Events") or []]

@@ -1,4 +1,4 @@
-"""TLS towards Nomad: certificates from files or from text, and what a refused handshake means to a user."""
+"""TLS to Nomad: certificates from files or from text, and messages for failed handshakes."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ CONFIG_FIELDS: Final = {key: name for name, (key, _) in _NAMES.items() if key}
 ENVIRONMENT: Final = {variable: name for name, (_, variable) in _NAMES.items() if variable}
 """Variable of the environment -> field of TlsSettings."""
 
-# What a file is when it is the wrong one; texts of OpenSSL.
+# OpenSSL's texts for a key that does not belong to the certificate.
 _MISMATCH: Final = ("KEY_VALUES_MISMATCH", "key values mismatch", "KEY_TYPE_MISMATCH", "key type mismatch")
 
 
 class TlsError(ProviderError):
-    """TLS settings that cannot be used, or a connection refused for them; waiting does not cure it."""
+    """TLS settings that cannot be used, or a connection refused because of them: not a transient error."""
 
 
 @dataclass(frozen=True)
 class TlsSettings:
-    """How to know Nomad, and how to be known by it. Text (`…_pem`) wins over a file."""
+    """The CA to verify Nomad with, and the client certificate. Text (`…_pem`) takes precedence over a file."""
 
     ca_file: str = ""
     ca_path: str = ""
@@ -55,24 +55,24 @@ class TlsSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, object], environ: Mapping[str, str]) -> TlsSettings:
-        """Non-empty values by field, with the environment's in the place of what is not given."""
+        """Returns the settings of non-empty values by field; what is not given comes from the environment."""
         values: dict[str, object] = {name: environ.get(variable, "") for variable, name in ENVIRONMENT.items()}
         values |= {name: value for name, value in given.items() if name in _NAMES and value not in (None, "")}
         skip = str(values.pop("skip_verify", "")).lower() in _TRUE
         return cls(**{name: str(value) for name, value in values.items()}, skip_verify=skip)
 
     def context(self) -> ssl.SSLContext:
-        """What a client needs for its handshakes.
+        """Returns the context of a client's connections.
 
         Raises:
             TlsError: a file or text that cannot be used, by its key.
         """
-        context = self._trusting()
+        context = self._with_ca()
         if self.skip_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if self.has_certificate:
-            self._show_certificate(context)
+            self._load_certificate(context)
         return context
 
     @property
@@ -80,7 +80,7 @@ class TlsSettings:
         """Whether any part of a client certificate is given."""
         return bool(self.cert_file or self.cert_pem or self.key_file or self.key_pem)
 
-    def _trusting(self) -> ssl.SSLContext:
+    def _with_ca(self) -> ssl.SSLContext:
         if self.ca_file and not self.ca_pem:
             _readable("ca_file", self.ca_file)
         if self.ca_path and not Path(self.ca_path).is_dir():
@@ -94,9 +94,9 @@ class TlsSettings:
         except (OSError, ValueError):  # ssl.SSLError is an OSError
             raise self._wrong("ca", "it holds no CA certificate in PEM form", "Name the cluster's CA") from None
 
-    def _show_certificate(self, context: ssl.SSLContext) -> None:
+    def _load_certificate(self, context: ssl.SSLContext) -> None:
         self._require_both()
-        # OpenSSL reads a chain from files only; text becomes one for the moment it takes.
+        # OpenSSL reads a chain from files only, so text is written to temporary ones.
         with tempfile.TemporaryDirectory(prefix="nomad-tls-") as folder:
             cert = _as_file(Path(folder) / "cert.pem", self.cert_pem) or _readable("cert_file", self.cert_file)
             key = _as_file(Path(folder) / "key.pem", self.key_pem) or _readable("key_file", self.key_file)
@@ -122,7 +122,7 @@ class TlsSettings:
         return self._wrong("key", rule, "Name the files of a client certificate")
 
     def _given(self, part: str) -> str:
-        """The field that says what a part (ca, cert, key) is."""
+        """Returns the field that gives a part (ca, cert, key)."""
         return f"{part}_pem" if getattr(self, f"{part}_pem") else f"{part}_file"
 
     def _wrong(self, part: str, rule: str, remedy: str) -> TlsError:
@@ -136,7 +136,7 @@ _ENCRYPTED: Final = "it is protected by a passphrase"
 
 
 def explain(said: str, address: str, tls: TlsSettings) -> str:
-    """What a failed TLS connection means and what to do; empty when it failed for another reason.
+    """Returns what a failed TLS connection means and what to do; empty when it failed for another reason.
 
     `said` is the error's text, which is OpenSSL's.
     """
@@ -200,5 +200,5 @@ def _as_file(path: Path, text: str) -> str:
 
 
 def _no_passphrase() -> str:
-    # Without this OpenSSL would ask at the terminal.
+    # Without this OpenSSL would prompt at the terminal.
     raise ValueError(_ENCRYPTED)

@@ -1,28 +1,27 @@
-"""Whether a client is known to have unmounted a volume: by its own word, and by what runs on it."""
+"""Whether a client is known to have unmounted a volume: by its events, and by its allocations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
 
 _ENDED = frozenset({"complete", "failed"})
 
 
 def has_unmounted(api: NomadApi, node_id: str, plugin_id: str, namespace: str, volume_id: str) -> bool:
-    """Whether the last that the client reports of the volume is that it unmounted it, and nothing on it uses it.
+    """Returns whether the client's last event on the volume is an unmount, and none of its allocations uses the volume.
 
-    False where it is not known: a client keeps its last ten events only. Raises NomadError.
+    False where that is not known: a client keeps its last ten events only. Raises NomadError.
     https://github.com/hashicorp/nomad/blob/v1.11.3/client/pluginmanager/csimanager/volume.go (unmountVolumeImpl)
     """
-    try:
-        node = api.get(f"node/{node_id}")
-        allocations = api.get(f"node/{node_id}/allocations", namespace=namespace) or []
-    except NomadNotFound:
+    node = api.find(f"node/{node_id}")
+    if node is None:
         return False
+    allocations = api.find(f"node/{node_id}/allocations", namespace=namespace) or []
     plugin = (node.get("CSINodePlugins") or {}).get(plugin_id) or {}
-    if node.get("Status") != "ready" or not plugin.get("Healthy") or not _said_so(node, volume_id):
+    if node.get("Status") != "ready" or not plugin.get("Healthy") or not _last_event_is_unmount(node, volume_id):
         return False
     if any(_uses(allocation, namespace, volume_id) for allocation in allocations):
         return False
@@ -31,12 +30,14 @@ def has_unmounted(api: NomadApi, node_id: str, plugin_id: str, namespace: str, v
     return not any(volume["ID"] == volume_id and volume["Namespace"] != namespace for volume in listed)
 
 
-def _said_so(node: Mapping[str, Any], volume_id: str) -> bool:
-    told = list(_mentions(node, volume_id))
-    return bool(told and told[-1].get("Message") == "Unmount volume" and told[-1]["Details"].get("success") == "true")
+def _last_event_is_unmount(node: Mapping[str, Any], volume_id: str) -> bool:
+    events = list(_events(node, volume_id))
+    if not events:
+        return False
+    return events[-1].get("Message") == "Unmount volume" and events[-1]["Details"].get("success") == "true"
 
 
-def _mentions(node: Mapping[str, Any], volume_id: str) -> Iterator[Mapping[str, Any]]:
+def _events(node: Mapping[str, Any], volume_id: str) -> Iterator[Mapping[str, Any]]:
     for event in node.get("Events") or []:
         if (event.get("Details") or {}).get("volume_id") == volume_id:
             yield event

@@ -1,4 +1,4 @@
-"""Which versions of Nomad keep what is on a CSI volume safe, and what is wrong with the others."""
+"""Versions of Nomad with which data on CSI volumes is safe, and the faults of the others."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 _BEFORE_ALL: Final = (0, 0, 0)
 
 ADVISED: Final = "1.11.3"
-"""The version to upgrade to; what the sandbox runs."""
+"""The version to upgrade to, which the sandbox runs."""
 _FLOOR: Final = (1, 11, 2)
-# Enterprise keeps a line for long: what is fixed there has numbers of its own. Later lines have the community's.
+# Enterprise 1.10 is a long-term release with fixes of its own; later releases have the community's numbers.
 _ENTERPRISE_LINE: Final = (1, 10)
 _ENTERPRISE_FLOOR: Final = (1, 10, 7)
 
 
 @dataclass(frozen=True)
 class _Fault:
-    """A fault of Nomad's, and the releases that fixed it. https://github.com/hashicorp/nomad/blob/main/CHANGELOG.md"""
+    """A fault of Nomad, and the releases that fixed it. https://github.com/hashicorp/nomad/blob/main/CHANGELOG.md"""
 
     issue: str
     what: str
@@ -59,11 +59,11 @@ _ADVISED_AGAINST: Final = (
 
 
 def refusals(version: str, *, is_client: bool) -> list[str]:
-    """Why an agent of this version is refused; empty where it is not, or says no version."""
+    """Returns why an agent of this version is refused; empty where it is not, or reports no version."""
     release, is_enterprise = _read(version)
     floor = _ENTERPRISE_FLOOR if is_enterprise else _FLOOR
     if release is None or release >= floor:
-        # Enterprise 1.11.0 and 1.11.1 lie above their floor and have the community's faults.
+        # Enterprise 1.11.0 and 1.11.1 are above the Enterprise floor but have the community's faults.
         return [] if release is None or is_client else list(_found(_UNSAFE, release, is_enterprise=is_enterprise))
     faults = [fault for fault in _UNSAFE if fault.on_clients or not is_client]
     found = list(_found(faults, release, is_enterprise=is_enterprise))
@@ -72,7 +72,7 @@ def refusals(version: str, *, is_client: bool) -> list[str]:
 
 
 def warnings(version: str) -> list[str]:
-    """What to know of a server of this version that is not refused."""
+    """Returns the faults of a version that is advised against but not refused."""
     release, is_enterprise = _read(version)
     return [] if release is None else list(_found(_ADVISED_AGAINST, release, is_enterprise=is_enterprise))
 
@@ -86,7 +86,7 @@ def _found(faults: tuple[_Fault, ...] | list[_Fault], release: Release, *, is_en
 
 
 def _read(version: str) -> tuple[Release | None, bool]:
-    """The numbers of a version such as 1.10.7+ent, and whether it is Enterprise."""
+    """Returns the numbers of a version such as 1.10.7+ent, and whether it is Enterprise."""
     found = _NUMBERS.match(version)
     if found is None:
         return None, False

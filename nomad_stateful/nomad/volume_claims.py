@@ -1,4 +1,4 @@
-"""Who holds a CSI volume in Nomad."""
+"""Claims on a CSI volume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Claim:
-    """One allocation that holds the volume."""
+    """One allocation's claim on the volume."""
 
     alloc_id: str
     namespace: str
@@ -25,11 +25,11 @@ class Claim:
 
 
 def claims(volume: Mapping[str, Any] | None) -> list[Claim]:
-    """The claims in the body of /v1/volume/csi/<id>; None is a volume that is not registered, which nobody claims."""
+    """Returns the claims in the body of /v1/volume/csi/<id>; none for a volume that is not registered (None)."""
     if volume is None:
         return []
     stubs = {stub["ID"]: stub for stub in volume.get("Allocations") or []}
-    # An allocation that was garbage-collected is still among the claims, but has no stub any more.
+    # A garbage-collected allocation is still among the claims, but has no stub.
     ids = {*stubs, *(volume.get("ReadAllocs") or {}), *(volume.get("WriteAllocs") or {})}
     return [_claim(alloc_id, stubs.get(alloc_id, {})) for alloc_id in sorted(ids)]
 

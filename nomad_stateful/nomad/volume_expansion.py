@@ -1,18 +1,18 @@
-"""Has Nomad grow a volume where it is mounted, and tells who refuses."""
+"""Expansion of a mounted volume through Nomad, and what refused it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.plugin_server.plugin import Context
 
 _GIB = 1 << 30
 _NODE_CALL = "NodeExpandVolume"
-# What a registration carries over unchanged; context and parameters stay as they are when they are left out.
+# What a registration repeats unchanged; context and parameters keep their values when they are left out.
 _CARRIED = (
     "ID",
     "Name",
@@ -33,30 +33,22 @@ class Refusal:
     reason: str
     """The driver's own words, on one line."""
     by_node: bool
-    """Whether the volume had grown and the client it is mounted on refused its file system."""
-
-
-def volume_path(volume_id: str) -> str:
-    """Where Nomad's API has the volume."""
-    return f"volume/csi/{quote(volume_id, safe='')}"
+    """Whether the volume has grown, and the client it is mounted on refused to grow the file system."""
 
 
 def nodes_can_expand(api: NomadApi, plugin_id: str) -> bool:
-    """Whether the plugin's nodes say that they can grow a mounted file system. Raises NomadError."""
-    try:
-        plugin = api.get(f"plugin/csi/{quote(plugin_id, safe='')}")
-    except NomadNotFound:
-        return False
+    """Returns whether the plugin's nodes can grow a mounted file system. Raises NomadError."""
+    plugin = api.find(plugin_path(plugin_id)) or {}
     nodes = (plugin.get("Nodes") or {}).values()
     return any(((node or {}).get("NodeInfo") or {}).get("SupportsExpand") for node in nodes)
 
 
 def expand(ctx: Context, api: NomadApi, inputs: Mapping[str, Any], volume: Mapping[str, Any]) -> Refusal | None:
-    """Asks Nomad to expand the volume where it is mounted; None when it has. Raises NomadError.
+    """Asks Nomad to expand the mounted volume; returns None on success. Raises NomadError.
 
-    Doing it again is harmless: Nomad compares the sizes, and so does the driver.
+    Idempotent: Nomad compares the sizes, and so does the driver.
     """
-    # Nomad shows mount flags and secrets to nobody, but takes those given here for the new ones.
+    # Nomad never returns mount flags and secrets, but replaces them by those given here.
     options = {**(volume.get("MountOptions") or {}), "MountFlags": inputs["mountFlags"] or []}
     registration = {key: volume.get(key) for key in _CARRIED} | {
         "MountOptions": options,

@@ -1,4 +1,4 @@
-"""Waiting for something in Nomad to become true, by blocking queries, with progress and a deadline."""
+"""Waits on Nomad's blocking queries, with progress and a deadline."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from nomad_stateful.nomad.retry import Backoff
 from nomad_stateful.plugin_server.plugin import Context
 
 QUERY_WAIT_S = 5.0
-# Between two answers: a busy cluster must not be asked in a tight loop.
+# Between two answers, so that a busy cluster is not queried in a tight loop.
 MIN_INTERVAL_S = 0.05
 
 
 class Progress:
-    """Tells the user what is waited for: each change as the status line, and now and then lastingly."""
+    """Reports what is waited for: each change as an ephemeral status, and at intervals as a log line."""
 
     INTERVAL_S = 5.0
     REPEAT_S = 30.0
@@ -26,8 +26,8 @@ class Progress:
         self._ctx = ctx
         self._limit_s = limit_s
         self._started = time.monotonic()
-        self._told_at = self._started
-        self._told = ""
+        self._logged_at = self._started
+        self._logged = ""
         self._status = ""
 
     @property
@@ -35,19 +35,19 @@ class Progress:
         return time.monotonic() - self._started
 
     def report(self, status: str) -> None:
-        """Shows a status, if it is news."""
+        """Shows a status if it has changed."""
         now = time.monotonic()
         timed = f"{status} ({self.elapsed_s:.0f} s of at most {self._limit_s:.0f} s)"
-        if now - self._told_at >= (self.REPEAT_S if status == self._told else self.INTERVAL_S):
+        if now - self._logged_at >= (self.REPEAT_S if status == self._logged else self.INTERVAL_S):
             self._ctx.log("info", timed)
-            self._told, self._told_at = status, now
+            self._logged, self._logged_at = status, now
         elif status != self._status:
             self._ctx.log("info", timed, ephemeral=True)
         self._status = status
 
 
 def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any) -> Iterator[Any | None]:
-    """What is at a path (None: nothing), now, at every change, and at least every few seconds, up to the deadline.
+    """Yields what is at a path (None: nothing) now, at every change, and at least every few seconds until the deadline.
 
     `deadline` is on time.monotonic()'s clock; after it the iteration ends. A server that goes away for a while is
     waited for; one that never answered is an error once the client's retry limit is over.

@@ -78,7 +78,7 @@ class ReadResult:
     outputs: Props
 
 
-class InitFailed(Exception):  # noqa: N818 - named as the engine names it
+class InitFailed(Exception):
     """The resource exists but is not as asked: it is kept in the state, and the next `up` updates it."""
 
     def __init__(self, id: str, outputs: Props, reasons: list[str], inputs: Props) -> None:
@@ -89,7 +89,7 @@ class InitFailed(Exception):  # noqa: N818 - named as the engine names it
         self.inputs = inputs
 
 
-class InvokeFailure(Exception):  # noqa: N818 - named as the engine names it
+class InvokeFailure(Exception):
     """A function argument is refused."""
 
     def __init__(self, property: str, reason: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nomad_stateful.ebs.attachment import Attachment
+from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
 
@@ -17,7 +18,6 @@ SAFE: frozenset[Action] = frozenset({"await", "ec2-detach", "purge-client"})
 # `not-found` is an instance that EC2 has forgotten.
 _OFF = frozenset({"stopped", "terminated", "not-found"})
 _STOPPING = frozenset({"stopping", "shutting-down"})
-_LIVE = frozenset({"pending", "running"})
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _is_lost(claim: Claim, client: Client | None) -> bool:
 
 
 def _is_live(claim: Claim, client: Client | None) -> bool:
-    return claim.status in _LIVE and not _is_lost(claim, client)
+    return claim.status in LIVE and not _is_lost(claim, client)
 
 
 def _is_stale(claim: Claim, client: Client | None) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from urllib.parse import quote
 
-from nomad_stateful.ebs.attachment import EbsVolumes
-from nomad_stateful.nomad.api import NomadNotFound
+from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
+from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
-from nomad_stateful.recovery import volume_usage
 from nomad_stateful.recovery.plan import stray_plans
-from nomad_stateful.recovery.volume_usage import VolumeUsage
+from nomad_stateful.recovery.volume_usage import VolumeUsage, inspect_volume
 
 
 class StrayAttachments:
@@ -44,14 +42,10 @@ class StrayAttachments:
     def _volumes(self) -> Iterator[VolumeUsage]:
         api, namespace = self._consumer.api, self._consumer.namespace
         for volume_id in volume_ids(self._consumer.read() or {}):
-            try:
-                volume = api.get(f"volume/csi/{quote(volume_id, safe='')}", namespace=namespace)
-            except NomadNotFound:
-                continue
+            volume = api.find(volume_path(volume_id), namespace=namespace) or {}
             external_id = str(volume.get("ExternalID") or "")
-            if not external_id.startswith("vol-"):
-                continue
-            yield volume_usage.inspect_volume(api, namespace, volume_id, external_id, self._ebs())
+            if is_ebs_volume(external_id):
+                yield inspect_volume(api, namespace, volume_id, external_id, self._ebs())
 
 
 def detach_safe(ctx: Context, ebs: EbsVolumes, usage: VolumeUsage) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import quote
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
+from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.unmount_events import has_unmounted
 from nomad_stateful.nomad.volume_claims import Claim, claims
 from nomad_stateful.plugin_server.values import ProviderError
 
-INSTANCE_ATTRIBUTE = "unique.platform.aws.instance-id"
 GONE = "gone"
 """Status of a client that Nomad no longer knows."""
 
@@ -93,7 +93,7 @@ def inspect_volume(
     api: NomadApi, namespace: str, volume_id: str, external_id: str, ebs: EbsVolumes | None
 ) -> VolumeUsage:
     """Asks Nomad and, with `ebs`, EC2; an error of EC2 ends up in `ec2_error`. Raises NomadError."""
-    volume = _get(api, f"volume/csi/{quote(volume_id, safe='')}", namespace)
+    volume = api.find(volume_path(volume_id), namespace=namespace)
     held = claims(volume)
     plugin_id = str((volume or {}).get("PluginID") or "")
     attached, ec2_error = _attached(ebs, external_id)
@@ -134,12 +134,12 @@ def _attached(ebs: EbsVolumes | None, external_id: str) -> tuple[EbsState | None
 
 
 def _client(api: NomadApi, node_id: str, plugin_id: str) -> Client:
-    node = _get(api, f"node/{node_id}", None)
+    node = api.find(f"node/{node_id}")
     return Client(node_id, "", GONE, "", has_node_plugin=False) if node is None else _of(node, plugin_id)
 
 
 def _clients_on(api: NomadApi, instances: set[str], plugin_id: str) -> list[Client]:
-    stubs = _get(api, "nodes", None) or []
+    stubs = api.find("nodes") or []
     found = [_client(api, stub["ID"], plugin_id) for stub in stubs]
     return [client for client in found if client.instance_id in instances]
 
@@ -156,12 +156,5 @@ def _of(node: Mapping[str, Any], plugin_id: str) -> Client:
 
 
 def _is_stopped(api: NomadApi, claim: Claim) -> bool:
-    job = _get(api, f"job/{quote(claim.job_id, safe='')}", claim.namespace)
+    job = api.find(job_path(claim.job_id), namespace=claim.namespace)
     return job is None or bool(job.get("Stop")) or claim.desired == "stop"
-
-
-def _get(api: NomadApi, path: str, namespace: str | None) -> Any | None:
-    try:
-        return api.get(path, namespace=namespace)
-    except NomadNotFound:
-        return None

@@ -3,7 +3,7 @@
 import re
 from typing import Protocol
 
-from nomad_stateful.drivers import ebs_flags
+from nomad_stateful.drivers import ebs, ebs_flags
 from nomad_stateful.drivers.model import parse_version
 from program.settings import tags
 from program.settings.errors import Refusal
@@ -29,7 +29,7 @@ def check(plugin: EbsPlugin) -> None:
     """Refuses arguments and tags that the driver, or EC2 for it, does not take."""
     for index, argument in enumerate(plugin.extra_args):
         _check_argument(f"extraArgs.{index}", argument, plugin.pinned_version)
-    tags.check("extraTags", plugin.extra_tags, ebs_flags.RESERVED_TAGS, ebs_flags.RESERVED_TAG_PREFIXES)
+    tags.check("extraTags", plugin.extra_tags, ebs.RESERVED_TAGS, ebs.RESERVED_TAG_PREFIXES)
 
 
 def _check_argument(key: str, argument: str, version: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sandbox.settings import SandboxError
 
 
-class Busy(SandboxError):  # noqa: N818 - says it already
+class Busy(SandboxError):
     """Another run holds the lock."""
 
 

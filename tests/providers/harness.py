@@ -29,7 +29,7 @@ EXERCISED: set[str] = set()
 """Tokens of the types and functions that plugins were asked about; the run's summary takes them test by test."""
 
 
-class Failed(Exception):  # noqa: N818 - reads as the outcome
+class Failed(Exception):
     """An operation's error as the engine would show it; `partial` is what it would keep in the state."""
 
     def __init__(self, message: str, partial: Partial | None = None) -> None:
@@ -38,7 +38,7 @@ class Failed(Exception):  # noqa: N818 - reads as the outcome
         self.partial = partial
 
 
-class PluginDied(Exception):  # noqa: N818 - reads as the outcome
+class PluginDied(Exception):
     """The plugin ended in the middle of a call, with what it wrote last."""
 
 

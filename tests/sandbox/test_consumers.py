@@ -195,7 +195,7 @@ def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(st
     assert restored.returncode == 0, restored.stderr
     status = stack.run(stack.python, "-m", "operate", "status", more_env=operator).stdout
     assert f"{child}: the dump has failed 1 times" in status
-    assert "(Exit Code: 1); Nomad tries again" in status
+    assert "(Exit Code: 1); Nomad retries it" in status
     preview = stack.run("pulumi", "preview", "--non-interactive")
     assert f"mysql.backup: the dump {child} has failed" in preview.stdout + preview.stderr
     assert stack.nomad.get(f"job/{child.replace('/', '%2F')}")["Status"] != "dead"

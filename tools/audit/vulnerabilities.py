@@ -16,7 +16,7 @@ _MOST_QUERIES: Final = 1000
 _TIMEOUT_S: Final = 10.0
 
 
-class NotLookedUp(Exception):  # noqa: N818 - an outcome, not a fault
+class NotLookedUp(Exception):
     """The service cannot be asked; the message says why."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Failed(Exception):  # noqa: N818 - says it already
+class Failed(Exception):
     """A contender could not do what was asked; the message fits into a table."""
 
 

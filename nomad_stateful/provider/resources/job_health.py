@@ -109,7 +109,7 @@ class JobHealth(DeclaredResource):
             if strays and progress.elapsed_s >= look_at_s:
                 strays.release(ctx)
                 look_at_s = progress.elapsed_s + _LOOK_EVERY_S
-        lines = [line for stub in stubs for line in running_job.troubles(stub)]
+        lines = [line for stub in stubs for line in running_job.last_events(stub)]
         lines += ConsumerJob(api, inputs["namespace"], inputs["jobId"]).others_on_its_volumes()
         lines += strays.lines() if strays else ()
         details = "".join(f"\n  {line}" for line in lines)

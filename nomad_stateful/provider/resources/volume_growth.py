@@ -10,6 +10,7 @@ from typing import Any
 
 from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansion
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Context,
@@ -92,7 +93,7 @@ class VolumeGrowth(DeclaredResource):
 
 def _volume(api: NomadApi, inputs: Props) -> dict[str, Any] | None:
     try:
-        return dict(api.get(volume_expansion.volume_path(inputs["volumeId"]), namespace=inputs["namespace"]))
+        return dict(api.get(volume_path(inputs["volumeId"]), namespace=inputs["namespace"]))
     except NomadNotFound:
         return None
 

@@ -11,7 +11,7 @@ class FlagError(ValueError):
     """A flag that cannot be read; its text is what pflag would print first."""
 
 
-class HelpAsked(Exception):  # noqa: N818 - not an error
+class HelpAsked(Exception):
     """--help or -h was given."""
 
 

@@ -254,7 +254,7 @@ def test_controllers_whose_deployment_failed_are_deployed_again(nomad: FakeNomad
     nomad.put("job/ctl/evaluate", {})
     nomad.put("plugin/csi/ebs", plugin_body(["a", "b"], controllers=1))
     thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS | {"controllers": 2, "timeoutS": 60}))
-    plugin.engine.wait_for("deploying job ctl again, for the deployment of its version 3 failed: progress deadline", 40)
+    plugin.engine.wait_for("deploying job ctl again: the deployment of its version 3 failed: progress deadline", 40)
     nomad.put("plugin/csi/ebs", plugin_body(["a", "b"], controllers=2))
     thread.join(10)
     assert outcome[0]["controllersHealthy"] == 2

@@ -15,7 +15,7 @@ import pymysql
 import pytest
 
 from nomad_stateful.nomad.running_job import Endpoint
-from operate.database import Database, Untrusted
+from operate.database import Database, UntrustedError
 from operate.shell import _encryption
 from tests.unit.provider.test_nomad_tls import issue
 
@@ -40,7 +40,7 @@ class Server:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
-        self.at = Endpoint("a", "n", "client", "127.0.0.1", self._socket.getsockname()[1], 0)
+        self.at = Endpoint("a", "n", "client", "127.0.0.1", self._socket.getsockname()[1])
 
     def _serve(self) -> None:
         connection, _ = self._socket.accept()
@@ -88,13 +88,16 @@ def log_in(running: Server, tls: str, ca: Path | None = None) -> None:
 
 @pytest.mark.parametrize("tls", ["preferred", "required"])
 def test_a_server_that_does_not_encrypt_is_told_nothing(tls: str) -> None:
-    with server(None) as running, pytest.raises(Untrusted, match=r"does not encrypt: .*set mysql\.tls: off"):
+    with server(None) as running, pytest.raises(UntrustedError, match=r"does not encrypt: .*set mysql\.tls: off"):
         log_in(running, tls)
     assert running.told == b""
 
 
 def test_a_server_of_another_authority_is_told_nothing(folder: Path) -> None:
-    with server(folder / "others") as running, pytest.raises(Untrusted, match="does not have the certificate"):
+    with (
+        server(folder / "others") as running,
+        pytest.raises(UntrustedError, match="does not have the certificate"),
+    ):
         log_in(running, "preferred", folder / "ours/ca.pem")
     assert running.told == b""
 

@@ -7,8 +7,9 @@ import pytest
 
 from nomad_stateful.nomad.api import NomadApi
 from operate import ownership, stack
-from operate.cluster import Cluster, WaitedTooLong
-from operate.ownership import AnotherCluster
+from operate.cluster import Cluster
+from operate.errors import TimedOutError
+from operate.ownership import WrongClusterError
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}
@@ -41,7 +42,7 @@ def test_the_stacks_cluster_has_the_stacks_volumes(nomad: FakeNomad, api: NomadA
 
 def test_another_volume_under_the_same_id_is_another_cluster(nomad: FakeNomad, api: NomadApi) -> None:
     register(nomad, mysql="vol-2")
-    with pytest.raises(AnotherCluster, match="volume mysql is vol-1 in the stack, but vol-2 in the Nomad cluster at"):
+    with pytest.raises(WrongClusterError, match="mysql is vol-1 in the stack, but vol-2 in the Nomad cluster at"):
         ownership.namespaces(api, {"mysql": MYSQL})
     # As after an `up` that was cut off.
     register(nomad, mysql="vol-2", spare="vol-3")
@@ -55,7 +56,7 @@ def test_a_cluster_without_the_volume_is_not_worked_on(
     register(nomad)
     monkeypatch.setattr(ownership, "connect", lambda: api)
     monkeypatch.setattr(stack, "outputs", lambda: {"volumes": {"mysql": MYSQL}})
-    with pytest.raises(AnotherCluster, match="has no volume mysql"):
+    with pytest.raises(WrongClusterError, match="has no volume mysql"):
         ownership.stack_cluster("mysql")
 
 
@@ -72,9 +73,11 @@ class Purging:
             return self.job
         return {"Source": "job file"} if path.endswith("/submission") else []
 
+    find = get
+
     def delete(self, _path: str, **params: Any) -> None:
         if not self._stops:
-            raise WaitedTooLong("the server does not stop")
+            raise TimedOutError("the server does not stop")
         self.job = None if params.get("purge") else {**JOB, "Stop": True}
 
     def put(self, path: str, body: Any, **_params: Any) -> None:
@@ -89,6 +92,6 @@ def test_a_job_comes_back_as_it_ran_whatever_becomes_of_the_purge(stops: bool) -
         cluster.purge_and_register()
         assert nomad.job is None
     else:
-        with pytest.raises(WaitedTooLong):
+        with pytest.raises(TimedOutError):
             cluster.purge_and_register()
     assert nomad.puts == [("jobs", {"Job": JOB, "Submission": {"Source": "job file"}})]

@@ -12,7 +12,7 @@ from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.recovery.plan import Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
 from operate import recover, status
-from operate.cluster import WaitedTooLong
+from operate.errors import OperateError
 from operate.recover import Permission, StepRunner
 from operate.volumes import StackVolume
 
@@ -153,7 +153,7 @@ def test_no_step_ever_forces_a_volume_off() -> None:
 
 
 def test_what_is_the_operators_to_decide_is_never_done() -> None:
-    with pytest.raises(WaitedTooLong, match="the operator's to decide"):
+    with pytest.raises(OperateError, match="for the operator to decide"):
         do(Step("by-hand", "", "nomad job stop mysql-server", "why"), FREE)
 
 
@@ -186,6 +186,6 @@ def test_the_status_shows_dumps_that_fail() -> None:
     )
     *_, told = status.text([stack_volume(FREE)], [run]).splitlines()
     assert told == (
-        "mysql-backup/periodic-1: the dump has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2); Nomad tries "
-        "again. `nomad alloc logs -stderr 01234567` says why"
+        "mysql-backup/periodic-1: the dump has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2); Nomad "
+        "retries it. `nomad alloc logs -stderr 01234567` says why"
     )

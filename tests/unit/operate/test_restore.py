@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operate import restore, stack
-from operate.cluster import WaitedTooLong
+from operate.errors import TimedOutError
 
 JOB = "mysql-backup-restore/dispatch-1"
 OUTPUTS = {
@@ -56,7 +56,7 @@ def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
 def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(restore.RestoreError, match="nomad alloc logs -stderr 01234567"):
         run(monkeypatch, "failed")
-    with pytest.raises(WaitedTooLong, match="nomad job eval mysql-backup-restore/dispatch-1"):
+    with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
         run(monkeypatch, "", timeout_s=0)
 
 

@@ -92,7 +92,7 @@ def test_credentials_of_another_account_take_and_list_nothing(
     ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "222222222222"))
-    said = r"of account 123456789012 .*are in account 222222222222"
+    said = r"belong to account 123456789012 .*are in account 222222222222"
     with pytest.raises(snapshots.SnapshotError, match=said):
         snapshots.take("mysql", "", quiesce=False, timeout_s=5)
     with pytest.raises(snapshots.SnapshotError, match=said):

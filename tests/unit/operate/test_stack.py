@@ -72,8 +72,8 @@ def test_of_several_stacks_what_acts_has_to_name_one(stacks: list[dict[str, Any]
     with pytest.raises(stack.StackError) as refused:
         stack.choose("", "operate verify", acts=True)
     assert str(refused.value) == (
-        "--stack is not set: there are the stacks dev, prod (selected: prod), and `operate verify` works on one that "
-        "is named. Add --stack prod, or set PULUMI_STACK"
+        "--stack is not set: there are the stacks dev, prod (selected: prod), and `operate verify` needs a name. "
+        "Add --stack prod, or set PULUMI_STACK"
     )
     assert stack.choose("", "operate status", acts=False) == "prod"
     assert stack.choose("dev", "operate verify", acts=True) == "dev"

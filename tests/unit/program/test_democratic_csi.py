@@ -65,8 +65,8 @@ def test_a_complete_configuration_is_taken_and_other_kinds_are_not_looked_into(c
         (without(ZFS, "sshConnection.host"), "sshConnection.host is missing"),
         (without(ZFS, "sshConnection.privateKey"), "no privateKey and no password"),
         (without(CLIENT, "nfs.controllerBasePath"), "nfs.controllerBasePath is missing"),
-        (f"driver: [{KEY}", "it is no YAML (line 1)"),
-        (KEY, "it is no mapping"),
+        (f"driver: [{KEY}", "it is not valid YAML (line 1)"),
+        (KEY, "it is not a mapping"),
     ],
 )
 def test_what_the_driver_would_fail_at_is_refused_before_and_the_key_is_not_shown(text: str, said: str) -> None:

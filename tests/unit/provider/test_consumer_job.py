@@ -12,7 +12,7 @@ class Purging:
     def __init__(self, said: str) -> None:
         self._said = said
 
-    def get(self, path: str, **query: Any) -> dict[str, Any]:
+    def find(self, path: str, **query: Any) -> dict[str, Any]:
         return {"ID": "db", "Stop": True, "TaskGroups": []}
 
     def delete(self, path: str, **query: Any) -> None:

@@ -141,7 +141,7 @@ def test_the_aws_providers_web_identity_is_used(tmp_path: Path) -> None:
     [
         ({"assumeRoles": {"roleArn": ROLE}}, "aws:assumeRoles is not a list"),
         ({"assumeRoles": [{"externalId": "x"}]}, "aws:assumeRoles has no roleArn"),
-        ({"assumeRoles": [{"roleArn": ROLE, "duration": "soon"}]}, "has duration soon: it is a time with its unit"),
+        ({"assumeRoles": [{"roleArn": ROLE, "duration": "soon"}]}, "has duration soon: a duration has a unit"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_told(config: dict[str, Any], said: str) -> None:

@@ -63,6 +63,12 @@ class Nomad:
             raise NomadNotFound(404, "no such volume")
         return self.volume
 
+    def find(self, path: str, **params: Any) -> Any:
+        try:
+            return self.get(path, **params)
+        except NomadNotFound:
+            return None
+
     def put(self, _path: str, body: dict[str, Any], **_params: Any) -> None:
         self.registered += body["Volumes"]
         if self.refusal:

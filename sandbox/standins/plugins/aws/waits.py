@@ -17,7 +17,7 @@ _QUIET_S: Final = 3.0  # shorter waits are nobody's concern
 _REPEAT_S: Final = 30.0
 
 
-class NotYet(Exception):  # noqa: N818 - reads as what it says
+class NotYet(Exception):
     """Raised by a probe: not there yet; the text says how things stand."""
 
 

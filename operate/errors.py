@@ -1,0 +1,9 @@
+"""What a command ends with, as a message to the operator."""
+
+
+class OperateError(Exception):
+    """A command cannot do its work; the text is the whole message."""
+
+
+class TimedOutError(OperateError):
+    """A deadline passed."""
