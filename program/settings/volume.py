@@ -1,4 +1,4 @@
-"""Settings of an EBS volume."""
+"""Settings of a volume."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,11 +6,11 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG
-from nomad_stateful.drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
+from program.settings import ebs_volume, volume_rules
 from program.settings import tags as ec2_tags
-from program.settings.errors import Refusal
 from program.settings.types import Identifier, PlainText, Section, Zone
+from program.settings.volume_rules import LARGEST_GIB
 
 AccessMode = Literal[
     "single-node-writer",
@@ -32,9 +32,6 @@ class Member:
     external_id: str
 
 
-LARGEST_GIB = 1_048_576
-"""A PiB: far beyond what a driver makes, and within what Nomad counts in bytes."""
-_GIB = {"MiB": 1 / 1024, "GiB": 1, "TiB": 1024}
 _KMS_KEY = r"mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 KMS_ARN = (
     r"^arn:aws(-cn|-us-gov|-eusc|-iso[a-z-]{0,3})?:kms:[a-z]{2,4}(-[a-z]+)+-[0-9]+:[0-9]{12}:"
@@ -42,14 +39,6 @@ KMS_ARN = (
 )
 OWN_TAGS = frozenset({"Name", MANAGED_TAG, GUARD_TAG, STACK_TAG})
 """Tags that the program gives each volume."""
-# What counts where Pulumi makes the volume, and what has its place where the driver makes it.
-_FOR_PULUMI = {
-    "type": "parameters.type",
-    "iops": "parameters.iops",
-    "throughput_mibps": "parameters.throughput",
-    "encrypted": "parameters.encrypted",
-    "tags": "parameters.tagSpecification_1",
-}
 
 
 class Volume(Section):
@@ -179,153 +168,7 @@ class Volume(Section):
 
     @model_validator(mode="after")
     def _check(self) -> "Volume":
-        _check_provision(self)
-        _check_set(self)
-        _check_what_counts(self)
-        _check_mounting(self)
+        volume_rules.check(self)
         ec2_tags.check("tags", self.tags, OWN_TAGS)
-        if self.provision == "pulumi":
-            kind = VOLUME_TYPES[self.type]
-            if self.size_gib is not None and self.size_gib not in kind.size_gib:
-                raise Refusal(
-                    "sizeGib",
-                    self.size_gib,
-                    f"a {self.type} volume has {kind.size_gib} GiB",
-                    "choose a size in that range or another type",
-                )
-            _check_iops(self, kind)
-            _check_throughput(self, kind)
-        if self.kms_key_arn and not self.encrypted:
-            raise Refusal(
-                "kmsKeyArn",
-                self.kms_key_arn,
-                "needs an encrypted volume",
-                "set encrypted: true, or remove the key",
-            )
+        ebs_volume.check(self)
         return self
-
-
-def _check_provision(volume: Volume) -> None:
-    if volume.provision == "existing":
-        if not volume.external_id:
-            raise Refusal("externalId", None, "an existing volume has an id at its storage provider", "set it")
-        if volume.size_gib is not None:
-            raise Refusal("sizeGib", volume.size_gib, "an existing volume has its size", "remove it")
-        return
-    if volume.external_id:
-        raise Refusal(
-            "externalId",
-            volume.external_id,
-            f"provision is {volume.provision}, so it gets an id of its own",
-            "remove it, or set provision to existing",
-        )
-    if volume.retain and volume.provision != "pulumi":
-        rule = (
-            "is for EBS volumes that Pulumi makes"
-            if volume.provision == "plugin"
-            else "an existing volume stays anyway"
-        )
-        raise Refusal("retain", "true", rule, "remove it")
-    if volume.adopt and volume.provision != "pulumi":
-        raise Refusal("adopt", "true", "is for EBS volumes that Pulumi makes", "remove it, or use externalId")
-    if volume.capacity and volume.provision != "plugin":
-        raise Refusal("capacity", volume.capacity, "is for volumes that the driver makes", "use sizeGib")
-    if (volume.size_gib is None) == (volume.capacity is None):
-        rule = "it is required" if volume.size_gib is None else "capacity is set as well"
-        raise Refusal("sizeGib", volume.size_gib, rule, "set it" if volume.size_gib is None else "keep one of the two")
-
-
-def _check_what_counts(volume: Volume) -> None:
-    if volume.capacity and int(volume.capacity[:-3]) * _GIB[volume.capacity[-3:]] > LARGEST_GIB:
-        raise Refusal("capacity", volume.capacity, f"must be at most {LARGEST_GIB}GiB", "lower it")
-    for name, parameter in _FOR_PULUMI.items():
-        if volume.provision != "pulumi" and name in volume.model_fields_set and getattr(volume, name):
-            raise Refusal(
-                str(Volume.model_fields[name].alias),
-                "a map" if name == "tags" else getattr(volume, name),
-                f"is for volumes that Pulumi makes, and provision is {volume.provision}",
-                f"remove it, and set {parameter}" if parameter and volume.provision == "plugin" else "remove it",
-            )
-
-
-def _check_mounting(volume: Volume) -> None:
-    for index, flag in enumerate(volume.mount_flags):
-        key = f"mountFlags.{index}"
-        if volume.attachment_mode == "block-device":
-            raise Refusal(key, flag, "a block device is not mounted", "remove it")
-        if not flag:
-            raise Refusal(key, flag, "must be a mount flag, such as noatime", "write one, or remove it")
-        if "ro" in flag.split(","):
-            raise Refusal(
-                key, flag, "a job that writes could not", "set readOnly on the mounts of those that only read"
-            )
-
-
-def _check_set(volume: Volume) -> None:
-    if volume.zone and volume.zones:
-        raise Refusal("zones", ", ".join(volume.zones), "zone is set as well", "keep one of the two")
-    if volume.zones and volume.count is None:
-        raise Refusal("zones", ", ".join(volume.zones), "a single volume lives in one zone", "use zone, or set count")
-    if volume.count is not None and volume.provision == "existing":
-        raise Refusal("count", volume.count, "existing volumes are listed one by one", "remove count")
-
-
-def _types_with(setting: str) -> str:
-    return ", ".join(name for name, kind in VOLUME_TYPES.items() if getattr(kind, setting))
-
-
-def _check_iops(volume: Volume, kind: VolumeType) -> None:
-    if volume.iops is None:
-        if kind.iops_required:
-            raise Refusal(
-                "iops", None, f"a {volume.type} volume has provisioned IOPS", f"set iops ({kind.iops}), or use gp3"
-            )
-        return
-    if kind.iops is None:
-        raise Refusal(
-            "iops",
-            volume.iops,
-            f"a {volume.type} volume has no provisioned IOPS",
-            f"remove iops, or use one of {_types_with('iops')}",
-        )
-    if volume.iops not in kind.iops:
-        raise Refusal(
-            "iops", volume.iops, f"a {volume.type} volume has {kind.iops} IOPS", "choose a number in that range"
-        )
-    baseline = volume.type == "gp3" and volume.iops == kind.iops.low
-    size_gib = volume.size_gib or 0
-    if not baseline and volume.iops > kind.iops_per_gib * size_gib:
-        raise Refusal(
-            "iops",
-            volume.iops,
-            f"a {volume.type} volume has at most {kind.iops_per_gib} IOPS for each GiB",
-            f"use at most {kind.iops_per_gib * size_gib}, or a larger volume",
-        )
-
-
-def _check_throughput(volume: Volume, kind: VolumeType) -> None:
-    if volume.throughput_mibps is None:
-        return
-    if kind.throughput_mibps is None:
-        raise Refusal(
-            "throughputMibps",
-            volume.throughput_mibps,
-            f"a {volume.type} volume has no provisioned throughput",
-            f"remove it, or use {_types_with('throughput_mibps')}",
-        )
-    if volume.throughput_mibps not in kind.throughput_mibps:
-        raise Refusal(
-            "throughputMibps",
-            volume.throughput_mibps,
-            f"a {volume.type} volume has {kind.throughput_mibps} MiB/s",
-            "choose a number in that range",
-        )
-    iops = volume.iops or (kind.iops.low if kind.iops else 0)
-    most = int(iops * MIBPS_PER_IOPS)
-    if volume.throughput_mibps > most:
-        raise Refusal(
-            "throughputMibps",
-            volume.throughput_mibps,
-            f"a {volume.type} volume has at most {MIBPS_PER_IOPS} MiB/s for each of its IOPS, which are {iops}",
-            f"use at most {most}, or set iops to {round(volume.throughput_mibps / MIBPS_PER_IOPS)}",
-        )
