@@ -11,23 +11,20 @@ import pulumi
 import pulumi_nomad as nomad
 
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.nomad.deadlines import healthy_deadline_s, progress_deadline_s
 from nomad_stateful.sdk import JobHealth, Ownership, VolumeRelease
 
 from .nomad_job import private_variable, submit
 from .ownership import Owner, claim
 from .placement import JobPlacement
 
-_LEAST_DEADLINE_S = 300
-_PROGRESS_S = 60
-
 
 def deadlines(timeout_s: int) -> dict[str, str]:
-    """How long Nomad waits for an allocation: at least as long as `up`, since it never calls it healthy after that.
-
-    An `up` that gave up sooner still finds a server that came later healthy. Nomad wants the second to be longer.
-    """
-    healthy_s = max(timeout_s, _LEAST_DEADLINE_S)
-    return {"deadline": f"{healthy_s}s", "progress_deadline": f"{healthy_s + _PROGRESS_S}s"}
+    """Returns the job files' variable `health`, for an `up` that waits that long."""
+    return {
+        "deadline": f"{healthy_deadline_s(timeout_s)}s",
+        "progress_deadline": f"{progress_deadline_s(timeout_s)}s",
+    }
 
 
 class RegisteredVolume(TypedDict):

@@ -81,7 +81,7 @@ class ContainerFile(TypedDict):
     perms: str
     """Permissions, such as 0644."""
     change_mode: str
-    """What happens when the template renders anew: restart or noop."""
+    """What happens when the template renders again: restart or noop."""
 
 
 class ContainerService(TypedDict):

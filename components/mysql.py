@@ -68,7 +68,7 @@ class MysqlTls(TypedDict):
 
 
 class MysqlAccount(TypedDict):
-    """An account with a drawn password."""
+    """An account with a generated password."""
 
     name: str
     """Name; it may log in from anywhere."""

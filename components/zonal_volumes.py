@@ -10,7 +10,7 @@ from nomad_stateful.sdk import VolumeGuard, VolumeProtection
 
 
 class Adopted(TypedDict):
-    """An EBS volume that is there, and is taken up as it is."""
+    """An EBS volume that is there, and is adopted as it is."""
 
     volume_id: str
     """Its id."""

@@ -54,7 +54,7 @@ def _authority(wanted: Mysql) -> str:
 
 
 def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
-    """By name: the drawn passwords of the configured users (secret)."""
+    """By name: the generated passwords of the configured users (secret)."""
     return {user.name: server.account_passwords[user.name] for user in wanted.users}
 
 

@@ -39,7 +39,7 @@ def _refused(wanted: Wanted, stack: str, found: Sequence[Mapping[str, Any]], may
     ids = " ".join(one["id"] for one in found)
     untag = f"take the tag off: `aws ec2 delete-tags --resources {ids} --tags Key={STACK_TAG}`"
     if found and not may_adopt:
-        rule = f"EC2 has {_shown(found)} with this stack's tags, and an empty volume would be made beside"
+        rule = f"EC2 has {_shown(found)} with this stack's tags, and an empty volume would be created next to it"
         remedy = f"set adopt: true to go on with what is there; for an empty one take another name, or {untag}"
         yield Problem(wanted.key, "not in the stack's state", rule, remedy)
     elif len(found) > 1:
@@ -50,7 +50,7 @@ def _refused(wanted: Wanted, stack: str, found: Sequence[Mapping[str, Any]], may
 
 
 def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[Problem]:
-    """Where the settings would change the volume, which is taken up as it is."""
+    """Where the settings would change the volume, which is adopted as it is."""
     volume = wanted.volume
     compared = [
         ("zone", wanted.member.zone, left["zone"]),
@@ -61,7 +61,7 @@ def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[
     ]
     for key, value, has in compared:
         if value is not None and value != has:
-            rule = f"{_shown([left])} is taken up as it is, with {_plain(has)}"
+            rule = f"{_shown([left])} is adopted as it is, with {_plain(has)}"
             yield Problem(
                 f"{wanted.key}.{key}", str(value), rule, f"set it to {_plain(has)}; it may be changed afterwards"
             )
@@ -76,7 +76,7 @@ def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[
         keys = sorted(
             key for key in {*tags, *left["tags"]} if not tags.get(key) or tags.get(key) != left["tags"].get(key)
         )
-        rule = f"{_shown([left])} is taken up as it is, and has other tags ({', '.join(keys)})"
+        rule = f"{_shown([left])} is adopted as it is, and has other tags ({', '.join(keys)})"
         remedy = "set tags to those it has (`aws ec2 describe-tags`), or use it with provision: existing and externalId"
         yield Problem(f"{wanted.key}.tags", ", ".join(sorted(volume.tags)) or "not set", rule, remedy)
 

@@ -134,9 +134,7 @@ def _adopted(
     try:
         answer = prefetch.call(_GET_VOLUMES, {"stack": environment.stack, **place}).result()
     except CallError as error:
-        pulumi.warn(
-            f"{error}. Volumes that this stack left in AWS are not looked for: an empty one may be made beside."
-        )
+        pulumi.warn(f"{error}. Volumes that this stack left in AWS are not looked for: an empty one may be created.")
         return {}, []
     known = {one.external_id for one in stored_volumes.stored(resources).values()}
     left = [one for one in answer["volumes"] if one["id"] not in known]

@@ -143,7 +143,7 @@ class _Look:
             subject.key,
             subject.id,
             f"the {subject.kind} of this id in namespace {self.namespace} belongs to {whose}",
-            "choose another id, or another placement.namespace. If that stack has let go of it, or is gone, "
+            "choose another id, or another placement.namespace. If that stack has released it, or is gone, "
             f"{_adopt(subject)}{purge}",
         )
 
@@ -203,7 +203,7 @@ def _second_registrations(
                     f"volumes.{volume.name}.externalId",
                     volume.external_id,
                     f"it is registered as volume {one['id']} in namespace {one['namespace']}, and Nomad counts the "
-                    "writers of each registration by itself",
+                    "writers of each registration separately",
                     f"deregister that one (`nomad volume deregister -namespace {one['namespace']} {one['id']}`), or "
                     "use another volume",
                 )

@@ -76,7 +76,7 @@ def _two_in_one(wanted: Wanted, stored: Mapping[str, StoredVolume]) -> Iterator[
     if second is not None and earlier is not None:
         own_id = wanted.member.volume_id
         rule = f"the stack has both: {own_id} is {stored[own_id]}, {second.volume_id} is {second}"
-        remedy = f"remove renamedFrom, and put the entry {earlier} back; or remove it and let {earlier} go"
+        remedy = f"remove renamedFrom, and put the entry {earlier} back; or remove it and let {earlier} be deleted"
         yield Problem(f"{wanted.key}.renamedFrom", earlier, rule, remedy)
 
 
@@ -152,7 +152,7 @@ def _registered_anew(wanted: Wanted, before: StoredVolume, found: Findings) -> N
         found.notes.append(Problem(f"{wanted.key}.name", wanted.member.volume_id, rule, remedy))
 
 
-_REGISTERED_ANEW = "it is registered anew once its consumers have released it, and they start again on it"
+_REGISTERED_ANEW = "it is registered again once its consumers have released it, and they start again on it"
 
 
 def _back(value: str) -> str:

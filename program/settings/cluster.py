@@ -43,7 +43,7 @@ def _compared(key: str, variable: str) -> list[Problem]:
         Problem(
             f"{named}:{key}",
             value,
-            f"the plugin {other} would go by another value, and so to Nomad in another way",
+            f"the plugin {other} is configured with another value, and may reach another cluster",
             f"set {other}:{key} alike{instead}",
         )
     ]

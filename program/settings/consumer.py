@@ -74,7 +74,7 @@ class File(Section):
         json_schema_extra={"rule": "must be four octal digits in quotes, such as '0644'"},
     )
     change_mode: Literal["restart", "noop"] = Field(
-        "restart", description="What happens when the template renders anew: restart or noop."
+        "restart", description="What happens when the template renders again: restart or noop."
     )
 
 

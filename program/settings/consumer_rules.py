@@ -43,7 +43,7 @@ def check_backup(mysql: Mysql, volumes: list[Volume]) -> None:
         raise Refusal(
             "mysql.backup.volume",
             volume.name,
-            "this is the volume of the data, and what takes one away would take both",
+            "this is the volume of the data: whoever loses it would lose both",
             "give the dumps a volume of their own",
         )
     if volume.count is not None or volume.access_mode in READ_ONLY or volume.attachment_mode != "file-system":
@@ -88,7 +88,7 @@ def check_sharing(mysql: Mysql | None, consumers: list[Consumer], volumes: list[
             raise Refusal(
                 here[1].key,
                 volume.name,
-                f"job {here[0].job} has this volume, and {volume.access_mode} admits no second",
+                f"job {here[0].job} has this volume, and {volume.access_mode} does not allow a second",
                 "give it a volume of its own, or a volume that can be shared",
             )
 

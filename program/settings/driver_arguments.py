@@ -20,9 +20,9 @@ def check_arguments(arguments: Iterable[str], driver: CsiDriver) -> None:
         name = flag["name"].partition(".")[0]
         decided = next((own[_folded(one)] for one in (name, name.removeprefix("no-")) if _folded(one) in own), None)
         if decided:
-            raise Refusal(key, argument, "a setting gives this flag", f"use {decided}")
+            raise Refusal(key, argument, "a setting sets this flag", f"use {decided}")
         if decided is not None:
-            raise Refusal(key, argument, "the program decides this flag", "remove it")
+            raise Refusal(key, argument, "the program sets this flag", "remove it")
 
 
 def check_environment(env: Mapping[str, str], driver: CsiDriver) -> None:

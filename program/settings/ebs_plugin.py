@@ -37,12 +37,12 @@ def _check_argument(key: str, argument: str, version: str) -> None:
     known = ebs_flags.COMMON | ebs_flags.CONTROLLER_ONLY | ebs_flags.NODE_ONLY
     if flag not in known:
         if parse_version(version) <= ebs_flags.KNOWN_UP_TO:
-            rule = f"{version} of the driver knows no such flag and would end at start"
+            rule = f"{version} of the driver has no such flag and would exit at start"
             raise Refusal(key, argument, rule, "remove it, or correct its spelling")
         return
     if flag in ebs_flags.SWITCHES:
         if given and value not in ("true", "false"):
-            raise Refusal(key, argument, "must be true or false, or the driver ends at start", f"write --{flag}=true")
+            raise Refusal(key, argument, "must be true or false, or the driver exits at start", f"write --{flag}=true")
     elif not value or (flag in ebs_flags.DURATIONS and not re.fullmatch(r"([0-9]{1,6}(ms|s|m|h))+", value)):
         kind = "a duration such as 5s" if flag in ebs_flags.DURATIONS else "a value"
-        raise Refusal(key, argument, f"this flag has {kind}, or the driver ends at start", f"write --{flag}=VALUE")
+        raise Refusal(key, argument, f"this flag has {kind}, or the driver exits at start", f"write --{flag}=VALUE")

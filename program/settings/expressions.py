@@ -15,7 +15,7 @@ _NOT_GO = re.compile(
 )
 
 Rule = tuple[str, str]
-"""What an operator compares with, and how to put that right."""
+"""What an operator compares with, and its remedy."""
 
 
 def value_problem(operator: str, value: str) -> Rule | None:

@@ -33,7 +33,7 @@ def check_jobs(found: Iterable[tuple[str, str]]) -> None:
             raise Refusal(
                 key,
                 job,
-                f"{first[job]} gives another job this id{named}, and the one would take the other's place",
+                f"{first[job]} gives another job this id{named}, and one job would replace the other",
                 "give each job an id of its own",
             )
         first[job] = key
@@ -49,7 +49,7 @@ def check_adopted(adopt: list[str], found: Iterable[tuple[str, str]], volumes: l
 
 
 def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
-    """No volume is registered under two names: Nomad counts the writers of each registration by itself."""
+    """No volume is registered under two names: Nomad counts the writers of each registration separately."""
     first: dict[tuple[str, str], str] = {}
     for volume in volumes:
         if volume.external_id is None:
@@ -60,7 +60,7 @@ def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
             raise Refusal(
                 f"volumes.{volume.name}.externalId",
                 volume.external_id,
-                f"volumes.{first[identity]} is the same volume, and Nomad counts the writers of each name by itself",
+                f"volumes.{first[identity]} is the same volume, and Nomad counts the writers of each name separately",
                 f"mount {first[identity]} wherever it is needed, and remove {volume.name}",
             )
         first[identity] = volume.name

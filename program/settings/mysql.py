@@ -66,7 +66,7 @@ class TlsCertificate(Section):
 
 
 class DatabaseUser(Section):
-    """An account with a drawn password."""
+    """An account with a generated password."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_]{0,31}$",
@@ -167,7 +167,7 @@ class Mysql(Section):
         json_schema_extra={"rule": DATABASE_NAME_RULE},
     )
     users: list[DatabaseUser] = Field(
-        default=[], description="Accounts that are made, each time the server starts, with drawn passwords."
+        default=[], description="Accounts that are made, each time the server starts, with generated passwords."
     )
     backup: MysqlBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
     cpu_mhz: int = Field(500, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
@@ -256,7 +256,7 @@ def _check_init_scripts(mysql: Mysql) -> None:
 def _check_databases(mysql: Mysql) -> None:
     for name, count in Counter(mysql.databases).items():
         if name.lower() in SYSTEM_DATABASES:
-            raise Refusal("databases", name, "the server keeps this database for itself", "name another")
+            raise Refusal("databases", name, "this database is reserved by the server", "name another")
         if count > 1:
             raise Refusal("databases", name, f"it is listed {count} times", "list it once")
 
@@ -267,13 +267,13 @@ def _check_users(mysql: Mysql) -> None:
             raise Refusal("users", name, f"{count} users have this name", "give each a name of its own")
     for user in mysql.users:
         if user.name in ("root", "mysql", BACKUP_ACCOUNT):
-            raise Refusal(f"users.{user.name}.name", user.name, "this account has another purpose", "rename it")
+            raise Refusal(f"users.{user.name}.name", user.name, "this account is reserved", "rename it")
         unknown = sorted(set(user.privileges.split(", ")) - DATABASE_PRIVILEGES)
         if unknown and user.privileges not in EVERY_PRIVILEGE:
             raise Refusal(
                 f"users.{user.name}.privileges",
                 user.privileges,
-                f"{unknown[0]} is no privilege on a database that could stand in a list",
+                f"{unknown[0]} is not a privilege on a database that can be listed",
                 "name privileges of a database, such as SELECT, INSERT, or ALL PRIVILEGES alone",
             )
         if user.database not in mysql.databases:

@@ -33,4 +33,4 @@ def covers(path: str, folders: Iterable[str]) -> str:
 def check_uncovered(key: str, path: str, folders: Iterable[str] = NOMAD_FOLDERS) -> None:
     """Raises Refusal for a mount that hides a folder, or is hidden in it."""
     if folder := covers(path, folders):
-        raise Refusal(key, path, f"{folder} has another purpose in the task", "use a folder of its own, such as /data")
+        raise Refusal(key, path, f"{folder} is reserved in the task", "use a folder of its own, such as /data")

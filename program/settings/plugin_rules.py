@@ -99,8 +99,8 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
             raise Refusal(
                 f"extraTags.{key}",
                 value,
-                "the driver takes a tag for several at a comma, and its key to end at the first =",
-                "write it without",
+                "a comma, or '=' in the key, would split the tag",
+                "remove that character",
             )
     if driver.name == "ebs" and plugin.clones and parse_version(plugin.pinned_version) < CLONE_SINCE:
         raise Refusal(

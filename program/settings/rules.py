@@ -70,20 +70,23 @@ def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
         raise Refusal(
             f"{key}.accessMode",
             volume.access_mode,
-            f"the {driver.name} driver attaches no volume in this way",
+            f"the {driver.name} driver does not support this access mode",
             f"use {modes}" + ("; readOnly: true on a mount keeps its job from writing" if reads else ""),
         )
     if volume.attachment_mode not in driver.attachment_modes:
         modes = ", ".join(sorted(driver.attachment_modes))
         raise Refusal(
-            f"{key}.attachmentMode", volume.attachment_mode, f"the {driver.name} driver cannot do this", f"use {modes}"
+            f"{key}.attachmentMode",
+            volume.attachment_mode,
+            f"the {driver.name} driver does not support this attachment mode",
+            f"use {modes}",
         )
     mounted = volume.attachment_mode == "file-system"
     if mounted and volume.fs_type and driver.fs_types and volume.fs_type not in driver.fs_types:
         raise Refusal(
             f"{key}.fsType",
             volume.fs_type,
-            f"the {driver.name} driver mounts no such file system",
+            f"the {driver.name} driver does not mount this file system",
             f"use one of {', '.join(sorted(driver.fs_types))}",
         )
     fs_type = volume.fs_type or driver.default_fs_type
@@ -91,7 +94,7 @@ def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
         raise Refusal(
             f"{key}.mountFlags",
             flag,
-            f"{fs_type} has no such flag, and a mount with it fails",
+            f"is not a mount flag of {fs_type}, and the mount would fail",
             "remove it, or correct it",
         )
 

@@ -50,7 +50,7 @@ def check(text: str) -> str:
     for known, written in zip(_FIELDS, fields, strict=True):
         found = [_values(known, entry.lower()) for entry in written.split(",")]
         if None in found:
-            raise Refusal("", text, f"{written} is no {known.name}", _remedy(known))
+            raise Refusal("", text, f"{written} is not a valid {known.name}", _remedy(known))
         values.append(set().union(*(one or () for one in found)))
     if not _ever(values[2], values[3], weekdays=fields[4] not in ("*", "?")):
         raise Refusal("", text, "there is no such day in these months, so nothing would ever run", "correct the day")

@@ -61,7 +61,7 @@ def check_option(key: str, name: str, value: str, mount_path: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise Refusal(key, value, "is not a valid option name", "write it as in the server's manual")
     if not value.isprintable():
-        raise Refusal(key, value, "must have no line breaks or other control characters", "write it on one line")
+        raise Refusal(key, value, "must not contain line breaks or other control characters", "write it on one line")
     _check(key, value, name, value, mount_path)
 
 
@@ -69,14 +69,14 @@ def _check(key: str, shown: str, name: str, value: str, mount_path: str) -> None
     own = next((option for option in OWN_OPTIONS if _may_be(name, option)), None)
     if own is not None:
         setting = OWN_OPTIONS[own]
-        rule = f"{setting} decides this" if setting else f"the program decides {own.replace('_', '-')}"
+        rule = f"{setting} sets this" if setting else f"the program sets {own.replace('_', '-')}"
         raise Refusal(key, shown, rule, f"remove it, and set {setting}" if setting else "remove it")
     names_data = any(_may_be(name, option) for option in DATA_PATHS)
     if names_data and not all(_on_volume(path, mount_path) for path in re.split(r"[;,]", value)):
         raise Refusal(
             key,
             shown,
-            "this is a part of the data, and would not be on the volume",
+            "this is a part of the data, and would be outside of the volume",
             f"use a path in {mount_path}, or one that is relative to mysql.dataDir and stays in it",
         )
 

@@ -30,7 +30,7 @@ def check(
             raise Refusal(
                 f"{setting}.{key}",
                 value,
-                "the program, the driver and AWS keep this key for themselves",
+                "this key is reserved by the program, the driver or AWS",
                 "use another key",
             )
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:

@@ -55,7 +55,7 @@ DisconnectTime = Annotated[
 def _on_one_line(text: str) -> str:
     if text.isprintable():
         return text
-    raise Refusal("", text, "must have no line breaks or other control characters", "write it on one line")
+    raise Refusal("", text, "must not contain line breaks or other control characters", "write it on one line")
 
 
 PlainText = Annotated[str, AfterValidator(_on_one_line)]
@@ -166,7 +166,7 @@ def _texts(value: Any) -> Iterator[tuple[str, str]]:
 
 def _check_text(key: str, text: str, *, composed: bool) -> None:
     if "\0" in text:
-        raise Refusal(key, text, "must have no null character: no process can be handed one", "remove it")
+        raise Refusal(key, text, "must not contain a null character", "remove it")
     if len(text.encode()) > LONGEST_TEXT_BYTES:
         raise Refusal(
             key,

@@ -62,4 +62,4 @@ def test_the_pages_driver_gets_a_job_and_its_volume_is_made_through_it(project: 
 def test_what_the_pages_driver_cannot_do_is_refused(project: Path) -> None:
     done = run(project, accessMode="multi-node-multi-writer")
     assert done.returncode != 0
-    assert "the scratch driver attaches no volume in this way. Use single-node-writer" in done.stderr
+    assert "the scratch driver does not support this access mode. Use single-node-writer" in done.stderr

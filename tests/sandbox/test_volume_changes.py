@@ -229,7 +229,7 @@ def test_a_retained_volume_stays_in_aws_when_it_leaves_the_stack(stack: Running)
     said = previewed(
         stack, lambda config: config["volumes"].append(again | {"adopt": True, "sizeGib": 2}), succeeds=False
     )
-    assert f"volumes.archive.sizeGib is 2: EBS volume {ebs} (1 GiB, us-west-2b, available) is taken up as it is" in said
+    assert f"volumes.archive.sizeGib is 2: EBS volume {ebs} (1 GiB, us-west-2b, available) is adopted as it is" in said
     said = changed(stack, lambda config: config["volumes"].append(again | {"adopt": True}))
     assert f"volume archive is {ebs}, which this stack made before, with what is on it" in said
     assert registered(stack)["archive"] == ebs

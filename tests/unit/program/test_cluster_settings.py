@@ -34,7 +34,7 @@ def test_neither_or_both_alike_is_fine(configured: Callable[..., str]) -> None:
 @pytest.mark.parametrize(("named", "other"), [("nomad", "nomad-csi"), ("nomad-csi", "nomad")])
 def test_an_address_of_one_plugin_alone_is_refused(configured: Callable[..., str], named: str, other: str) -> None:
     said = configured({f"{named}:address": "https://a:1"}, NOMAD_ADDR="https://b:1")
-    assert said.startswith(f"{named}:address is https://a:1: the plugin {other} would go by another value")
+    assert said.startswith(f"{named}:address is https://a:1: the plugin {other} is configured with another value")
     assert f"Set {other}:address alike, or remove both and set NOMAD_ADDR." in said
 
 

@@ -80,8 +80,7 @@ def test_one_ebs_volume_under_two_names_is_refused_also_by_way_of_two_plugins() 
     volumes = [existing("files", "vol-0000000000000000f"), existing("again", "vol-0000000000000000f", plugin="ebs1")]
     assert (
         "volumes.again.externalId is vol-0000000000000000f: volumes.files is the same volume, "
-        "and Nomad counts the writers of each "
-        "name by itself. Mount files wherever it is needed, and remove again."
+        "and Nomad counts the writers of each name separately. Mount files wherever it is needed, and remove again."
     ) in refused(plugins=plugins, volumes=volumes)
 
 

@@ -24,11 +24,11 @@ def ebs(**volume: Any) -> None:
 @pytest.mark.parametrize(
     ("fs_type", "flags", "refused"),
     [
-        ("ext4", ["noatime", "nouuid"], "volumes.data.mountFlags is nouuid: ext4 has no such flag"),
-        ("ext3", ["allocsize=64m"], "volumes.data.mountFlags is allocsize=64m: ext3 has no such flag"),
-        ("", ["inode64"], "volumes.data.mountFlags is inode64: ext4 has no such flag"),
-        ("xfs", ["noatime,data=journal"], "volumes.data.mountFlags is data=journal: xfs has no such flag"),
-        ("xfs", ["nolock"], "volumes.data.mountFlags is nolock: xfs has no such flag"),
+        ("ext4", ["noatime", "nouuid"], "volumes.data.mountFlags is nouuid: is not a mount flag of ext4"),
+        ("ext3", ["allocsize=64m"], "volumes.data.mountFlags is allocsize=64m: is not a mount flag of ext3"),
+        ("", ["inode64"], "volumes.data.mountFlags is inode64: is not a mount flag of ext4"),
+        ("xfs", ["noatime,data=journal"], "volumes.data.mountFlags is data=journal: is not a mount flag of xfs"),
+        ("xfs", ["nolock"], "volumes.data.mountFlags is nolock: is not a mount flag of xfs"),
     ],
 )
 def test_a_flag_of_another_file_system_is_refused(fs_type: str, flags: list[str], refused: str) -> None:

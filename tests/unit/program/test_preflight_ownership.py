@@ -77,7 +77,7 @@ def test_what_another_stack_claims_is_refused_also_where_the_state_has_it_and_wh
         (problem,) = judge(known, found, adopt=adopt).problems
         assert str(problem) == (
             "mysql.jobId is mysql-server: the job of this id in namespace default belongs to another stack, "
-            f"{THEIRS}. Choose another id, or another placement.namespace. If that stack has let go of it, or is gone, "
+            f"{THEIRS}. Choose another id, or another placement.namespace. If that stack has released it, or is gone, "
             "list it in adopt: [mysql-server] after `nomad var purge -namespace default PATH/mysql-server`."
         )
 
@@ -152,7 +152,7 @@ def test_a_second_registration_of_an_ebs_volume_is_refused_in_any_namespace() ->
     assert str(problem) == (
         "volumes.data.externalId is vol-0000000000000000d: it is registered as "
         "volume ledger in namespace elsewhere, and Nomad counts "
-        "the writers of each registration by itself. Deregister that one (`nomad volume deregister -namespace "
+        "the writers of each registration separately. Deregister that one (`nomad volume deregister -namespace "
         "elsewhere ledger`), or use another volume."
     )
 

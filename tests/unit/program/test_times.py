@@ -55,11 +55,6 @@ def test_the_settings_refuse_the_times_that_nomad_refuses(changes: dict[str, Any
     assert nomad_takes(variables) == (key == "")
 
 
-@pytest.mark.parametrize("timeout_s", [10, 300, 301, 86400])
-def test_a_deployment_takes_as_long_as_the_settings_think(timeout_s: int) -> None:
-    assert f"{times.deployment_s(timeout_s)}s" == deadlines(timeout_s)["progress_deadline"]
-
-
 def refused_key(changes: dict[str, Any]) -> str:
     config = {
         "clientRole": "r",

@@ -36,8 +36,8 @@ def test_no_empty_volume_is_made_beside_one_that_the_stack_left() -> None:
     assert taken == {}
     assert problem == (
         "volumes.disk is not in the stack's state: EC2 has EBS volume vol-1 (10 GiB, us-west-2a, available) with "
-        "this stack's tags, and an empty volume would be made beside. Set adopt: true to go on with what is there; "
-        "for an empty one take another name, or take the tag off: `aws ec2 delete-tags --resources vol-1 --tags "
+        "this stack's tags, and an empty volume would be created next to it. Set adopt: true to go on with what is "
+        "there; for an empty one take another name, or take the tag off: `aws ec2 delete-tags --resources vol-1 --tags "
         "Key=nomad-stateful-stack`."
     )
 
@@ -71,7 +71,7 @@ def test_of_two_nobody_can_tell_which_is_meant() -> None:
         (
             {"sizeGib": 20},
             {},
-            "volumes.disk.sizeGib is 20: EBS volume vol-1 (10 GiB, us-west-2a, available) is taken up",
+            "volumes.disk.sizeGib is 20: EBS volume vol-1 (10 GiB, us-west-2a, available) is adopted",
         ),
         ({}, {"zone": "us-west-2b"}, "volumes.disk.zone is us-west-2a: "),
         ({"type": "gp2"}, {}, "volumes.disk.type is gp2: "),
@@ -86,7 +86,7 @@ def test_of_two_nobody_can_tell_which_is_meant() -> None:
         ),
     ],
 )
-def test_it_is_taken_up_as_it_is(change: dict[str, Any], has: dict[str, Any], said: str) -> None:
+def test_it_is_adopted_as_it_is(change: dict[str, Any], has: dict[str, Any], said: str) -> None:
     taken, (problem,) = adopted({**DISK, "adopt": True, **change}, left(**has))
     assert taken == {}
     assert said in problem

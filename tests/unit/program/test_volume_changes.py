@@ -100,11 +100,11 @@ def test_an_empty_stack_has_nothing_to_lose() -> None:
     assert [one.member.volume_id for one in found.new] == ["disk", "dynamic", "shared"]
 
 
-def test_a_renamed_volume_keeps_its_data_and_says_when_it_is_registered_anew() -> None:
+def test_a_renamed_volume_keeps_its_data_and_says_when_it_is_registered_again() -> None:
     problems, warnings, (note,) = said(judged(ebs(protect=True), {**OTHER, "renamedFrom": "disk"}))
     assert (problems, warnings) == ([], [])
     assert note == (
-        f"volumes.other.name is other: volume disk stays {EBS_1}, with what is on it: it is registered anew once its "
+        f"volumes.other.name is other: volume disk stays {EBS_1}, with what is on it: it is registered again once its "
         "consumers have released it, and they start again on it. Leave renamedFrom out after this `pulumi up`."
     )
 
