@@ -11,7 +11,7 @@ client/pluginmanager/csimanager/fingerprint.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
@@ -20,17 +20,17 @@ from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import Context
 
 
-def plugins_of(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[str]:
-    """Returns the ids of the CSI plugins of those volumes that are registered, sorted. Raises NomadError."""
-    volumes = [api.find(volume_path(volume_id), namespace=namespace) or {} for volume_id in volume_ids]
-    return sorted({str(volume.get("PluginID") or "") for volume in volumes} - {""})
+def registered(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[dict[str, Any]]:
+    """Returns those of the volumes that are registered, as Nomad's API has them. Raises NomadError."""
+    found = (api.find(volume_path(volume_id), namespace=namespace) for volume_id in sorted(volume_ids))
+    return [volume for volume in found if volume is not None]
 
 
 def await_controllers(
-    ctx: Context, api: NomadApi, plugin_ids: Iterable[str], deadline: float, progress: Progress
+    ctx: Context, api: NomadApi, volumes: Sequence[Mapping[str, Any]], deadline: float, progress: Progress
 ) -> list[str]:
-    """Waits until Nomad attaches and detaches through each plugin; returns what is wrong at the deadline."""
-    for plugin_id in plugin_ids:
+    """Waits until Nomad attaches and detaches the volumes; returns what is wrong at the deadline."""
+    for plugin_id in sorted({str(volume.get("PluginID") or "") for volume in volumes} - {""}):
         lacks: list[str] = []
         for plugin in watch(ctx, api, plugin_path(plugin_id), deadline):
             lacks = list(_lacks(plugin_id, plugin or {}))

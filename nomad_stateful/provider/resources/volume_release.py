@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
-from nomad_stateful.nomad import consumer_job, controllers, volume_claims
+from nomad_stateful.nomad import consumer_job, controllers, node_plugins, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S, Backoff
@@ -83,16 +83,20 @@ class VolumeRelease(DeclaredResource):
         if lacks:
             raise ProviderError(
                 f"job {inputs['consumerJobId']} is left as it is: after {limit_s:.0f} s {'; '.join(lacks)}. Nomad may "
-                "skip attaching and detaching while it knows an unhealthy controller: a job that stops or starts then "
-                "leaves its volume attached where nothing claims it. See `nomad plugin status -verbose`, fix the cause "
+                "skip attaching and detaching while it knows an unhealthy controller, and detaches a volume that a "
+                "node plugin could not unmount: a job that stops or starts then leaves its volume attached where "
+                "nothing claims it, or loses it while it is mounted. See `nomad plugin status -verbose`, fix the cause "
                 "or stop that allocation (`nomad alloc stop`), and run the same command again"
             )
 
     def _unattachable(self, ctx: Context, wanted: Props, limit_s: float) -> list[str]:
         api, namespace = self._api(), wanted["namespace"]
         job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
-        plugin_ids = controllers.plugins_of(api, namespace, {wanted["volumeId"], *volume_ids(job)})
-        return controllers.await_controllers(ctx, api, plugin_ids, time.monotonic() + limit_s, Progress(ctx, limit_s))
+        volumes = controllers.registered(api, namespace, {wanted["volumeId"], *volume_ids(job)})
+        deadline, progress = time.monotonic() + limit_s, Progress(ctx, limit_s)
+        return controllers.await_controllers(ctx, api, volumes, deadline, progress) or node_plugins.await_node_plugins(
+            ctx, api, volumes, deadline, progress
+        )
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         wanted = self.table.defaults | state

@@ -1,0 +1,77 @@
+"""Whether the volumes of a consumer can be unmounted, as VolumeRelease waits for it; over a fake Nomad."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.unit.provider.test_controllers import HEALTHY, INPUTS, STATE
+
+NODE_PLUGIN: dict[str, Any] = {"AllocID": "np-1", "Healthy": True}
+CHANGED = INPUTS | {"triggers": {"job": "2"}}
+
+
+@pytest.fixture
+def nomad() -> Iterator[FakeNomad]:
+    """A consumer whose volume is mounted on client-1, where version 3 of the node plugin's job runs."""
+    with fake_nomad() as fake:
+        group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
+        fake.put("job/db", {"ID": "db", "Namespace": "default", "Stop": False, "TaskGroups": [group]})
+        claim = {"ID": "a1", "Namespace": "default", "JobID": "db", "NodeID": "n1", "ClientStatus": "running"}
+        fake.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [claim]})
+        fake.put("node/n1", {"ID": "n1", "Name": "client-1", "Status": "ready", "SchedulingEligibility": "eligible"})
+        ran = {"ID": "np-1", "JobID": "nodes", "Namespace": "default", "Job": {"Version": 3}}
+        fake.put("allocation/np-1", ran)
+        fake.put("job/nodes", {"ID": "nodes", "Version": 3, "Stop": False})
+        plugin(fake, NODE_PLUGIN)
+        yield fake
+
+
+@pytest.fixture
+def release(nomad: FakeNomad) -> Iterator[VolumeRelease]:
+    api = NomadApi(nomad.address)
+    yield VolumeRelease(lambda: api)
+    api.close()
+
+
+def plugin(nomad: FakeNomad, info: dict[str, Any] | None) -> None:
+    body = {"ID": "ebs", "ControllerRequired": True, "Controllers": {"n2": HEALTHY}}
+    nomad.put("plugin/csi/ebs", body | {"Nodes": {} if info is None else {"n1": info}})
+
+
+def test_a_consumer_changes_where_its_client_can_unmount(nomad: FakeNomad, release: VolumeRelease) -> None:
+    assert release.update(Context(), "r1", STATE, INPUTS, CHANGED)["releaseId"] == "r1"
+
+
+@pytest.mark.parametrize("info", [None, {"AllocID": "np-1", "Healthy": False}])
+def test_a_consumer_is_left_as_it_is_while_its_client_cannot_unmount(
+    nomad: FakeNomad, release: VolumeRelease, info: dict[str, Any] | None
+) -> None:
+    plugin(nomad, info)
+    with pytest.raises(ProviderError, match="node plugin of CSI plugin ebs on client client-1 is unhealthy"):
+        release.update(Context(), "r1", STATE, INPUTS, CHANGED)
+
+
+def test_a_consumer_is_left_as_it_is_until_the_node_plugin_has_its_newest_version(
+    nomad: FakeNomad, release: VolumeRelease
+) -> None:
+    nomad.put("job/nodes", {"ID": "nodes", "Version": 4, "Stop": False})
+    with pytest.raises(ProviderError, match="on client client-1 is being replaced by its job's newest version"):
+        release.update(Context(), "r1", STATE, INPUTS, CHANGED)
+    replaced = {"ID": "np-2", "JobID": "nodes", "Namespace": "default", "Job": {"Version": 4}}
+    nomad.put("allocation/np-2", replaced)
+    plugin(nomad, NODE_PLUGIN | {"AllocID": "np-2"})
+    assert release.update(Context(), "r1", STATE, INPUTS, CHANGED)["releaseId"] == "r1"
+
+
+@pytest.mark.parametrize("client", [{"Status": "down"}, {"SchedulingEligibility": "ineligible"}])
+def test_a_client_that_gets_no_other_node_plugin_is_not_waited_for(
+    nomad: FakeNomad, release: VolumeRelease, client: dict[str, str]
+) -> None:
+    nomad.put("job/nodes", {"ID": "nodes", "Version": 4, "Stop": False})
+    nomad.put("node/n1", {"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"} | client)
+    assert release.update(Context(), "r1", STATE, INPUTS, CHANGED)["releaseId"] == "r1"
