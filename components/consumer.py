@@ -30,6 +30,10 @@ def deadlines(timeout_s: int) -> dict[str, str]:
 class RegisteredVolume(TypedDict):
     """A registered volume, as its consumer needs to know it."""
 
+    name: NotRequired[str]
+    """Tells this volume from others of the program, so that a consumer which moves to another has another gate."""
+    earlier_name: NotRequired[str | None]
+    """The name it had before."""
     volume_id: pulumi.Input[str]
     """Id of the registered volume."""
     registration_id: pulumi.Input[str]
@@ -75,14 +79,14 @@ class Consumer:
         volume: RegisteredVolume,
         timeout_s: int,
         *,
-        earlier_suffix: str | None = None,
+        earlier_suffixes: Sequence[str] = (),
         change: pulumi.Input[str] | None = None,
     ) -> VolumeRelease:
         """Stands between the volume's registration and the job, and keeps it until the job has let go.
 
         `change` is another value whenever the job changes (see `change`); one of a job's gates suffices to have it.
         """
-        earlier = None if earlier_suffix is None else [pulumi.Alias(name=f"{self.name}-{earlier_suffix}")]
+        earlier = [pulumi.Alias(name=f"{self.name}-{earlier}") for earlier in earlier_suffixes]
         return VolumeRelease(
             f"{self.name}-{suffix}",
             volume_id=volume["volume_id"],
@@ -98,6 +102,18 @@ class Consumer:
             timeout_s=timeout_s,
             opts=pulumi.ResourceOptions(parent=self.parent, aliases=earlier, depends_on=self.claims),
         )
+
+    def only_gate(
+        self, volume: RegisteredVolume, timeout_s: int, *, change: pulumi.Input[str] | None = None
+    ) -> VolumeRelease:
+        """Returns the gate of a job with one volume, another one for each volume.
+
+        Were it one that is replaced, its deletion could follow from a replaced registration of the volume that the job
+        leaves, while its successor, which hangs on another registration, is made: the engine's state would be invalid.
+        """
+        names = [volume.get("name"), volume.get("earlier_name")]
+        suffixes = [*(f"release-{name}" for name in names if name), "volume-release"]
+        return self.gate(suffixes[0], volume, timeout_s, earlier_suffixes=suffixes[1:], change=change)
 
     def change(self, spec: str, settings: Mapping[str, Any]) -> pulumi.Output[str]:
         """Tells one version of the job from another, by its job file and what is set in it besides its gates."""

@@ -196,7 +196,7 @@ def _gates(
                 f"release-{volume['name']}{index}",
                 member,
                 timeout_s,
-                earlier_suffix=f"release-{earlier}{index}" if earlier else None,
+                earlier_suffixes=[f"release-{earlier}{index}"] if earlier else [],
                 change=None if found or gates else change,
             )
             found.append(gate)

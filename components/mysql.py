@@ -143,7 +143,7 @@ class MysqlServer(pulumi.ComponentResource):
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
         change = own.change("mysql", job_settings(args))
-        release = own.gate("volume-release", args["volume"], args["release_timeout_s"], change=change)
+        release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
         job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
         health = own.health(job, "mysql", args["timeout_s"], [args["volume"]])

@@ -89,7 +89,7 @@ class MysqlBackup(pulumi.ComponentResource):
         dump = Consumer(name, args["job_id"], args["placement"], self, owner)
         # With a variable of its own: the job that dumps every night never sees root's password.
         restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self, owner)
-        gate = dump.gate("volume-release", args["volume"], args["release_timeout_s"])
+        gate = dump.only_gate(args["volume"], args["release_timeout_s"])
         volume = volume_variable(args, gate.volume_id, dump.generation(gate, args["volume"]))
         dumped = dump.job(
             "mysql-backup",

@@ -44,6 +44,8 @@ def registered_volume(
 ) -> RegisteredVolume:
     """A registered volume of that name, or of that set, as its consumer needs to know it."""
     return {
+        "name": volume,
+        "earlier_name": settings.volume(volume).renamed_from,
         "volume_id": registered.volume_id,
         "registration_id": registered.registration_id,
         "restart_id": registered.restart_id,

@@ -62,6 +62,18 @@ def mounted_when_detached(stack: Running) -> list[str]:
     return detached_while_mounted(recorded)
 
 
+def test_a_consumer_that_changes_with_its_plugin_is_unmounted_before_its_volume_goes(stack: Running) -> None:
+    path = stack.project / "Pulumi.dev.yaml"
+    whole = yaml.safe_load(path.read_text())
+    whole["config"]["nomad-stateful:plugins"][0]["memoryMib"] = 136
+    for one in whole["config"]["nomad-stateful:consumers"]:
+        one["memoryMib"] = 20
+    path.write_text(yaml.safe_dump(whole))
+    done = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive", timeout_s=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert mounted_when_detached(stack) == []
+
+
 def test_a_consumer_that_is_removed_stops_before_its_volume_goes(stack: Running) -> None:
     configure(stack, {0: STOP_S[0], 1: STOP_S[1]})
     done = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")

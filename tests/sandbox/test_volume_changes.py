@@ -179,6 +179,21 @@ def test_a_volume_that_moves_to_another_plugin_keeps_its_rows(stack: Running) ->
     changed(stack, with_volume("mysql", plugin="aws-ebs0"))
 
 
+def test_mysql_leaves_a_volume_that_is_registered_anew_in_the_same_update(stack: Running) -> None:
+    def to_archive(config: Config) -> None:
+        config["mysql"]["volume"] = "archive"
+
+    def back(config: Config) -> None:
+        config["mysql"]["volume"] = "mysql"
+        with_volume("archive", mountFlags=["noatime", "nodiratime"])(config)
+
+    before = edit(stack, to_archive)
+    pulumi(stack, "up", "--yes", "--skip-preview")
+    changed(stack, back)
+    restore(stack, before)
+    pulumi(stack, "up", "--yes", "--skip-preview")
+
+
 def test_a_volume_that_its_driver_made_is_not_made_anew_under_way(stack: Running) -> None:
     dynamic = {"name": "dynamic", "provision": "plugin", "zone": "us-west-2a", "sizeGib": 1, "protect": False}
     changed(stack, lambda config: config["volumes"].append(dynamic))

@@ -86,7 +86,7 @@ def test_a_registration_has_a_name_of_its_own_and_goes_with_destroy(
 def test_the_release_gate_stands_between_the_registration_and_the_job(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
-    release = resources["mysql-volume-release"].inputs
+    release = resources["mysql-release-mysql"].inputs
     assert release["registrationId"] == "volume-mysql-registration-id"
     assert release["consumerJobId"] == "mysql-server"
     assert variables(resources["mysql-job"])["volume"]["release"] == "release-1"
@@ -104,14 +104,14 @@ def test_the_gate_comes_before_each_change_of_the_job(
     resources: dict[str, mocks.MockResourceArgs], changes: dict[str, Any], differs: bool
 ) -> None:
     changed = record(SETTINGS | {"mysql": {"volume": "mysql", **changes}})
-    now, then = (found["mysql-volume-release"].inputs["triggers"]["job"] for found in (resources, changed))
+    now, then = (found["mysql-release-mysql"].inputs["triggers"]["job"] for found in (resources, changed))
     assert (now != then) == differs
 
 
 def test_what_keeps_the_job_waiting_is_looked_for_in_the_account_of_its_volume(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
-    health, release = resources["mysql-health"].inputs, resources["mysql-volume-release"].inputs
+    health, release = resources["mysql-health"].inputs, resources["mysql-release-mysql"].inputs
     for key in ("region", "accountId", "awsConfig"):
         assert health.get(key) == release.get(key)
     assert health["accountId"] == "123456789012"

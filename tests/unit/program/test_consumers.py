@@ -120,7 +120,7 @@ def test_the_job_that_dumps_reads_its_own_variable_which_does_not_hold_the_serve
 
 
 def test_the_dumps_have_a_gate_of_their_own(resources: Resources) -> None:
-    gate = resources["mysql-backup-volume-release"].inputs
+    gate = resources["mysql-backup-release-dumps"].inputs
     assert (gate["volumeId"], gate["consumerJobId"]) == ("dumps", "mysql-backup")
     assert variables(resources["mysql-backup-job"])["schedule"] == {"cron": "0 3 * * *", "keep": 3}
 

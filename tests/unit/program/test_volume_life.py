@@ -24,7 +24,7 @@ def test_a_volume_follows_its_guard_by_a_tag_and_the_final_snapshot(
 
 
 def test_what_asks_ec2_about_a_volume_knows_its_account(resources: dict[str, mocks.MockResourceArgs]) -> None:
-    asking = ("ebs-mysql-guard", "volumes.mysql.protect", "mysql-volume-release")
+    asking = ("ebs-mysql-guard", "volumes.mysql.protect", "mysql-release-mysql")
     accounts = {name: resources[name].inputs["accountId"] for name in asking}
     assert accounts == dict.fromkeys(asking, "123456789012")
 
