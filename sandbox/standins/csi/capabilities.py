@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from .csi_proto import csi
-from .errors import invalid
+from sandbox.standins.csi.csi_proto import csi
+from sandbox.standins.csi.errors import invalid
 
 _Mode: Any = csi.VolumeCapability.AccessMode
 

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from .commands import run
-from .volume_store import Snapshot, Source, Volume
+from sandbox.standins.csi.commands import run
+from sandbox.standins.csi.volume_store import Snapshot, Source, Volume
 
 STATE_FILE: Final = "state.json"
 COPY_TIMEOUT_S: Final = 600.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from .csi_proto import csi
+from sandbox.standins.csi.csi_proto import csi
 
 
 @dataclass(frozen=True)

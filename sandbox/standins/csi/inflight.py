@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from .errors import aborted
+from sandbox.standins.csi.errors import aborted
 
 
 class InFlight:

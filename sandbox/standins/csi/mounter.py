@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from . import mounts
-from .commands import run
+from sandbox.standins.csi import mounts
+from sandbox.standins.csi.commands import run
 
 MOUNT_TIMEOUT_S: Final = 60.0
 

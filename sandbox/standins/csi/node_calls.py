@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import mounter, mounts
-from .commands import CommandError
-from .csi_proto import csi
-from .errors import already_exists, internal, invalid, not_found
+from sandbox.standins.csi import mounter, mounts
+from sandbox.standins.csi.commands import CommandError
+from sandbox.standins.csi.csi_proto import csi
+from sandbox.standins.csi.errors import already_exists, internal, invalid, not_found
 
 
 @contextmanager

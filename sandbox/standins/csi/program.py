@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 from typing import Final, TypeVar
 
-from . import logs
-from .flags import FlagError, FlagSet, HelpAsked
+from sandbox.standins.csi import logs
+from sandbox.standins.csi.flags import FlagError, FlagSet, HelpAsked
 
 EXIT_USAGE: Final = 2
 STOP_GRACE_S: Final = 5.0
@@ -40,8 +40,8 @@ def prepare(verbosity: int) -> None:
 
 def serve(endpoints: Sequence[str], services: Mapping[str, object]) -> int:
     """Serve on every endpoint until SIGTERM or SIGINT; the exit status."""
-    from . import server  # noqa: PLC0415 - gRPC reads the environment when it is loaded
-    from .endpoint import EndpointError, parse_endpoint  # noqa: PLC0415
+    from sandbox.standins.csi import server  # noqa: PLC0415 - gRPC reads the environment when it is loaded
+    from sandbox.standins.csi.endpoint import EndpointError, parse_endpoint  # noqa: PLC0415
 
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):

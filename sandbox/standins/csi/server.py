@@ -11,11 +11,11 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message_factory import GetMessageClass
 
-from . import logs
-from .csi_proto import csi
-from .endpoint import Endpoint
-from .errors import CsiError
-from .sanitize import for_log
+from sandbox.standins.csi import logs
+from sandbox.standins.csi.csi_proto import csi
+from sandbox.standins.csi.endpoint import Endpoint
+from sandbox.standins.csi.errors import CsiError
+from sandbox.standins.csi.sanitize import for_log
 
 WORKERS: Final = 32
 _PACKAGE: Final = "csi.v1"

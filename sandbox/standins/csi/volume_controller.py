@@ -8,11 +8,11 @@ from typing import Any, Final, Protocol, TypeVar
 
 import grpc
 
-from .commands import CommandError
-from .csi_proto import csi
-from .errors import CsiError, aborted, already_exists, internal, invalid, not_found
-from .inflight import InFlight
-from .volume_store import Snapshot, Source, Store, Volume
+from sandbox.standins.csi.commands import CommandError
+from sandbox.standins.csi.csi_proto import csi
+from sandbox.standins.csi.errors import CsiError, aborted, already_exists, internal, invalid, not_found
+from sandbox.standins.csi.inflight import InFlight
+from sandbox.standins.csi.volume_store import Snapshot, Source, Store, Volume
 
 DEFAULT_CAPACITY_BYTES: Final = 1024**3
 T = TypeVar("T")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from sandbox.standins.csi import logs, program
-
-from .options import FLAGS, VERSION, Options, parse
+from sandbox.standins.democratic_csi.options import FLAGS, VERSION, Options, parse
 
 
 def main(arguments: list[str]) -> int:
@@ -22,8 +21,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from .config import ConfigError, load  # noqa: PLC0415 - after the environment of gRPC is set
-    from .wiring import services  # noqa: PLC0415
+    from sandbox.standins.democratic_csi.config import ConfigError, load  # noqa: PLC0415 - after the environment of gRPC is set
+    from sandbox.standins.democratic_csi.wiring import services  # noqa: PLC0415
 
     try:
         config = load(options.config_file)

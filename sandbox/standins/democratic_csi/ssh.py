@@ -14,8 +14,7 @@ import asyncssh
 
 from sandbox.standins.csi import logs
 from sandbox.standins.csi.commands import CommandError, Result
-
-from .config import SshConnection
+from sandbox.standins.democratic_csi.config import SshConnection
 
 T = TypeVar("T")
 TIMEOUT_S: Final = 120.0

@@ -11,12 +11,11 @@ from sandbox.standins.csi.folder_store import FolderStore
 from sandbox.standins.csi.identity import Identity
 from sandbox.standins.csi.volume_controller import VolumeController
 from sandbox.standins.csi.volume_store import Volume
-
-from .config import Config
-from .node import FS_TYPES, NfsNode
-from .options import VERSION, Options
-from .ssh import Ssh
-from .zfs_store import ZfsStore
+from sandbox.standins.democratic_csi.config import Config
+from sandbox.standins.democratic_csi.node import FS_TYPES, NfsNode
+from sandbox.standins.democratic_csi.options import VERSION, Options
+from sandbox.standins.democratic_csi.ssh import Ssh
+from sandbox.standins.democratic_csi.zfs_store import ZfsStore
 
 _ZFS_ONLY: Final = ("LIST_VOLUMES", "GET_CAPACITY", "LIST_SNAPSHOTS", "EXPAND_VOLUME")
 

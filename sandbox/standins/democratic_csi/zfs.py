@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from sandbox.standins.csi.commands import CommandError
-
-from .ssh import Ssh
+from sandbox.standins.democratic_csi.ssh import Ssh
 
 _SPECIAL: Final = re.compile(r'(["$`\\])')
 NOT_THERE: Final = "dataset does not exist"

@@ -10,10 +10,9 @@ from typing import Final
 from sandbox.standins.csi.commands import CommandError
 from sandbox.standins.csi.errors import CsiError, failed_precondition, internal, invalid, not_found
 from sandbox.standins.csi.volume_store import Snapshot, Source, Volume
-
-from .config import Config, ZfsOptions
-from .ssh import Ssh
-from .zfs import NOT_THERE, Zfs
+from sandbox.standins.democratic_csi.config import Config, ZfsOptions
+from sandbox.standins.democratic_csi.ssh import Ssh
+from sandbox.standins.democratic_csi.zfs import NOT_THERE, Zfs
 
 _PREFIX: Final = "democratic-csi:"
 _NAME: Final = f"{_PREFIX}csi_volume_name"

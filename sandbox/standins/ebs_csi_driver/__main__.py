@@ -8,9 +8,8 @@ import sys
 from sandbox.standins.csi import logs
 from sandbox.standins.csi.endpoint import EndpointError
 from sandbox.standins.csi.flags import FlagError, HelpAsked
-
-from .options import Mode, Options, flag_set, parse_options, split_mode
-from .version import version_json
+from sandbox.standins.ebs_csi_driver.options import Mode, Options, flag_set, parse_options, split_mode
+from sandbox.standins.ebs_csi_driver.version import version_json
 
 EXIT_USAGE = 2
 
@@ -42,8 +41,7 @@ def main(arguments: list[str]) -> int:
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from sandbox.standins.csi.server import ListenError  # noqa: PLC0415
-
-    from .driver import Driver  # noqa: PLC0415 - gRPC reads the environment when it is loaded
+    from sandbox.standins.ebs_csi_driver.driver import Driver  # noqa: PLC0415 - gRPC reads the environment when it is loaded
 
     try:
         return Driver(options).run()

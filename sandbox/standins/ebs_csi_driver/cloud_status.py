@@ -5,8 +5,7 @@ from __future__ import annotations
 import grpc
 
 from sandbox.standins.csi.errors import CsiError
-
-from .cloud.errors import CloudError, Kind
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind
 
 _CODES: dict[Kind, grpc.StatusCode] = {
     Kind.ALREADY_EXISTS: grpc.StatusCode.ALREADY_EXISTS,

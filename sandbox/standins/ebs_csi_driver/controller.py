@@ -11,19 +11,18 @@ from sandbox.standins.csi import logs
 from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import internal, invalid
 from sandbox.standins.csi.inflight import InFlight
-
-from . import capacity, tags, topology
-from .capability import all_supported, is_block, is_supported, wants_multi_attach
-from .cloud.attachments import ATTACH_TIMEOUT_S, DETACH_TIMEOUT_S, Attachments
-from .cloud.errors import CloudError, Kind
-from .cloud.snapshots import Snapshots
-from .cloud.volume_types import iops_for
-from .cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
-from .cloud_status import from_cloud
-from .controller_snapshots import SnapshotCalls
-from .node import DEVICE_PATH_KEY
-from .parameters import VolumeParameters, read_modification, read_volume_parameters
-from .version import since
+from sandbox.standins.ebs_csi_driver import capacity, tags, topology
+from sandbox.standins.ebs_csi_driver.capability import all_supported, is_block, is_supported, wants_multi_attach
+from sandbox.standins.ebs_csi_driver.cloud.attachments import ATTACH_TIMEOUT_S, DETACH_TIMEOUT_S, Attachments
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind
+from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshots
+from sandbox.standins.ebs_csi_driver.cloud.volume_types import iops_for
+from sandbox.standins.ebs_csi_driver.cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
+from sandbox.standins.ebs_csi_driver.cloud_status import from_cloud
+from sandbox.standins.ebs_csi_driver.controller_snapshots import SnapshotCalls
+from sandbox.standins.ebs_csi_driver.node import DEVICE_PATH_KEY
+from sandbox.standins.ebs_csi_driver.parameters import VolumeParameters, read_modification, read_volume_parameters
+from sandbox.standins.ebs_csi_driver.version import since
 
 
 @dataclass(frozen=True)

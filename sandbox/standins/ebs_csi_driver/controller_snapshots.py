@@ -8,12 +8,11 @@ from typing import Any, Final
 from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import already_exists, invalid
 from sandbox.standins.csi.inflight import InFlight
-
-from . import capacity, tags
-from .cloud.errors import CloudError, Kind
-from .cloud.snapshots import Snapshot, Snapshots
-from .cloud_status import from_cloud
-from .parameters import read_snapshot_tags
+from sandbox.standins.ebs_csi_driver import capacity, tags
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind
+from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshot, Snapshots
+from sandbox.standins.ebs_csi_driver.cloud_status import from_cloud
+from sandbox.standins.ebs_csi_driver.parameters import read_snapshot_tags
 
 LEAST_ENTRIES: Final = 5
 """EC2's least MaxResults."""

@@ -13,14 +13,13 @@ import grpc
 from sandbox.standins.csi import logs, server
 from sandbox.standins.csi.endpoint import parse_endpoint
 from sandbox.standins.csi.metadata import MetadataClient, MetadataError, NodeIdentity
-
-from . import metrics
-from .cloud.client import REGION_VARIABLE
-from .devices import DeviceFinder
-from .identity import IdentityService
-from .node import NodeService, NodeSettings
-from .options import Options
-from .version import DRIVER_NAME, DRIVER_VERSION, since
+from sandbox.standins.ebs_csi_driver import metrics
+from sandbox.standins.ebs_csi_driver.cloud.client import REGION_VARIABLE
+from sandbox.standins.ebs_csi_driver.devices import DeviceFinder
+from sandbox.standins.ebs_csi_driver.identity import IdentityService
+from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings
+from sandbox.standins.ebs_csi_driver.options import Options
+from sandbox.standins.ebs_csi_driver.version import DRIVER_NAME, DRIVER_VERSION, since
 
 STOP_GRACE_S: Final = 5.0
 
@@ -62,7 +61,7 @@ class Driver:
     def _services(self) -> dict[str, object]:
         services: dict[str, object] = {"Identity": IdentityService()}
         if self._options.mode.is_controller:
-            from .wiring import controller  # noqa: PLC0415 - a node has no use for it
+            from sandbox.standins.ebs_csi_driver.wiring import controller  # noqa: PLC0415 - a node has no use for it
 
             service = controller(self._options, self._region, self._metrics)
             services["Controller"] = service

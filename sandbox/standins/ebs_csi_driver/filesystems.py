@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.standins.csi.commands import CommandError, run
-
-from . import devices
+from sandbox.standins.ebs_csi_driver import devices
 
 DEFAULT_TYPE: Final = "ext4"
 EXT_TYPES: Final = frozenset({"ext2", "ext3", "ext4"})

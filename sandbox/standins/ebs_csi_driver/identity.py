@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sandbox.standins.csi.csi_proto import csi
-
-from .version import DRIVER_NAME, DRIVER_VERSION
+from sandbox.standins.ebs_csi_driver.version import DRIVER_NAME, DRIVER_VERSION
 
 
 class IdentityService:

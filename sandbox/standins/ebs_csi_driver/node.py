@@ -16,12 +16,11 @@ from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import CsiError, internal, invalid, not_found
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.csi.metadata import MetadataError, NodeIdentity
-
-from . import devices, filesystems, limits, node_volumes, topology
-from .capability import is_block, is_supported, partition_of
-from .devices import DeviceFinder, DeviceNotFoundError
-from .filesystems import FilesystemError
-from .node_volumes import GrowthError
+from sandbox.standins.ebs_csi_driver import devices, filesystems, limits, node_volumes, topology
+from sandbox.standins.ebs_csi_driver.capability import is_block, is_supported, partition_of
+from sandbox.standins.ebs_csi_driver.devices import DeviceFinder, DeviceNotFoundError
+from sandbox.standins.ebs_csi_driver.filesystems import FilesystemError
+from sandbox.standins.ebs_csi_driver.node_volumes import GrowthError
 
 DEVICE_PATH_KEY = "devicePath"
 

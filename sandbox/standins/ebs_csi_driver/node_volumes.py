@@ -11,9 +11,8 @@ from typing import Final
 
 from sandbox.standins.csi import logs, mounter, mounts
 from sandbox.standins.csi.commands import CommandError
-
-from . import devices, filesystems
-from .filesystems import FilesystemError
+from sandbox.standins.ebs_csi_driver import devices, filesystems
+from sandbox.standins.ebs_csi_driver.filesystems import FilesystemError
 
 # A mount whose device is gone answers stat with one of these.
 _DEAD_MOUNT: Final = frozenset({errno.EIO, errno.ENOTCONN, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.EUCLEAN})

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from sandbox.standins.csi import flags
 from sandbox.standins.csi.flags import FlagError, FlagSet
-
-from .tags import TagError, check_extra_tags
+from sandbox.standins.ebs_csi_driver.tags import TagError, check_extra_tags
 
 PROGRAM: Final = "aws-ebs-csi-driver"
 DEFAULT_ENDPOINT: Final = "unix://tmp/csi.sock"

@@ -9,9 +9,8 @@ from typing import Final
 
 from sandbox.standins.csi import logs
 from sandbox.standins.csi.errors import invalid
-
-from .cloud.volume_types import DEFAULT_TYPE, TYPES
-from .tags import TagError, check_extra_tags, parse_tag_specifications
+from sandbox.standins.ebs_csi_driver.cloud.volume_types import DEFAULT_TYPE, TYPES
+from sandbox.standins.ebs_csi_driver.tags import TagError, check_extra_tags, parse_tag_specifications
 
 TAG_PREFIX: Final = "tagSpecification"
 FORMAT_KEYS: Final = ("blocksize", "inodesize", "bytesperinode", "numberofinodes", "ext4bigalloc", "ext4clustersize")

@@ -7,14 +7,13 @@ from threading import Thread
 
 from sandbox.standins.csi import logs
 from sandbox.standins.csi.metadata import MetadataError
-
-from .cloud.attachments import Attachments
-from .cloud.client import ClientSettings, Ec2, endpoint_from
-from .cloud.snapshots import Snapshots
-from .cloud.volumes import Volumes
-from .controller import ControllerService, ControllerSettings
-from .metrics import Metrics
-from .options import Options
+from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
+from sandbox.standins.ebs_csi_driver.cloud.client import ClientSettings, Ec2, endpoint_from
+from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshots
+from sandbox.standins.ebs_csi_driver.cloud.volumes import Volumes
+from sandbox.standins.ebs_csi_driver.controller import ControllerService, ControllerSettings
+from sandbox.standins.ebs_csi_driver.metrics import Metrics
+from sandbox.standins.ebs_csi_driver.options import Options
 
 
 def controller(options: Options, region: Callable[[], str], metrics: Metrics) -> ControllerService:

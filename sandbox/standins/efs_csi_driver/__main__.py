@@ -7,8 +7,7 @@ import platform
 import sys
 
 from sandbox.standins.csi import logs, program
-
-from .options import DRIVER_NAME, DRIVER_VERSION, FLAGS, Options, parse
+from sandbox.standins.efs_csi_driver.options import DRIVER_NAME, DRIVER_VERSION, FLAGS, Options, parse
 
 
 def main(arguments: list[str]) -> int:
@@ -24,7 +23,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from .wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
+    from sandbox.standins.efs_csi_driver.wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
 
     logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION)
     return program.serve([options.endpoint], services(options))

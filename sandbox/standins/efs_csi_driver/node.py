@@ -14,10 +14,9 @@ from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import CsiError, internal
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.csi.metadata import MetadataError, NodeIdentity
-
-from .options import Options
-from .state import MountStates
-from .volume_id import share
+from sandbox.standins.efs_csi_driver.options import Options
+from sandbox.standins.efs_csi_driver.state import MountStates
+from sandbox.standins.efs_csi_driver.volume_id import share
 
 FS_TYPES: Final = ("efs",)
 

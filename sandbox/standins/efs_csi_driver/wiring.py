@@ -10,10 +10,9 @@ from sandbox.standins.csi import logs
 from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.identity import Identity
 from sandbox.standins.csi.metadata import MetadataClient, MetadataError, NodeIdentity
-
-from .node import EfsNode
-from .options import DRIVER_NAME, DRIVER_VERSION, Options
-from .state import MountStates, config_folder, write_config
+from sandbox.standins.efs_csi_driver.node import EfsNode
+from sandbox.standins.efs_csi_driver.options import DRIVER_NAME, DRIVER_VERSION, Options
+from sandbox.standins.efs_csi_driver.state import MountStates, config_folder, write_config
 
 
 class NoController:

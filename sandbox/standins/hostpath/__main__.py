@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from sandbox.standins.csi import logs, program
-
-from .options import FLAGS, VERSION, Options, parse
+from sandbox.standins.hostpath.options import FLAGS, VERSION, Options, parse
 
 
 def main(arguments: list[str]) -> int:
@@ -22,7 +21,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from .wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
+    from sandbox.standins.hostpath.wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
 
     logs.info("Driver Information", Driver=options.driver_name, Version=VERSION, NodeID=options.node_id)
     try:

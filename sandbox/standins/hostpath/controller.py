@@ -12,8 +12,7 @@ from sandbox.standins.csi.errors import CsiError, invalid, not_found
 from sandbox.standins.csi.folder_store import FolderStore
 from sandbox.standins.csi.node_calls import volume_id
 from sandbox.standins.csi.volume_controller import Traits, VolumeController
-
-from .options import Options
+from sandbox.standins.hostpath.options import Options
 
 
 class HostPathController(VolumeController):

@@ -10,8 +10,7 @@ from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import not_found
 from sandbox.standins.csi.folder_store import FolderStore
 from sandbox.standins.csi.inflight import InFlight
-
-from .options import Options
+from sandbox.standins.hostpath.options import Options
 
 
 class HostPathNode:

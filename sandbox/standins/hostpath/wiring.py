@@ -12,10 +12,9 @@ from sandbox.standins.csi.folder_store import FolderStore
 from sandbox.standins.csi.folders import on_client
 from sandbox.standins.csi.identity import Identity
 from sandbox.standins.csi.volume_store import Volume
-
-from .controller import HostPathController
-from .node import HostPathNode
-from .options import VERSION, Options
+from sandbox.standins.hostpath.controller import HostPathController
+from sandbox.standins.hostpath.node import HostPathNode
+from sandbox.standins.hostpath.options import VERSION, Options
 
 
 class HostPathTraits:

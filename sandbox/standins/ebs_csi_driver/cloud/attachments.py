@@ -7,12 +7,12 @@ from contextlib import suppress
 from threading import Lock
 from typing import Any, Final
 
-from ..device_names import free_name
-from ..version import since
-from .client import Ec2
-from .errors import CloudError, Kind, translated
-from .volumes import Attachment, Volume, Volumes
-from .waiting import until
+from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind, translated
+from sandbox.standins.ebs_csi_driver.cloud.volumes import Attachment, Volume, Volumes
+from sandbox.standins.ebs_csi_driver.cloud.waiting import until
+from sandbox.standins.ebs_csi_driver.device_names import free_name
+from sandbox.standins.ebs_csi_driver.version import since
 
 ATTACH_TIMEOUT_S: Final = 60.0
 DETACH_TIMEOUT_S: Final = 120.0

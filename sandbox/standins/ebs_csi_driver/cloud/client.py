@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from ..version import DRIVER_VERSION
+from sandbox.standins.ebs_csi_driver.version import DRIVER_VERSION
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from .client import Ec2
-from .errors import CloudError, Kind, translated
+from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind, translated
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import SnapshotTypeDef

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from .client import Ec2
-from .errors import CloudError, Kind, dry_run, translated
-from .waiting import until
+from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind, dry_run, translated
+from sandbox.standins.ebs_csi_driver.cloud.waiting import until
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import VolumeTypeDef

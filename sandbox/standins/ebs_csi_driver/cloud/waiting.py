@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from .errors import CloudError, Kind
+from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0

@@ -7,10 +7,9 @@ import zlib
 from typing import Any
 
 from nomad_stateful.plugin_server.plugin import Context, Function, Props, ProviderError
-
-from .config import Connection
-from .inputs import known_arguments
-from .node_resources import node_resources, reserved_resources
+from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.inputs import known_arguments
+from sandbox.standins.plugins.nomad.node_resources import node_resources, reserved_resources
 
 
 class GetVolumes(Function):

@@ -8,9 +8,8 @@ from typing import Any
 
 from nomad_stateful.plugin_server.plugin import CheckFailure, Kind, Props, property_diff
 from nomad_stateful.plugin_server.values import UNKNOWN, contains_unknown
-
-from .capacity import format_bytes, parse_bytes
-from .inputs import Field, plain
+from sandbox.standins.plugins.nomad.capacity import format_bytes, parse_bytes
+from sandbox.standins.plugins.nomad.inputs import Field, plain
 
 ACCESS_MODES = (
     "single-node-reader-only",

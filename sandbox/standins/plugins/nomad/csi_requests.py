@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
-
-from .waits import Progress, retry
+from sandbox.standins.plugins.nomad.waits import Progress, retry
 
 DEFAULT_TIMEOUT_S = 600.0
 _RESERVE_S = 60.0  # the official plugin stops retrying a minute before its timeout

@@ -20,12 +20,17 @@ from nomad_stateful.plugin_server.plugin import (
     ResourceType,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
-
-from .config import Connection
-from .csi_fields import COMPUTED, capacity_bytes, volume_changes, volume_failures, volume_outputs
-from .csi_requests import find_volume
-from .inputs import Field, autoname, checked, is_autonamed, pick, plain, refreshed_inputs
-from .job_state import import_identity
+from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.csi_fields import (
+    COMPUTED,
+    capacity_bytes,
+    volume_changes,
+    volume_failures,
+    volume_outputs,
+)
+from sandbox.standins.plugins.nomad.csi_requests import find_volume
+from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, is_autonamed, pick, plain, refreshed_inputs
+from sandbox.standins.plugins.nomad.job_state import import_identity
 
 _HEALTH = [
     "controllersExpected",

@@ -7,11 +7,10 @@ from typing import Any
 
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Diff, Props, ProviderError
 from nomad_stateful.plugin_server.values import contains_unknown
-
-from .csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
-from .csi_requests import VolumeKey, put_volume, remove_volume, volume_path
-from .csi_resource import CsiResource
-from .inputs import Field
+from sandbox.standins.plugins.nomad.csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
+from sandbox.standins.plugins.nomad.csi_requests import VolumeKey, put_volume, remove_volume, volume_path
+from sandbox.standins.plugins.nomad.csi_resource import CsiResource
+from sandbox.standins.plugins.nomad.inputs import Field
 
 
 class CsiVolume(CsiResource):

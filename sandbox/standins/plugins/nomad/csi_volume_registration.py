@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from nomad_stateful.plugin_server.plugin import Context, Props
-
-from .csi_fields import COMMON_FIELDS, volume_body
-from .csi_requests import VolumeKey, put_volume, remove_volume, volume_path
-from .csi_resource import CsiResource
-from .inputs import Field, plain
+from sandbox.standins.plugins.nomad.csi_fields import COMMON_FIELDS, volume_body
+from sandbox.standins.plugins.nomad.csi_requests import VolumeKey, put_volume, remove_volume, volume_path
+from sandbox.standins.plugins.nomad.csi_resource import CsiResource
+from sandbox.standins.plugins.nomad.inputs import Field, plain
 
 
 class CsiVolumeRegistration(CsiResource):

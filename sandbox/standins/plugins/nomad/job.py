@@ -20,14 +20,13 @@ from nomad_stateful.plugin_server.plugin import (
     property_diff,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
-
-from .config import Connection
-from .inputs import Field, checked, pick, plain, refreshed_inputs
-from .job_canonical import same_job
-from .job_outputs import described_outputs, planned_outputs, registered_outputs
-from .job_state import import_identity, job_allocations, job_path, job_submission
-from .jobspec import JobSource, JobspecError, JobspecParser
-from .waits import wait_for_deployment, wait_for_evaluation
+from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.inputs import Field, checked, pick, plain, refreshed_inputs
+from sandbox.standins.plugins.nomad.job_canonical import same_job
+from sandbox.standins.plugins.nomad.job_outputs import described_outputs, planned_outputs, registered_outputs
+from sandbox.standins.plugins.nomad.job_state import import_identity, job_allocations, job_path, job_submission
+from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecError, JobspecParser
+from sandbox.standins.plugins.nomad.waits import wait_for_deployment, wait_for_evaluation
 
 _FIELDS: dict[str, Field] = {
     "jobspec": Field("string", required=True),

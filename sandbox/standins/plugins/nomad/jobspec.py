@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from nomad_stateful.nomad.job_rendering import Job, RenderError, render
 from nomad_stateful.plugin_server.plugin import Props, ProviderError
 from nomad_stateful.plugin_server.values import contains_unknown
-
-from .jobspec_scan import called_functions, declared_variables
+from sandbox.standins.plugins.nomad.jobspec_scan import called_functions, declared_variables
 
 FILESYSTEM_FUNCTIONS = frozenset(
     {"abspath", "basename", "dirname", "file", "filebase64", "fileexists", "fileset", "pathexpand"}

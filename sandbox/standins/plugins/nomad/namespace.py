@@ -18,9 +18,8 @@ from nomad_stateful.plugin_server.plugin import (
     ResourceType,
     input_diff,
 )
-
-from .config import Connection
-from .inputs import Field, autoname, checked, is_autonamed, pick, plain, refreshed_inputs
+from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, is_autonamed, pick, plain, refreshed_inputs
 
 _FIELDS: dict[str, Field] = {
     "name": Field("string"),

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.plugin_server.plugin import Checked, Context, Function, Plugin, Props, ResourceType
-
-from .cluster_functions import GetNodes, GetVolumes
-from .config import SECRET_CONFIG, Connection, config_failures
-from .csi_volume import CsiVolume
-from .csi_volume_registration import CsiVolumeRegistration
-from .job import JobResource
-from .jobspec import JobspecParser
-from .namespace import Namespace
-from .plugin_functions import GetPlugin, GetPlugins
-from .variable import Variable
+from sandbox.standins.plugins.nomad.cluster_functions import GetNodes, GetVolumes
+from sandbox.standins.plugins.nomad.config import SECRET_CONFIG, Connection, config_failures
+from sandbox.standins.plugins.nomad.csi_volume import CsiVolume
+from sandbox.standins.plugins.nomad.csi_volume_registration import CsiVolumeRegistration
+from sandbox.standins.plugins.nomad.job import JobResource
+from sandbox.standins.plugins.nomad.jobspec import JobspecParser
+from sandbox.standins.plugins.nomad.namespace import Namespace
+from sandbox.standins.plugins.nomad.plugin_functions import GetPlugin, GetPlugins
+from sandbox.standins.plugins.nomad.variable import Variable
 
 VERSION = "2.6.1"
 

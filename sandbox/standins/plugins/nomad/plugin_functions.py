@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props, ProviderError
-
-from .config import Connection
-from .inputs import known_arguments
-from .waits import Progress, retry
+from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.inputs import known_arguments
+from sandbox.standins.plugins.nomad.waits import Progress, retry
 
 _WAIT_S = 1200.0
 

@@ -21,10 +21,9 @@ from nomad_stateful.plugin_server.plugin import (
     input_diff,
 )
 from nomad_stateful.plugin_server.values import UNKNOWN, contains_unknown
-
-from .config import Connection
-from .inputs import Field, checked, pick, plain, refreshed_inputs
-from .job_state import import_identity
+from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.inputs import Field, checked, pick, plain, refreshed_inputs
+from sandbox.standins.plugins.nomad.job_state import import_identity
 
 _FIELDS: dict[str, Field] = {
     "path": Field("string", required=True),
