@@ -11,7 +11,7 @@ import botocore.exceptions as boto
 import pytest
 
 from nomad_stateful.plugin_server.plugin import Context, InitFailed, ProviderError
-from sandbox.standins.plugins.aws import volume
+from sandbox.standins.plugins.aws import ec2_volume
 from sandbox.standins.plugins.aws.config import parse
 from sandbox.standins.plugins.aws.volume import VolumeResource
 
@@ -87,7 +87,7 @@ def test_a_new_volume_that_ec2_never_lists_is_gone(monkeypatch: pytest.MonkeyPat
         def describe_volumes(self, **request: Any) -> Any:
             return {"Volumes": []}
 
-    monkeypatch.setattr(volume, "_NOT_LISTED_S", 0.1)
+    monkeypatch.setattr(ec2_volume, "_NOT_LISTED_S", 0.1)
     with pytest.raises(InitFailed, match="EC2 reports it gone"):
         volumes(Empty()).create(Context(), INPUTS)
 

@@ -3,29 +3,30 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
-from botocore.exceptions import ClientError
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
 
 from nomad_stateful.plugin_server.plugin import UNKNOWN, CheckFailure, Context, InitFailed, Props, ProviderError
 from sandbox.standins.plugins.aws import snapshot
-from sandbox.standins.plugins.aws.ec2_values import retag, rfc3339
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.ec2_values import retag
+from sandbox.standins.plugins.aws.ec2_volume import (
+    UPDATE_TIMEOUT_S,
+    describe_volume,
+    expect_gone,
+    try_delete,
+    volume_values,
+    wait_modified,
+    wait_usable,
+)
+from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, is_set, known
 from sandbox.standins.plugins.aws.tags import from_aws, to_aws
-from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
-
-if TYPE_CHECKING:
-    from mypy_boto3_ec2 import EC2Client
+from sandbox.standins.plugins.aws.waits import Wait, wait_until
 
 _CREATE_TIMEOUT_S: Final = 300
-_UPDATE_TIMEOUT_S: Final = 300
 _DELETE_TIMEOUT_S: Final = 600
-_NOT_LISTED_S: Final = 60  # a volume just made that EC2 does not list for longer is gone
 _TYPES: Final = ("gp2", "gp3", "io1", "io2", "sc1", "st1", "standard")
 _TYPES_WITH_IOPS: Final = ("gp3", "io1", "io2")
 _TYPES_NEEDING_IOPS: Final = ("io1", "io2")
@@ -98,7 +99,7 @@ class VolumeResource(AwsResource):
         with aws_errors("creating EBS Volume"):
             id = ec2.create_volume(**wanted, ClientToken=str(uuid.uuid4()))["VolumeId"]
         try:
-            _wait_usable(ctx, ec2, id, _CREATE_TIMEOUT_S, "create")
+            wait_usable(ctx, ec2, id, _CREATE_TIMEOUT_S, "create")
             return id, self._outputs_of(id, inputs)
         except ProviderError as error:
             partial = self.plain(inputs) | {"id": id, "arn": self._arn(region, id)}
@@ -119,8 +120,8 @@ class VolumeResource(AwsResource):
                 ec2.modify_volume(VolumeId=id, **wanted)
         try:
             if wanted:
-                _wait_modified(ctx, ec2, id)
-            _wait_usable(ctx, ec2, id, _UPDATE_TIMEOUT_S, "update")
+                wait_modified(ctx, ec2, id)
+            wait_usable(ctx, ec2, id, UPDATE_TIMEOUT_S, "update")
             retag(ec2, id, state.get("tagsAll"), inputs.get("tagsAll"))
             return self._outputs_of(id, inputs)
         except ProviderError as error:
@@ -153,9 +154,9 @@ class VolumeResource(AwsResource):
             _DELETE_TIMEOUT_S,
         )
         with aws_errors(f"deleting EBS Volume ({id})"):
-            if wait_until(ctx, wait, lambda: _try_delete(ec2, id)):
+            if wait_until(ctx, wait, lambda: try_delete(ec2, id)):
                 gone = Wait(f"EBS volume {id} to be gone", "EC2 does not list it any more", _DELETE_TIMEOUT_S)
-                wait_until(ctx, gone, lambda: _expect_gone(ec2, id))
+                wait_until(ctx, gone, lambda: expect_gone(ec2, id))
 
     def _outputs_of(self, id: str, inputs: Props) -> Props:
         outputs = self.find(id, inputs)
@@ -171,35 +172,6 @@ class VolumeResource(AwsResource):
 
     def _arn(self, region: str, id: str) -> str:
         return self.cloud.arn("ec2", region, self.cloud.account_id(), f"volume/{id}")
-
-
-def describe_volume(ec2: EC2Client, id: str) -> Mapping[str, Any] | None:
-    """Return EC2's description of a volume, None when there is none."""
-    try:
-        volumes = ec2.describe_volumes(VolumeIds=[id])["Volumes"]
-    except ClientError as error:
-        if error_code(error) == "InvalidVolume.NotFound":
-            return None
-        raise
-    return volumes[0] if volumes else None
-
-
-def volume_values(volume: Mapping[str, Any]) -> Props:
-    """Return EC2's description as the properties of a volume that need no configuration."""
-    return {
-        "availabilityZone": volume.get("AvailabilityZone") or "",
-        "createTime": rfc3339(volume["CreateTime"]),
-        "encrypted": bool(volume.get("Encrypted")),
-        "iops": volume.get("Iops") or 0,
-        "kmsKeyId": volume.get("KmsKeyId") or "",
-        "multiAttachEnabled": bool(volume.get("MultiAttachEnabled")),
-        "outpostArn": volume.get("OutpostArn") or "",
-        "size": volume.get("Size") or 0,
-        "snapshotId": volume.get("SnapshotId") or "",
-        "throughput": volume.get("Throughput") or 0,
-        "type": volume.get("VolumeType") or "",
-        "volumeInitializationRate": volume.get("VolumeInitializationRate") or 0,
-    }
 
 
 def _type_rules(inputs: Props) -> Iterator[CheckFailure]:
@@ -242,69 +214,3 @@ def _modification(state: Props, inputs: Props) -> dict[str, Any]:
     if inputs.get("type", state.get("type")) != "gp3":
         changed.discard("throughput")
     return {_AWS_NAMES[name]: inputs[name] for name in sorted(changed)}
-
-
-def _wait_usable(ctx: Context, ec2: EC2Client, id: str, timeout_s: float, doing: str) -> None:
-    listed_by = time.monotonic() + _NOT_LISTED_S
-
-    def probe() -> None:
-        volume = describe_volume(ec2, id)
-        if volume is None and doing == "create" and time.monotonic() < listed_by:
-            raise NotYet("EC2 does not list it yet")
-        state = volume.get("State", "") if volume else "gone"
-        if state in ("creating", "modifying"):
-            raise NotYet(f"EC2 reports it {state}")
-        if state not in ("available", "in-use"):
-            hint = " (for an encrypted volume: may the key be used?)" if doing == "create" else ""
-            raise ProviderError(f"EC2 reports it {state}{hint}")
-
-    wait = Wait(f"EBS volume {id} to be usable", "EC2 reports it available", timeout_s)
-    with aws_errors(f"waiting for EBS Volume ({id}) {doing}"):
-        wait_until(ctx, wait, probe)
-
-
-def _wait_modified(ctx: Context, ec2: EC2Client, id: str) -> None:
-    """Wait until DescribeVolumes shows the change; the optimising that follows takes hours and is not awaited."""
-
-    def probe() -> None:
-        try:
-            modifications = ec2.describe_volumes_modifications(VolumeIds=[id])["VolumesModifications"]
-        except ClientError as error:
-            if error_code(error) in ("UnauthorizedOperation", "InvalidVolumeModification.NotFound"):
-                return  # the policy of the caller, or nothing to wait for
-            raise
-        latest = max(modifications, key=lambda item: str(item.get("StartTime", "")), default=None)
-        state = latest.get("ModificationState") if latest else None
-        if state == "failed":
-            raise ProviderError(f"AWS could not modify it: {(latest or {}).get('StatusMessage', 'no reason given')}")
-        if state == "modifying":
-            raise NotYet("EC2 reports the modification as modifying")
-
-    wait = Wait(f"the modification of EBS volume {id}", "EC2 reports it optimizing or completed", _UPDATE_TIMEOUT_S)
-    with aws_errors(f"waiting for EBS Volume ({id}) update"):
-        wait_until(ctx, wait, probe)
-
-
-def _try_delete(ec2: EC2Client, id: str) -> bool:
-    """Delete a volume; False when it was gone already, NotYet while it is attached."""
-    try:
-        ec2.delete_volume(VolumeId=id)
-    except ClientError as error:
-        if error_code(error) == "InvalidVolume.NotFound":
-            return False
-        if error_code(error) == "VolumeInUse":
-            raise NotYet(f"VolumeInUse: {_attachment(ec2, id)}") from None
-        raise
-    return True
-
-
-def _attachment(ec2: EC2Client, id: str) -> str:
-    attached = (describe_volume(ec2, id) or {}).get("Attachments") or []
-    places = [f"{item.get('State')} to {item.get('InstanceId')} as {item.get('Device')}" for item in attached]
-    return ", ".join(places) or "EC2 does not say what holds it"
-
-
-def _expect_gone(ec2: EC2Client, id: str) -> None:
-    volume = describe_volume(ec2, id)
-    if volume is not None and volume.get("State") != "deleted":
-        raise NotYet(f"EC2 reports it {volume.get('State')}")

@@ -21,28 +21,21 @@ from nomad_stateful.plugin_server.plugin import (
 )
 from nomad_stateful.plugin_server.values import contains_unknown
 from sandbox.standins.plugins.nomad.config import Connection
-from sandbox.standins.plugins.nomad.inputs import Field, checked, pick, plain, refreshed_inputs
+from sandbox.standins.plugins.nomad.inputs import checked, pick, plain, refreshed_inputs
 from sandbox.standins.plugins.nomad.job_canonical import same_job
+from sandbox.standins.plugins.nomad.job_inputs import (
+    FIELDS,
+    flag_changes,
+    given_hcl2,
+    hcl2_failures,
+    submission,
+    without_bookkeeping,
+)
 from sandbox.standins.plugins.nomad.job_outputs import described_outputs, planned_outputs, registered_outputs
 from sandbox.standins.plugins.nomad.job_state import import_identity, job_allocations, job_path, job_submission
 from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecError, JobspecParser
 from sandbox.standins.plugins.nomad.waits import wait_for_deployment, wait_for_evaluation
 
-_FIELDS: dict[str, Field] = {
-    "jobspec": Field("string", required=True),
-    "hcl2": Field("object"),
-    "json": Field("bool"),
-    "detach": Field("bool", default=True),
-    "deregisterOnDestroy": Field("bool", default=True),
-    "deregisterOnIdChange": Field("bool", default=True),
-    "policyOverride": Field("bool"),
-    "purgeOnDestroy": Field("bool"),
-    "preserveCounts": Field("bool", default=False),
-    "rerunIfDead": Field("bool", default=False),
-    "readAllocationIds": Field("bool"),
-}
-_FLAGS = tuple(name for name, field in _FIELDS.items() if field.shape == "bool")
-_HCL2_KEYS = {"allowFs", "vars"}
 # Unknown until Nomad has registered the job (again)
 _SERVER_SIDE = [
     "modifyIndex",
@@ -84,10 +77,10 @@ class JobResource(ResourceType):
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         """Besides the shapes, the jobspec must parse; it is never printed."""
-        inputs, failures = checked(_FIELDS, news, self.token)
+        inputs, failures = checked(FIELDS, news, self.token)
         hcl2 = inputs.get("hcl2")
         if isinstance(hcl2, dict):
-            failures += _hcl2_failures(hcl2)
+            failures += hcl2_failures(hcl2)
             if "allowFs" not in hcl2:
                 inputs["hcl2"] = hcl2 | {"allowFs": False, "__defaults": ["allowFs"]}
         # The official plugin parses at the preview: only then is a jobspec in JSON, with `json` unknown, read as HCL.
@@ -106,7 +99,7 @@ class JobResource(ResourceType):
         Nor do other variables make it another job: old and new text are both read with the new ones.
         """
         old, new = plain(state), plain(news)
-        detailed = _flag_changes(old, new) | property_diff(_hcl2(old), _hcl2(new), "hcl2")
+        detailed = flag_changes(old, new) | property_diff(given_hcl2(old), given_hcl2(new), "hcl2")
         source = JobSource.from_inputs(new)
         if source is None:
             self._parse_without_variables(new)
@@ -132,13 +125,13 @@ class JobResource(ResourceType):
         """What the jobspec says is known, what Nomad adds is not."""
         if JobSource.from_inputs(inputs) is None:
             self._parse_without_variables(inputs)
-        return _without_bookkeeping(inputs) | dict.fromkeys(_FIRST_ONLY, UNKNOWN) | self._planned(inputs)
+        return without_bookkeeping(inputs) | dict.fromkeys(_FIRST_ONLY, UNKNOWN) | self._planned(inputs)
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
         """Old outputs stay known unless the text changes, also where another variable will change them."""
-        kept = {key: value for key, value in state.items() if key not in _FIELDS}
+        kept = {key: value for key, value in state.items() if key not in FIELDS}
         planned = self._planned(inputs) if self._is_planned_anew(state, inputs) else {}
-        return kept | _without_bookkeeping(inputs) | planned
+        return kept | without_bookkeeping(inputs) | planned
 
     def _is_planned_anew(self, state: Props, inputs: Props) -> bool:
         """Whether the text changes, or a dead job is to run again."""
@@ -160,13 +153,13 @@ class JobResource(ResourceType):
         importing = not inputs and not state
         job_id, namespace = import_identity(id) if importing else (id, str(state.get("namespace") or "default"))
         # As with the official plugin, an import leaves the flags unset: the next run sets them.
-        kept = {} if importing else pick(state, _FIELDS)
+        kept = {} if importing else pick(state, FIELDS)
         job = self._find(job_id, namespace)
         if job is None:
             return None
         outputs = kept | self._outputs(ctx, job, kept) | pick(state, ("deploymentId", "deploymentStatus"))
         outputs |= job_submission(ctx, self._api, job, kept)
-        given = pick(outputs, _FIELDS) if importing else refreshed_inputs(inputs, outputs)
+        given = pick(outputs, FIELDS) if importing else refreshed_inputs(inputs, outputs)
         return ReadResult(job_id, given, outputs)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
@@ -226,7 +219,7 @@ class JobResource(ResourceType):
         job_id, namespace = str(job["ID"]), str(job.get("Namespace") or "default")
         body = {
             "Job": job | {"Namespace": namespace},
-            "Submission": _submission(source),
+            "Submission": submission(source),
             "PolicyOverride": bool(inputs.get("policyOverride")),
             "PreserveCounts": bool(inputs.get("preserveCounts")),
         }
@@ -234,7 +227,7 @@ class JobResource(ResourceType):
             response = self._api.put("jobs", body, namespace=namespace)
         except ProviderError as error:
             raise ProviderError(f"error applying jobspec: {error}") from None
-        given = _without_bookkeeping(inputs)
+        given = without_bookkeeping(inputs)
         deployment: Props = {}
         try:
             if inputs.get("detach") is False and response.get("EvalID"):
@@ -287,48 +280,8 @@ class JobResource(ResourceType):
         return registered_outputs(job) | {"allocationIds": allocations, "readAllocationIds": flag}
 
 
-def _hcl2_failures(hcl2: Props) -> list[CheckFailure]:
-    unknown_keys = sorted(set(plain(hcl2)) - _HCL2_KEYS)
-    failures = [CheckFailure("", f"hcl2.{key} is not an input of a Job: remove it") for key in unknown_keys]
-    variables = hcl2.get("vars")
-    if variables is None or contains_unknown(variables):
-        return failures
-    if not isinstance(variables, dict):
-        return [*failures, CheckFailure("", "hcl2.vars must be a map of strings")]
-    wrong = sorted(name for name, value in variables.items() if not isinstance(value, str))
-    rule = "must be a string: write objects, lists, numbers and booleans as JSON text"
-    return failures + [CheckFailure("", f"hcl2.vars.{name} {rule}") for name in wrong]
-
-
-def _flag_changes(old: Props, new: Props) -> dict[str, Kind]:
-    """Flags that differ; one that is not set equals false."""
-    return {
-        name: Kind.UPDATE if name in old else Kind.ADD
-        for name in _FLAGS
-        if contains_unknown(new.get(name)) or bool(old.get(name)) != bool(new.get(name))
-    }
-
-
-def _hcl2(props: Props) -> Props:
-    hcl2 = props.get("hcl2")
-    if not isinstance(hcl2, dict):
-        return {} if hcl2 is None else {"vars": hcl2}
-    variables = {"vars": hcl2["vars"]} if hcl2.get("vars") not in (None, {}) else {}
-    return variables | ({"allowFs": True} if hcl2.get("allowFs") is True else {})
-
-
 def _new_identity(id: str, old: Props, new: Props, job: Job) -> str:
     """The output that shows the job to be another one, so that it has to be replaced; empty otherwise."""
     if (old.get("namespace") or "default") != (job.get("Namespace") or "default"):
         return "namespace"
     return "name" if job["ID"] != id and new.get("deregisterOnIdChange") is not False else ""
-
-
-def _submission(source: JobSource) -> Props:
-    submission: Props = {"Source": source.text, "Format": "json" if source.is_json else "hcl2"}
-    return submission | ({"VariableFlags": dict(source.variables)} if source.variables else {})
-
-
-def _without_bookkeeping(inputs: Props) -> Props:
-    given: Props = plain(inputs)
-    return given

@@ -7,10 +7,10 @@ from typing import Any
 
 from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
 from sandbox.standins.plugins.aws.ec2_values import filters_for
+from sandbox.standins.plugins.aws.ec2_volume import volume_values
 from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 from sandbox.standins.plugins.aws.tags import from_aws
-from sandbox.standins.plugins.aws.volume import volume_values
 
 
 class Volume(AwsFunction):
