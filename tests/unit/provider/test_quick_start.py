@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[3]
-_LISTED = "import sys, {module}; print(*sys.modules)"
 _PLUGINS = (
     "nomad_stateful.provider.__main__",
     "sandbox.standins.plugins.nomad.__main__",
@@ -15,20 +14,22 @@ _PLUGINS = (
 )
 
 
+def modules(imported: str) -> set[str]:
+    """What a process has loaded that imports a module."""
+    program = f"import sys, {imported}; print(*sys.modules)"
+    listed = subprocess.run([sys.executable, "-c", program], cwd=TOP, capture_output=True, text=True, check=True)
+    return set(listed.stdout.split())
+
+
 @pytest.mark.parametrize("module", _PLUGINS)
 def test_a_plugin_starts_without_its_heavy_libraries(module: str) -> None:
-    listed = subprocess.run(
-        [sys.executable, "-c", _LISTED.format(module=module)], cwd=TOP, capture_output=True, text=True, check=True
-    )
-    assert not {"httpx", "boto3", "botocore.session", "pulumi", "pydantic"} & set(listed.stdout.split())
+    assert not {"httpx", "boto3", "botocore.session", "pulumi", "pydantic"} & modules(module)
 
 
 def test_the_prefetch_needs_no_provider_sdk_and_no_settings() -> None:
-    listed = subprocess.run(
-        [sys.executable, "-c", _LISTED.format(module="program.launch")],
-        cwd=TOP,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert not {"pulumi_aws", "pulumi_nomad", "pydantic", "program.settings", "components"} & set(listed.stdout.split())
+    assert not {"pulumi_aws", "pulumi_nomad", "pydantic", "program.settings", "components"} & modules("program.launch")
+
+
+def test_the_classes_of_programs_bring_the_tables_and_neither_the_plugin_nor_its_clients() -> None:
+    loaded = modules("nomad_stateful.sdk")
+    assert not {"httpx", "boto3", "nomad_stateful.nomad", "nomad_stateful.ebs", "nomad_stateful.provider"} & loaded
