@@ -29,8 +29,11 @@ class NomadCsiResource(pulumi.CustomResource):
         lines = [f"    {name}: {cls.table.fields[key].description}" for name, key in cls._wire_names.items()]
         cls.__doc__ = "\n".join([cls.__doc__ or "", "", "Properties:", *lines])
 
-    def __init__(self, resource_name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
-        """Registers the resource. Raises TypeError for an input that it does not have, or that is missing."""
+    def _register(self, resource_name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
+        """Registers the resource. Raises TypeError for an input that it does not have, or that is missing.
+
+        No constructor: the engine takes what calls the third one of them, from the inside, for the program's line.
+        """
         known = {python_name(key): field for key, field in self.table.inputs.items()}
         unknown = sorted(inputs.keys() - known.keys())
         missing = [name for name, field in known.items() if field.required and name not in inputs]

@@ -35,4 +35,4 @@ class GeneratedSecret(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[GeneratedSecretInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)

@@ -50,7 +50,7 @@ class PluginHealth(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[PluginHealthInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)
 
 
 class JobHealthInputs(TypedDict, total=False):
@@ -97,4 +97,4 @@ class JobHealth(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[JobHealthInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)

@@ -40,4 +40,4 @@ class Ownership(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[OwnershipInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)

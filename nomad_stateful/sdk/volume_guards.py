@@ -56,7 +56,7 @@ class VolumeGuard(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[VolumeGuardInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)
 
 
 class CsiVolumeGuardInputs(TypedDict, total=False):
@@ -112,7 +112,7 @@ class CsiVolumeGuard(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[CsiVolumeGuardInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)
 
 
 class VolumeProtectionInputs(TypedDict, total=False):
@@ -152,4 +152,4 @@ class VolumeProtection(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[VolumeProtectionInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)

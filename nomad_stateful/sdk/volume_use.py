@@ -48,7 +48,7 @@ class VolumeGrowth(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[VolumeGrowthInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)
 
 
 class VolumeReleaseInputs(TypedDict, total=False):
@@ -98,4 +98,4 @@ class VolumeRelease(NomadCsiResource):
         opts: pulumi.ResourceOptions | None = None,
         **inputs: Unpack[VolumeReleaseInputs],
     ) -> None:
-        super().__init__(resource_name, inputs, opts)
+        self._register(resource_name, inputs, opts)

@@ -60,7 +60,10 @@ def test_up_empty_preview_replacement_and_a_destroy_that_waits(stack: Stack, nom
     assert (first["version"], first["zones"], first["topology_key"]) == ("1.11.3", {"a": 1}, "zone")
     assert first["keepers"] == {"Some_Key": "1"}, "keys of maps are the user's"
     assert len(first["password"]) == 24
-    assert first["password"] not in stack.run("stack", "export")
+    exported = stack.run("stack", "export")
+    assert first["password"] not in exported
+    own = [one for one in json.loads(exported)["deployment"]["resources"] if one["type"].startswith("nomad-csi:")]
+    assert {one["sourcePosition"].split("#")[0] for one in own} == {"project:///__main__.py"}
     stack.run("preview", "--expect-no-changes")
     stack.run("refresh", "--yes", "--skip-preview", "--expect-no-changes")
 
