@@ -130,7 +130,7 @@ wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for ot
 	@$(PY) -m tools.wheel
 
 .PHONY: fix
-fix: bootstrap ## format the code and mend what the linter can mend
+fix: bootstrap ## format the code, fix what the linter can fix
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
 	@$(PY) -m program.settings.docs

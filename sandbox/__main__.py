@@ -18,7 +18,7 @@ from tools.toolchain.errors import ToolchainError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; errors that the user can mend are one message on stderr and exit status 1."""
+    """Runs one command; errors that the user can fix are one message on stderr and exit status 1."""
     arguments = _parser().parse_args(argv)
     # What must be private is made so on purpose; what an instance's users read must not depend on the caller's mask.
     os.umask(0o022)

@@ -74,7 +74,7 @@ make_venv() {
     require_ensurepip "$python"
     say "making .venv with $("$python" --version 2>&1)"
     quietly "$python" -m venv --clear "$venv" \
-        || fail ".venv could not be made with $python. Mend what is said above and run this again."
+        || fail ".venv could not be made with $python. Fix what is said above and run this again."
 }
 
 # uv is installed once into the cache and shared by all clones; its folder gets its name when it is complete.

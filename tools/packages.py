@@ -66,7 +66,7 @@ C_COMPILER: Final = Requirement(("gcc",), ("gcc", "libc6-dev"), "building Nomad 
 
 
 def ensure_packages(requirements: Sequence[Requirement] = SANDBOX) -> list[str]:
-    """Install what is missing and return the names of the installed packages; PackageError if that cannot be."""
+    """Installs what is missing and returns the names of the installed packages; PackageError if that cannot be."""
     lacking = missing(requirements)
     if not lacking:
         return []

@@ -22,7 +22,7 @@ def allocations(instance_dir: Path) -> set[str]:
 
 
 def remove_left(allocation_ids: set[str], root: Path = _ROOT, timeout_s: float = 3.0) -> int:
-    """Removes the groups of these allocations' tasks, which have been killed; gives their number.
+    """Removes the groups of these allocations' tasks, which have been killed; returns their number.
 
     Nomad's own parent groups go too when nothing is left in them. The kernel refuses to remove a group in use.
     """
@@ -43,7 +43,7 @@ def remove_left(allocation_ids: set[str], root: Path = _ROOT, timeout_s: float =
 
 
 def remove_tree(name: str, root: Path = _ROOT, timeout_s: float = 3.0) -> int:
-    """Removes a group with all below it, in every tree there is; gives how many groups below it there were."""
+    """Removes a group with all below it, in every tree there is; returns how many groups below it there were."""
     deadline = time.monotonic() + timeout_s
     removed = 0
     while found := [tree / name for tree in _trees(root) if (tree / name).is_dir()]:

@@ -47,7 +47,7 @@ def config(settings: SandboxSettings) -> dict[str, object]:
             # A client heartbeats every 3 to 6 s; one that is silent for 7 to 10 s is down, and its work moves.
             "min_heartbeat_ttl": "3s",
             "heartbeat_grace": "4s",
-            # Claims of clients that died are let go by this collection: by default only every 5 minutes.
+            # Claims of clients that died are released by this collection: by default only every 5 minutes.
             "csi_volume_claim_gc_interval": "5s",
             "csi_volume_claim_gc_threshold": "5s",
         },

@@ -54,7 +54,7 @@ def _disks(settings: SandboxSettings) -> list[str]:
     for device in found:
         loops.await_free(device, _TIMEOUT_S)
         loops.detach(device)
-    # The kernel lets go of a device only when its last user has.
+    # The kernel releases a device only when its last user has.
     if not _until(lambda: not loops.devices_under(settings.home)):
         raise CloudError(f"the loop devices {', '.join(loops.devices_under(settings.home))} are still in use")
     return [f"detached {_count(list(found), 'loop device')}"] if found else []

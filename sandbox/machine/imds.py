@@ -105,7 +105,7 @@ class ImdsServer:
         threading.Thread(target=self._accept, name=f"imds-{pid}", daemon=True).start()
 
     def close(self) -> None:
-        """Stops listening and lets go of the namespace."""
+        """Stops listening and releases the namespace."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,4 +1,4 @@
-"""One `up` or `down` at a time: a lock on the sandbox's folder that the kernel lets go of when its holder dies."""
+"""One `up` or `down` at a time: a lock on the sandbox's folder that the kernel releases when its holder dies."""
 
 from __future__ import annotations
 

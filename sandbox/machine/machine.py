@@ -38,7 +38,7 @@ class Service(Protocol):
     """Something that serves an instance as long as it lives."""
 
     def close(self) -> None:
-        """Lets go of the instance's namespaces."""
+        """Releases the instance's namespaces."""
 
 
 @dataclass(frozen=True)

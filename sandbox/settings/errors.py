@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SandboxError(Exception):
-    """Something the user can mend; its text is the whole message."""
+    """Something the user can fix; its text is the whole message."""
 
 
 class SettingsError(SandboxError):

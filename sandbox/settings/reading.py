@@ -40,7 +40,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
             "Name an existing file or unset it.",
         ) from error
     except tomllib.TOMLDecodeError as error:
-        raise SandboxError(f"{path} is not TOML: {error}. Mend that line.") from error
+        raise SandboxError(f"{path} is not TOML: {error}. Fix that line.") from error
     settings = parse_settings(table, home)
     # A sandbox that was started with TLS or docker has it until it goes down.
     return replace(

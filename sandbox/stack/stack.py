@@ -154,7 +154,7 @@ class Stack:
         words = ["up", "--yes", "--skip-preview", "--suppress-outputs", *(["--refresh"] if refresh else [])]
         if self._show(*words) != 0:
             raise StackError(
-                "pulumi up failed: its output is above. The sandbox runs on: mend the cause and run `make up` again."
+                "pulumi up failed: its output is above. The sandbox runs on: fix the cause and run `make up` again."
             )
         history = json.loads(self._call("stack", "history", "--json", "--page-size", "1", "--stack", self.name))
         return Update(dict((history[0].get("resourceChanges") or {}) if history else {}))
@@ -170,7 +170,7 @@ class Stack:
         words = ["destroy", "--yes", "--skip-preview", "--suppress-outputs", *(["--refresh"] if refresh else [])]
         if self._show(*words) != 0:
             raise StackError(
-                "pulumi destroy failed: its output is above. Mend the cause and run `make down` again, or drop the "
+                "pulumi destroy failed: its output is above. Fix the cause and run `make down` again, or drop the "
                 "sandbox with everything in it: `make down FORCE=1`."
             )
 

@@ -1,4 +1,4 @@
-"""Where the time goes on the way up: what Nomad and EC2 themselves recorded of one."""
+"""Where the time goes in a deploy: what Nomad and EC2 themselves recorded of one."""
 
 from __future__ import annotations
 

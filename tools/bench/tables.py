@@ -73,7 +73,7 @@ def cold(samples: Sequence[Sample]) -> str:
 
 
 def course(samples: Sequence[Sample]) -> str:
-    """When each thing happened on everyone's way up, counted from its start."""
+    """When each thing happened in everyone's deploy, counted from its start."""
     found = [sample for sample in samples if sample.case == COURSE]
     if not found:
         return NOT_YET

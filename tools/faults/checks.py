@@ -57,13 +57,13 @@ def _running(api: NomadApi) -> dict[str, int]:
 
 
 def orphans(lane: Lane) -> list[str]:
-    """What no state and no allocation answers for, once Nomad had the time to let go of it."""
+    """What no state and no allocation answers for, once Nomad had the time to release it."""
     ids = ids_by_type(lane.resources())
     return _settled(lane, "no orphan", lambda: [*_unknown_to_the_state(lane, ids), *_held_by_nobody(lane)])
 
 
 def leftovers(lane: Lane) -> list[str]:
-    """What a destroy left, once Nomad had the time to let go of it."""
+    """What a destroy left, once Nomad had the time to release it."""
     in_state = [item["type"] for item in lane.resources() if item["type"] != "pulumi:pulumi:Stack"]
     found = _settled(lane, "nothing of the stack left", lambda: list(_left_by_the_stack(lane)))
     return [*[f"{kind} in the state" for kind in in_state], *found]

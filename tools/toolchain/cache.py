@@ -40,7 +40,7 @@ def digest(*parts: str | bytes) -> str:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Hold the cache for this process alone; the kernel lets go of it when the process dies, however it dies."""
+    """Holds the cache for this process alone; the kernel releases it when the process dies, however it dies."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / ".lock").open("a", encoding="ascii") as lock:
         try:
@@ -52,7 +52,7 @@ def locked(root: Path) -> Iterator[None]:
 
 
 def publish(folder: Path, fill: Callable[[Path], None]) -> Path:
-    """Have `fill` make `folder` beside its place, then move it there at once. The caller holds the lock."""
+    """Has `fill` make `folder` beside its place, then move it there at once. The caller holds the lock."""
     if folder.is_dir():
         return folder
     root = folder.parent
@@ -71,13 +71,13 @@ def publish(folder: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def remove_unfinished(root: Path) -> None:
-    """Remove what killed runs left behind; with the lock held, nobody is working in there."""
+    """Removes what killed runs left behind; with the lock held, nobody is working in there."""
     for leftover in root.glob(f"{_UNFINISHED}*"):
         _remove(leftover)
 
 
 def _flush(folder: Path) -> None:
-    """Write the files to the disk before the name appears, so that a power cut leaves no empty program."""
+    """Writes the files to the disk before the name appears, so that a power cut leaves no empty program."""
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:

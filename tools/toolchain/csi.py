@@ -24,7 +24,7 @@ def csi_proto_dir() -> Path:
 
 
 def ensure_csi_proto() -> Path:
-    """Generate the classes if they are not there yet. The caller holds the cache's lock."""
+    """Generates the classes if they are not there yet. The caller holds the cache's lock."""
     return cache.publish(csi_proto_dir(), _generate)
 
 

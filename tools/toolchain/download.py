@@ -61,7 +61,7 @@ def official_release(component: str, version: str) -> Release | None:
 
 
 def download_release(release: Release, folder: Path) -> None:
-    """Fetch the archive, verify it and unpack its programs into `folder`/bin."""
+    """Fetches the archive, verifies it and unpacks its programs into `folder`/bin."""
     url = release.url(release.archive)
     if not release.sha256:
         rule = "tools/toolchain/pins.py must have it for the archive to be taken"
@@ -119,7 +119,7 @@ def _cause(error: Exception) -> object:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Take the files that sit at the top of the archive or in its one folder; links and paths are not followed."""
+    """Takes the files that sit at the top of the archive or in its one folder; links and paths are not followed."""
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as packed:
             for entry in packed.infolist():

@@ -36,7 +36,7 @@ def require_go(workspace: Path) -> str:
 
 
 def require_c_compiler() -> None:
-    """Provide the C compiler before a build, not fail minutes into it for want of one."""
+    """Provides the C compiler before a build, not fail minutes into it for want of one."""
     if not os.environ.get("CC"):
         ensure_packages([C_COMPILER])
 
@@ -52,7 +52,7 @@ def workspace_for(pins: str, parent: Path) -> Path:
 
 
 def build_component(component: Component, folder: Path) -> None:
-    """Build every program of `component` into `folder`/bin."""
+    """Builds every program of `component` into `folder`/bin."""
     parent = folder.parent / "work"
     target = folder / "bin"
     target.mkdir()
@@ -70,7 +70,7 @@ def build_component(component: Component, folder: Path) -> None:
 
 @contextmanager
 def prefetching(components: Sequence[Component]) -> Iterator[None]:
-    """Fetch the sources of `components` while something else keeps the processors busy; failures show up later."""
+    """Fetches the sources of `components` while something else keeps the processors busy; failures show up later."""
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-") as folder:
         fetches: list[subprocess.Popen[bytes]] = []
         try:
@@ -105,7 +105,7 @@ def module_folder(module: str, workspace: Path) -> Path:
 
 
 def run_go(command: list[str], workspace: Path, *, cgo: bool = False) -> str:
-    """Run the go command in `workspace` and return what it prints; its last lines are shown if it fails."""
+    """Runs the go command in `workspace` and returns what it prints; its last lines are shown if it fails."""
     environment = _environment() | {"CGO_ENABLED": "1" if cgo else "0", "GOTMPDIR": str(workspace)}
     result = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False)
     if result.returncode != 0:

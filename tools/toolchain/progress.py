@@ -12,7 +12,7 @@ HEARTBEAT_S = 10.0
 
 
 def say(message: str) -> None:
-    """Print one line for the person who waits."""
+    """Prints one line for the person who waits."""
     print(f"toolchain: {message}", file=sys.stderr, flush=True)
 
 

@@ -57,7 +57,7 @@ def find() -> Toolchain | None:
 
 
 def ensure() -> Toolchain:
-    """Provide everything, building only what is missing; minutes the first time. ToolchainError says what lacks."""
+    """Provides everything, building only what is missing; minutes the first time. ToolchainError says what lacks."""
     found = find()
     if found is not None:
         return found
@@ -189,7 +189,7 @@ def _build(component: Component) -> Path:
 
 
 def _check(component: Component, folder: Path) -> None:
-    """Run the new program once before it gets its place in the cache."""
+    """Runs the new program once before it gets its place in the cache."""
     version = version_of(folder / "bin" / component.name)
     if version is None or version != parse_version(component.version):
         rule = f"it must say {component.version}"

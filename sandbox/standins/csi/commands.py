@@ -26,7 +26,7 @@ class Result:
 
 
 def run(argv: Sequence[str], *, timeout_s: float, ok: Sequence[int] = (0,)) -> Result:
-    """Run a program; CommandError unless it ends in time with a code of `ok`."""
+    """Runs a program; CommandError unless it ends in time with a code of `ok`."""
     # An orchestrator may start the driver with a PATH that lacks the system's sbin folders.
     path = f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}".strip(":")
     environment = {**os.environ, "PATH": path, "LC_ALL": "C"}

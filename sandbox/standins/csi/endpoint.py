@@ -28,7 +28,7 @@ class Endpoint:
         return f"unix://{self.address}" if self.scheme == "unix" else self.address
 
     def prepare(self) -> None:
-        """Make the socket's folder and remove what an earlier run left in its place; raises OSError."""
+        """Makes the socket's folder and removes what an earlier run left in its place; raises OSError."""
         if self.scheme != "unix":
             return
         socket = Path(self.address)
@@ -37,7 +37,7 @@ class Endpoint:
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """Read unix:///abs, unix://rel, unix:/abs or tcp://host:port.
+    """Reads unix:///abs, unix://rel, unix:/abs or tcp://host:port.
 
     As upstream does, `unix://csi/csi.sock` means /csi/csi.sock: host and path are joined under the root. Raises
     EndpointError.

@@ -107,7 +107,7 @@ class FolderStore:
             state["snapshots"] = [one for one in state["snapshots"] if one["snapshot_id"] != snapshot.snapshot_id]
 
     def available_bytes(self) -> int:
-        """Free space of the file system."""
+        """Frees space of the file system."""
         found = os.statvfs(self._root)
         return found.f_bavail * found.f_frsize
 

@@ -54,7 +54,7 @@ def _quoted(value: object) -> str:
 
 
 def set_up(*, verbosity: int, as_json: bool) -> None:
-    """Send the driver's log to stderr; other libraries are heard from warning on."""
+    """Sends the driver's log to stderr; other libraries are heard from warning on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if as_json else _TextFormatter())
     _LOGGER.handlers[:] = [handler]
@@ -69,16 +69,16 @@ def v(level: int) -> bool:
 
 
 def info(message: str, *, level: int = 0, **fields: object) -> None:
-    """Write a line when the verbosity is at least `level`."""
+    """Writes a line when the verbosity is at least `level`."""
     if v(level):
         _LOGGER.info(message, extra={"fields": fields, "verbosity": level}, stacklevel=2)
 
 
 def warning(message: str, **fields: object) -> None:
-    """Write a warning."""
+    """Writes a warning."""
     _LOGGER.warning(message, extra={"fields": fields}, stacklevel=2)
 
 
 def error(message: str, **fields: object) -> None:
-    """Write an error."""
+    """Writes an error."""
     _LOGGER.error(message, extra={"fields": fields}, stacklevel=2)

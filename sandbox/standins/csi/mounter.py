@@ -13,7 +13,7 @@ MOUNT_TIMEOUT_S: Final = 60.0
 
 
 def mount_device(device: str, path: str, fs_type: str, options: Sequence[str]) -> None:
-    """Mount a device's file system; raises CommandError."""
+    """Mounts a device's file system; raises CommandError."""
     argv = ["mount", "-t", fs_type]
     if options:
         argv += ["-o", ",".join(options)]
@@ -21,7 +21,7 @@ def mount_device(device: str, path: str, fs_type: str, options: Sequence[str]) -
 
 
 def bind(source: str, target: str, options: Sequence[str]) -> None:
-    """Show a folder or device file in a second place; raises CommandError and leaves nothing mounted then."""
+    """Shows a folder or device file in a second place; raises CommandError and leaves nothing mounted then."""
     run(["mount", "--bind", source, target], timeout_s=MOUNT_TIMEOUT_S)
     if not options:
         return
@@ -34,12 +34,12 @@ def bind(source: str, target: str, options: Sequence[str]) -> None:
 
 
 def unmount(path: str) -> None:
-    """Unmount what is on top at a path; raises CommandError."""
+    """Unmounts what is on top at a path; raises CommandError."""
     run(["umount", path], timeout_s=MOUNT_TIMEOUT_S)
 
 
 def unmount_all(path: str) -> int:
-    """Unmount whatever is mounted at a path, also several things on top of each other; gives their number."""
+    """Unmounts whatever is mounted at a path, also several things on top of each other; returns their number."""
     count = 0
     while mounts.mount_at(path) is not None:
         unmount(path)
@@ -48,7 +48,7 @@ def unmount_all(path: str) -> int:
 
 
 def clean_up(path: str) -> None:
-    """Unmount what is at a path and remove the path itself; raises CommandError, OSError when it is not empty."""
+    """Unmounts what is at a path and removes the path itself; raises CommandError, OSError when it is not empty."""
     unmount_all(path)
     point = Path(path)
     if point.is_dir():

@@ -16,7 +16,7 @@ from sandbox.standins.csi.errors import already_exists, internal, invalid, not_f
 
 @contextmanager
 def failures(doing: str) -> Iterator[None]:
-    """Turn what programs and files raise into INTERNAL, with what was tried."""
+    """Turns what programs and files raise into INTERNAL, with what was tried."""
     try:
         yield
     except (CommandError, OSError) as error:
@@ -49,7 +49,7 @@ def is_published(target: str, *, read_only: bool) -> bool:
 
 
 def publish(source: str, target: str, options: Sequence[str], *, read_only: bool) -> None:
-    """Show a folder at the target; shown already is fine. Raises CsiError, CommandError, OSError."""
+    """Shows a folder at the target; shown already is fine. Raises CsiError, CommandError, OSError."""
     if is_published(target, read_only=read_only):
         return
     Path(target).mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ def read(flag_set: FlagSet, arguments: Sequence[str], parse: Callable[[Sequence[
 
 
 def prepare(verbosity: int) -> None:
-    """Set up the log, and gRPC's environment; to be called before anything loads gRPC."""
+    """Sets up the log, and gRPC's environment; to be called before anything loads gRPC."""
     logs.set_up(verbosity=verbosity, as_json=False)
     # Programs are started from threads; gRPC's own fork handlers would stall them.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
@@ -39,7 +39,7 @@ def prepare(verbosity: int) -> None:
 
 
 def serve(endpoints: Sequence[str], services: Mapping[str, object]) -> int:
-    """Serve on every endpoint until SIGTERM or SIGINT; the exit status."""
+    """Serves on every endpoint until SIGTERM or SIGINT; the exit status."""
     from sandbox.standins.csi import server  # noqa: PLC0415 - gRPC reads the environment when it is loaded
     from sandbox.standins.csi.endpoint import EndpointError, parse_endpoint  # noqa: PLC0415
 

@@ -65,7 +65,7 @@ class VolumeController:
         return csi.ControllerGetCapabilitiesResponse(capabilities=found)
 
     def create_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Make a volume, or find the one made for this name before."""
+        """Makes a volume, or finds the one made for this name before."""
         if not request.name:
             raise invalid("Volume name not provided")
         self._check_capabilities(request.volume_capabilities)
@@ -101,7 +101,7 @@ class VolumeController:
         return self._store.create(name, capacity, source)
 
     def delete_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Delete a volume; gone already is fine."""
+        """Deletes a volume; gone already is fine."""
         volume_id = _needed(request.volume_id, "Volume ID")
         with self._in_flight.hold(volume_id), _doing(f"Could not delete volume {volume_id!r}"):
             for volume in self._store.volumes():
@@ -110,7 +110,7 @@ class VolumeController:
         return csi.DeleteVolumeResponse()
 
     def controller_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Enlarge a volume; large enough already is fine."""
+        """Enlarges a volume; large enough already is fine."""
         self._offered("EXPAND_VOLUME")
         volume_id = _needed(request.volume_id, "Volume ID")
         if not request.HasField("capacity_range"):
@@ -126,7 +126,7 @@ class VolumeController:
         )
 
     def validate_volume_capabilities(self, request: Any, _timeout_s: float | None) -> Any:
-        """Confirm what is asked, or leave the confirmation out."""
+        """Confirms what is asked, or leaves the confirmation out."""
         volume_id = _needed(request.volume_id, "Volume ID")
         if not request.volume_capabilities:
             raise invalid("Volume capabilities not provided")
@@ -159,7 +159,7 @@ class VolumeController:
             return csi.GetCapacityResponse(available_capacity=self._store.available_bytes())
 
     def create_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
-        """Copy a volume, or find the copy made for this name before."""
+        """Copies a volume, or finds the copy made for this name before."""
         name = _needed(request.name, "Snapshot name")
         volume_id = _needed(request.source_volume_id, "Snapshot volume source ID")
         with self._in_flight.hold(f"snapshot {name}"), _doing(f"Could not create snapshot {name!r}"):
@@ -172,7 +172,7 @@ class VolumeController:
         return csi.CreateSnapshotResponse(snapshot=_snapshot_message(snapshot))
 
     def delete_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
-        """Delete a snapshot; gone already is fine."""
+        """Deletes a snapshot; gone already is fine."""
         snapshot_id = _needed(request.snapshot_id, "Snapshot ID")
         with self._in_flight.hold(snapshot_id), _doing(f"Could not delete snapshot {snapshot_id!r}"):
             for snapshot in self._store.snapshots():

@@ -62,7 +62,7 @@ class Config:
 
 
 def load(path: str) -> Config:
-    """Read a file; raises ConfigError."""
+    """Reads a file; raises ConfigError."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -49,7 +49,7 @@ class NfsNode:
         return csi.NodeGetInfoResponse(node_id=node_id(), max_volumes_per_node=0)
 
     def node_stage_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Mount the share; mounted there already is known by its source and its place."""
+        """Mounts the share; mounted there already is known by its source and its place."""
         volume_id, staging = node_calls.volume_id(request), node_calls.path(request, "staging_target_path")
         capability = capabilities.needed(request)
         capabilities.check(capability, capabilities.EVERY_MODE, FS_TYPES)
@@ -64,7 +64,7 @@ class NfsNode:
         return csi.NodeStageVolumeResponse()
 
     def node_unstage_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Unmount the share."""
+        """Unmounts the share."""
         volume_id, staging = node_calls.volume_id(request), node_calls.path(request, "staging_target_path")
         with self._in_flight.hold(volume_id), node_calls.failures(f"Could not unstage volume {volume_id!r}"):
             there = mounts.mount_at(staging)
@@ -76,7 +76,7 @@ class NfsNode:
         return csi.NodeUnstageVolumeResponse()
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Show the share at the target path."""
+        """Shows the share at the target path."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
         staging = node_calls.path(request, "staging_target_path")
         capability = capabilities.needed(request)
@@ -94,7 +94,7 @@ class NfsNode:
         return csi.NodePublishVolumeResponse()
 
     def node_unpublish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Take the share away from the target path, and the path with it."""
+        """Takes the share away from the target path, and the path with it."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
         with self._in_flight.hold(volume_id), node_calls.failures(f"Could not unpublish volume {volume_id!r}"):
             _take_away(target)

@@ -53,7 +53,7 @@ FLAGS: Final = FlagSet(
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Read and check the flags; raises FlagError."""
+    """Reads and checks the flags; raises FlagError."""
     values = FLAGS.parse(arguments)
     if not values["version"]:
         _check(values)

@@ -29,7 +29,7 @@ def _options(arguments: list[str]) -> Options | int:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the driver; the exit status."""
+    """Runs the driver; the exit status."""
     options = _options(arguments)
     if isinstance(options, int):
         return options

@@ -85,7 +85,7 @@ class ControllerService(SnapshotCalls):
         return csi.ControllerGetCapabilitiesResponse(capabilities=capabilities)
 
     def create_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Make a volume; EC2 gives the one made for this name before, by its token."""
+        """Makes a volume; EC2 gives the one made for this name before, by its token."""
         if not request.name:
             raise invalid("Volume name not provided")
         if not request.volume_capabilities:
@@ -135,7 +135,7 @@ class ControllerService(SnapshotCalls):
         return self._volumes.create(request.name, wanted)
 
     def delete_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Delete a volume; gone already is fine."""
+        """Deletes a volume; gone already is fine."""
         volume_id = _volume_id(request)
         with self._in_flight.hold(volume_id), _cloud(f"Could not delete volume {volume_id!r}"):
             try:
@@ -146,7 +146,7 @@ class ControllerService(SnapshotCalls):
         return csi.DeleteVolumeResponse()
 
     def controller_publish_volume(self, request: Any, timeout_s: float | None) -> Any:
-        """Attach a volume to a node."""
+        """Attaches a volume to a node."""
         volume_id, node_id = _volume_id(request), request.node_id
         if not node_id:
             raise invalid("Node ID not provided")
@@ -161,7 +161,7 @@ class ControllerService(SnapshotCalls):
         return csi.ControllerPublishVolumeResponse(publish_context={DEVICE_PATH_KEY: device})
 
     def controller_unpublish_volume(self, request: Any, timeout_s: float | None) -> Any:
-        """Detach a volume from a node; not attached, or gone, is fine."""
+        """Detaches a volume from a node; not attached, or gone, is fine."""
         volume_id, node_id = _volume_id(request), request.node_id
         if not node_id:
             raise invalid("Node ID not provided")
@@ -172,7 +172,7 @@ class ControllerService(SnapshotCalls):
         return csi.ControllerUnpublishVolumeResponse()
 
     def validate_volume_capabilities(self, request: Any, _timeout_s: float | None) -> Any:
-        """Confirm what is asked, or leave the confirmation out."""
+        """Confirms what is asked, or leaves the confirmation out."""
         volume_id = _volume_id(request)
         if not request.volume_capabilities:
             raise invalid("Volume capabilities not provided")
@@ -189,7 +189,7 @@ class ControllerService(SnapshotCalls):
         return answer(confirmed=confirmed)
 
     def controller_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Enlarge a volume; large enough already is fine."""
+        """Enlarges a volume; large enough already is fine."""
         volume_id = _volume_id(request)
         if not request.HasField("capacity_range"):
             raise invalid("Capacity range not provided")

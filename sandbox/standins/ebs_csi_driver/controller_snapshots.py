@@ -29,7 +29,7 @@ class SnapshotCalls:
         self._snapshots_in_flight = InFlight()
 
     def create_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
-        """Start a snapshot, or find the one made for this name before."""
+        """Starts a snapshot, or finds the one made for this name before."""
         name, volume_id = request.name, request.source_volume_id
         if not name:
             raise invalid("Snapshot name not provided")
@@ -50,7 +50,7 @@ class SnapshotCalls:
         return csi.CreateSnapshotResponse(snapshot=_message(snapshot))
 
     def delete_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
-        """Delete a snapshot; gone already is fine."""
+        """Deletes a snapshot; gone already is fine."""
         snapshot_id = request.snapshot_id
         if not snapshot_id:
             raise invalid("Snapshot ID not provided")

@@ -36,7 +36,7 @@ class Driver:
         self._failure = ""
 
     def run(self) -> int:
-        """Serve until SIGTERM or SIGINT; the exit status. Raises EndpointError, ListenError, OSError."""
+        """Serves until SIGTERM or SIGINT; the exit status. Raises EndpointError, ListenError, OSError."""
         options = self._options
         logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION, Mode=options.mode.value)
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -89,7 +89,7 @@ def format_arguments(fs_type: str, context: Mapping[str, str], *, legacy_xfs: bo
 
 
 def make_if_empty(device: str, fs_type: str, arguments: Sequence[str]) -> bool:
-    """Format a device that holds nothing, and say whether it was; FilesystemError when it holds something else."""
+    """Formats a device that holds nothing, and says whether it was; FilesystemError when it holds something else."""
     signature = probe(device)
     if signature is None:
         run([*arguments, device], timeout_s=FORMAT_TIMEOUT_S)
@@ -103,7 +103,7 @@ def make_if_empty(device: str, fs_type: str, arguments: Sequence[str]) -> bool:
 
 
 def check(device: str, fs_type: str) -> None:
-    """Mend what a crash left, as `fsck -a` does; FilesystemError when it takes a person."""
+    """Fixes what a crash left, as `fsck -a` does; FilesystemError when it takes a person."""
     if fs_type not in EXT_TYPES:
         return  # xfs replays its log when it is mounted
     result = run(["fsck", "-a", device], timeout_s=CHECK_TIMEOUT_S, ok=range(256))
@@ -145,7 +145,7 @@ def _ext_size(device: str) -> int:
 
 
 def grow_if_smaller(device: str, mount_path: str, fs_type: str) -> bool:
-    """Grow a mounted file system to its device's size where that is larger, and say whether it was.
+    """Grows a mounted file system to its device's size where that is larger, and says whether it was.
 
     CommandError, also where the kernel lets only a more privileged process do it; FilesystemError.
     """
@@ -157,7 +157,7 @@ def grow_if_smaller(device: str, mount_path: str, fs_type: str) -> bool:
 
 
 def grow(device: str, mount_path: str, fs_type: str) -> None:
-    """Grow a mounted file system to its device's size; CommandError, FilesystemError."""
+    """Grows a mounted file system to its device's size; CommandError, FilesystemError."""
     if fs_type == "xfs":
         run(["xfs_growfs", "-d", mount_path], timeout_s=GROW_TIMEOUT_S)
         return

@@ -18,13 +18,13 @@ class Metrics:
         self._lock = Lock()
 
     def observe(self, call: str, code: str, seconds: float) -> None:
-        """Count one finished CSI call."""
+        """Counts one finished CSI call."""
         with self._lock:
             self._calls[call, code] += 1
             self._seconds[call, code] += seconds  # type: ignore[assignment]  # a Counter holds floats as well
 
     def observe_request(self, operation: str, status: int) -> None:
-        """Count one finished request to EC2."""
+        """Counts one finished request to EC2."""
         with self._lock:
             self._requests[operation, str(status)] += 1
 
@@ -48,7 +48,7 @@ def _rows(name: str, labels: tuple[str, str], counts: Counter[tuple[str, str]]) 
 
 
 def serve(address: str, metrics: Metrics) -> ThreadingHTTPServer:
-    """Serve /metrics and /healthz on `host:port` (`:port` for every address) in a thread; OSError, ValueError."""
+    """Serves /metrics and /healthz on `host:port` (`:port` for every address) in a thread; OSError, ValueError."""
     host, _, port = address.rpartition(":")
 
     class Handler(BaseHTTPRequestHandler):
@@ -62,7 +62,7 @@ def serve(address: str, metrics: Metrics) -> ThreadingHTTPServer:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing: a scrape every few seconds is no news."""
+            """Says nothing: a scrape every few seconds is no news."""
 
     server = ThreadingHTTPServer((host, int(port)), Handler)
     Thread(target=server.serve_forever, args=(0.1,), name="metrics", daemon=True).start()

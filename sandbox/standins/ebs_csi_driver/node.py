@@ -36,7 +36,7 @@ class NodeSettings:
 
 @contextmanager
 def _failures(doing: str) -> Iterator[None]:
-    """Turn what the node's work raises into a status."""
+    """Turns what the node's work raises into a status."""
     try:
         yield
     except DeviceNotFoundError as error:
@@ -105,7 +105,7 @@ class NodeService:
         )
 
     def node_stage_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Format when empty, and mount at the staging path; a raw device needs nothing."""
+        """Formats when empty, and mounts at the staging path; a raw device needs nothing."""
         volume_id = _volume_id(request)
         if not request.staging_target_path:
             raise invalid("Staging target not provided")
@@ -132,7 +132,7 @@ class NodeService:
         return csi.NodeStageVolumeResponse()
 
     def node_unstage_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Unmount the staging path."""
+        """Unmounts the staging path."""
         volume_id = _volume_id(request)
         if not request.staging_target_path:
             raise invalid("Staging target not provided")
@@ -142,7 +142,7 @@ class NodeService:
         return csi.NodeUnstageVolumeResponse()
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Show the volume at the target path."""
+        """Shows the volume at the target path."""
         volume_id = _volume_id(request)
         if not request.staging_target_path:
             raise invalid("Staging target not provided")
@@ -169,7 +169,7 @@ class NodeService:
         node_volumes.publish_block(device, request.target_path, read_only=request.readonly)
 
     def node_unpublish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Take the volume away from the target path, and the path with it."""
+        """Takes the volume away from the target path, and the path with it."""
         volume_id = _volume_id(request)
         if not request.target_path:
             raise invalid("Target path not provided")
@@ -199,7 +199,7 @@ class NodeService:
         return csi.NodeGetVolumeStatsResponse(usage=[in_bytes, inodes])
 
     def node_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Grow the file system to the device's size."""
+        """Grows the file system to the device's size."""
         volume_id = _volume_id(request)
         if not request.volume_path:
             raise invalid("volume path must be provided")

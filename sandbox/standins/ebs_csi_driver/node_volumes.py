@@ -55,7 +55,7 @@ def stage(
     *,
     legacy_xfs: bool,
 ) -> None:
-    """Mount the device at the staging path, formatting it when it is empty and growing it, mounted, when it is small.
+    """Mounts the device at the staging path, formatting it when it is empty and growing it, mounted, when it is small.
 
     Done already is fine. What cannot be grown stays mounted, as upstream. Raises GrowthError, CommandError,
     FilesystemError, OSError.
@@ -84,12 +84,12 @@ def stage(
 
 
 def unstage(target: str) -> None:
-    """Unmount the staging path; not staged is fine. Raises CommandError, OSError."""
+    """Unmounts the staging path; not staged is fine. Raises CommandError, OSError."""
     mounter.clean_up(target)
 
 
 def publish_filesystem(staging: str, target: str, options: Sequence[str], *, read_only: bool) -> None:
-    """Show the staged file system at the target; a target that is mounted already stays. CommandError, OSError."""
+    """Shows the staged file system at the target; a target that is mounted already stays. CommandError, OSError."""
     _drop_dead_mount(target)
     Path(target).mkdir(parents=True, exist_ok=True)
     if mounts.mount_at(target) is None:
@@ -97,7 +97,7 @@ def publish_filesystem(staging: str, target: str, options: Sequence[str], *, rea
 
 
 def publish_block(device: str, target: str, *, read_only: bool) -> None:
-    """Show the device itself as a file at the target; one that is there already stays. CommandError, OSError."""
+    """Shows the device itself as a file at the target; one that is there already stays. CommandError, OSError."""
     point = Path(target)
     if mounts.mount_at(target) is not None:
         return
@@ -111,7 +111,7 @@ def publish_block(device: str, target: str, *, read_only: bool) -> None:
 
 
 def unpublish(target: str) -> None:
-    """Take the target away; not published is fine. Raises CommandError, OSError."""
+    """Takes the target away; not published is fine. Raises CommandError, OSError."""
     mounter.clean_up(target)
 
 
@@ -146,7 +146,7 @@ def usage(path: str) -> Usage:
 
 
 def expand(path: str, device: str) -> int:
-    """Grow the file system of a device that is mounted at a path, and give the device's size in bytes.
+    """Grows the file system of a device that is mounted at a path, and gives the device's size in bytes.
 
     Raises GrowthError, CommandError, OSError.
     """

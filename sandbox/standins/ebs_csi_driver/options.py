@@ -104,7 +104,7 @@ def split_mode(arguments: Sequence[str]) -> tuple[Mode, list[str]]:
 
 
 def parse_options(mode: Mode, arguments: Sequence[str]) -> Options:
-    """Read and check a mode's flags; raises FlagError with the flag, its value and what would do instead."""
+    """Reads and checks a mode's flags; raises FlagError with the flag, its value and what would do instead."""
     values = flag_set(mode).parse(arguments)
     extra_tags = {**values.get("extra-volume-tags", {}), **values.get("extra-tags", {})}
     options = Options(

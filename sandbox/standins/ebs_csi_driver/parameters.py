@@ -87,7 +87,7 @@ def read_tags(texts: list[str], *, warn_only: bool) -> dict[str, str]:
 def read_volume_parameters(
     parameters: Mapping[str, str], mutable: Mapping[str, str], *, warn_on_invalid_tag: bool = False
 ) -> VolumeParameters:
-    """Read CreateVolume's parameters (keys in any case); mutable ones win. INVALID_ARGUMENT names the key."""
+    """Reads CreateVolume's parameters (keys in any case); mutable ones win. INVALID_ARGUMENT names the key."""
     lowered = {key.lower(): value for key, value in parameters.items()}
     numbers: dict[str, int] = {}
     context: dict[str, str] = {}
@@ -139,7 +139,7 @@ def _check_together(lowered: Mapping[str, str], change: Modification, context: M
 
 
 def read_modification(mutable: Mapping[str, str], *, warn_on_invalid_tag: bool = False) -> Modification:
-    """Read mutable parameters; INVALID_ARGUMENT names the key."""
+    """Reads mutable parameters; INVALID_ARGUMENT names the key."""
     volume_type = ""
     numbers: dict[str, int] = {}
     tag_texts: list[str] = []

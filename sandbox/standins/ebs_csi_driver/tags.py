@@ -22,7 +22,7 @@ class TagError(ValueError):
 
 
 def check_extra_tags(tags: Mapping[str, str]) -> None:
-    """Raise TagError for a tag that is too long, reserved, or one too many."""
+    """Raises TagError for a tag that is too long, reserved, or one too many."""
     if len(tags) > MAX_TAGS:
         raise TagError(f"too many tags (actual: {len(tags)}, limit: {MAX_TAGS})")
     for key, value in tags.items():

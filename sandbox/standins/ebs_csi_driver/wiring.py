@@ -37,7 +37,7 @@ def controller(options: Options, region: Callable[[], str], metrics: Metrics) ->
 
 
 def _warm_up(ec2: Ec2) -> None:
-    """Make the client before the first call needs it; what fails here fails there again, with its reason."""
+    """Makes the client before the first call needs it; what fails here fails there again, with its reason."""
     try:
         _ = ec2.client
     except MetadataError as error:

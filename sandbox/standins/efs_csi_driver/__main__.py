@@ -11,7 +11,7 @@ from sandbox.standins.efs_csi_driver.options import DRIVER_NAME, DRIVER_VERSION,
 
 
 def main(arguments: list[str]) -> int:
-    """Run the driver; the exit status."""
+    """Runs the driver; the exit status."""
     options = program.read(FLAGS, arguments, parse)
     if isinstance(options, int):
         return options

@@ -44,7 +44,7 @@ class EfsNode:
         return csi.NodeGetInfoResponse(node_id=node_id, max_volumes_per_node=self._options.volume_attach_limit)
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Mount the file system, the folder or the access point."""
+        """Mounts the file system, the folder or the access point."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
         capability = capabilities.needed(request)
         capabilities.check(capability, capabilities.EVERY_MODE, FS_TYPES)

@@ -46,7 +46,7 @@ FLAGS: Final = FlagSet(
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Read and check the flags; raises FlagError."""
+    """Reads and checks the flags; raises FlagError."""
     values = FLAGS.parse(arguments)
     for name in ("volume-attach-limit", "vol-metrics-refresh-period", "vol-metrics-fs-rate-limit"):
         if values[name] < 0:

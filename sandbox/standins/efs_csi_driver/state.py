@@ -20,7 +20,7 @@ def config_folder() -> Path:
 
 
 def write_config(folder: Path, region: str) -> None:
-    """Tell efs-utils its region, unless somebody has configured it; raises OSError."""
+    """Tells efs-utils its region, unless somebody has configured it; raises OSError."""
     file = folder / "efs-utils.conf"
     if not file.exists():
         file.write_text(f"[mount]\nregion = {region}\nstunnel_check_cert_hostname = true\n", encoding="utf-8")
@@ -30,7 +30,7 @@ class MountStates:
     """One note for each mount, as efs-utils' watchdog keeps them for its tunnels."""
 
     def prepare(self) -> None:
-        """Make the folders, and say what an earlier run left mounted."""
+        """Makes the folders, and says what an earlier run left mounted."""
         for name in FOLDERS:
             folder = on_client(name)
             try:
@@ -52,7 +52,7 @@ class MountStates:
         self._file(source.partition(":")[0], target).write_text(text, encoding="utf-8")
 
     def forget(self, target: str) -> None:
-        """Drop the note of a mount."""
+        """Drops the note of a mount."""
         for file in on_client(STATE_FOLDER).glob(f"fs-*.{_dotted(target)}.state"):
             file.unlink(missing_ok=True)
 

@@ -9,7 +9,7 @@ from sandbox.standins.hostpath.options import FLAGS, VERSION, Options, parse
 
 
 def main(arguments: list[str]) -> int:
-    """Run the driver; the exit status."""
+    """Runs the driver; the exit status."""
     options = program.read(FLAGS, arguments, parse)
     if isinstance(options, int):
         return options

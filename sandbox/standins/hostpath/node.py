@@ -51,7 +51,7 @@ class HostPathNode:
         return csi.NodeUnstageVolumeResponse()
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Show the folder."""
+        """Shows the folder."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
         capability = capabilities.needed(request)
         capabilities.check(capability, capabilities.EVERY_MODE)
@@ -63,7 +63,7 @@ class HostPathNode:
         return csi.NodePublishVolumeResponse()
 
     def node_unpublish_volume(self, request: Any, _timeout_s: float | None) -> Any:
-        """Take the folder away from the target path, and the path with it."""
+        """Takes the folder away from the target path, and the path with it."""
         volume_id, target = node_calls.volume_id(request), node_calls.path(request, "target_path")
         doing = f"Could not unpublish volume {volume_id!r}"
         with self._in_flight.hold(target), node_calls.failures(doing):

@@ -57,7 +57,7 @@ FLAGS: Final = FlagSet(
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Read and check the flags; raises FlagError."""
+    """Reads and checks the flags; raises FlagError."""
     values = FLAGS.parse(arguments)
     options = Options(
         driver_name=values["drivername"],

@@ -91,7 +91,7 @@ class Exports:
 
 
 def _hand_over(connection: socket.socket, process: subprocess.Popen[bytes], place: Path) -> None:
-    """Gives a client the connection of a bindfs, and lets go of it here once the client has mounted it."""
+    """Gives a client the connection of a bindfs, and closes it here once the client has mounted it."""
     try:
         descriptor = _fuse_of(process.pid)
         try:

@@ -31,7 +31,7 @@ _ACCOUNTS: Final = {
 
 
 def main(folder: str, openssh: str, address: str) -> int:
-    """Serve until the input ends; the exit status."""
+    """Serves until the input ends; the exit status."""
     nas = Nas(Path(folder))
     prepare(nas, Path(openssh) if openssh else None)
     _say("ready")

@@ -255,7 +255,7 @@ def _pair(word: str) -> tuple[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Do it; the exit status."""
+    """Does it; the exit status."""
     try:
         sys.stdout.write(run(Nas(Path(arguments[0])), arguments[1:]))
     except ZfsError as error:

@@ -153,7 +153,7 @@ def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
 
 
 def _cut_off_for_long(lane: Lane, _draw: random.Random) -> str:
-    """Nobody does anything: the client stops MySQL by itself, and only then EC2 lets go of the volume."""
+    """Nobody does anything: the client stops MySQL by itself, and only then EC2 detaches the volume."""
     at = lane.stack.mysql_endpoint()
     _ctl(lane, "cut", at.node_name)
     lane.injected()

@@ -33,7 +33,7 @@ class Attachments:
             return self._locks[instance_id]
 
     def attach(self, volume_id: str, instance_id: str, *, timeout_s: float = ATTACH_TIMEOUT_S) -> str:
-        """Attach the volume, wait until it is attached, and give its device name; attached already is fine.
+        """Attaches the volume, waits until it is attached, and gives its device name; attached already is fine.
 
         CloudError NOT_FOUND for an unknown volume, NO_INSTANCE, IN_USE where it is elsewhere, LIMIT without a name.
         """
@@ -99,7 +99,7 @@ class Attachments:
         )
 
     def detach(self, volume_id: str, instance_id: str, *, timeout_s: float = DETACH_TIMEOUT_S) -> None:
-        """Detach the volume and wait until it is off; not attached, or gone, is fine. CloudError TIMEOUT while busy."""
+        """Detaches the volume and waits until it is; not attached or gone is fine. CloudError TIMEOUT while busy."""
         try:
             here = _on(self._volumes.get(volume_id), instance_id)
             if here is None:

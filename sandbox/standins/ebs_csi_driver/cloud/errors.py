@@ -79,7 +79,7 @@ def kind_of(aws_code: str) -> Kind:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn botocore's exceptions of the block into CloudError."""
+    """Turns botocore's exceptions of the block into CloudError."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - costs start-up time
 
     try:
@@ -95,7 +95,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def dry_run() -> Iterator[None]:
-    """Take EC2's word that it would have done it for an answer."""
+    """Takes EC2's word that it would have done it for an answer."""
     try:
         yield
     except CloudError as error:

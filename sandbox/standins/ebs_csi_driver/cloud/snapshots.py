@@ -70,7 +70,7 @@ class Snapshots:
         return sorted(found, key=lambda item: (item.created, item.snapshot_id))
 
     def create(self, volume_id: str, tags: Mapping[str, str]) -> Snapshot:
-        """Start a snapshot of a volume; CloudError NOT_FOUND when there is no such volume."""
+        """Starts a snapshot of a volume; CloudError NOT_FOUND when there is no such volume."""
         tag_list: list[Any] = [{"Key": key, "Value": value} for key, value in tags.items()]
         with translated():
             made = self._ec2.client.create_snapshot(
@@ -81,6 +81,6 @@ class Snapshots:
         return self.get(made["SnapshotId"])
 
     def delete(self, snapshot_id: str) -> None:
-        """Delete a snapshot; CloudError NOT_FOUND when there is none, IN_USE while an image needs it."""
+        """Deletes a snapshot; CloudError NOT_FOUND when there is none, IN_USE while an image needs it."""
         with translated():
             self._ec2.client.delete_snapshot(SnapshotId=snapshot_id)

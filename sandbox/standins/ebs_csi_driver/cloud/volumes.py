@@ -132,12 +132,12 @@ class Volumes:
         return names[0]
 
     def dry_run_zones(self) -> None:
-        """Ask EC2 for nothing but whether it would answer; CloudError where it does not."""
+        """Asks EC2 for nothing but whether it would answer; CloudError where it does not."""
         with dry_run(), translated():
             self._ec2.client.describe_availability_zones(DryRun=True)
 
     def dry_run_iops(self, wanted: VolumeRequest) -> None:
-        """Have EC2 refuse more IOPS than any type has, for the limit in its words; no answer is fine."""
+        """Has EC2 refuse more IOPS than any type has, for the limit in its words; no answer is fine."""
         with suppress(CloudError), translated():
             self._ec2.client.create_volume(
                 DryRun=True,
@@ -149,7 +149,7 @@ class Volumes:
             )
 
     def create(self, name: str, wanted: VolumeRequest) -> Volume:
-        """Make the volume and wait until it is available; the same call again gives the same volume.
+        """Makes the volume and waits until it is available; the same call again gives the same volume.
 
         EC2 refuses a token that came with other parameters: the next call for this name takes the next token.
         """
@@ -202,12 +202,12 @@ class Volumes:
         return until(look, timeout_s=CREATE_TIMEOUT_S, what=lambda: f"volume {volume_id} is not available yet")
 
     def delete(self, volume_id: str) -> None:
-        """Delete the volume; CloudError NOT_FOUND when there is none, IN_USE while it is attached."""
+        """Deletes the volume; CloudError NOT_FOUND when there is none, IN_USE while it is attached."""
         with translated():
             self._ec2.client.delete_volume(VolumeId=volume_id)
 
     def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
-        """Add or overwrite tags."""
+        """Adds or overwrites tags."""
         with translated():
             self._ec2.client.create_tags(Resources=[volume_id], Tags=_tag_list(tags))
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def until(look: Callable[[], T | None], *, timeout_s: float, what: Callable[[], str]) -> T:
-    """Call `look` with growing pauses until it gives something; CloudError TIMEOUT with `what()` after `timeout_s`."""
+    """Calls `look` with growing pauses until it gives something; CloudError TIMEOUT with `what()` after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     pause = FIRST_PAUSE_S
     while True:

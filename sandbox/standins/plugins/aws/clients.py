@@ -35,7 +35,7 @@ class Cloud:
         return self._config
 
     def configure(self, config: ProviderConfig) -> None:
-        """Take a configuration and check credentials and account against AWS, once for the same configuration."""
+        """Takes a configuration and checks credentials and account against AWS, once for the same configuration."""
         with self._lock:
             if config == self._config:
                 return
@@ -67,7 +67,7 @@ class Cloud:
             )
 
     def identity(self) -> dict[str, str]:
-        """Return Account, Arn and UserId of the credentials, asked of STS once."""
+        """Returns Account, Arn and UserId of the credentials, asked of STS once."""
         with self._lock:
             if self._identity is None:
                 with aws_errors("unable to validate AWS credentials"):
@@ -76,19 +76,19 @@ class Cloud:
             return self._identity
 
     def account_id(self) -> str:
-        """Return the account id for ARNs; "" where the configuration says not to ask."""
+        """Returns the account id for ARNs; "" where the configuration says not to ask."""
         return "" if self.config.skip_account_id else self.identity()["Account"]
 
     def partition(self, region: str) -> str:
-        """Return the partition of a region, "aws" for one that botocore does not know."""
+        """Returns the partition of a region, "aws" for one that botocore does not know."""
         return self._made_session().get_partition_for_region(region) if region.count("-") >= 2 else "aws"
 
     def arn(self, service: str, region: str, account: str, resource: str) -> str:
-        """Return an ARN in the partition of `region`, or of the provider's region for global services."""
+        """Returns an ARN in the partition of `region`, or of the provider's region for global services."""
         return f"arn:{self.partition(region or self.config.region)}:{service}:{region}:{account}:{resource}"
 
     def zones(self, region: str) -> tuple[str, ...]:
-        """Return the sorted names of a region's zones, asked once; () where AWS does not tell or is not to be asked."""
+        """Returns the sorted zones of a region, asked once; () where AWS does not tell or is not to be asked."""
         with self._lock:
             if region not in self._zones and not self.config.skip_credentials_validation:
                 try:
@@ -100,12 +100,12 @@ class Cloud:
             return self._zones.get(region, ())
 
     def ec2(self, region: str) -> EC2Client:
-        """Return the EC2 client of a region."""
+        """Returns the EC2 client of a region."""
         client: EC2Client = self._client("ec2", region)
         return client
 
     def iam(self) -> IAMClient:
-        """Return the IAM client."""
+        """Returns the IAM client."""
         client: IAMClient = self._client("iam", self.config.region)
         return client
 

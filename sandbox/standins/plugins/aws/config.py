@@ -65,7 +65,7 @@ class ProviderConfig:
 
 
 def with_defaults(config: Props, env: Mapping[str, str] = os.environ) -> Props:
-    """Return wire-form configuration with what the official plugin fills in when a key is unset."""
+    """Returns wire-form configuration with what the official plugin fills in when a key is unset."""
     filled = {key: value for key, value in config.items() if value is not None}
     region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
     if region:
@@ -78,7 +78,7 @@ def with_defaults(config: Props, env: Mapping[str, str] = os.environ) -> Props:
 
 
 def problems(wire: Props) -> list[str]:
-    """Say everything that is wrong with wire-form configuration without asking AWS; [] when nothing is."""
+    """Says everything that is wrong with wire-form configuration without asking AWS; [] when nothing is."""
     config = decode_config(wire, STRINGS)
     found = [reason for key in sorted(config) if (reason := _key_problem(key, config[key]))]
     if not config.get("region"):
@@ -107,7 +107,7 @@ def _key_problem(key: str, value: Any) -> str | None:
 
 
 def parse(wire: Props) -> ProviderConfig:
-    """Return the typed configuration; raises ProviderError naming the first key whose value does not fit."""
+    """Returns the typed configuration; raises ProviderError naming the first key whose value does not fit."""
     config = decode_config(wire, STRINGS)
     region = str(config.get("region") or "")
     skip_region = _flag(config, "skipRegionValidation", True)
@@ -216,7 +216,7 @@ def _single_file(config: Props, key: str) -> str:
 
 
 def _assume_role(role: Any) -> dict[str, Any]:
-    """Return one assumeRoles entry as the parameters of STS AssumeRole."""
+    """Returns one assumeRoles entry as the parameters of STS AssumeRole."""
     if not isinstance(role, dict) or not role.get("roleArn"):
         raise ProviderError("aws:assumeRoles: each entry needs a roleArn")
     params = {_ASSUME_ROLE_KEYS[key]: value for key, value in role.items() if key in _ASSUME_ROLE_KEYS and value}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Return a moment as RFC 3339 in UTC, to the second: "2025-11-21T01:59:00Z"."""
+    """Returns a moment as RFC 3339 in UTC, to the second: "2025-11-21T01:59:00Z"."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -30,6 +30,6 @@ def retag(ec2: EC2Client, id: str, old: Mapping[str, Any] | None, new: Mapping[s
 
 
 def filters_for(filters: Any, tags: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """Return a function's `filters`, and tags as further filters, as EC2 takes them."""
+    """Returns a function's `filters`, and tags as further filters, as EC2 takes them."""
     result = [{"Name": item["name"], "Values": list(item["values"])} for item in filters or []]
     return result + [{"Name": f"tag:{key}", "Values": [value]} for key, value in (tags or {}).items()]

@@ -19,14 +19,14 @@ _NO_CREDENTIALS: Final = (
 
 
 def error_code(error: Exception) -> str:
-    """Return AWS's code of an error ("InvalidVolume.NotFound"), "" for an error that AWS did not send."""
+    """Returns AWS's code of an error ("InvalidVolume.NotFound"), "" for an error that AWS did not send."""
     response = getattr(error, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 @contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
-    """Turn errors of AWS, and our own, into one sentence that starts with what was being done."""
+    """Turns errors of AWS, and our own, into one sentence that starts with what was being done."""
     try:
         yield
     except ProviderError as error:
@@ -36,7 +36,7 @@ def aws_errors(doing: str) -> Iterator[None]:
 
 
 def explain(error: Exception) -> str:
-    """Say what a botocore error means, without credentials and without the values of parameters."""
+    """Says what a botocore error means, without credentials and without the values of parameters."""
     match error:
         case boto.ClientError():
             text = _explain_refusal(error.response.get("Error", {}), error.operation_name)

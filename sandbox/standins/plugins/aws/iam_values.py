@@ -22,7 +22,7 @@ _SUFFIX_LENGTH: Final = 26
 
 
 def name_rules(inputs: Props, max_length: int) -> Iterator[CheckFailure]:
-    """Yield what is wrong with `name` and `namePrefix`."""
+    """Yields what is wrong with `name` and `namePrefix`."""
     if not is_zero(inputs.get("name")) and not is_zero(inputs.get("namePrefix")):
         yield CheckFailure("", '"name": conflicts with namePrefix: set one of them')
     for key, limit in (("name", max_length), ("namePrefix", max_length - _SUFFIX_LENGTH)):
@@ -34,10 +34,10 @@ def name_rules(inputs: Props, max_length: int) -> Iterator[CheckFailure]:
 
 
 def unique_from_prefix(prefix: str) -> str:
-    """Return a name that starts with `prefix` and ends in a time and a random part."""
+    """Returns a name that starts with `prefix` and ends in a time and a random part."""
     return f"{prefix}{time.strftime('%Y%m%d%H%M%S', time.gmtime())}{secrets.token_hex(6)}"
 
 
 def document_text(document: Any) -> str:
-    """Return a policy document as text: IAM sends it URL-quoted, and botocore may have parsed it."""
+    """Returns a policy document as text: IAM sends it URL-quoted, and botocore may have parsed it."""
     return unquote(document) if isinstance(document, str) else go_json(document or {})

@@ -27,7 +27,7 @@ class Field:
 
 
 def coerce(kind: Kind, value: Any) -> Any:
-    """Return a known `value` as what `kind` takes; ValueError saying what is wrong with it."""
+    """Returns a known `value` as what `kind` takes; ValueError saying what is wrong with it."""
     match kind:
         case "integer":
             return _integer(value)
@@ -42,12 +42,12 @@ def coerce(kind: Kind, value: Any) -> Any:
 
 
 def is_zero(value: Any) -> bool:
-    """Tell whether a value is what an unset property reads as."""
+    """Tells whether a value is what an unset property reads as."""
     return value is not UNKNOWN and (value is None or value == "" or value is False or value in (0, {}, []))
 
 
 def autoname(logical_name: str, seed: bytes) -> str:
-    """Return a name made of the resource's logical name and seven hexadecimal digits drawn from `seed`."""
+    """Returns a name made of the resource's logical name and seven hexadecimal digits drawn from `seed`."""
     return f"{logical_name}-{hashlib.sha256(seed).hexdigest()[:_RANDOM_DIGITS]}"
 
 

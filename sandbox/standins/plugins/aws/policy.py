@@ -140,7 +140,7 @@ class PolicyResource(AwsResource):
                     raise
 
     def _made(self, wanted: dict[str, Any]) -> str:
-        """Create a policy; its ARN. One that an unanswered attempt of this very request made is the one asked for."""
+        """Creates a policy; its ARN. One that an unanswered attempt of this very request made is the one asked for."""
         try:
             return self.cloud.iam().create_policy(**wanted)["Policy"]["Arn"]
         except ClientError as error:
@@ -150,13 +150,13 @@ class PolicyResource(AwsResource):
         return self.cloud.arn("iam", "", self.cloud.account_id(), f"policy{wanted['Path']}{wanted['PolicyName']}")
 
     def _shown(self, actual: str, state: Props) -> str:
-        """Return the document for the state: the text known there while it still means the same."""
+        """Returns the document for the state: the text known there while it still means the same."""
         known_text = state.get("policy")
         same = isinstance(known_text, str) and policy_json.equivalent(known_text, actual)
         return policy_json.normalise(known_text if same and isinstance(known_text, str) else actual)
 
     def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
-        """Return the outputs once IAM, which is eventually consistent, knows the policy."""
+        """Returns the outputs once IAM, which is eventually consistent, knows the policy."""
 
         def probe() -> Props:
             outputs = self.find(id, inputs)
@@ -173,7 +173,7 @@ def _delay_s(inputs: Props) -> float:
 
 
 def _add_version(ctx: Context, iam: IAMClient, arn: str, document: str, delay_s: float) -> None:
-    """Make a document the default version, dropping the oldest version where AWS's limit would be passed."""
+    """Makes a document the default version, dropping the oldest version where AWS's limit would be passed."""
     versions = _versions(iam, arn)
     if len(versions) >= _MAX_VERSIONS:
         old = [version for version in versions if not version["IsDefaultVersion"]]

@@ -29,7 +29,7 @@ def render(
     sources: Sequence[str] = (),
     overrides: Sequence[str] = (),
 ) -> Document:
-    """Return the document of `statements` (in the terms of the function's arguments) laid over `sources`.
+    """Returns the document of `statements` (in the terms of the function's arguments) laid over `sources`.
 
     A statement replaces the one of the same Sid below it; `overrides` are laid over the result.
     """
@@ -105,7 +105,7 @@ def _statement(arguments: dict[str, Any], version: str) -> Statement:
 
 
 def _with_variables(text: str, version: str) -> str:
-    """Return text with `&{...}`, which programs write for IAM's own variables, as `${...}`."""
+    """Returns text with `&{...}`, which programs write for IAM's own variables, as `${...}`."""
     if "&{" not in text:
         return text
     if version == VERSIONS[0]:
@@ -114,7 +114,7 @@ def _with_variables(text: str, version: str) -> str:
 
 
 def _set(values: Any) -> str | list[str] | None:
-    """Return a set of strings as IAM JSON: one as it is, several in descending order."""
+    """Returns a set of strings as IAM JSON: one as it is, several in descending order."""
     unique = sorted({str(value) for value in values or ()}, reverse=True)
     return unique[0] if len(unique) == 1 else unique or None
 
@@ -142,7 +142,7 @@ def _single(values: list[str]) -> str | list[str]:
 
 
 def _parsed(text: str) -> Document:
-    """Return a document given as JSON, with its statements in the order of keys that rendering uses."""
+    """Returns a document given as JSON, with its statements in the order of keys that rendering uses."""
     try:
         document = json.loads(text)
     except ValueError as error:

@@ -13,19 +13,19 @@ _SET_KEYS: Final = ("Action", "NotAction", "Resource", "NotResource")
 
 
 def go_json(value: Any, *, indent: int | None = None) -> str:
-    """Return `value` as Go's encoding/json writes it: raw non-ASCII, but HTML-sensitive characters escaped."""
+    """Returns `value` as Go's encoding/json writes it: raw non-ASCII, but HTML-sensitive characters escaped."""
     separators = (",", ":") if indent is None else (",", ": ")
     text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=False)
     return "".join(_GO_ESCAPES.get(character, character) for character in text)
 
 
 def normalise(text: str) -> str:
-    """Return a JSON text compact and with sorted keys, the form kept in state; ValueError when it is not JSON."""
+    """Returns a JSON text compact and with sorted keys, the form kept in state; ValueError when it is not JSON."""
     return go_json(_sorted(json.loads(text)))
 
 
 def normalise_version_first(text: str) -> str:
-    """Return the normal form with "Version" as first key, the form in which inline role policies are stored."""
+    """Returns the normal form with "Version" as first key, the form in which inline role policies are stored."""
     document = _sorted(json.loads(text))
     if isinstance(document, dict) and "Version" in document:
         document = {"Version": document.pop("Version"), **document}
@@ -33,7 +33,7 @@ def normalise_version_first(text: str) -> str:
 
 
 def problem(text: str) -> str | None:
-    """Say what is wrong with a policy text, or None: it has to be a JSON object."""
+    """Says what is wrong with a policy text, or None: it has to be a JSON object."""
     if not text.lstrip().startswith("{"):
         return "contains an invalid JSON policy: a policy starts with '{' (leading spaces aside)"
     try:
@@ -44,7 +44,7 @@ def problem(text: str) -> str | None:
 
 
 def equivalent(one: str, other: str) -> bool:
-    """Tell whether two policy texts mean the same: order of lists, single value or list, account id or root ARN."""
+    """Tells whether two policy texts mean the same: order of lists, single value or list, account id or root ARN."""
     if one == other:
         return True
     try:

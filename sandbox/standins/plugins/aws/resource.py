@@ -42,16 +42,16 @@ class AwsResource(ResourceType):
         self.cloud = cloud
 
     def rules(self, inputs: Props) -> Iterator[CheckFailure]:
-        """Yield what is wrong with inputs whose types are right; values may be UNKNOWN."""
+        """Yields what is wrong with inputs whose types are right; values may be UNKNOWN."""
         yield from ()
 
     def same(self, name: str, old: Any, new: Any) -> bool:
-        """Tell whether two known values of a field mean the same."""
+        """Tells whether two known values of a field mean the same."""
         return bool(old == new)
 
     @abstractmethod
     def find(self, id: str, state: Props) -> Props | None:
-        """Return the outputs of the resource as AWS has it, None when it is gone; `state` is {} for an import."""
+        """Returns the outputs of the resource as AWS has it, None when it is gone; `state` is {} for an import."""
 
     # -- check ----------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class AwsResource(ResourceType):
         return checked, failures
 
     def _fill_defaults(self, ctx: Context, olds: Props, checked: Props) -> list[str]:
-        """Set unset fields that have a default, keeping an earlier automatic name; return which were set."""
+        """Sets unset fields that have a default, keeping an earlier automatic name; returns which were set."""
         filled = []
         for name, field in self.fields.items():
             if field.default is not None and name not in checked:
@@ -151,7 +151,7 @@ class AwsResource(ResourceType):
         return kept | self.plain(inputs)
 
     def plain(self, inputs: Props) -> Props:
-        """Return inputs without bookkeeping: the part of them that is also output."""
+        """Returns inputs without bookkeeping: the part of them that is also output."""
         return {name: value for name, value in inputs.items() if not name.startswith("__")}
 
     # -- read -----------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class AwsResource(ResourceType):
         return ReadResult(outputs["id"], read, outputs)
 
     def _refreshed(self, inputs: Props, outputs: Props) -> Props:
-        """Return the inputs with what has drifted; nothing is added that the program did not set."""
+        """Returns the inputs with what has drifted; nothing is added that the program did not set."""
         result: Props = {}
         for name, old in inputs.items():
             now = outputs.get(name)
@@ -192,30 +192,30 @@ class AwsResource(ResourceType):
     # -- what subclasses use --------------------------------------------------------------------------------------
 
     def region_of(self, props: Props) -> str:
-        """Return the region a resource is in; states of plugins before 7.0 do not hold it."""
+        """Returns the region a resource is in; states of plugins before 7.0 do not hold it."""
         region = props.get("region")
         return region if isinstance(region, str) and region else self.cloud.config.region
 
     def tag_outputs(self, actual: Mapping[str, str], state: Props) -> Props:
-        """Return the outputs `tags` (absent when there are none) and `tagsAll` for a resource's actual tags."""
+        """Returns the outputs `tags` (absent when there are none) and `tagsAll` for a resource's actual tags."""
         rules = self.cloud.config.tag_rules
         own = rules.own_shown(actual, plain_tags(state.get("tags")))
         return {**({"tags": own} if own else {}), "tagsAll": rules.all_shown(actual)}
 
 
 def ignoring(ctx: Context, state: Props, news: Props) -> Props:
-    """Return inputs in which ignored ones are as AWS has them: the official plugin ignores drift, too."""
+    """Returns inputs in which ignored ones are as AWS has them: the official plugin ignores drift, too."""
     return news | {name: state[name] for name in ctx.ignore_changes if name in state and name in news}
 
 
 def known(props: Props, name: str) -> Any:
-    """Return a property that is set and known, else None."""
+    """Returns a property that is set and known, else None."""
     value = props.get(name)
     return None if value is UNKNOWN else value
 
 
 def is_set(props: Props, name: str) -> bool:
-    """Tell whether a property has a value, or will have one."""
+    """Tells whether a property has a value, or will have one."""
     value = props.get(name)
     return value is UNKNOWN or not is_zero(value)
 

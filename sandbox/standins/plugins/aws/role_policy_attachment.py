@@ -82,7 +82,7 @@ class RolePolicyAttachmentResource(AwsResource):
 
 
 def _parts(id: str, state: Props) -> tuple[str, str]:
-    """Return role and policy ARN: of the state, as ids of older plugins hold no ARN, or of an id to import."""
+    """Returns role and policy ARN: of the state, as ids of older plugins hold no ARN, or of an id to import."""
     if state.get("role") and state.get("policyArn"):
         return state["role"], state["policyArn"]
     role, separator, arn = id.partition("/")

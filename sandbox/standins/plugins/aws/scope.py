@@ -10,5 +10,5 @@ OFFICIAL: Final = "use the official plugin: `python -m sandbox up --plugins offi
 
 
 def not_implemented(what: str) -> str:
-    """Return the refusal of `what` (for example "input 'x' of aws:ebs/volume:Volume"), naming the way out."""
+    """Returns the refusal of `what` (for example "input 'x' of aws:ebs/volume:Volume"), naming the remedy."""
     return f"the embedded aws plugin does not implement {what}; {OFFICIAL}"

@@ -19,7 +19,7 @@ _IDENTITY_TIMEOUTS: Final = {"connect_timeout": 2, "read_timeout": 2}  # unreach
 
 
 def new_session(config: ProviderConfig) -> boto3.Session:
-    """Return a session with the configured credentials, or the first that botocore's chain finds."""
+    """Returns a session with the configured credentials, or the first that botocore's chain finds."""
     core = CoreSession(profile=config.profile or None)
     for variable, value in (("config_file", config.config_file), ("credentials_file", config.credentials_file)):
         if value:
@@ -35,7 +35,7 @@ def new_session(config: ProviderConfig) -> boto3.Session:
 
 
 def new_client(session: boto3.Session, config: ProviderConfig, service: Any, region: str) -> Any:
-    """Return a client of a service; the one for identity gives up fast, as everything starts with it."""
+    """Returns a client of a service; the one for identity gives up fast, as everything starts with it."""
     return session.client(
         service,
         region_name=region,
@@ -45,7 +45,7 @@ def new_client(session: boto3.Session, config: ProviderConfig, service: Any, reg
 
 
 def _assumed(session: boto3.Session, config: ProviderConfig, params: dict[str, Any]) -> boto3.Session:
-    """Return a session whose credentials are those of a role, renewed before they expire."""
+    """Returns a session whose credentials are those of a role, renewed before they expire."""
     sts = new_client(session, config, "sts", config.sts_region or config.region)
     refresh = create_assume_role_refresher(sts, params)
     credentials = RefreshableCredentials.create_from_metadata(refresh(), refresh, "sts-assume-role")

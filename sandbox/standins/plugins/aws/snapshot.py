@@ -129,7 +129,7 @@ class SnapshotResource(AwsResource):
 
 
 def take_final(ctx: Context, ec2: EC2Client, volume_id: str, tags: Mapping[str, str]) -> None:
-    """Take a volume's last snapshot before the volume is deleted, and wait for it; a volume that is gone has none."""
+    """Takes a volume's last snapshot before the volume is deleted, and waits for it; a volume that is gone has none."""
     with aws_errors(f"creating final EBS Snapshot of volume ({volume_id})"):
         try:
             id = _take(ctx, ec2, volume_id, plain_tags(tags), {})

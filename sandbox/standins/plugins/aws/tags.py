@@ -18,41 +18,41 @@ class TagRules:
     ignored_prefixes: tuple[str, ...] = ()
 
     def ignores(self, key: str) -> bool:
-        """Tell whether tags with this key are somebody else's."""
+        """Tells whether tags with this key are somebody else's."""
         return key in self.ignored_keys or key.startswith(self.ignored_prefixes)
 
     def merged(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return tagsAll for a resource's own tags: defaults below them, ignored keys left out."""
+        """Returns tagsAll for a resource's own tags: defaults below them, ignored keys left out."""
         everything = {**self.defaults, **plain_tags(own)}
         return {key: value for key, value in everything.items() if not self.ignores(key)}
 
     def all_shown(self, actual: Mapping[str, str]) -> dict[str, str]:
-        """Return tagsAll as read from AWS: without AWS's own tags and ignored keys."""
+        """Returns tagsAll as read from AWS: without AWS's own tags and ignored keys."""
         return {key: value for key, value in actual.items() if not key.startswith("aws:") and not self.ignores(key)}
 
     def own_shown(self, actual: Mapping[str, str], own: Mapping[str, Any]) -> dict[str, str]:
-        """Return the tags that are the resource's own: all shown, less the defaults it did not set itself."""
+        """Returns the tags that are the resource's own: all shown, less the defaults it did not set itself."""
         return {
             key: value for key, value in self.all_shown(actual).items() if key in own or self.defaults.get(key) != value
         }
 
 
 def plain_tags(tags: Any) -> dict[str, Any]:
-    """Return a tag map without bookkeeping keys; {} for None."""
+    """Returns a tag map without bookkeeping keys; {} for None."""
     return {key: value for key, value in (tags or {}).items() if key != _DEFAULTS_MARK}
 
 
 def to_aws(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return tags as the list of Key/Value pairs that AWS takes."""
+    """Returns tags as the list of Key/Value pairs that AWS takes."""
     return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
 
 
 def from_aws(tags: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
-    """Return AWS's list of Key/Value pairs as a map."""
+    """Returns AWS's list of Key/Value pairs as a map."""
     return {tag["Key"]: tag.get("Value", "") for tag in tags or []}
 
 
 def changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return (tags to set, keys to remove) that turn `old` into `new`."""
+    """Returns (tags to set, keys to remove) that turn `old` into `new`."""
     to_set = {key: value for key, value in new.items() if old.get(key) != value}
     return to_set, sorted(key for key in old if key not in new)

@@ -82,7 +82,7 @@ class VolumeResource(AwsResource):
         yield from _initialization_rules(inputs)
 
     def _zone_rules(self, zone: str, region: str) -> Iterator[CheckFailure]:
-        """Yield what is wrong with a zone; AWS itself would say so only once the volume is created."""
+        """Yields what is wrong with a zone; AWS itself would say so only once the volume is created."""
         if not zone.startswith(region):
             yield CheckFailure("availabilityZone", f"zone '{zone}' is not in region '{region}'")
         elif (zones := self.cloud.zones(region)) and zone not in zones:
@@ -207,7 +207,7 @@ def _changed(state: Props, inputs: Props) -> set[str]:
 
 
 def _modification(state: Props, inputs: Props) -> dict[str, Any]:
-    """Return the parameters of ModifyVolume; {} when only tags or finalSnapshot differ."""
+    """Returns the parameters of ModifyVolume; {} when only tags or finalSnapshot differ."""
     changed = _changed(state, inputs)
     if "type" in changed and inputs.get("iops") and inputs["type"] in _TYPES_WITH_IOPS:
         changed.add("iops")  # AWS resets it with the type

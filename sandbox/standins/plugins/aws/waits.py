@@ -31,7 +31,7 @@ class Wait:
 
 
 def wait_until(ctx: Context, wait: Wait, probe: Callable[[], T], *, abandon: bool = True) -> T:
-    """Return the probe's result once it raises NotYet no more; ProviderError at the deadline or on cancel.
+    """Returns the probe's result once it raises NotYet no more; ProviderError at the deadline or on cancel.
 
     A cancel abandons a probe under way, unless `abandon` is false: for a probe that makes something.
     """

@@ -21,7 +21,7 @@ class AwsFunction(Function):
 
     @abstractmethod
     def run(self, ctx: Context, args: Props) -> Props:
-        """Return the result for arguments whose names are right and whose nulls are gone."""
+        """Returns the result for arguments whose names are right and whose nulls are gone."""
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         given = {name: value for name, value in args.items() if value is not None}
@@ -33,5 +33,5 @@ class AwsFunction(Function):
         return ctx.call(lambda: self.run(ctx, given))
 
     def region_of(self, args: Props) -> str:
-        """Return the region to look in."""
+        """Returns the region to look in."""
         return str(args.get("region") or self.cloud.config.region)

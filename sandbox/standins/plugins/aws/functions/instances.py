@@ -37,7 +37,7 @@ class Instances(AwsFunction):
 
 
 def ipv6_addresses(instance: Any) -> list[str]:
-    """Return the IPv6 addresses of all of an instance's network interfaces."""
+    """Returns the IPv6 addresses of all of an instance's network interfaces."""
     return [
         address["Ipv6Address"]
         for interface in instance.get("NetworkInterfaces") or []

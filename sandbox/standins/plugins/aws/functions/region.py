@@ -35,7 +35,7 @@ class Region(AwsFunction):
 
 @functools.cache
 def _regions() -> dict[str, tuple[str, str]]:
-    """Return description and EC2 host of every region that botocore knows."""
+    """Returns description and EC2 host of every region that botocore knows."""
     from botocore.loaders import create_loader  # noqa: PLC0415 - rarely needed
 
     data = create_loader().load_data("endpoints")
