@@ -82,7 +82,7 @@ class Consumer:
         earlier_suffixes: Sequence[str] = (),
         change: pulumi.Input[str] | None = None,
     ) -> VolumeRelease:
-        """Stands between the volume's registration and the job, and keeps it until the job has let go.
+        """Stands between the volume's registration and the job, and keeps it until the job has released it.
 
         `change` is another value whenever the job changes (see `change`); one of a job's gates suffices to have it.
         """
@@ -126,13 +126,13 @@ class Consumer:
 
     @staticmethod
     def generation(gate: VolumeRelease, volume: RegisteredVolume) -> pulumi.Output[str]:
-        """What the job carries in its meta, so that it is started anew when the volume asks for it."""
+        """Returns what the job carries in its meta, so that it is restarted when the volume asks for it."""
         return pulumi.Output.all(gate.release_id, volume["restart_id"]).apply(lambda ids: " ".join(filter(None, ids)))
 
     def variable(
         self, items: pulumi.Input[Mapping[str, pulumi.Input[str]]], gates: Sequence[VolumeRelease]
     ) -> nomad.Variable:
-        """Secrets of the job. After its gates, so that one at another path comes when the old job has stopped."""
+        """Keeps the job's secrets. After its gates, so that one at another path comes when the old job has stopped."""
         job = (self.placement["namespace"], self.job_id)
         return private_variable(f"{self.name}-variable", job, items, self.parent, [*self.claims, *gates])
 
@@ -160,7 +160,7 @@ class Consumer:
         volumes: Sequence[RegisteredVolume],
         allocations: int = 1,
     ) -> JobHealth:
-        """Complete once that many allocations of the job's newest version run and pass their checks.
+        """Completes once that many allocations of the job's newest version run and pass their checks.
 
         What keeps one of the EBS volumes from it is looked for in EC2.
         """

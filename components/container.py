@@ -167,7 +167,7 @@ def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[st
 
 
 def job_settings(args: ContainerArgs) -> dict[str, object]:
-    """The job's variables without what comes of the gates."""
+    """Returns the job's variables without what comes of the gates."""
     return {
         "job": {"id": args["job_id"], **args["placement"], "constraints": args["constraints"]},
         "instances": {"count": args["count"], "canaries": args["canaries"]},
@@ -185,7 +185,7 @@ def job_settings(args: ContainerArgs) -> dict[str, object]:
 def _gates(
     own: Consumer, volumes: list[ContainerVolume], timeout_s: int, change: pulumi.Output[str]
 ) -> list[list[VolumeRelease]]:
-    """A gate for each volume, and for each one of a set; the first of all comes before each change of the job."""
+    """Returns a gate for each volume, by volume; the first of all comes before each change of the job."""
     gates: list[list[VolumeRelease]] = []
     for volume in volumes:
         earlier = volume.get("earlier_name")

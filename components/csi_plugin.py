@@ -121,7 +121,7 @@ class CsiPlugin(pulumi.ComponentResource):
         self.register_outputs({"plugin_id": self.plugin_id, "topology_key": self.topology_key, "health": self.health})
 
     def healthy_in(self, zone: str) -> PluginHealth:
-        """What a volume of a zone waits for: the node plugin of that zone and a controller; else the whole plugin."""
+        """Returns what a volume of a zone waits for: its node plugin and a controller, else the whole plugin."""
         return self._by_zone.get(zone, self._whole)
 
     def _health(
@@ -148,7 +148,7 @@ class CsiPlugin(pulumi.ComponentResource):
     def _config(
         self, name: str, role: PluginRole, args: CsiPluginArgs, claims: list[Ownership]
     ) -> list[pulumi.Resource]:
-        """The driver's configuration, where only this role's job can read it."""
+        """Returns the driver's configuration, where only this role's job can read it."""
         config = args.get("config")
         if not args["config_path"] or config is None:
             return []
@@ -157,7 +157,7 @@ class CsiPlugin(pulumi.ComponentResource):
 
 
 def job_file(role: PluginRole, args: CsiPluginArgs) -> tuple[str, dict[str, Any]]:
-    """The name of a role's job file, and the values of its variables."""
+    """Returns the name of a role's job file, and the values of its variables."""
     variables: dict[str, Any] = {
         "job": {"id": role["job_id"], **args["placement"], "constraints": args["constraints"]},
         "plugin": {
@@ -194,7 +194,7 @@ def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:
 
 
 def _wrapped(task: dict[str, Any], wrapper: list[str], program: str) -> dict[str, Any]:
-    """A task whose driver is started by another program, in an image in its entrypoint's place."""
+    """Returns a task whose driver is started by another program, in an image in its entrypoint's place."""
     if not wrapper:
         return {**task, "entrypoint": []}
     if task["driver"] == "docker":

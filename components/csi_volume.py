@@ -98,7 +98,7 @@ class CsiVolume(pulumi.ComponentResource):
 
 
 def _guard(name: str, args: CsiVolumeArgs, parent: pulumi.Resource, claims: list[Ownership]) -> CsiVolumeGuard:
-    """Comes before the volume and after the claim to its id, so that what they refuse is not attempted."""
+    """Returns what comes before the volume and after the claim to its id: what they refuse is not attempted."""
     return CsiVolumeGuard(
         f"{name}-guard",
         volume_id=args["volume_id"],
@@ -124,7 +124,7 @@ def _guard(name: str, args: CsiVolumeArgs, parent: pulumi.Resource, claims: list
 def _protection(
     args: CsiVolumeArgs, made: nomad.CsiVolume, guard: CsiVolumeGuard, parent: pulumi.Resource
 ) -> VolumeProtection:
-    """Has to go before a volume that the driver made; what uses the volume goes before it."""
+    """Returns what is deleted before a volume that the driver made, and after what uses the volume."""
     return VolumeProtection(
         f"volumes.{args['volume_id']}.protect",
         volume_name=args["volume_id"],
@@ -229,7 +229,7 @@ def _growth(
 
 
 def _segments(args: CsiVolumeArgs) -> pulumi.Output[dict[str, str]] | None:
-    """Where the volume can be reached from; None: from everywhere."""
+    """Returns where the volume can be reached from; None: from everywhere."""
     zone, key = args.get("zone"), args.get("topology_key")
     if not zone or not key:
         return None
@@ -254,7 +254,7 @@ class _MountOptions(TypedDict, total=False):
 
 
 def _mount_options(args: CsiVolumeArgs) -> _MountOptions:
-    """What is set of them; the plugin refuses a block with nothing in it."""
+    """Returns what is set of them; the plugin refuses a block with nothing in it."""
     options: _MountOptions = {}
     if args["attachment_mode"] == "file-system":
         if fs_type := args.get("fs_type"):

@@ -179,7 +179,7 @@ def _secrets(
 
 
 def option_text(value: str) -> str:
-    """A value as it stands in an option file, where quotes, backslashes and # have a meaning; templates are left alone.
+    """Returns a value for an option file, where quotes, backslashes and # have a meaning; templates are left alone.
 
     https://dev.mysql.com/doc/refman/8.4/en/option-files.html
     """
@@ -197,7 +197,7 @@ def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, objec
 
 
 def job_settings(args: MysqlServerArgs) -> dict[str, Any]:
-    """The job's variables without what comes of the gate."""
+    """Returns the job's variables without what comes of the gate."""
     server_args = [
         f"--datadir={args['data_dir']}",
         # Checks connect without logging in; with name resolution on, MySQL would block their host for that.

@@ -114,7 +114,7 @@ class MysqlBackup(pulumi.ComponentResource):
 def volume_variable(
     args: MysqlBackupArgs, volume_id: pulumi.Input[str], release: pulumi.Input[str]
 ) -> dict[str, pulumi.Input[str]]:
-    """The value of both job files' variable `volume`; `release` is what the job carries to follow its volume."""
+    """Returns both job files' variable `volume`; `release` is what the job carries to follow its volume."""
     return {
         "id": volume_id,
         "release": release,
@@ -125,7 +125,7 @@ def volume_variable(
 
 
 def dump_variables(args: MysqlBackupArgs, volume: dict[str, pulumi.Input[str]]) -> dict[str, object]:
-    """Values of the variables of the job file that dumps."""
+    """Returns the variables of the job file that dumps."""
     return {
         "volume": volume,
         "task": args["task"],

@@ -17,7 +17,7 @@ class Owner(TypedDict):
 
 
 def claim(name: str, what: tuple[str, str, str], owner: Owner | None, parent: pulumi.Resource) -> list[Ownership]:
-    """The claim to the id of a job or volume, on which all depends that is made under it; none without an owner.
+    """Returns the claim to the id of a job or volume, which goes before all that has it; none without an owner.
 
     `what` is its kind ("job" or "volume"), its namespace and its id.
     """

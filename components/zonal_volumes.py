@@ -44,7 +44,7 @@ class ZonalVolume(TypedDict):
     earlier_names: NotRequired[list[str]]
     """Names that the volume may have had: it is the same EBS volume under the new one."""
     adopt: NotRequired[Adopted | None]
-    """The EBS volume to take up instead of making one; every input has to be as that has it."""
+    """The EBS volume to adopt instead of creating one; every input has to be as that has it."""
     retain: NotRequired[bool]
     """Leave the EBS volume in AWS, without a final snapshot, when it leaves the stack; false by default."""
     final_snapshot: NotRequired[bool | None]
@@ -95,7 +95,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             **volume.get("tags", {}),
             "Name": volume["name"],
             **driver_tags,
-            # Of a volume that is taken up, known before the guard is made: its tags have to be as they are.
+            # Of a volume that is adopted, known before the guard is made: its tags have to be as they are.
             GUARD_TAG: adopted["guard_id"] if adopted else guard.guard_id,
         }
         return aws.ebs.Volume(
@@ -124,7 +124,7 @@ class ZonalVolumes(pulumi.ComponentResource):
         )
 
     def _protection(self, volume: ZonalVolume, made: aws.ebs.Volume, guard: VolumeGuard) -> VolumeProtection:
-        """Named by the setting that lets go of the volume: it is what Pulumi names when it refuses to destroy it."""
+        """Returns what Pulumi names when it refuses to destroy the volume: so it has the name of the setting."""
         return VolumeProtection(
             f"volumes.{volume['name']}.protect",
             volume_name=volume["name"],
@@ -140,7 +140,7 @@ class ZonalVolumes(pulumi.ComponentResource):
         )
 
     def _guard(self, name: str, volume: ZonalVolume, args: ZonalVolumesArgs) -> VolumeGuard:
-        """Without the zone in its name, so that it remembers the zone that the volume had."""
+        """Returns the guard, without the zone in its name: so it remembers the zone that the volume had."""
         return VolumeGuard(
             f"{name}-{volume['name']}-guard",
             volume_name=volume["name"],
@@ -160,7 +160,7 @@ class ZonalVolumes(pulumi.ComponentResource):
 
 
 def _aliases(volume: ZonalVolume, pattern: str) -> list[pulumi.Alias]:
-    """What a resource was called under the volume's earlier names, by the pattern of its own name."""
+    """Returns what a resource was called under the volume's earlier names, by the pattern of its own name."""
     return [pulumi.Alias(name=pattern.format(earlier)) for earlier in volume.get("earlier_names", [])]
 
 
@@ -169,6 +169,6 @@ def _or_empty(value: pulumi.Input[str] | None) -> pulumi.Input[str]:
 
 
 def _account_of(arn: str | None) -> str:
-    """The account in an ARN; "" where the aws provider does not ask for it (aws:skipRequestingAccountId)."""
+    """Returns the account in an ARN; "" where the aws provider does not ask for it (aws:skipRequestingAccountId)."""
     parts = (arn or "").split(":")
     return parts[4] if len(parts) > 5 else ""

@@ -10,7 +10,7 @@ from program.settings import Mysql, Settings
 
 
 def volumes(settings: Settings, registered: dict[str, CsiVolume]) -> dict[str, Any]:
-    """By id in Nomad: the id at the storage provider, the zone and the size."""
+    """Returns by id in Nomad: the id at the storage provider, the zone and the size."""
     return {
         member.volume_id: {
             "id": registered[member.volume_id].external_id,
@@ -25,7 +25,7 @@ def volumes(settings: Settings, registered: dict[str, CsiVolume]) -> dict[str, A
 
 
 def plugins(made: dict[str, CsiPlugin]) -> dict[str, Any]:
-    """By id: topology key and health."""
+    """Returns by id: topology key and health."""
     return {
         plugin_id: {"id": plugin.plugin_id, "topologyKey": plugin.topology_key, "health": plugin.health}
         for plugin_id, plugin in made.items()
@@ -33,7 +33,7 @@ def plugins(made: dict[str, CsiPlugin]) -> dict[str, Any]:
 
 
 def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
-    """Where the server runs, and where it answers."""
+    """Returns where the server runs, and where it answers."""
     return {
         "job": wanted.job_id,
         "namespace": settings.placement.namespace,
@@ -48,16 +48,16 @@ def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, A
 
 
 def _authority(wanted: Mysql) -> str:
-    """What a client can tell the server by, in PEM: its authority, or the certificate itself where none is given."""
+    """Returns what a client knows the server by, in PEM: its authority, or the certificate where none is given."""
     given = wanted.tls_certificate
     return "" if given is None else given.ca or given.certificate
 
 
 def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
-    """By name: the generated passwords of the configured users (secret)."""
+    """Returns by name: the generated passwords of the configured users (secret)."""
     return {user.name: server.account_passwords[user.name] for user in wanted.users}
 
 
 def consumers(made: dict[str, Container]) -> dict[str, Any]:
-    """By name: the job, and its newest allocation."""
+    """Returns by name: the job, and its newest allocation."""
     return {name: {"job": one.job_id, "allocation": one.allocation_id} for name, one in made.items()}

@@ -60,6 +60,6 @@ def _invoke(request: resource_pb2.ResourceInvokeRequest) -> dict[str, Any]:
 
 
 def _cause(error: RpcError) -> str:
-    """The plugin's own words, without the engine's wrapping."""
+    """Returns the plugin's own words, without the engine's wrapping."""
     text = str(error.details() or error.code()).strip()
     return text.rsplit("returned an error: ", 1)[-1].rstrip(".")

@@ -45,7 +45,7 @@ class ComponentHost(ComponentProvider):
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
     ) -> ConstructResult:
-        """A component out of what the other program gave."""
+        """Returns a component out of what the other program gave."""
         whole = {key: _with_integers(value) for key, value in inputs.items()}
         return super().construct(name, resource_type, whole, options)
 
@@ -62,7 +62,7 @@ def _pass_numbers_on(properties: Iterable[PropertyDefinition]) -> None:
 
 
 def _with_integers(value: Any) -> Any:
-    """Numbers travel as floats: whole ones become integers again, inside collections and outputs too."""
+    """Returns a value with its integers, which travel as floats, also inside collections and outputs."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, pulumi.Output):

@@ -1,4 +1,4 @@
-"""EBS volumes that the stack made, has no more in its state, and would make empty ones beside."""
+"""EBS volumes that the stack created and lost from its state, next to which it would create empty ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _USABLE = ("creating", "available", "in-use")
 def adopt(
     new: Sequence[Wanted], stack: str, left: Sequence[Mapping[str, Any]], cut_off: Mapping[str, str]
 ) -> tuple[dict[str, Adopted], list[Problem]]:
-    """What is taken up by the id in Nomad, and what is refused.
+    """Returns what is adopted, by the id in Nomad, and what is refused.
 
     `left` are the volumes with the stack's tag that its state does not know; `cut_off` are the guards by volume name
     whose volume's creation did not come to its end.
@@ -50,7 +50,7 @@ def _refused(wanted: Wanted, stack: str, found: Sequence[Mapping[str, Any]], may
 
 
 def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[Problem]:
-    """Where the settings would change the volume, which is adopted as it is."""
+    """Yields where the settings would change the volume, which is adopted as it is."""
     volume = wanted.volume
     compared = [
         ("zone", wanted.member.zone, left["zone"]),
@@ -82,7 +82,7 @@ def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[
 
 
 def _plain(value: str | float) -> str:
-    """A value of an answer, in which all numbers have a fraction."""
+    """Returns a value of an answer, in which all numbers have a fraction."""
     return value if isinstance(value, str) else str(int(value))
 
 

@@ -32,7 +32,7 @@ def load(prefetch: Prefetch) -> Settings:
 
 
 def clients(tags: dict[str, str], place: AwsPlace) -> Clients:
-    """Zones (sorted) and role of the running instances with these tags; values may hold `*`. Raises SettingsError."""
+    """Returns zones and role of the running instances with these tags, which may hold `*`. Raises SettingsError."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     try:
@@ -57,7 +57,7 @@ def clients(tags: dict[str, str], place: AwsPlace) -> Clients:
 def complete(
     config: dict[str, Any], place: Callable[[], AwsPlace], existing: Callable[[], dict[str, str]]
 ) -> dict[str, Any]:
-    """A configuration with the role that `clientTags` stands for, and the zone of each volume of each set.
+    """Returns a configuration with the role that `clientTags` stands for, and the zone of each volume of each set.
 
     `existing` gives the zones of the volumes that exist, by id: they stay there. Raises SettingsError.
     """
@@ -77,14 +77,14 @@ def complete(
 
 
 def _is_set(volume: Any) -> bool:
-    """Whether it is a set that may be spread over zones; what is malformed is left to the settings to refuse."""
+    """Returns whether it is a set to spread over zones; what is malformed is left to the settings to refuse."""
     if not isinstance(volume, dict) or volume.get("zone"):
         return False
     return isinstance(volume.get("count"), int) and 0 < volume["count"] <= LARGEST_SET
 
 
 def _is_zonal(config: dict[str, Any], volume: dict[str, Any]) -> bool:
-    """Whether the volume's driver binds volumes to zones; where that is not certain, the settings refuse it."""
+    """Returns whether the volume's driver binds volumes to zones; where that is not certain, the settings refuse it."""
     plugins = [one for one in config.get("plugins") or [] if isinstance(one, dict)]
     named = [one for one in plugins if one.get("id") == volume.get("plugin")] or plugins[:1]
     driver = DRIVERS.get(str(named[0].get("driver"))) if named else None
@@ -92,7 +92,7 @@ def _is_zonal(config: dict[str, Any], volume: dict[str, Any]) -> bool:
 
 
 def _placed(volume: dict[str, Any], found: list[str], known: dict[str, str]) -> dict[str, Any]:
-    """The set with a zone for each of its volumes, in their order.
+    """Returns the set with a zone for each of its volumes, in their order.
 
     Without `zones` of its own a volume that exists keeps its zone, also where no client runs at the moment. A zone
     that was taken out of `zones` is for the guard to refuse: it knows whether the volume was ever made.
@@ -108,7 +108,7 @@ def _placed(volume: dict[str, Any], found: list[str], known: dict[str, str]) -> 
 
 
 def _under_new_names(volume: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
-    """The zones with those of a set that is renamed, or was a single volume, by the ids that it has now."""
+    """Returns the zones with those of a set that is renamed, or was a single volume, by the ids that it has now."""
     name = volume.get("name")
     names = [one for one in (name, volume.get("renamedFrom")) if isinstance(one, str)]
     found: dict[str, str] = {}
@@ -121,7 +121,7 @@ def _under_new_names(volume: dict[str, Any], known: dict[str, str]) -> dict[str,
 
 
 def spread(names: list[str], zones: list[str], kept: dict[str, str]) -> list[str]:
-    """A zone for each name: its own where it is kept, else the next in turn that has none yet.
+    """Returns a zone for each name: its own where it is kept, else the next in turn that has none yet.
 
     Of zones ["a", "b"] the turns are a, b, a, b, ...; each volume that is kept takes the first free turn of its zone,
     so that a zone which is new gets the next volumes, and none that exists moves.

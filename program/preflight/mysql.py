@@ -1,4 +1,4 @@
-"""What a registered MySQL server tells before it is stopped: a downgrade is refused, dumps that fail are told."""
+"""What a registered MySQL server shows before it is stopped: a downgrade is refused, failing dumps are warned of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+\.\d+(\.\d+)?)(?![\d.])[\w.-]
 
 
 def downgrade(mysql: Mysql, job: Mapping[str, Any]) -> list[Problem]:
-    """The problem with an image older than the one that writes the same data directory now."""
+    """Returns the problem with an image older than the one that writes the same data directory now."""
     if mysql.task_driver != "docker":
         return []
     for task in job["tasks"]:
@@ -34,7 +34,7 @@ def downgrade(mysql: Mysql, job: Mapping[str, Any]) -> list[Problem]:
 
 
 def older(wanted: Sequence[int], runs: Sequence[int]) -> bool:
-    """Whether a version is too old for the files of another."""
+    """Returns whether a version is too old for the files of another."""
     if tuple(wanted[:2]) != tuple(runs[:2]):
         return tuple(wanted[:2]) < tuple(runs[:2])
     known = len(wanted) == len(runs) == 3
@@ -47,7 +47,7 @@ def _version(image: str) -> tuple[str, tuple[int, ...]] | None:
 
 
 def failing_dumps(job: Mapping[str, Any]) -> list[str]:
-    """A sentence for each run of the dumps that fails."""
+    """Returns a sentence for each run of the dumps that fails."""
     return [
         f"mysql.backup: the dump {run['jobId']} has failed {int(run['failures'])} times since {run['since']} "
         f"({run['reason']}). See `nomad alloc logs -stderr {run['allocationId'][:8]}`."

@@ -36,7 +36,7 @@ class Known:
 
     @classmethod
     def of(cls, resources: Iterable[Mapping[str, Any]], adopted: Iterable[str] = ()) -> Known:
-        """From resources, each with its type and outputs, and from ids of EBS volumes that become the stack's."""
+        """Reads resources, each with its type and outputs, and ids of EBS volumes that become the stack's."""
         subjects, owner_ids, ebs_volumes = set(), {}, set(adopted)
         for resource in resources:
             kind, outputs = resource["type"], resource.get("outputs") or {}
@@ -53,14 +53,14 @@ class Known:
 
 
 def subjects(settings: Settings) -> list[Subject]:
-    """Everything in Nomad that bears an id of the settings."""
+    """Returns everything in Nomad that has an id of the settings."""
     jobs = [Subject(key, "job", job) for key, job in settings.jobs]
     members = [(volume.name, member.volume_id) for volume in settings.volumes for member in volume.members]
     return [*jobs, *(Subject(f"volumes.{name}.name", "volume", found) for name, found in members)]
 
 
 def question(settings: Settings) -> dict[str, Any]:
-    """What getOwners is asked."""
+    """Returns what getOwners is asked."""
     asked = subjects(settings)
     ids = {kind: [subject.id for subject in asked if subject.kind == kind] for kind in ("job", "volume")}
     return {"namespace": settings.placement.namespace, "jobs": ids["job"], "volumes": ids["volume"]}
@@ -102,7 +102,7 @@ class _Look:
         return self.settings.placement.namespace
 
     def at(self, subject: Subject, found: Mapping[str, Any]) -> str | Problem:
-        """What the claim may find, or what is wrong."""
+        """Returns what the claim may find, or what is wrong."""
         here = (self.namespace, subject.name)
         in_state, owner_id = here in self.known.subjects, self.known.owner_ids.get(here)
         adopted = subject.id in self.settings.adopt
@@ -122,12 +122,12 @@ class _Look:
         return self._nobodys(subject, found)
 
     def _is_own_volume(self, subject: Subject) -> bool:
-        """Whether a volume's registration was cut off before its answer arrived."""
+        """Returns whether a volume's registration was cut off before its answer arrived."""
         registration = self.registered.get((self.namespace, subject.id)) if subject.kind == "volume" else None
         return registration is not None and registration["externalId"] in self.known.ebs_volumes
 
     def _can_adopt(self, subject: Subject, found: Mapping[str, Any]) -> bool:
-        """Whether it would be the same thing afterwards, and nobody else's: a volume that is made is another one."""
+        """Returns whether it stays the same thing, and is nobody else's: a volume that is created is another one."""
         if subject.kind == "job":
             return True
         registration = self.registered.get((self.namespace, subject.id))
@@ -163,7 +163,7 @@ class _Look:
         return Problem(subject.key, subject.id, rule, remedy + as_it_is + _adopt(subject))
 
     def _strangers(self, found: Mapping[str, Any]) -> list[str]:
-        """Jobs that use a volume and are not in the settings."""
+        """Returns the jobs that use a volume and are not in the settings."""
         own = {job for _, job in self.settings.jobs}
         return [user for user in found["users"] if user.partition("/")[0] not in own]
 
@@ -179,7 +179,7 @@ def _volume(settings: Settings, volume_id: str) -> Volume:
 def _second_registrations(
     settings: Settings, known: Known, registered: Iterable[Mapping[str, str]]
 ) -> Iterator[Problem]:
-    """Existing volumes that are registered under another id already: Nomad would let both have a writer."""
+    """Yields existing volumes that are registered under another id: Nomad would let both have a writer."""
     namespace = settings.placement.namespace
     plugins = {plugin.id: plugin for plugin in settings.plugins}
     for volume in settings.volumes:

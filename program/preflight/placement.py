@@ -54,7 +54,7 @@ def _plan(prefetch: Prefetch, job: WantedJob) -> "Future[Answer]":
 
 
 def unknown_pools(settings: Settings, cluster: Cluster) -> list[Problem]:
-    """The node pools without any client, and datacenters without any of the pool's."""
+    """Returns the node pools without any client, and datacenters without any of the pool's."""
     placement = settings.placement
     pools = {placement.node_pool: "placement.nodePool"}
     for consumer in settings.consumers:
@@ -77,7 +77,7 @@ def _unknown_pool(key: str, pool: str, datacenters: Sequence[str], cluster: Clus
 
 
 def may_run(pool: str, datacenters: Sequence[str], node: ClusterNode) -> bool:
-    """Whether a client is in a node pool and in one of the datacenters, which may hold `*`."""
+    """Returns whether a client is in a node pool and in one of the datacenters, which may hold `*`."""
     return pool in ("all", node.node_pool) and any(fnmatchcase(node.datacenter, pattern) for pattern in datacenters)
 
 
@@ -89,7 +89,7 @@ def problems(
     *,
     only_preview: bool,
 ) -> list[Problem]:
-    """What is not placed, unless other problems explain it; warns of what may pass."""
+    """Returns what is not placed, unless other problems explain it; warns of what may pass."""
     known = {(problem.key, problem.value) for problem in explained}
     pools = {value for key, value in known if key.endswith(".nodePool")}
     zones = {node.zone for node in cluster.nodes}
@@ -121,7 +121,7 @@ def _unreadable(settings: Settings, job: WantedJob, said: str) -> Problem:
 
 
 def _unchecked(settings: Settings, reasons: Sequence[str], *, only_preview: bool) -> list[Problem]:
-    """A token that may only read is enough for a preview; an update would fail at its first job."""
+    """Returns what the token lacks, of which a preview only warns; an update would fail at its first job."""
     if reasons and only_preview:
         pulumi.warn(f"Whether Nomad has clients for the jobs was not checked: {reasons[0]}")
         return []
@@ -129,7 +129,7 @@ def _unchecked(settings: Settings, reasons: Sequence[str], *, only_preview: bool
 
 
 def forbidden(settings: Settings, said: str) -> Problem:
-    """What the token may not do in the namespace."""
+    """Returns what the token may not do in the namespace."""
     remedy = "give the token what it lacks, or name the namespace that it is for"
     return Problem("placement.namespace", settings.placement.namespace, said, remedy)
 
@@ -176,7 +176,7 @@ def _candidates(settings: Settings, cluster: Cluster, job: WantedJob, part: Part
 
 
 def _too_large(job: WantedJob, part: Part, nodes: Sequence[ClusterNode]) -> Iterator[Problem]:
-    """What no client has even when it is empty."""
+    """Yields what no client has even when it is empty."""
     sizes: list[tuple[str, str, int, Callable[[ClusterNode], int]]] = [
         ("cpuMhz", "MHz", job.cpu_mhz, lambda node: node.cpu_mhz),
         ("memoryMib", "MiB", job.memory_mib, lambda node: node.memory_mib),

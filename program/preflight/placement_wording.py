@@ -28,17 +28,17 @@ _REMEDIES = {
 
 
 def is_like_another(failure: Mapping[str, Any]) -> bool:
-    """Whether nothing is said of a part but that another one's reasons hold for it."""
+    """Returns whether nothing is said of a part but that another one's reasons hold for it."""
     return set(failure["unfit"]) == {_ALIKE} and not failure["full"]
 
 
 def problem(job: WantedJob, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> Problem:
-    """Why no client can run a part of a job."""
+    """Returns why no client can run a part of a job."""
     return Problem(job.key, job.value, _rule(job, part, failure, away), _remedy(failure, away))
 
 
 def warning(job: WantedJob, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
-    """The same of what may pass: a client that is away, or has no room just now."""
+    """Returns the same for what may pass: a client that is away, or has no room just now."""
     return f"{job.key} is {job.value}: just now {_rule(job, part, failure, away)}."
 
 

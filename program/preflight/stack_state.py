@@ -15,13 +15,13 @@ _READ = "pulumi:pulumi:readStackResourceOutputs"
 
 
 def full_name() -> str:
-    """The stack's name, as it stands in its claims."""
+    """Returns the stack's name, as it stands in its claims."""
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 
 @cache
 def resources(prefetch: Prefetch) -> dict[str, dict[str, Any]]:
-    """Type and outputs by URN of what the stack has, as the last run left it; read once. Raises SettingsError."""
+    """Returns type and outputs by URN of what the last run left in the stack, read once. Raises SettingsError."""
     try:
         found: dict[str, dict[str, Any]] = prefetch.call(_READ, {"stackName": _stack_name()}).result()["outputs"]
     except CallError as error:
@@ -31,14 +31,14 @@ def resources(prefetch: Prefetch) -> dict[str, dict[str, Any]]:
 
 
 def volume_zones(prefetch: Prefetch) -> dict[str, str]:
-    """The zone of each volume in the state, by the volume's id. Raises SettingsError."""
+    """Returns the zone of each volume in the state, by the volume's id. Raises SettingsError."""
     known = [one for one in resources(prefetch).values() if one.get("outputs")]
     # Where a volume has both, its guard knows: it is made first, and remembers.
     return dict([*_made_by_driver(known), *_guarded(known)])
 
 
 def _stack_name() -> str:
-    """A backend without organizations may take the plain name only."""
+    """Returns the stack's name as the backend knows it: one without organizations may know the plain name only."""
     return pulumi.get_stack() if pulumi.get_organization() == "organization" else full_name()
 
 

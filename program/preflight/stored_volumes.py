@@ -50,7 +50,7 @@ class StoredVolume:
 
 
 def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
-    """The volumes by id, from the type and outputs of each resource by its URN."""
+    """Returns the volumes by id, from the type and outputs of each resource by its URN."""
     registered = {one["volumeId"]: one for one in _of(resources, NOMAD_CSI_REGISTRATION)}
     found = {volume_id: _existing(one) for volume_id, one in registered.items()}
     protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
@@ -62,7 +62,7 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
 
 
 def cut_off(resources: Mapping[str, Props]) -> dict[str, str]:
-    """Guards by volume name whose volume the state does not know: its creation did not come to its end."""
+    """Returns the guards, by volume name, whose volume the state does not know: its creation was cut off."""
     made = {(one.get("tags") or {}).get(GUARD_TAG) for one in _of(resources, EBS_VOLUME)}
     return {one["volumeName"]: one["guardId"] for one in _of(resources, VOLUME_GUARD) if one["guardId"] not in made}
 
@@ -98,7 +98,7 @@ def _made_by_driver(volume: Props, protected: bool | None) -> StoredVolume:
 
 
 def zone_asked_for(volume: Props) -> str:
-    """The zone that a volume in Nomad was asked for in; "" where it can be reached from everywhere."""
+    """Returns the zone that a volume in Nomad was asked for in; "" where it can be reached from everywhere."""
     required = (volume.get("topologyRequest") or {}).get("required") or {}
     segments = [value for one in required.get("topologies") or [] for value in (one.get("segments") or {}).values()]
     return str(segments[0]) if segments else ""

@@ -1,6 +1,6 @@
 """What becomes of the volumes that the stack has, under the settings that it is given now.
 
-The engine would delete what the settings name no more, and make what they name anew.
+The engine would delete what the settings no longer name, and create what they newly name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ def _wanted(settings: Settings) -> Iterator[Wanted]:
 
 
 def _before(wanted: Wanted, stored: Mapping[str, StoredVolume]) -> StoredVolume | None:
-    """The volume that it is already; as the engine does, its own id counts first."""
+    """Returns the volume that it is already; as the engine does, its own id counts first."""
     ids = [wanted.member.volume_id, *wanted.volume.earlier_ids(wanted.member.volume_id)]
     return next((stored[one] for one in ids if one in stored), None)
 
@@ -112,7 +112,7 @@ def _made_otherwise(wanted: Wanted, before: StoredVolume, found: Findings) -> No
 
 
 def _made_anew(wanted: Wanted, before: StoredVolume, settings: Settings) -> Iterator[Problem]:
-    """The driver knows a volume by its name and namespace: what changes these has it deleted, and an empty one made."""
+    """Yields the changes of what the driver knows a volume by: it would delete it, and create an empty one."""
     rule = f"{before} was made by its driver, which would delete it with what is on it and make an empty one"
     changes = [
         (f"{wanted.key}.name", wanted.member.volume_id, before.volume_id),
@@ -183,7 +183,7 @@ def _leave(gone: StoredVolume, settings: Settings, found: Findings) -> None:
 
 
 def _candidates(gone: StoredVolume, new: list[Wanted]) -> str:
-    """How to say that a new volume is the one that goes."""
+    """Returns how to say that a new volume is the one that goes."""
     if gone.provision == "plugin":
         return ""
     names = dict.fromkeys(one.volume.name for one in new if one.volume.provision == gone.provision)

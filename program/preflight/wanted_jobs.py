@@ -110,7 +110,7 @@ _NOWHERE = Environment(account_id="", partition="", region="")
 
 
 def of(settings: Settings) -> list[WantedJob]:
-    """Every job of the stack, in the order in which they are submitted."""
+    """Returns every job of the stack, in the order in which they are submitted."""
     found = [job for plugin in settings.plugins for job in _plugin(settings, plugin)]
     if settings.mysql is not None:
         found += _mysql(settings, settings.mysql)
@@ -157,7 +157,7 @@ def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
 def _of_server(
     settings: Settings, server: Mysql, own: Mysql | MysqlBackup, spec: str, variables: Mapping[str, Any]
 ) -> WantedJob:
-    """The server's job, or that of its dumps."""
+    """Returns the server's job, or that of its dumps."""
     return WantedJob(
         section="mysql" if own is server else "mysql.backup",
         setting="jobId",
@@ -201,7 +201,7 @@ def _consumer(settings: Settings, consumer: Consumer) -> WantedJob:
 
 
 def _parts(count: int, mounted: Sequence[tuple[Volume, bool]]) -> tuple[Part, ...]:
-    """The instances by the zones of their volumes."""
+    """Returns the instances by the zones of their volumes."""
     zones = Counter(
         tuple(sorted({zone for volume, each in mounted if (zone := volume.members[index if each else 0].zone)}))
         for index in range(count)
@@ -212,7 +212,7 @@ def _parts(count: int, mounted: Sequence[tuple[Volume, bool]]) -> tuple[Part, ..
 
 
 def _of_plugins(settings: Settings, volumes: Sequence[Volume]) -> tuple[JobConstraint, ...]:
-    """What a client has to fulfil to have the node plugins of these volumes."""
+    """Returns what a client has to fulfil to have the node plugins of these volumes."""
     pool = settings.placement.node_pool
     plugins = {plugin.id: plugin for plugin in map(settings.plugin_of, volumes)}
     asked = [one for plugin in plugins.values() for one in csi_plugin_args(settings, _NOWHERE, plugin)["constraints"]]

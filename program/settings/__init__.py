@@ -73,17 +73,17 @@ class Settings(Section):
         return self
 
     def volume(self, name: str) -> Volume:
-        """The volume of that name."""
+        """Returns the volume of that name."""
         return next(volume for volume in self.volumes if volume.name == name)
 
     def stop_after_disconnect(self, consumer: Consumer) -> str:
-        """How long a client that is cut off lets a consumer run."""
+        """Returns how long a client that is cut off lets a consumer run."""
         modes = {self.volume(mount.volume).access_mode for mount in consumer.mounts if not mount.read_only}
         single = any(mode.startswith("single-node") for mode in modes)
         return consumer.stopped_after(single_writer=single)
 
     def plugin_of(self, volume: Volume) -> Plugin:
-        """The plugin that mounts a volume."""
+        """Returns the plugin that mounts a volume."""
         return rules.plugin_of(volume, self.plugins)
 
     @property
@@ -97,7 +97,7 @@ class Settings(Section):
         return sorted({member.zone for volume in self.volumes for member in volume.members if member.zone})
 
     def zones_of(self, plugin: Plugin) -> list[str]:
-        """Zones in which a plugin has to be healthy, sorted."""
+        """Returns the zones in which a plugin has to be healthy, sorted."""
         if not plugin.known.zonal:
             return sorted(plugin.zones)
         volumes = [volume for volume in self.volumes if self.plugin_of(volume).id == plugin.id]
@@ -109,13 +109,13 @@ Completion = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def load(complete: Completion | None = None) -> Settings:
-    """The stack's settings; raises SettingsError naming every refused key."""
+    """Returns the stack's settings; raises SettingsError naming every refused key."""
     config = _stack_config()
     return parse(complete(config) if complete else config)
 
 
 def parse(config: dict[str, Any]) -> Settings:
-    """Settings from plain values by their keys in the configuration; raises SettingsError."""
+    """Returns settings from plain values by their keys in the configuration; raises SettingsError."""
     broken = [Problem(key, shown(text), *HALF_CHARACTER) for key, text in half_characters(config)]
     if broken:
         raise SettingsError(broken)
@@ -140,7 +140,7 @@ def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
 
 
 def _own_rules(model: type[Section], prefix: str = "") -> dict[str, str]:
-    """The wording of each field's own rule, by the path of its key."""
+    """Returns the wording of each field's own rule, by the path of its key."""
     rules: dict[str, str] = {}
     for field in model.model_fields.values():
         extra = field.json_schema_extra
@@ -152,6 +152,6 @@ def _own_rules(model: type[Section], prefix: str = "") -> dict[str, str]:
 
 
 def sections_of(field: FieldInfo) -> list[type[Section]]:
-    """The groups of settings a field holds."""
+    """Returns the groups of settings a field holds."""
     candidates = [field.annotation, *get_args(field.annotation)]
     return [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, Section)]

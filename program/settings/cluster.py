@@ -26,7 +26,7 @@ _HIDDEN = ("secretId", "keyPem")
 
 
 def mismatches() -> list[Problem]:
-    """Settings of one plugin that the other does not have alike."""
+    """Returns the settings of one plugin that the other does not have alike."""
     return [problem for key, variable in KEYS.items() for problem in _compared(key, variable)]
 
 
@@ -50,7 +50,7 @@ def _compared(key: str, variable: str) -> list[Problem]:
 
 
 def _configured(name: str) -> str:
-    """A plugin's setting as it stands in the stack's file, decrypted; empty when it is not there."""
+    """Returns a plugin's setting as it stands in the stack's file, decrypted; empty when it is not there."""
     package, _, key = name.partition(":")
     if name not in pulumi_config.CONFIG.get():
         return ""

@@ -164,7 +164,7 @@ class Consumer(Section):
     )
 
     def stopped_after(self, *, single_writer: bool) -> str:
-        """How long a client that is cut off lets it run: a single writer holds its volume until it ends."""
+        """Returns how long a client that is cut off lets it run: a single writer holds its volume until it ends."""
         return self.stop_after_disconnect or (DISCONNECT_TIME if single_writer else "never")
 
     @model_validator(mode="after")

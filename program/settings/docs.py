@@ -21,7 +21,7 @@ and AWS's documented limits. `make random-settings EXAMPLES=2000` draws that man
 
 
 def render() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     return "\n".join([INTRODUCTION, *_tables("", "Top level", Settings)])
 
 

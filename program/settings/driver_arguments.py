@@ -10,7 +10,7 @@ _FLAG = re.compile(r"--(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(=.*)?", re.DOTALL)
 
 
 def check_arguments(arguments: Iterable[str], driver: CsiDriver) -> None:
-    """Raises Refusal for an argument that is no flag with its value, or one of a flag that the program gives."""
+    """Raises Refusal for an argument that is not a flag with its value, or one of a flag that the program gives."""
     own = {_folded(flag): setting for flag, setting in driver.own_flags.items()}
     for index, argument in enumerate(arguments):
         key, flag = f"extraArgs.{index}", _FLAG.fullmatch(argument)

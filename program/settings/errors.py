@@ -34,17 +34,17 @@ class SettingsError(pulumi.RunError):
 
 
 def Refusal(key: str, value: Any, rule: str, remedy: str) -> PydanticCustomError:  # noqa: N802 - raised like a class
-    """The error to raise from a model validator for a rule that spans several keys."""
+    """Returns the error to raise from a model validator for a rule that spans several keys."""
     return PydanticCustomError("refusal", "{rule}", {"key": key, "value": value, "rule": rule, "remedy": remedy})
 
 
 def _visible(text: str) -> str:
-    """A text without control characters, which a terminal would obey."""
+    """Returns a text without control characters, which a terminal would obey."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in the configuration, shortened; control characters made visible."""
+    """Returns a value as it stands in the configuration, shortened; control characters made visible."""
     if value is None:
         return "not set"
     text = value if isinstance(value, str) else repr(value)
@@ -78,7 +78,7 @@ HALF_CHARACTER = ("must be valid Unicode", "remove the half character")
 
 
 def half_characters(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The keys and texts that are no Unicode, of everything below a path."""
+    """Yields the keys and texts that are not valid Unicode, of everything below a path."""
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         yield path or shown(value), "a value that is not shown" if "secret" in path else value
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -89,7 +89,7 @@ def half_characters(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def problems_of(error: ValidationError, config: dict[str, Any], rules: dict[str, str]) -> list[Problem]:
-    """The problems behind a validation error; ``rules`` has the wording of a field's own rule by its path."""
+    """Returns the problems behind a validation error; ``rules`` has the wording of a field's own rule by its path."""
     return [_problem(details, config, rules) for details in error.errors(include_url=False)]
 
 
@@ -117,7 +117,7 @@ def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str
 
 
 def _value(key: str, value: Any) -> str:
-    """A value for a message, unless its key says that it may be a secret, or hold one."""
+    """Returns a value for a message, unless its key says that it may be a secret, or hold one."""
     if isinstance(value, dict | list):
         return "a map" if isinstance(value, dict) else "a list"
     parts = key.split(".")
@@ -126,7 +126,7 @@ def _value(key: str, value: Any) -> str:
 
 
 def _path(location: tuple[int | str, ...], config: Any) -> list[str]:
-    """The path of a setting, where an entry of a list goes by its name if it has one."""
+    """Returns the path of a setting, where an entry of a list goes by its name if it has one."""
     path: list[str] = []
     for part in location:
         if isinstance(part, int):

@@ -19,13 +19,13 @@ Rule = tuple[str, str]
 
 
 def value_problem(operator: str, value: str) -> Rule | None:
-    """What is wrong with a constraint's value; None when Nomad takes it."""
+    """Returns what is wrong with a constraint's value; None when Nomad takes it."""
     takes, rule, remedy = OPERATORS[operator]
     return None if takes(value) else (rule, remedy)
 
 
 def _expression(text: str) -> bool:
-    """Whether Go's regular expressions take a text: Rust's are of the same family, so that those of both are taken."""
+    """Returns whether a text is a regular expression in Go: what Rust takes too, whose are of the same family."""
     try:
         SchemaValidator(core_schema.str_schema(pattern=text))
     except SchemaError:

@@ -14,7 +14,7 @@ _GLOBAL = frozenset({"ebs", "efs"})
 
 
 def jobs(plugins: list[Plugin], mysql: Mysql | None, consumers: list[Consumer]) -> Iterator[tuple[str, str]]:
-    """The setting and the id of every job. A job's id is also the path of its variable and the name of its service."""
+    """Yields the setting and the id of every job, which its variable's path and its service are named by."""
     for plugin in plugins:
         for role, job in rules.job_ids(plugin).items():
             yield f"plugins.{plugin.id}.jobIds.{'controller' if role == 'controller' else 'node'}", job
@@ -67,7 +67,7 @@ def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
 
 
 def external_identity(plugin: Plugin, external_id: str) -> tuple[str, str]:
-    """What two volumes have in common exactly if they are one."""
+    """Returns what two volumes have in common exactly if they are one."""
     if plugin.driver == "efs":
         # FILE_SYSTEM[:FOLDER[:ACCESS_POINT]], of which an access point names its folder itself.
         system, folder, access_point = [*external_id.split(":"), "", ""][:3]

@@ -19,7 +19,7 @@ _OWN = {name: frozenset(flags.split()) for name, flags in (("ext4", _EXT), ("xfs
 
 
 def foreign(fs_type: str, flags: list[str]) -> str:
-    """The first flag that only another kind of file system knows; "" where there is none, or the kind is not known."""
+    """Returns the first flag that only other file systems have; "" where there is none, or the kind is not known."""
     kind = "ext4" if fs_type.startswith("ext") else fs_type
     if kind not in _OWN:
         return ""

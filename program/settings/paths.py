@@ -21,12 +21,12 @@ def check_plain(key: str, path: str) -> None:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or inside of it."""
+    """Returns whether a path is a folder, or inside of it."""
     return f"{posixpath.normpath(path)}/".startswith(f"{posixpath.normpath(folder).rstrip('/')}/")
 
 
 def covers(path: str, folders: Iterable[str]) -> str:
-    """The first of the folders that a mount at a path would hide, or be hidden in; empty when there is none."""
+    """Returns the first of the folders that a mount at a path would hide, or be hidden in; empty when there is none."""
     return next((folder for folder in folders if is_below(path, folder) or is_below(folder, path)), "")
 
 

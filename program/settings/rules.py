@@ -21,7 +21,7 @@ def check_names(section: str, key: str, names: list[str]) -> None:
 
 
 def plugin_of(volume: Volume, plugins: list[Plugin]) -> Plugin:
-    """The plugin that mounts a volume; the first one unless it names another."""
+    """Returns the plugin that mounts a volume; the first one unless it names another."""
     wanted = volume.plugin or plugins[0].id
     for plugin in plugins:
         if plugin.id == wanted:
@@ -31,7 +31,7 @@ def plugin_of(volume: Volume, plugins: list[Plugin]) -> Plugin:
 
 
 def job_ids(plugin: Plugin) -> dict[str, str]:
-    """Ids of a plugin's jobs, by role."""
+    """Returns the ids of a plugin's jobs, by role."""
     own = {"controller": plugin.job_ids.controller, "node": plugin.job_ids.node, "monolith": plugin.job_ids.node}
     return {role: own[role] or f"plugin-{plugin.id}-{role}" for role in plugin.known.roles}
 

@@ -58,7 +58,7 @@ def check(text: str) -> str:
 
 
 def _values(known: _Field, entry: str) -> set[int] | None:
-    """The numbers that an entry stands for; None when it stands for none."""
+    """Returns the numbers that an entry stands for; None when it stands for none."""
     if special := re.fullmatch(known.special, entry):
         day = special.groupdict().get("day")
         return {int(day)} if day and known.low <= int(day) <= known.high else None if day else {known.low}
@@ -84,7 +84,7 @@ def _number(known: _Field, text: str) -> int | None:
 
 
 def _ever(days: set[int], months: set[int], *, weekdays: bool) -> bool:
-    """Whether one of the months has one of the days; a weekday counts instead of a day."""
+    """Returns whether one of the months has one of the days; a weekday counts instead of a day."""
     return weekdays or min(days) <= max(_LONGEST_MONTHS[month - 1] for month in months)
 
 

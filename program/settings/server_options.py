@@ -49,7 +49,7 @@ DATA_PATHS = frozenset(
 
 
 def check_argument(key: str, argument: str, mount_path: str) -> None:
-    """Raises Refusal for an argument that is no option with its value, or one that the program decides."""
+    """Raises Refusal for an argument that is not an option with its value, or one that the program decides."""
     found = re.fullmatch(r"--(?P<name>[A-Za-z][A-Za-z0-9_-]*)(=(?P<value>.*))?", argument, re.DOTALL)
     if found is None:
         raise Refusal(key, argument, "must be one option by its long name, with its value", "write it as --name=value")
@@ -69,7 +69,7 @@ def _check(key: str, shown: str, name: str, value: str, mount_path: str) -> None
     own = next((option for option in OWN_OPTIONS if _may_be(name, option)), None)
     if own is not None:
         setting = OWN_OPTIONS[own]
-        rule = f"{setting} sets this" if setting else f"the program sets {own.replace('_', '-')}"
+        rule = f"{setting} sets this" if setting else f"the program reserves {own.replace('_', '-')}"
         raise Refusal(key, shown, rule, f"remove it, and set {setting}" if setting else "remove it")
     names_data = any(_may_be(name, option) for option in DATA_PATHS)
     if names_data and not all(_on_volume(path, mount_path) for path in re.split(r"[;,]", value)):
@@ -82,7 +82,7 @@ def _check(key: str, shown: str, name: str, value: str, mount_path: str) -> None
 
 
 def _may_be(name: str, option: str) -> bool:
-    """Whether a name, or what it is without the words that may stand before it, is an option or how one begins."""
+    """Returns whether a name, with or without the words that may stand before it, is or begins an option."""
     rest = name.lower().replace("-", "_")
     while rest:
         if option.replace("_", "").startswith(rest.replace("_", "")):

@@ -108,12 +108,12 @@ _IMAGE = re.compile(
 
 
 def is_repository(image: str) -> bool:
-    """Whether docker takes it for the name of a repository, without a tag."""
+    """Returns whether docker takes it for the name of a repository, without a tag."""
     return bool(re.fullmatch(_REPOSITORY, image)) and len(image) <= _LONGEST_REPOSITORY
 
 
 def is_pinned(image: str) -> bool:
-    """Whether an image is one that docker takes, and is pinned to a digest, or to a tag other than latest."""
+    """Returns whether an image is one that docker takes, and is pinned to a digest, or to a tag other than latest."""
     found = _IMAGE.fullmatch(image)
     if found is None or len(found["repository"]) > _LONGEST_REPOSITORY:
         return False
@@ -153,7 +153,7 @@ LONGEST_TEXT_BYTES = 64 * 1024
 
 
 def _texts(value: Any) -> Iterator[tuple[str, str]]:
-    """The texts of a value with their keys, those of sections left out."""
+    """Yields the texts of a value with their keys, those of sections left out."""
     if isinstance(value, str):
         yield "", value
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

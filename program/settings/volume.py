@@ -104,8 +104,8 @@ class Volume(Section):
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
     adopt: bool = Field(
         False,
-        description="Take up the EBS volume that this stack left in AWS under this name, found by its tags, instead of "
-        "making an empty one. A volume that the stack has is left as it is.",
+        description="Adopt the EBS volume that this stack left in AWS under this name, found by its tags, instead of "
+        "creating an empty one. A volume that the stack has is left as it is.",
     )
     retain: bool = Field(
         False,
@@ -158,7 +158,7 @@ class Volume(Section):
         return [Member(f"{self.name}[{i}]", zones[i % len(zones)], external_id) for i in range(self.count)]
 
     def earlier_ids(self, volume_id: str) -> list[str]:
-        """The ids that one of its volumes may have had: under the earlier name, and as a single volume or in a set."""
+        """Returns the ids that one of its volumes may have had: under the earlier name, alone or in a set."""
         index = volume_id.removeprefix(self.name)
         # A single volume and the first of a set take each other's place.
         suffixes = dict.fromkeys([index, "", "[0]"]) if index in ("", "[0]") else [index]

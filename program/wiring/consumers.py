@@ -14,7 +14,7 @@ from program.wiring.jobs import own_time, owner, placement, registered_volume, r
 def container(
     settings: Settings, environment: Environment, consumer: Consumer, registered: dict[str, CsiVolume]
 ) -> ContainerArgs:
-    """A program on its registered volumes."""
+    """Returns a program on its registered volumes."""
     return {
         "job_id": consumer.name,
         "owner": owner(environment),
@@ -50,7 +50,7 @@ def container(
 
 
 def container_options(consumer: Consumer) -> pulumi.ResourceOptions:
-    """Under a new name it is the same resource, whose parts are replaced in the safe order."""
+    """Returns its aliases: under a new name it is the same resource, whose parts are replaced in the safe order."""
     before = consumer.renamed_from
     return pulumi.ResourceOptions(aliases=[pulumi.Alias(name=f"consumer-{before}")] if before else None)
 

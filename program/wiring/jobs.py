@@ -30,19 +30,19 @@ def restart(job: Consumer | Mysql) -> JobRestart:
 
 
 def owner(environment: Environment) -> Owner | None:
-    """Whose everything is that bears an id in Nomad."""
+    """Returns who owns what has an id in Nomad; None where nothing is claimed."""
     return {"stack": environment.claimant, "expects": dict(environment.expects)} if environment.claimant else None
 
 
 def own_time(setting: str) -> str | None:
-    """How long a client on its own lets a job run; None for as long as it likes."""
+    """Returns how long a client on its own lets a job run; None for as long as it likes."""
     return None if setting == "never" else setting
 
 
 def registered_volume(
     settings: Settings, environment: Environment, volume: str, registered: CsiVolume
 ) -> RegisteredVolume:
-    """A registered volume of that name, or of that set, as its consumer needs to know it."""
+    """Returns a registered volume of that name, or of that set, as its consumer needs to know it."""
     return {
         "name": volume,
         "earlier_name": settings.volume(volume).renamed_from,

@@ -15,7 +15,7 @@ BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT"
 
 
 def mysql_server(settings: Settings, environment: Environment, mysql: Mysql, volume: CsiVolume) -> MysqlServerArgs:
-    """The MySQL server on its registered volume."""
+    """Returns the MySQL server on its registered volume."""
     return {
         "job_id": mysql.job_id,
         "owner": owner(environment),
@@ -74,7 +74,7 @@ def mysql_backups(
     server: MysqlServer,
     registered: dict[str, CsiVolume],
 ) -> list[MysqlBackupArgs]:
-    """The dumps of the server on a volume of their own, where they are wanted."""
+    """Returns the dumps of the server on a volume of their own, where they are wanted."""
     backup = mysql.backup
     if backup is None:
         return []

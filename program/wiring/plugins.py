@@ -13,7 +13,7 @@ from program.wiring.jobs import owner, placement, same
 
 
 def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> CsiPluginArgs:
-    """A driver's jobs, to be healthy in every zone that holds one of its volumes."""
+    """Returns a driver's jobs, to be healthy in every zone that holds one of its volumes."""
     driver = plugin.known
     config = None if plugin.config is None else pulumi.Output.secret(plugin.config)
     return {
@@ -71,7 +71,7 @@ MOUNT_SHARE = 'mkdir -p "$3"; mount -t nfs -o nolock "$1:$2" "$3"; shift 3; exec
 
 
 def _share_first(plugin: Plugin) -> list[str]:
-    """What mounts the share that a controller works in and then starts the driver; empty where it needs none."""
+    """Returns what mounts the controller's share and then starts the driver; empty where it needs none."""
     find = plugin.known.controller_share
     share = find(plugin.config) if find is not None and plugin.config is not None else None
     if share is None:

@@ -9,7 +9,7 @@ from program.settings import Settings, Volume, driver_policy
 
 
 def driver_policies(settings: Settings, environment: Environment) -> dict[str, DriverPolicyArgs]:
-    """The drivers' permissions by driver, no more than the volumes need, for resources of this account and region."""
+    """Returns the permissions by driver, no more than the volumes need, for resources of this account and region."""
     scope = {
         "partition": environment.partition,
         "region": environment.region,

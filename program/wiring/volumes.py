@@ -16,7 +16,7 @@ from program.wiring.jobs import owner
 
 
 def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesArgs:
-    """The EBS volumes that Pulumi makes, tagged so that the driver may attach them."""
+    """Returns the EBS volumes that Pulumi makes, tagged so that the driver may attach them."""
     return {
         "driver_tags": {MANAGED_TAG: MANAGED_TAG_VALUE},
         "region": environment.region,
@@ -58,7 +58,7 @@ def csi_volumes(
     plugins: dict[str, CsiPlugin],
     volumes: ZonalVolumes,
 ) -> list[CsiVolumeArgs]:
-    """The registrations of a volume, or of each volume of a set."""
+    """Returns the registrations of a volume, or of each volume of a set."""
     plugin = plugins[settings.plugin_of(volume).id]
     driver = settings.plugin_of(volume).known
     return [
@@ -98,7 +98,7 @@ def csi_volumes(
 def registration_options(
     settings: Settings, volume_id: str, policies: Sequence[pulumi.Resource]
 ) -> pulumi.ResourceOptions:
-    """After the driver's permissions; under a new name it is the same resource, whose parts are replaced."""
+    """Returns what it depends on, and its aliases: under a new name it is the same resource, with new parts."""
     volume = next(one for one in settings.volumes for member in one.members if member.volume_id == volume_id)
     aliases = [pulumi.Alias(name=f"volume-{earlier}") for earlier in volume.earlier_ids(volume_id)]
     return pulumi.ResourceOptions(depends_on=policies, aliases=aliases)
