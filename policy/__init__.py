@@ -1,1 +1,1 @@
-"""The policy pack: rules that guard data, checked by `pulumi preview|up --policy-pack policy`."""
+"""The policy pack: rules that protect data, checked by `pulumi preview|up --policy-pack policy`."""

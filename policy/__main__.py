@@ -1,4 +1,4 @@
-"""Where the Pulumi engine starts the policy pack."""
+"""Entry point of the policy pack, which the Pulumi engine runs."""
 
 import sys
 from pathlib import Path

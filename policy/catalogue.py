@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are described."""
+"""All rules, in the order of docs/policies.md."""
 
 from policy import encryption, iam, images, plugin_jobs, protection, readable_jobs, tags, writers, zones
 from policy.rule import Rule

@@ -1,4 +1,4 @@
-"""docs/policies.md, generated from the rules: `python -m policy.docs` writes it, with --check it only compares."""
+"""Generates docs/policies.md from the rules: `python -m policy.docs` writes it, --check only compares."""
 
 import json
 import sys
@@ -17,8 +17,8 @@ $ pulumi preview --policy-pack policy
 $ pulumi up --policy-pack policy --policy-pack-config policies.json
 ```
 
-A violated rule is named with the resource, the value found and the remedy. A mandatory one makes preview and up fail,
-an advisory one warns. `policies.json` sets level and settings by rule; what it leaves out keeps its default:
+A violation names the rule, the resource, the value and the remedy. With a mandatory rule preview and up fail,
+with an advisory one they warn. `policies.json` sets level and settings by rule; the rest keeps its default:
 
 ```json
 {
@@ -28,15 +28,15 @@ an advisory one warns. `policies.json` sets level and settings by rule; what it 
 }
 ```
 
-Levels are `advisory`, `mandatory` and `disabled`. Rules about a resource are asked before it is touched, rules about
-the stack once the rest is done. Rules about jobs read the job file with its variables through the `nomad` command line,
-without a server. A job with values that only the update will tell is named by `job-readable` in the preview, and
-checked in the update before it is submitted.
+Levels are `advisory`, `mandatory` and `disabled`. Resource rules are checked before the resource is changed, stack
+rules at the end. Rules about jobs read the job file with its variables through the `nomad` command line,
+without a server. A job with values that are unknown at preview is reported by `job-readable`, and
+checked by the update before it is submitted.
 """
 
 
 def render() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     rows = [f"| `{rule.name}` | {rule.level.value} | {_about(rule)} | {rule.sentence} |" for rule in RULES]
     table = ["| rule | default level | about | what holds |", "| --- | --- | --- | --- |", *rows]
     return (
@@ -65,7 +65,7 @@ def _details(rule: Rule) -> list[str]:
 
 
 def main() -> int:
-    """Writes the page; with --check, 1 when it is out of date."""
+    """Writes the page; with --check, returns 1 when it is out of date."""
     page = render()
     if "--check" not in sys.argv:
         PAGE.write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Data is encrypted at rest."""
+"""Rules: data is encrypted at rest."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,14 +10,14 @@ ENCRYPTED_BY_INPUT = frozenset({EBS_VOLUME, EBS_SNAPSHOT_COPY, EFS_FILE_SYSTEM})
 
 
 def check_encryption(resource: Resource, _config: Config) -> Iterable[str]:
-    """A value that is left out counts as false: what AWS makes of it depends on the account."""
+    """Yields a resource that is not encrypted; without a value, AWS's default depends on the account."""
     encrypted = resource.props.get("encrypted")
     if resource.type in ENCRYPTED_BY_INPUT and encrypted not in (True, UNKNOWN):
         yield f"encrypted is {shown(encrypted)}"
 
 
 def check_snapshot_encryption(resources: list[Resource], _config: Config) -> Iterator[tuple[Resource, str]]:
-    """A snapshot is encrypted as its volume is, so the volume is looked at while the snapshot does not exist yet."""
+    """Yields snapshots that are not encrypted, by their volumes as long as the snapshots do not exist."""
     by_urn = {resource.urn: resource for resource in resources}
     for snapshot in resources:
         if snapshot.type != EBS_SNAPSHOT:
@@ -42,7 +42,7 @@ RULES = [
     StackRule(
         name="snapshot-encryption",
         sentence="EBS snapshots are encrypted.",
-        remedy="encrypt the volume; of a snapshot that exists, make an encrypted copy and drop the original.",
+        remedy="encrypt the volume; for an existing snapshot, make an encrypted copy and delete the original.",
         check=check_snapshot_encryption,
     ),
 ]

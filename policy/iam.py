@@ -1,4 +1,4 @@
-"""IAM policies name the resources they are about."""
+"""Rules: IAM policies name their resources."""
 
 import json
 import re
@@ -17,12 +17,12 @@ POLICY_TYPES = frozenset(
     }
 )
 ROLE = "aws:iam/role:Role"
-# Actions for which AWS takes no other resource than *.
+# Actions without resource-level permissions.
 UNSCOPED_ACTIONS = ["ec2:Describe*", "kms:ListAliases", "kms:ListKeys", "sts:GetCallerIdentity"]
 
 
 def check_resources(resource: Resource, config: Config) -> Iterable[str]:
-    """Statements that allow something on everything, although the actions could be limited."""
+    """Yields statements that allow something on every resource, although the actions could be limited."""
     for path, document in _documents(resource):
         statements = _statements(document)
         if statements is None:
@@ -55,7 +55,7 @@ def _statements(document: Any) -> list[dict[str, Any]] | None:
 
 
 def _wide(statement: Mapping[str, Any]) -> str:
-    """What makes the statement reach everything; empty when it does not."""
+    """Returns what makes the statement apply to every resource; empty when it does not."""
     if statement.get("Effect") != "Allow":
         return ""
     if "NotResource" in statement:
@@ -66,7 +66,7 @@ def _wide(statement: Mapping[str, Any]) -> str:
 
 
 def _unexplained(statement: Mapping[str, Any], config: Config) -> list[str]:
-    """The statement's actions that need a reason for their resource and have none."""
+    """Returns the statement's actions that need a reason for their resource and have none."""
     if str(config["reasons"].get(statement.get("Sid") or "", "")).strip():
         return []
     if "NotAction" in statement:
@@ -77,7 +77,7 @@ def _unexplained(statement: Mapping[str, Any], config: Config) -> list[str]:
 
 
 def _pattern(action: str) -> re.Pattern[str]:
-    """IAM's wildcards; a wildcard in what is matched counts as a letter, so that it is never wider than the pattern."""
+    """Returns IAM's wildcards as a pattern; a wildcard in the matched action counts as a letter, so it never widens."""
     return re.compile(re.escape(action).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE)
 
 
@@ -90,7 +90,7 @@ def _list(value: Any) -> list[Any]:
 RULES = [
     ResourceRule(
         name="iam-resources",
-        sentence="IAM policies allow nothing on `*`, except actions that AWS cannot limit to resources.",
+        sentence="IAM policies allow nothing on `*`, except actions without resource-level permissions.",
         remedy="name the resources, or give the statement a Sid and the reason in this rule's setting `reasons`.",
         settings={
             "reasons": {

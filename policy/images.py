@@ -1,4 +1,4 @@
-"""Images are pinned, so that a restart runs what was reviewed."""
+"""Rules: images are pinned, so that a restart runs what was reviewed."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ IMAGE_DRIVERS = frozenset({"docker", "podman"})
 
 
 def check_images(resource: Resource, config: Config) -> Iterable[str]:
-    """Tasks whose image is whatever the registry has at the time."""
+    """Yields tasks whose image is not pinned."""
     job = job_of(resource)
     for _, task in tasks(job) if job else ():
         image = str((task.get("Config") or {}).get("image") or "")

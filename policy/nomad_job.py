@@ -20,11 +20,11 @@ MASKED_FROM_CHARS = 6
 
 
 class UnreadableJobError(Exception):
-    """Why a job cannot be looked at."""
+    """A job cannot be read."""
 
 
 def job_of(resource: Resource) -> Job | None:
-    """The job of a Job resource; None when it is not one or cannot be read, which a rule of its own reports."""
+    """Returns the job of a Job resource; None when it is not one or cannot be read, which `job-readable` reports."""
     if resource.type != NOMAD_JOB:
         return None
     try:
@@ -50,24 +50,24 @@ def read(props: Mapping[str, Any]) -> Job:
 
 
 def groups(job: Job) -> Iterator[dict[str, Any]]:
-    """The job's groups."""
+    """Yields the job's groups."""
     yield from job.get("TaskGroups") or ()
 
 
 def tasks(job: Job) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each task with its group."""
+    """Yields each task with its group."""
     for group in groups(job):
         for task in group.get("Tasks") or ():
             yield group, task
 
 
 def csi_claims(group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The CSI volumes a group claims."""
+    """Returns the CSI volumes that a group claims."""
     return [claim for claim in (group.get("Volumes") or {}).values() if claim.get("Type") == "csi"]
 
 
 def size(job: Job, group: Mapping[str, Any]) -> int | None:
-    """How many instances of a group run; None when it is one on each client."""
+    """Returns how many instances of a group run; None when it is one on each client."""
     if job.get("Type") in ("system", "sysbatch"):
         return None
     count = group.get("Count")

@@ -1,4 +1,4 @@
-"""Plugin jobs run only where they can work."""
+"""Rules: plugin jobs run only on clients that support them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ MOUNTING_TYPES = frozenset({"node", "monolith"})
 
 
 def check_privileged(resource: Resource, _config: Config) -> Iterable[str]:
-    """Containers that mount volumes are privileged; without the constraint they fail where that is not allowed."""
+    """Yields plugin tasks without the constraint on privileged containers, which fail on other clients."""
     job = job_of(resource)
     for group, task in tasks(job) if job else ():
         plugin = task.get("CSIPluginConfig") or {}

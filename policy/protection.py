@@ -1,4 +1,4 @@
-"""Volumes cannot be deleted by mistake."""
+"""Rules: volumes cannot be deleted by mistake."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -9,7 +9,7 @@ from policy.rule import Config, ResourceRule, strings
 
 
 def check_protection(resource: Resource, config: Config) -> Iterable[str]:
-    """Outside sandboxes, what holds data has Pulumi's option `protect`."""
+    """Yields resources with data that lack Pulumi's option `protect`, except in sandbox stacks."""
     is_sandbox = any(fnmatchcase(resource.stack, pattern) for pattern in config["sandboxStacks"])
     if resource.type in VOLUMES and not is_sandbox and not resource.protect:
         yield f"protect is false in stack {resource.stack}"
@@ -20,7 +20,7 @@ RULES = [
         name="volume-protection",
         sentence="Volumes are protected from deletion and replacement, except in sandbox stacks.",
         remedy="set `volumes[].protect: true`, its default, or add the stack to this rule's setting `sandboxStacks`.",
-        settings={"sandboxStacks": strings("Names of stacks whose data may go; `*` matches any part.", ["dev"])},
+        settings={"sandboxStacks": strings("Names of stacks whose data may be lost; `*` matches any part.", ["dev"])},
         check=check_protection,
     )
 ]

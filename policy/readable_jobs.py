@@ -1,4 +1,4 @@
-"""Says which jobs the other rules could not look at."""
+"""Rules: jobs can be read by the other rules."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from policy.rule import Config, ResourceRule
 
 
 def check_readable(resource: Resource, _config: Config) -> Iterable[str]:
-    """A job that cannot be read is not held against anybody by the rules about jobs, but it is not passed over."""
+    """Yields a job that cannot be read, on which the rules about jobs find nothing."""
     if resource.type != NOMAD_JOB:
         return
     try:
@@ -24,7 +24,7 @@ RULES = [
     ResourceRule(
         name="job-readable",
         sentence="Job files can be read by the rules about jobs.",
-        remedy="have the `nomad` command on PATH; a job with values known only later is checked by `pulumi up` before "
+        remedy="install the `nomad` command on PATH; `pulumi up` checks a job with values unknown at preview before "
         "it is submitted.",
         level=EnforcementLevel.ADVISORY,
         check=check_readable,

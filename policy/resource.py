@@ -1,4 +1,4 @@
-"""A resource as rules see it: plain values, with a mark where one is not known yet."""
+"""A resource as plain values, with UNKNOWN where one is not known yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Unknown(Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
-"""Stands for a value that only the update will tell."""
+"""A value that is known only during the update."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ class Resource:
 
 
 def from_args(args: ResourceValidationArgs) -> Resource:
-    """The resource that a resource rule is asked about."""
+    """Returns the resource that a resource rule checks."""
     return Resource(args.resource_type, args.name, _props(args.props), args.opts.protect, _stack(args.urn), args.urn)
 
 
 def from_stack(resource: PolicyResource) -> Resource:
-    """One of the resources that a stack rule is asked about."""
+    """Returns one of the resources that a stack rule checks."""
     sources = {key: tuple(found.urn for found in many) for key, many in resource.property_dependencies.items()}
     props, protect = _props(resource.props), resource.opts.protect
     return Resource(resource.resource_type, resource.name, props, protect, _stack(resource.urn), resource.urn, sources)
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether any part of the value is not known yet."""
+    """Returns whether any part of the value is not known yet."""
     if isinstance(value, Mapping):
         return any(has_unknown(item) for item in value.values())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -56,7 +56,7 @@ def has_unknown(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """The value as a message shows it."""
+    """Returns the value for a message."""
     if value is None:
         return "not set"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -72,7 +72,7 @@ def _props(props: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Reading an unknown value raises; here it becomes UNKNOWN, so that what is beside it can be looked at."""
+    """Returns the value with UNKNOWN for each part whose reading raises, so that the rest can be checked."""
     if isinstance(value, Mapping):
         return {key: _item(value, key) for key in value}
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a rule is, and how Pulumi gets to know it."""
+"""Rules, and their form for Pulumi."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -20,23 +20,23 @@ from policy.resource import Resource, from_args, from_stack
 
 Config = Mapping[str, Any]
 ResourceCheck = Callable[[Resource, Config], Iterable[str]]
-"""Says what is wrong with a resource: what, and its value."""
+"""Yields what is wrong with a resource, with the value."""
 StackCheck = Callable[[list[Resource], Config], Iterable[tuple[Resource, str]]]
-"""Says what is wrong in a stack, and with which resource."""
+"""Yields what is wrong in a stack, and with which resource."""
 
 
 def strings(description: str, default: list[str]) -> dict[str, Any]:
-    """Schema of a setting that is a list of strings."""
+    """Returns the schema of a setting that is a list of strings."""
     return {"type": "array", "items": {"type": "string"}, "description": description, "default": default}
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """A rule and what a person reads about it."""
+    """A rule and its description."""
 
     name: str
     sentence: str
-    """What holds where the rule is kept."""
+    """What the rule requires."""
     remedy: str
     level: EnforcementLevel = EnforcementLevel.MANDATORY
     settings: Mapping[str, dict[str, Any]] = field(default_factory=dict)
@@ -44,10 +44,10 @@ class Rule(ABC):
 
     @abstractmethod
     def policy(self) -> Policy:
-        """The rule as Pulumi takes it."""
+        """Returns the rule in Pulumi's form."""
 
     def config(self, given: Config) -> Config:
-        """The settings, with the default of each that is not given."""
+        """Returns the settings, with defaults."""
         return {**{key: schema["default"] for key, schema in self.settings.items()}, **given}
 
     def _described(self) -> dict[str, Any]:
@@ -62,12 +62,12 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class ResourceRule(Rule):
-    """A rule about one resource by itself, which is asked before the resource is touched."""
+    """A rule about a single resource, checked before the resource is changed."""
 
     check: ResourceCheck = lambda _resource, _config: ()
 
     def policy(self) -> Policy:
-        """A validation of each resource."""
+        """Returns a validation of each resource."""
 
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
             resource = from_args(args)
@@ -79,12 +79,12 @@ class ResourceRule(Rule):
 
 @dataclass(frozen=True)
 class StackRule(Rule):
-    """A rule about resources together, which is asked when all of them are known."""
+    """A rule about several resources, checked when all of them are known."""
 
     check: StackCheck = lambda _resources, _config: ()
 
     def policy(self) -> Policy:
-        """A validation of the stack."""
+        """Returns a validation of the stack."""
 
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             resources = [from_stack(resource) for resource in args.resources]

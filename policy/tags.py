@@ -1,4 +1,4 @@
-"""Tags: the one the driver's permissions hang on, and those an organisation asks for."""
+"""Rules: the tag that the driver's permissions depend on, and an organisation's mandatory tags."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ TAGGED_TYPES = [EBS_VOLUME, EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EFS_FILE_SYSTEM]
 
 
 def check_managed_tag(resource: Resource, config: Config) -> Iterable[str]:
-    """The driver may attach only what carries the tag, so a volume without it can never be mounted."""
+    """Yields a volume or snapshot without the driver's tag, which the driver may not attach."""
     tags = _tags(resource)
     if resource.type not in MANAGED_TYPES or tags is None:
         return
@@ -23,7 +23,7 @@ def check_managed_tag(resource: Resource, config: Config) -> Iterable[str]:
 
 
 def check_mandatory_tags(resource: Resource, config: Config) -> Iterable[str]:
-    """The tags asked for are there and not empty."""
+    """Yields mandatory tags that are missing or empty."""
     tags = _tags(resource)
     if resource.type not in config["types"] or tags is None:
         return
@@ -33,7 +33,7 @@ def check_mandatory_tags(resource: Resource, config: Config) -> Iterable[str]:
 
 
 def _tags(resource: Resource) -> Mapping[str, Any] | None:
-    """The tags, with the provider's default ones; None while they are not known."""
+    """Returns the tags, with the provider's default ones; None while they are not known."""
     found = [resource.props.get(name) or {} for name in ("tagsAll", "tags")]
     if UNKNOWN in found:
         return None
@@ -43,8 +43,8 @@ def _tags(resource: Resource) -> Mapping[str, Any] | None:
 RULES = [
     ResourceRule(
         name="managed-tag",
-        sentence="EBS volumes and snapshots carry the tag by which the driver's IAM policy knows what it may attach.",
-        remedy="add the tag, or make the volume through the component ZonalVolumes, which sets it.",
+        sentence="EBS volumes and snapshots have the tag that the driver's IAM policy requires.",
+        remedy="add the tag, or create the volume by the component ZonalVolumes, which sets it.",
         settings={
             "key": {"type": "string", "description": "Key of the tag.", "default": MANAGED_TAG},
             "value": {"type": "string", "description": "Its value.", "default": MANAGED_TAG_VALUE},
@@ -53,11 +53,11 @@ RULES = [
     ),
     ResourceRule(
         name="mandatory-tags",
-        sentence="What holds data carries the tags the organisation asks for.",
+        sentence="Resources with data have the organisation's mandatory tags.",
         remedy="set them in `volumes[].tags`, or for the whole stack in `aws:defaultTags`.",
         settings={
             "tags": strings("Keys of the tags.", []),
-            "types": strings("Resource types that must carry them.", TAGGED_TYPES),
+            "types": strings("Resource types that must have them.", TAGGED_TYPES),
         },
         check=check_mandatory_tags,
     ),

@@ -1,4 +1,4 @@
-"""A volume with a single writer is claimed by one allocation at a time."""
+"""Rules: a single-writer volume is claimed by one allocation at a time."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ SINGLE_WRITER = "single-node-writer"
 
 
 def check_writers(resource: Resource, _config: Config) -> Iterable[str]:
-    """A second instance or a canary waits for the volume until the deployment fails; per_alloc gives each its own."""
+    """Yields groups with a second instance or a canary, which would wait for the volume until the deployment fails."""
     job = job_of(resource)
     for group in groups(job) if job else ():
         claimed = [
@@ -37,7 +37,7 @@ def _problems(job: Job, group: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _canary(job: Job, group: Mapping[str, Any]) -> int:
-    """The group's own value, else the job's."""
+    """Returns the group's own value, else the job's."""
     for update in (group.get("Update") or {}, job.get("Update") or {}):
         if update.get("Canary") is not None:
             return int(update["Canary"])
@@ -49,7 +49,7 @@ RULES = [
         name="single-writer",
         sentence="A job that claims a CSI volume with a single writer has count 1 and canary 0.",
         remedy="set `count = 1` and `canary = 0`, give each instance a volume with `per_alloc`, or use an access mode "
-        "with several writers if driver and program can do with it.",
+        "with several writers if driver and program support it.",
         check=check_writers,
     )
 ]

@@ -1,4 +1,4 @@
-"""A job runs where its volumes are."""
+"""Rules: a job runs in the zone of its volumes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ Zones = frozenset[str]
 
 
 def check_zones(resources: list[Resource], config: Config) -> Iterator[tuple[Resource, str]]:
-    """Claims of volumes that the job's own constraints, or another of its volumes, put out of reach."""
+    """Yields groups whose constraints, affinities or other volumes exclude the zone of a volume they claim."""
     known = _zones_by_volume(resources)
     for resource in resources:
         job = job_of(resource)
@@ -27,7 +27,7 @@ def check_zones(resources: list[Resource], config: Config) -> Iterator[tuple[Res
 
 
 def _zones_by_volume(resources: list[Resource]) -> dict[tuple[str, str], Zones]:
-    """The zones a volume can be reached from, where they are known, by namespace and id."""
+    """Returns the zones that a volume can be reached from, if known, by namespace and id."""
     by_urn = {resource.urn: resource for resource in resources}
     found: dict[tuple[str, str], Zones] = {}
     for resource in resources:
@@ -51,14 +51,14 @@ def _topology_zones(props: Mapping[str, Any]) -> Zones:
 
 
 def _storage_zones(registration: Resource, by_urn: Mapping[str, Resource]) -> Zones:
-    """Where the registered EBS volume is: known before the driver's topology key is."""
+    """Returns the zone of the registered EBS volume, which is known before the driver's topology key."""
     sources = [by_urn.get(urn) for urn in registration.sources.get("externalId", ())]
     zones = [source.props.get("availabilityZone") for source in sources if source and source.type == EBS_VOLUME]
     return frozenset(zone for zone in zones if isinstance(zone, str))
 
 
 def _claimed(job: Job, group: Mapping[str, Any], known: Mapping[tuple[str, str], Zones]) -> dict[str, Zones]:
-    """Zones of the volumes that a group claims, by volume; those whose zones are not known are left out."""
+    """Returns the zones of the volumes that a group claims, by volume, if known."""
     namespace = str(job.get("Namespace") or "default")
     found: dict[str, Zones] = {}
     for claim in csi_claims(group):
@@ -93,7 +93,7 @@ def _placed(job: Job, group: Mapping[str, Any], key: str) -> list[dict[str, Any]
 
 
 def _matches(item: Mapping[str, Any], zone: str) -> bool:
-    """Whether a client of the zone has what is asked; an operator that does not compare text lets all through."""
+    """Returns whether a client of the zone matches; any does with an operator that does not compare text."""
     operator, value = str(item.get("Operand") or "="), str(item.get("RTarget") or "")
     if operator in ("=", "==", "is"):
         return zone == value
@@ -129,8 +129,8 @@ def _is_list(value: Any) -> bool:
 RULES = [
     StackRule(
         name="consumer-zone",
-        sentence="A job may run in a zone that all of its volumes are in.",
-        remedy="drop the constraint or affinity (Nomad places a job by the topology of its volumes), or have the "
+        sentence="A job can run in the zone of all its volumes.",
+        remedy="remove the constraint or affinity (Nomad places a job by the topology of its volumes), or create the "
         "volume in the job's zone.",
         settings={"zoneAttributes": strings("What a constraint on the zone compares.", [ZONE_REFERENCE])},
         check=check_zones,

@@ -136,7 +136,7 @@ def _client(service: str, region: str, config: str, environment: tuple[tuple[str
         return _session(config, named, environment).client(service, named)
     except (BotoCoreError, ClientError, ValueError) as error:
         raise ProviderError(
-            f"EC2 cannot be asked about volumes: {error}. Set region, or AWS_REGION, and credentials"
+            f"cannot create a client for EC2: {error}. Set region, or AWS_REGION, and credentials"
         ) from error
 
 
