@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ class NomadCsiResource(pulumi.CustomResource):
         for name, key in cls._wire_names.items():
             setattr(cls, name, pulumi.property(key))
         lines = [f"    {name}: {cls.table.fields[key].description}" for name, key in cls._wire_names.items()]
-        cls.__doc__ = "\n".join([cls.__doc__ or "", "", "Properties:", *lines])
+        cls.__doc__ = "\n".join([inspect.getdoc(cls) or "", "", "Properties:", *lines])
 
     def _register(self, resource_name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
         """Registers the resource. Raises TypeError for an input that it does not have, or that is missing.

@@ -17,7 +17,7 @@ from sandbox.standins.plugins.aws.plugin import AwsPlugin
 from sandbox.standins.plugins.nomad.plugin import NomadPlugin
 
 from .life import checked, of, visible
-from .subjects import TypeSubject
+from .subjects import FunctionSubject, TypeSubject
 from .tables import FUNCTIONS, TYPES
 from .worlds import World
 
@@ -82,3 +82,17 @@ def test_inputs_and_outputs_are_those_of_the_schema(place: World, subject: TypeS
     assert not set(subject.updates) & replacing
     secret = {name for name, one in schema["properties"].items() if one.get("secret")}
     assert secret == subject.secrets
+
+
+@pytest.mark.parametrize("function", [one for one in FUNCTIONS if one.plugin == "nomad-csi"], ids=lambda one: one.token)
+def test_answers_are_those_of_the_schema(place: World, function: FunctionSubject) -> None:
+    schema = json.loads(place.plugin.stub.GetSchema(provider_pb2.GetSchemaRequest()).schema)
+    declared, args = schema["functions"][function.token], function.args(place)
+    assert set(args) <= set(declared.get("inputs", {}).get("properties", {}))
+    assert set(declared.get("inputs", {}).get("required", [])) == function.required
+    answer = place.plugin.invoke(function.token, args)
+    assert set(answer) == set(declared["outputs"]["required"]) | set(args)
+    for key, field in declared["outputs"]["properties"].items():
+        if "$ref" in field.get("items", {}):
+            kind = schema["types"][field["items"]["$ref"].removeprefix("#/types/")]
+            assert all(set(kind["required"]) == set(kind["properties"]) == set(item) for item in answer[key])
