@@ -7,7 +7,7 @@ import pytest
 
 from sandbox.settings import SandboxError, SandboxSettings, parse_settings
 from sandbox.stack import plugin_home
-from tests.unit.toolchain.test_official import put_archive
+from tests.unit.tools.toolchain.test_official import put_archive
 
 
 @pytest.fixture

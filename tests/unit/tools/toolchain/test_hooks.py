@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[3]
+PROJECT = Path(__file__).parents[4]
 
 
 @pytest.fixture

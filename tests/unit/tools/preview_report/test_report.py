@@ -231,7 +231,7 @@ def test_a_job_that_nomad_refuses_is_told_and_not_fatal() -> None:
 
 
 def test_the_page_for_reviewers_names_everything_that_holds_data() -> None:
-    page = (Path(__file__).parents[3] / "docs/pull-requests.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs/pull-requests.md").read_text(encoding="utf-8")
     assert [token for token in DATA_HOLDERS if f"`{token}`" not in page] == []
     assert f"**`{LABEL}`**" in page
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.toolchain.conftest import MakeProgram
+from tests.unit.tools.toolchain.conftest import MakeProgram
 from tools.toolchain import ToolchainError, csi_proto_dir, ensure, find, provide
 from tools.toolchain.download import Release
 from tools.toolchain.errors import UnreachableError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.unit.toolchain.conftest import MakeProgram
+from tests.unit.tools.toolchain.conftest import MakeProgram
 
 # What the script calls, besides Python.
 TOOLS = ("sh", "cat", "cut", "dirname", "head", "id", "mkdir", "mktemp", "mv", "rm", "sha256sum", "tail")

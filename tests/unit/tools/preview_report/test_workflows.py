@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-GITHUB = Path(__file__).parents[3] / ".github"
+GITHUB = Path(__file__).parents[4] / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PINNED = re.compile(r"^\s*-?\s*uses: (\./\S+|[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.toolchain.conftest import MakeProgram
+from tests.unit.tools.toolchain.conftest import MakeProgram
 from tools.toolchain import cache
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.onpath import find_on_path

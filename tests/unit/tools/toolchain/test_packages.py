@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.toolchain.conftest import MakeProgram
+from tests.unit.tools.toolchain.conftest import MakeProgram
 from tools.packages import PackageError, Requirement, ensure_packages
 
 WANTED = Requirement(("nsb-server", "nsb-other-server"), ("nsb-server-core",), "the database")

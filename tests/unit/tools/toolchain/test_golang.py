@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.unit.toolchain.conftest import MakeProgram
+from tests.unit.tools.toolchain.conftest import MakeProgram
 from tools.packages import PackageError
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.golang import build_component, require_go, workspace_for

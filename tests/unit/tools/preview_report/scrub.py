@@ -1,4 +1,4 @@
-"""`python -m tests.unit.preview_report.scrub < PREVIEW > RECORDED`: a preview without what depends on the machine.
+"""`python -m tests.unit.tools.preview_report.scrub < PREVIEW > RECORDED`: a preview of no machine in particular.
 
 Previews in `recorded/` were made by `pulumi preview --json --diff` in the sandbox, after a change to Pulumi.dev.yaml.
 """
