@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nomad_stateful.nomad import volume_claims
+from nomad_stateful.nomad import plugin_versions, volume_claims
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import job_path, plugin_path
+from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import Context
 
@@ -49,23 +49,14 @@ def _mounted(volumes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 def _lacks(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any], clients: Sequence[str]) -> Iterator[str]:
     known: Mapping[str, Mapping[str, Any]] = plugin.get("Nodes") or {}
+    older = plugin_versions.outdated(api, plugin)
     for node_id in clients:
-        client = api.find(f"node/{node_id}") or {}
         # A client that is down unmounts nothing, and an ineligible one keeps the version that it has.
-        if client.get("Status") != "ready" or client.get("SchedulingEligibility") != "eligible":
+        if not plugin_versions.is_eligible(api, node_id):
             continue
-        where = f"the node plugin of CSI plugin {plugin_id} on client {client.get('Name') or node_id[:8]}"
         info = known.get(node_id) or {}
+        where = f"the node plugin of CSI plugin {plugin_id} on client {node_id[:8]}"
         if not info.get("Healthy"):
             yield f"{where} is unhealthy ({info.get('HealthDescription') or 'Nomad does not know it'})"
-        elif _is_outdated(api, str(info.get("AllocID") or "")):
+        elif info.get("AllocID") in older:
             yield f"{where} is being replaced by its job's newest version"
-
-
-def _is_outdated(api: NomadApi, alloc_id: str) -> bool:
-    allocation = (api.find(f"allocation/{alloc_id}") or {}) if alloc_id else {}
-    ran = allocation.get("Job") or {}
-    if not ran:
-        return False
-    newest = api.find(job_path(allocation["JobID"]), namespace=allocation["Namespace"])
-    return newest is not None and not newest.get("Stop") and bool(ran["Version"] < newest["Version"])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import quote
 
-from nomad_stateful.nomad import csi_diagnosis, csi_health, redeployment
+from nomad_stateful.nomad import csi_diagnosis, csi_health, plugin_versions, redeployment
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.nomad.csi_health import Health
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
@@ -113,8 +113,14 @@ class PluginHealth(DeclaredResource):
         health, plugin = Health(), None
         is_slow = False
         for plugin in watch(ctx, api, _path(inputs["pluginId"]), time.monotonic() + limit_s):
-            health = csi_health.assess(plugin, inputs["zoneKeys"], zone_of_node)
+            # Right after a change of the plugin's jobs, what is healthy still is the version before.
+            older = plugin_versions.outdated(api, plugin or {})
+            health = csi_health.assess(
+                plugin and plugin_versions.without(plugin, older), inputs["zoneKeys"], zone_of_node
+            )
             missing = health.missing(inputs["controllers"], inputs["zones"])
+            if older and missing:
+                missing.append(f"{len(older)} of an older version of its jobs")
             if not missing:
                 return health
             if not is_slow and progress.elapsed_s > _SLOW_S:

@@ -71,6 +71,34 @@ def test_create_returns_when_the_last_zone_becomes_healthy(nomad: FakeNomad, plu
     assert created["provider"] == "ebs.csi.aws.com"
 
 
+def of_version(version: int, *, zones: list[str]) -> dict[str, Any]:
+    """A healthy plugin whose instances run that version of their job, all on one client."""
+    body = plugin_body(zones)
+    ids = [info["AllocID"] for role in ("Controllers", "Nodes") for info in body[role].values()]
+    stub = {"JobID": "ebs-jobs", "Namespace": "default", "JobVersion": version, "NodeID": "client"}
+    return {**body, "Allocations": [{**stub, "ID": alloc_id} for alloc_id in ids]}
+
+
+def test_the_version_before_a_change_is_not_taken_for_the_new_one(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/ebs-jobs", {"ID": "ebs-jobs", "Version": 2, "Stop": False})
+    nomad.put("node/client", {"Status": "ready", "SchedulingEligibility": "eligible"})
+    nomad.put("plugin/csi/ebs", of_version(1, zones=["a", "b"]))
+    thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS))
+    plugin.engine.wait_for(
+        "0 of 1 controllers healthy; no healthy node plugin in a, b; 3 of an older version of its jobs"
+    )
+    nomad.put("plugin/csi/ebs", of_version(2, zones=["a", "b"]))
+    thread.join()
+    assert outcome[0]["zonesHealthy"] == {"a": 1, "b": 1}
+
+
+def test_a_client_that_keeps_the_version_before_counts(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/ebs-jobs", {"ID": "ebs-jobs", "Version": 2, "Stop": False})
+    nomad.put("node/client", {"Status": "ready", "SchedulingEligibility": "ineligible"})
+    nomad.put("plugin/csi/ebs", of_version(1, zones=["a", "b"]))
+    assert plugin.create(TYPE, INPUTS)["nodesHealthy"] == 2
+
+
 def test_a_preview_knows_what_is_healthy_already_and_waits_for_nothing(nomad: FakeNomad, plugin: PluginProcess) -> None:
     unknown = plugin.create(TYPE, INPUTS, preview=True)
     assert unknown["topologyKey"] == UNKNOWN

@@ -23,9 +23,7 @@ def nomad() -> Iterator[FakeNomad]:
         fake.put("job/db", {"ID": "db", "Namespace": "default", "Stop": False, "TaskGroups": [group]})
         claim = {"ID": "a1", "Namespace": "default", "JobID": "db", "NodeID": "n1", "ClientStatus": "running"}
         fake.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [claim]})
-        fake.put("node/n1", {"ID": "n1", "Name": "client-1", "Status": "ready", "SchedulingEligibility": "eligible"})
-        ran = {"ID": "np-1", "JobID": "nodes", "Namespace": "default", "Job": {"Version": 3}}
-        fake.put("allocation/np-1", ran)
+        fake.put("node/n1", {"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"})
         fake.put("job/nodes", {"ID": "nodes", "Version": 3, "Stop": False})
         plugin(fake, NODE_PLUGIN)
         yield fake
@@ -38,8 +36,10 @@ def release(nomad: FakeNomad) -> Iterator[VolumeRelease]:
     api.close()
 
 
-def plugin(nomad: FakeNomad, info: dict[str, Any] | None) -> None:
-    body = {"ID": "ebs", "ControllerRequired": True, "Controllers": {"n2": HEALTHY}}
+def plugin(nomad: FakeNomad, info: dict[str, Any] | None, version: int = 3) -> None:
+    alloc_id = (info or NODE_PLUGIN)["AllocID"]
+    stub = {"ID": alloc_id, "JobID": "nodes", "Namespace": "default", "JobVersion": version, "NodeID": "n1"}
+    body = {"ID": "ebs", "ControllerRequired": True, "Controllers": {"n2": HEALTHY}, "Allocations": [stub]}
     nomad.put("plugin/csi/ebs", body | {"Nodes": {} if info is None else {"n1": info}})
 
 
@@ -52,7 +52,7 @@ def test_a_consumer_is_left_as_it_is_while_its_client_cannot_unmount(
     nomad: FakeNomad, release: VolumeRelease, info: dict[str, Any] | None
 ) -> None:
     plugin(nomad, info)
-    with pytest.raises(ProviderError, match="node plugin of CSI plugin ebs on client client-1 is unhealthy"):
+    with pytest.raises(ProviderError, match="node plugin of CSI plugin ebs on client n1 is unhealthy"):
         release.update(Context(), "r1", STATE, INPUTS, CHANGED)
 
 
@@ -60,11 +60,9 @@ def test_a_consumer_is_left_as_it_is_until_the_node_plugin_has_its_newest_versio
     nomad: FakeNomad, release: VolumeRelease
 ) -> None:
     nomad.put("job/nodes", {"ID": "nodes", "Version": 4, "Stop": False})
-    with pytest.raises(ProviderError, match="on client client-1 is being replaced by its job's newest version"):
+    with pytest.raises(ProviderError, match="on client n1 is being replaced by its job's newest version"):
         release.update(Context(), "r1", STATE, INPUTS, CHANGED)
-    replaced = {"ID": "np-2", "JobID": "nodes", "Namespace": "default", "Job": {"Version": 4}}
-    nomad.put("allocation/np-2", replaced)
-    plugin(nomad, NODE_PLUGIN | {"AllocID": "np-2"})
+    plugin(nomad, NODE_PLUGIN | {"AllocID": "np-2"}, version=4)
     assert release.update(Context(), "r1", STATE, INPUTS, CHANGED)["releaseId"] == "r1"
 
 
