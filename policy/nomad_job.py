@@ -1,22 +1,13 @@
 """Reads job files with the nomad command line, which needs no server for it."""
 
-import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from nomad_stateful.nomad.job_rendering import Job, RenderError, render
 from nomad_stateful.resource_types import NOMAD_JOB
 from policy.resource import Resource, has_unknown
-
-Job = dict[str, Any]
-"""A job as Nomad's HTTP API has it."""
-
-KEPT_ENV = ("PATH", "HOME", "TMPDIR")
-TIMEOUT_S = 60
-MASKED_FROM_CHARS = 6
 
 
 class UnreadableJobError(Exception):
@@ -43,10 +34,7 @@ def read(props: Mapping[str, Any]) -> Job:
     if unknown:
         raise UnreadableJobError(f"{', '.join(unknown)} will be known during the update, which checks the job then")
     known = tuple(sorted((str(name), str(value)) for name, value in named.items()))
-    try:
-        return _parsed(str(props.get("jobspec") or ""), bool(props.get("json")), known)
-    except OSError as error:
-        raise UnreadableJobError(f"nomad could not be run: {error.strerror}") from None
+    return _parsed(str(props.get("jobspec") or ""), bool(props.get("json")), known)
 
 
 def groups(job: Job) -> Iterator[dict[str, Any]]:
@@ -80,29 +68,9 @@ def _parsed(text: str, is_json: bool, variables: tuple[tuple[str, str], ...]) ->
     nomad = shutil.which("nomad")
     if nomad is None:
         raise UnreadableJobError("the nomad command is not on PATH: install Nomad, whose command line reads job files")
-    command = [nomad, "job", "run", "-output", *(["-json"] if is_json else []), "-"]
-    # Values of variables by environment: unlike arguments they are shown to nobody else.
-    env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
-    env |= {f"NOMAD_VAR_{name}": value for name, value in variables}
     try:
-        done = subprocess.run(
-            command, input=text, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise UnreadableJobError(f"nomad did not read it within {TIMEOUT_S} s") from None
+        return render(nomad, text, dict(variables), *(["-json"] if is_json else []))
+    except RenderError as error:
+        raise UnreadableJobError(" ".join(str(error).split())) from None
     except ValueError:
         raise UnreadableJobError("a variable holds a null character") from None
-    if done.returncode:
-        raise UnreadableJobError(_masked(done.stderr or done.stdout, variables))
-    found = json.loads(done.stdout).get("Job")
-    if not isinstance(found, dict):
-        raise UnreadableJobError("nomad sees no job in it")
-    return found
-
-
-def _masked(said: str, variables: tuple[tuple[str, str], ...]) -> str:
-    """What nomad said, without the values of variables, which may be secret."""
-    for name, value in variables:
-        if len(value) >= MASKED_FROM_CHARS:
-            said = said.replace(value, f"(value of {name})")
-    return " ".join(said.split())

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policy.nomad_job import Job, csi_claims, groups, job_of, size
+from nomad_stateful.nomad.job_rendering import Job
+from policy.nomad_job import csi_claims, groups, job_of, size
 from policy.resource import Resource
 from policy.rule import Config, ResourceRule
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
+from nomad_stateful.nomad.job_rendering import Job
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME
-from policy.nomad_job import Job, csi_claims, groups, job_of, size
+from policy.nomad_job import csi_claims, groups, job_of, size
 from policy.resource import Resource
 from policy.rule import Config, StackRule, strings
 
