@@ -8,8 +8,8 @@ def launch() -> None:
     """Loads the settings, checks them against AWS and Nomad, and deploys. Raises SettingsError."""
     collect_rarely()
     prefetch = Prefetch()
-    from program import story  # noqa: PLC0415 - while the plugins start
-    from program.preflight import check, discovery  # noqa: PLC0415
+    from program import story
+    from program.preflight import check, discovery
 
     settings = discovery.load(prefetch)
     story.deploy(settings, check.check(settings, prefetch))

@@ -76,23 +76,23 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
     # Each command imports what it needs: `env` must not wait for boto3.
     match arguments.command:
         case "up":
-            from sandbox.commands import up  # noqa: PLC0415
+            from sandbox.commands import up
 
             settings = replace(settings, tls=settings.tls or arguments.tls, docker=settings.docker or arguments.docker)
             stack = "" if arguments.no_stack else arguments.stack or settings.stack
             return up.run(settings, up.Options(arguments.plugins, stack, arguments.official))
         case "down":
-            from sandbox.commands import down  # noqa: PLC0415
+            from sandbox.commands import down
 
             keep = arguments.keep_sandbox
             force = arguments.force or (not keep and os.environ.get("FORCE") == "1")
             return down.run(settings, down.Options(arguments.stack or settings.stack, force=force, keep_sandbox=keep))
         case "status":
-            from sandbox.commands import status  # noqa: PLC0415
+            from sandbox.commands import status
 
             return status.run(settings)
         case _:
-            from sandbox.commands import env  # noqa: PLC0415
+            from sandbox.commands import env
 
             return env.run(settings)
 

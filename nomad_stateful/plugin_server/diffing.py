@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from .values import Props, contains_unknown
+from nomad_stateful.plugin_server.values import Props, contains_unknown
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 

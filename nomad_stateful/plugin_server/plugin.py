@@ -1,4 +1,4 @@
-# ruff: noqa: A002, ARG002 - the signatures are the interface; most types need a part of it only
+# ruff: noqa: ARG002 - the signatures are the interface; most types need a part of it only
 """What a plugin is made of: its resource types, its functions, and what their methods get and give."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from .diffing import Kind, input_diff, property_diff
-from .values import UNKNOWN, Props, ProviderError, Secret, decode_config
+from nomad_stateful.plugin_server.diffing import Kind, input_diff, property_diff
+from nomad_stateful.plugin_server.values import UNKNOWN, Props, ProviderError, Secret, decode_config
 
 __all__ = [
     "UNKNOWN",

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from google.protobuf.struct_pb2 import Struct
 
-from .diffing import Kind, top_level
-from .plugin import Checked, Diff
-from .stubs import provider_pb2
-from .values import marshal
+from nomad_stateful.plugin_server.diffing import Kind, top_level
+from nomad_stateful.plugin_server.plugin import Checked, Diff
+from nomad_stateful.plugin_server.stubs import provider_pb2
+from nomad_stateful.plugin_server.values import marshal
 
 _KINDS: dict[Kind, provider_pb2.PropertyDiff.Kind.ValueType] = {
     Kind.ADD: provider_pb2.PropertyDiff.ADD,

@@ -9,12 +9,12 @@ import threading
 
 import grpc
 
-from .ending import Ending
-from .engine_log import GRPC_OPTIONS, EngineLog
-from .plugin import Plugin
-from .servicer import Servicer
-from .stubs import provider_pb2_grpc
-from .workers import Workers
+from nomad_stateful.plugin_server.ending import Ending
+from nomad_stateful.plugin_server.engine_log import GRPC_OPTIONS, EngineLog
+from nomad_stateful.plugin_server.plugin import Plugin
+from nomad_stateful.plugin_server.servicer import Servicer
+from nomad_stateful.plugin_server.stubs import provider_pb2_grpc
+from nomad_stateful.plugin_server.workers import Workers
 
 # The engine runs as many operations at once as it is told to, and each wait holds a thread: Cancel must still get one.
 MAX_THREADS = 256

@@ -15,7 +15,7 @@ Props = dict[str, Any]
 # Wire constants of the Pulumi protocol:
 # https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/properties.go
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - a marker
+_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
 _OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _REFUSED: Final = {
     "c44067f5952c0a294b673a41bacd8c17": "an asset",

@@ -1,7 +1,5 @@
 """Resource types and functions whose properties are declared in a table (nomad_stateful/schema)."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 from typing import ClassVar

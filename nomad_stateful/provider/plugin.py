@@ -1,7 +1,5 @@
 """The nomad-csi plugin: its types, its functions and its configuration."""
 
-# ruff: noqa: ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import threading

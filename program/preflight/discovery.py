@@ -33,7 +33,7 @@ def load(prefetch: Prefetch) -> Settings:
 
 def clients(tags: dict[str, str], place: AwsPlace) -> Clients:
     """Returns zones and role of the running instances with these tags, which may hold `*`. Raises SettingsError."""
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         account, arn = caller(place)

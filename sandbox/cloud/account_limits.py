@@ -74,7 +74,7 @@ def attach_role_policy(original: Original, backend: Any, policy_arn: str, role_n
 
 def delete_policy(original: Original, backend: Any, policy_arn: str) -> Any:
     """DeletePolicy: refused while the policy is attached to something or has versions besides the default one."""
-    from moto.iam.exceptions import DeleteConflictException  # noqa: PLC0415 - moto is set up before it is imported
+    from moto.iam.exceptions import DeleteConflictException
 
     policy = backend.managed_policies.get(policy_arn)
     if policy is not None and policy.attachment_count > 0:

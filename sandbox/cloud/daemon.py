@@ -78,20 +78,20 @@ def _file_server(settings: SandboxSettings) -> Iterator[Future[FileServer]]:
 def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     _prepare_moto(settings)
     # After the preparation: moto reads its settings when it is imported.
-    from moto.ec2.models import ec2_backends  # noqa: PLC0415
-    from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
+    from moto.ec2.models import ec2_backends
+    from moto.server import DomainDispatcherApplication, create_backend_app
 
-    from sandbox.cloud import faults, moto_facts, moto_hooks  # noqa: PLC0415
-    from sandbox.cloud.authorization import Account, Questions  # noqa: PLC0415
-    from sandbox.cloud.calls import CallRecorder  # noqa: PLC0415
-    from sandbox.cloud.ebs import ElasticBlockStore  # noqa: PLC0415
-    from sandbox.cloud.efs import ElasticFileSystem  # noqa: PLC0415
-    from sandbox.cloud.fault_answers import FaultyApi  # noqa: PLC0415
-    from sandbox.cloud.power import Power  # noqa: PLC0415
-    from sandbox.cloud.volume_faults import VolumeFaults  # noqa: PLC0415
-    from sandbox.machine.hypervisor import Hypervisor  # noqa: PLC0415
-    from sandbox.machine.imds import ImdsServer, MetadataService  # noqa: PLC0415
-    from sandbox.machine.volumes import VolumeStore  # noqa: PLC0415
+    from sandbox.cloud import faults, moto_facts, moto_hooks
+    from sandbox.cloud.authorization import Account, Questions
+    from sandbox.cloud.calls import CallRecorder
+    from sandbox.cloud.ebs import ElasticBlockStore
+    from sandbox.cloud.efs import ElasticFileSystem
+    from sandbox.cloud.fault_answers import FaultyApi
+    from sandbox.cloud.power import Power
+    from sandbox.cloud.volume_faults import VolumeFaults
+    from sandbox.machine.hypervisor import Hypervisor
+    from sandbox.machine.imds import ImdsServer, MetadataService
+    from sandbox.machine.volumes import VolumeStore
 
     credentials = moto_facts.RoleCredentials()
 
@@ -131,8 +131,8 @@ def _warm_up(backend: Any) -> None:
 
 
 def _serve_api(settings: SandboxSettings, app: CallRecorder, stop: threading.Event) -> None:
-    from moto.server import MotoRequestHandler  # noqa: PLC0415
-    from werkzeug.serving import make_server  # noqa: PLC0415
+    from moto.server import MotoRequestHandler
+    from werkzeug.serving import make_server
 
     class Handler(MotoRequestHandler):  # type: ignore[misc]
         def log_request(self, *args: Any) -> None:

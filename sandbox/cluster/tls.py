@@ -93,7 +93,7 @@ def _key(settings: SandboxSettings, role: str) -> Path:
 
 
 def _refuse_ended(ca: Path) -> None:
-    from cryptography import x509  # noqa: PLC0415 - slow to import, and needed with TLS alone
+    from cryptography import x509
 
     ends = x509.load_pem_x509_certificate(ca.read_bytes()).not_valid_after_utc
     if ends - datetime.now(UTC) < RENEWAL:

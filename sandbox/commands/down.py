@@ -126,7 +126,7 @@ def _look(settings: SandboxSettings, phases: Phases) -> None:
 
 
 def _in_cloud(settings: SandboxSettings) -> list[str]:
-    from sandbox.cloud.inventory import account_contents  # noqa: PLC0415 - boto3 is slow to import
+    from sandbox.cloud.inventory import account_contents
 
     return account_contents(settings)
 

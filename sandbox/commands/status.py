@@ -19,7 +19,7 @@ def run(settings: SandboxSettings) -> int:
     if not cloud.is_alive(settings):
         print("no sandbox is running; start it with `make up`")
         return 1
-    from sandbox.cloud.aws_client import client  # noqa: PLC0415 - boto3 is slow to import
+    from sandbox.cloud.aws_client import client
 
     ec2: EC2Client = client(settings, "ec2")
     print(table("instances", ("name", "id", "zone", "state", "address"), _instances(ec2)))

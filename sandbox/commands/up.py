@@ -132,7 +132,7 @@ def _cluster(
 
 
 def _instances(settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases) -> None:
-    from sandbox.cloud.seed import seed  # noqa: PLC0415 - boto3 is slow to import, and not needed to say no
+    from sandbox.cloud.seed import seed
 
     keys = aws_credentials(settings)
     with phases.phase("instances") as phase:

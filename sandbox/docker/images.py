@@ -204,7 +204,7 @@ def _sources() -> str:
 
 
 def _proto() -> Path:
-    from tools.toolchain import csi_proto_dir  # noqa: PLC0415 - asks for the installed packages' versions
+    from tools.toolchain import csi_proto_dir
 
     return csi_proto_dir()
 

@@ -26,7 +26,7 @@ ADDRESS: Final = "169.254.169.254"
 _PORT: Final = 80
 _MAX_TTL_S: Final = 21600
 _HOPS: Final = 64
-_TOKEN_HEADER: Final = "X-aws-ec2-metadata-token"  # noqa: S105 - the name of a header
+_TOKEN_HEADER: Final = "X-aws-ec2-metadata-token"
 _TTL_HEADER: Final = "X-aws-ec2-metadata-token-ttl-seconds"
 
 
@@ -175,7 +175,7 @@ def _handler(service: MetadataService) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        def log_message(self, format: str, *args: Any) -> None:
             """Requests are not logged: tokens and credentials pass here."""
 
     return Handler

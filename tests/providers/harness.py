@@ -1,4 +1,3 @@
-# ruff: noqa: A002 - the protocol calls it id
 """Drives a provider plugin by the path of its executable, in the place of the engine and as the engine does."""
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def serving(reply_to: Callable[[Request], Reply]) -> Iterator[str]:
 
         do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        def log_message(self, format: str, *args: Any) -> None:
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .local_cloud import Cloud, place, running_cloud
-from .test_ebs_driver_instances import GIB, Consumer, Driver, mounted
+from tests.sandbox.local_cloud import Cloud, place, running_cloud
+from tests.sandbox.test_ebs_driver_instances import GIB, Consumer, Driver, mounted
 
 ROLE = "nomad-client"
 ZONE = "us-west-2a"

@@ -10,9 +10,8 @@ import pytest
 from nomad_stateful.drivers.ebs_policy import Mode, policy
 from tests.iam import evaluator, record
 from tests.iam.evaluator import Request, judge
-
-from .driver_life import ROLE, Life, led
-from .ebs_programs import BOTH, words
+from tests.sandbox.driver_life import ROLE, Life, led
+from tests.sandbox.ebs_programs import BOTH, words
 
 pytestmark = [
     pytest.mark.sandbox,

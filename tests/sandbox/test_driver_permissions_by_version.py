@@ -9,10 +9,9 @@ from nomad_stateful.drivers.ebs_policy import Mode, policy
 from sandbox.standins.ebs_csi_driver.version import VERSION_VARIABLE
 from tests.iam import evaluator, record
 from tests.iam.evaluator import Request
-
-from .driver_life import led
-from .ebs_programs import STAND_IN
-from .test_driver_permissions import PLACE, denied
+from tests.sandbox.driver_life import led
+from tests.sandbox.ebs_programs import STAND_IN
+from tests.sandbox.test_driver_permissions import PLACE, denied
 
 pytestmark = [
     pytest.mark.sandbox,

@@ -18,9 +18,8 @@ from sandbox.standins.ebs_csi_driver import devices, filesystems, node_volumes
 from sandbox.standins.ebs_csi_driver.devices import DeviceFinder
 from sandbox.standins.ebs_csi_driver.filesystems import FilesystemError
 from sandbox.standins.ebs_csi_driver.node_volumes import GrowthError
+from tests.sandbox.ebs_rig import LoopDevices
 from tools.trial.kernel import may_grow_mounted_ext4
-
-from .ebs_rig import LoopDevices
 
 pytestmark = pytest.mark.sandbox
 
@@ -240,8 +239,8 @@ def test_stage_publish_and_back_through_the_protocol(loops: LoopDevices, device:
     csi_proto = pytest.importorskip(
         "sandbox.standins.csi.csi_proto", reason="python -m tools.toolchain is to run first"
     )
-    from sandbox.standins.csi.errors import CsiError  # noqa: PLC0415
-    from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
+    from sandbox.standins.csi.errors import CsiError
+    from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings
 
     csi: Any = csi_proto.csi
     node = NodeService(

@@ -14,10 +14,9 @@ import pytest
 from nomad_stateful.drivers import ebs_flags
 from nomad_stateful.drivers.ebs import DRIVER
 from tests import official_parts
-
-from .ebs_programs import words
-from .local_cloud import Cloud, place, running_cloud
-from .test_ebs_driver_instances import GIB, Consumer, Driver, csi, drivers, make, mounted, program
+from tests.sandbox.ebs_programs import words
+from tests.sandbox.local_cloud import Cloud, place, running_cloud
+from tests.sandbox.test_ebs_driver_instances import GIB, Consumer, Driver, csi, drivers, make, mounted, program
 
 __all__ = ["csi", "drivers", "make", "program"]
 

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from sandbox.cloud import enter
+from tests.sandbox import csi_sanity as sanity
+from tests.sandbox.ebs_programs import BOTH, words
+from tests.sandbox.local_cloud import Cloud, place, running_cloud
+from tests.sandbox.test_ebs_driver_instances import Driver, csi
 from tools import toolchain
-
-from . import csi_sanity as sanity
-from .ebs_programs import BOTH, words
-from .local_cloud import Cloud, place, running_cloud
-from .test_ebs_driver_instances import Driver, csi
 
 __all__ = ["csi"]
 

@@ -16,11 +16,10 @@ import pytest
 
 from sandbox.cloud import enter
 from sandbox.settings import PROJECT
+from tests.sandbox.ebs_programs import BOTH, STAND_IN, words
+from tests.sandbox.local_cloud import Cloud, place, running_cloud, until
 from tools import toolchain
 from tools.trial.kernel import may_grow_mounted_ext4
-
-from .ebs_programs import BOTH, STAND_IN, words
-from .local_cloud import Cloud, place, running_cloud, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 

@@ -24,10 +24,9 @@ from sandbox.machine import inventory, loops
 from sandbox.machine.cleanup import cleanup
 from sandbox.machine.hypervisor import link_down, link_up
 from sandbox.settings import PROJECT, SandboxSettings
+from tests.sandbox import local_cloud
+from tests.sandbox.local_cloud import KEY, Cloud, on, start_daemon, until
 from tools.trial.call_record import Calls, detached_while_mounted
-
-from . import local_cloud
-from .local_cloud import KEY, Cloud, on, start_daemon, until
 
 pytestmark = [
     pytest.mark.sandbox,

@@ -12,8 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.cloud.daemon import LIMIT_MODIFICATIONS
-
-from .local_cloud import KEY, Cloud, place, running_cloud, spare_volume
+from tests.sandbox.local_cloud import KEY, Cloud, place, running_cloud, spare_volume
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 

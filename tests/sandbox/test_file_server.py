@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from sandbox.standins.nas import openssh
-
-from . import storage_rig
+from tests.sandbox import storage_rig
 
 pytestmark = pytest.mark.sandbox
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.standins.nas import openssh
+from tests.sandbox import csi_sanity as sanity
+from tests.sandbox import storage_rig
 from tools import toolchain
-
-from . import csi_sanity as sanity
-from . import storage_rig
 
 pytestmark = pytest.mark.sandbox
 

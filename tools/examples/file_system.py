@@ -23,7 +23,7 @@ LATER = "after-the-snapshot"
 
 
 def _client(place: Workplace, service: str) -> Any:
-    import boto3  # noqa: PLC0415 - slow to import
+    import boto3
 
     env = place.environment()
     return boto3.client(  # type: ignore[call-overload]

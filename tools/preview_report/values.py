@@ -3,13 +3,13 @@
 import json
 from typing import Any, Final
 
-SECRET: Final = "[secret]"  # noqa: S105 - what stands in a secret's place
+SECRET: Final = "[secret]"
 UNKNOWN_TEXT: Final = "(known after apply)"
 MISSING: Final = object()
 """No value at all, as against null."""
 
 _SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
-_SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - a marker of Pulumi's, not a secret
+_SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
 _UNKNOWN: Final = frozenset(
     {
         "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # string

@@ -1,7 +1,5 @@
 """getCluster: what the Nomad cluster offers, for refusing impossible configurations before the first resource."""
 
-# ruff: noqa: ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import re

@@ -21,7 +21,7 @@ class GetJob(DeclaredFunction):
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
-    def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+    def invoke(self, ctx: Context, args: Props) -> Props:
         namespace = self.table.arguments(args)["namespace"]
         api = self._api()
         try:

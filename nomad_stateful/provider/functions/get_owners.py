@@ -25,7 +25,7 @@ class GetOwners(DeclaredFunction):
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
-    def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+    def invoke(self, ctx: Context, args: Props) -> Props:
         wanted = self.table.arguments(args)
         api = self._api()
         subjects = [

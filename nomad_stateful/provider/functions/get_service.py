@@ -19,7 +19,7 @@ class GetService(DeclaredFunction):
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api
 
-    def invoke(self, ctx: Context, args: Props) -> Props:  # noqa: ARG002 - the signature is the interface
+    def invoke(self, ctx: Context, args: Props) -> Props:
         namespace = self.table.arguments(args)["namespace"]
         try:
             found = running_job.endpoint(self._api(), args["jobId"], namespace, args["group"], args["portLabel"])

@@ -1,7 +1,5 @@
 """CsiVolumeGuard: refuses, before Nomad makes it, what the contents of a CSI volume would not survive."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

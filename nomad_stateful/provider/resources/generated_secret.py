@@ -1,7 +1,5 @@
 """GeneratedSecret: a random password that lives in the stack's encrypted state and nowhere else."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import secrets

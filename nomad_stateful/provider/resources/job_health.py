@@ -1,7 +1,5 @@
 """JobHealth: exists once the newest version of a job runs and passes its checks."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import functools

@@ -1,7 +1,5 @@
 """PluginHealth: exists once a CSI plugin is healthy in every zone that needs it."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """VolumeGrowth: after a volume has grown, has its file system grow too, mounted or by a restart of its consumer."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import secrets

@@ -1,7 +1,5 @@
 """VolumeGuard: refuses, before anything is done, what would cost a volume its data."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import secrets

@@ -1,7 +1,5 @@
 """VolumeProtection: what has to go before a volume can, and takes its final snapshot when it does."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import time

@@ -1,7 +1,5 @@
 """VolumeRelease: stands between a volume's consumer and its registration, and on destroy waits until it is released."""
 
-# ruff: noqa: A002, ARG002 - the signatures are the interface
-
 from __future__ import annotations
 
 import re

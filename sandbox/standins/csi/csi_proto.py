@@ -15,7 +15,7 @@ def _proto_dir() -> str:
     """The folder of the generated modules."""
     if folder := os.environ.get(PROTO_VARIABLE):
         return folder
-    from tools.toolchain import csi_proto_dir  # noqa: PLC0415 - only without the variable
+    from tools.toolchain import csi_proto_dir
 
     return str(csi_proto_dir())
 

@@ -108,9 +108,9 @@ class FlagSet:
         rest = list(arguments)
         while rest:
             token = rest.pop(0)
-            if token == "--":  # noqa: S105 - the end of the flags
+            if token == "--":
                 break
-            if token.startswith("-") and token != "-":  # noqa: S105
+            if token.startswith("-") and token != "-":
                 flag, text = self._split(token, rest)
                 values[flag.name] = self._value(flag, text, values[flag.name])
         return values

@@ -40,8 +40,8 @@ def prepare(verbosity: int) -> None:
 
 def serve(endpoints: Sequence[str], services: Mapping[str, object]) -> int:
     """Serves on every endpoint until SIGTERM or SIGINT; the exit status."""
-    from sandbox.standins.csi import server  # noqa: PLC0415 - gRPC reads the environment when it is loaded
-    from sandbox.standins.csi.endpoint import EndpointError, parse_endpoint  # noqa: PLC0415
+    from sandbox.standins.csi import server
+    from sandbox.standins.csi.endpoint import EndpointError, parse_endpoint
 
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):

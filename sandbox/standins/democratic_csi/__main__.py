@@ -21,8 +21,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from sandbox.standins.democratic_csi.config import ConfigError, load  # noqa: PLC0415 - after the environment of gRPC is set
-    from sandbox.standins.democratic_csi.wiring import services  # noqa: PLC0415
+    from sandbox.standins.democratic_csi.config import ConfigError, load
+    from sandbox.standins.democratic_csi.wiring import services
 
     try:
         config = load(options.config_file)

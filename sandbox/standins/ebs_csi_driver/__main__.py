@@ -40,8 +40,8 @@ def main(arguments: list[str]) -> int:
     # Programs are started from threads; gRPC's own fork handlers would stall them.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    from sandbox.standins.csi.server import ListenError  # noqa: PLC0415
-    from sandbox.standins.ebs_csi_driver.driver import Driver  # noqa: PLC0415 - gRPC reads the environment when it is loaded
+    from sandbox.standins.csi.server import ListenError
+    from sandbox.standins.ebs_csi_driver.driver import Driver
 
     try:
         return Driver(options).run()

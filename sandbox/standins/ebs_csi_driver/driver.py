@@ -61,7 +61,7 @@ class Driver:
     def _services(self) -> dict[str, object]:
         services: dict[str, object] = {"Identity": IdentityService()}
         if self._options.mode.is_controller:
-            from sandbox.standins.ebs_csi_driver.wiring import controller  # noqa: PLC0415 - a node has no use for it
+            from sandbox.standins.ebs_csi_driver.wiring import controller
 
             service = controller(self._options, self._region, self._metrics)
             services["Controller"] = service

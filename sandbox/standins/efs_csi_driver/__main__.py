@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from sandbox.standins.efs_csi_driver.wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
+    from sandbox.standins.efs_csi_driver.wiring import services
 
     logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION)
     return program.serve([options.endpoint], services(options))

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from sandbox.standins.hostpath.wiring import services  # noqa: PLC0415 - after the environment of gRPC is set
+    from sandbox.standins.hostpath.wiring import services
 
     logs.info("Driver Information", Driver=options.driver_name, Version=VERSION, NodeID=options.node_id)
     try:

@@ -45,7 +45,7 @@ root:x:0:0::/:/bin/sh
 dbadmin:x:0:0::/:/bin/sh
 mysql:x:999:999::/nonexistent:/bin/false
 nobody:x:65534:65534::/nonexistent:/bin/false
-"""  # noqa: S105 - accounts, no password
+"""
 _GROUP: Final = "root:x:0:\nmysql:x:999:\nnogroup:x:65534:\n"
 
 

@@ -72,7 +72,7 @@ class Nas:
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.snapshots.mkdir(exist_ok=True)
         # Late, for it is slow to load and needed once.
-        from sandbox.standins.nas.pool import Pool  # noqa: PLC0415
+        from sandbox.standins.nas.pool import Pool
 
         pool = Pool(self)
         for dataset, properties in ((POOL, {}), (f"{POOL}/shares", {"sharenfs": "on"}), (f"{POOL}/csi", {})):
@@ -86,8 +86,8 @@ class Nas:
 
 def _new_key() -> tuple[str, str]:
     """A private key in OpenSSH's form and its public line."""
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(

@@ -54,7 +54,7 @@ class Life:
         self.inputs, self.state = read.inputs.props, read.outputs.props
         return True
 
-    def import_(self, id: str) -> bool:  # noqa: A002 - the engine calls it id
+    def import_(self, id: str) -> bool:
         read = self.plugin.read(self.token, id, name=self.name)
         if read is None:
             return False

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.providers.aws.conftest import PLUGIN
+from tests.providers.aws.life import Life
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 from tests.providers.moto_account import ACCOUNT
-
-from .conftest import PLUGIN
-from .life import Life
 
 VOLUME = "aws:ebs/volume:Volume"
 
@@ -145,8 +144,8 @@ def test_unknown_types_and_functions_are_refused_with_the_way_out(plugin: Plugin
 
 
 def test_the_version_is_the_sdks(plugin: PluginProcess) -> None:
-    import pulumi_aws  # noqa: PLC0415
-    from google.protobuf.empty_pb2 import Empty  # noqa: PLC0415
+    import pulumi_aws
+    from google.protobuf.empty_pb2 import Empty
 
     sdk: Any = pulumi_aws
     assert sdk._utilities.get_version() == plugin.stub.GetPluginInfo(Empty()).version

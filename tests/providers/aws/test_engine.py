@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.providers.aws.conftest import PLUGIN
 from tests.providers.engine_stack import Stack
 from tests.providers.harness import PluginProcess
 from tests.providers.moto_account import ACCOUNT
-
-from .conftest import PLUGIN
 
 pytestmark = pytest.mark.engine
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.providers.aws.life import Life
 from tests.providers.harness import Failed, PluginProcess
-
-from .life import Life
 
 ZONES = "aws:index/getAvailabilityZones:getAvailabilityZones"
 REGION = "aws:index/getRegion:getRegion"

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
+from tests.providers.aws.life import Life
 from tests.providers.harness import PluginProcess
-
-from .life import Life
 
 POLICY = "aws:iam/policy:Policy"
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
+from tests.providers.aws.life import Life
+from tests.providers.aws.test_policy import document
 from tests.providers.harness import Failed, PluginProcess
-
-from .life import Life
-from .test_policy import document
 
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 INLINE = "aws:iam/rolePolicy:RolePolicy"

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.providers.aws.life import Life
 from tests.providers.harness import PluginProcess
-
-from .life import Life
 
 SNAPSHOT = "aws:ebs/snapshot:Snapshot"
 

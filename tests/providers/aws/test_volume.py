@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
+from tests.providers.aws.conftest import PLUGIN
+from tests.providers.aws.life import Life
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 from tests.providers.moto_account import REGION
-
-from .conftest import PLUGIN
-from .life import Life
 
 VOLUME = "aws:ebs/volume:Volume"
 GP3 = {"availabilityZone": "us-west-2a", "size": 10, "type": "gp3", "tags": {"Name": "data"}}

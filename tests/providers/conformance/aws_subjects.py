@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from nomad_stateful.plugin_server.values import Props
+from tests.providers.conformance.subjects import FunctionSubject, TypeSubject
+from tests.providers.conformance.worlds import World
 from tests.providers.harness import Resource
-
-from .subjects import FunctionSubject, TypeSubject
-from .worlds import World
 
 ZONE = "us-west-2a"
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests import closing_lines, official_parts
+from tests.providers.conformance import differences
+from tests.providers.conformance.subjects import FunctionSubject, TypeSubject
+from tests.providers.conformance.tables import FUNCTIONS, TYPES
+from tests.providers.conformance.worlds import OFFICIAL, World, executable, implementations, names, world
 from tools import toolchain
-
-from . import differences
-from .subjects import FunctionSubject, TypeSubject
-from .tables import FUNCTIONS, TYPES
-from .worlds import OFFICIAL, World, executable, implementations, names, world
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

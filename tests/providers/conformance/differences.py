@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.providers.conformance.worlds import OFFICIAL
 from tests.providers.harness import Failed
-
-from .worlds import OFFICIAL
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN, Props
+from tests.providers.conformance.subjects import TypeSubject
+from tests.providers.conformance.tables import TYPES
+from tests.providers.conformance.worlds import World
 from tests.providers.harness import DiffResult, Resource
-
-from .subjects import TypeSubject
-from .tables import TYPES
-from .worlds import World
 
 
 def of(concerned: Callable[[TypeSubject], bool]) -> pytest.MarkDecorator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from .memory_answers import Answer, Asked, Records, record_key, refused, several
+from tests.providers.conformance.memory_answers import Answer, Asked, Records, record_key, refused, several
 
 _MADE = {"Status": "running", "StatusDescription": "", "Stop": False, "Stable": False, "SubmitTime": 1, "Version": 0}
 _DEFAULTS = {

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.providers.conformance import memory_jobs, memory_volumes
+from tests.providers.conformance.memory_answers import Answer, Asked, Records, refused
 from tests.providers.nomad_server import Reply, Request, serving
-
-from . import memory_jobs, memory_volumes
-from .memory_answers import Answer, Asked, Records, refused
 
 _MISSING = {
     "namespace": "Namespace not found",

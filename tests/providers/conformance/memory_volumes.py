@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .memory_answers import Answer, Asked, Records, record_key, refused, several
+from tests.providers.conformance.memory_answers import Answer, Asked, Records, record_key, refused, several
 
 _SUFFIXES = ("/create", "/delete")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from nomad_stateful.plugin_server.values import Props
+from tests.providers.conformance.subjects import FunctionSubject, TypeSubject
+from tests.providers.conformance.worlds import World
 from tests.providers.harness import Resource
-
-from .subjects import FunctionSubject, TypeSubject
-from .worlds import World
 
 ALLOCATION = {
     "ID": "8f3c2a1b-0000",

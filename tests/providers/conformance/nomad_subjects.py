@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.plugin_server.values import Props
+from tests.providers.conformance.subjects import FunctionSubject, TypeSubject
+from tests.providers.conformance.worlds import World
 from tests.providers.harness import Resource
-
-from .subjects import FunctionSubject, TypeSubject
-from .worlds import World
 
 WRITER = {"accessMode": "single-node-writer", "attachmentMode": "file-system"}
 READER = {"accessMode": "single-node-reader-only", "attachmentMode": "file-system"}

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nomad_stateful.plugin_server.values import Props
+from tests.providers.conformance.worlds import EMBEDDED, World
 from tests.providers.harness import Resource
-
-from .worlds import EMBEDDED, World
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from . import aws_subjects, nomad_csi_subjects, nomad_subjects
-from .subjects import FunctionSubject, TypeSubject
-from .worlds import implementations
+from tests.providers.conformance import aws_subjects, nomad_csi_subjects, nomad_subjects
+from tests.providers.conformance.subjects import FunctionSubject, TypeSubject
+from tests.providers.conformance.worlds import implementations
 
 Asked = TypeVar("Asked", TypeSubject, FunctionSubject)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from .subjects import TypeSubject
-from .tables import TYPES
-from .worlds import World
+from tests.providers.conformance.subjects import TypeSubject
+from tests.providers.conformance.tables import TYPES
+from tests.providers.conformance.worlds import World
 
 SUBJECTS = [one for one in TYPES if one.token == "nomad:index/csiVolume:CsiVolume"]
 

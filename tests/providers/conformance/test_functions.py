@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.providers.conformance.life import spellings
+from tests.providers.conformance.subjects import FunctionSubject
+from tests.providers.conformance.worlds import World
 from tests.providers.harness import Failed
-
-from .life import spellings
-from .subjects import FunctionSubject
-from .worlds import World
 
 
 def test_it_answers_with_what_it_was_asked(place: World, function: FunctionSubject) -> None:

@@ -15,11 +15,10 @@ from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.plugin import NomadCsiPlugin
 from sandbox.standins.plugins.aws.plugin import AwsPlugin
 from sandbox.standins.plugins.nomad.plugin import NomadPlugin
-
-from .life import checked, of, visible
-from .subjects import FunctionSubject, TypeSubject
-from .tables import FUNCTIONS, TYPES
-from .worlds import World
+from tests.providers.conformance.life import checked, of, visible
+from tests.providers.conformance.subjects import FunctionSubject, TypeSubject
+from tests.providers.conformance.tables import FUNCTIONS, TYPES
+from tests.providers.conformance.worlds import World
 
 OFFICIAL = of(lambda subject: subject.plugin != "nomad-csi")
 OWN = of(lambda subject: subject.plugin == "nomad-csi")

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.plugin_server.values import Props
+from tests.providers.conformance.life import checked, visible
+from tests.providers.conformance.memory_jobs import DEPLOYMENTS
+from tests.providers.conformance.nomad_subjects import READER, WRITER, topology
+from tests.providers.conformance.subjects import TypeSubject
+from tests.providers.conformance.tables import TYPES
+from tests.providers.conformance.worlds import EMBEDDED, OFFICIAL, World, environment
 from tests.providers.harness import Failed, Resource, plugin_process
-
-from .life import checked, visible
-from .memory_jobs import DEPLOYMENTS
-from .nomad_subjects import READER, WRITER, topology
-from .subjects import TypeSubject
-from .tables import TYPES
-from .worlds import EMBEDDED, OFFICIAL, World, environment
 
 HCL = """
 variable "command" {

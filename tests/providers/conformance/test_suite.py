@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests import closing_lines
+from tests.providers.conformance.differences import DIFFERENCES, expect
+from tests.providers.conformance.worlds import OFFICIAL, World
 from tests.providers.harness import PluginDied
-
-from .differences import DIFFERENCES, expect
-from .worlds import OFFICIAL, World
 
 
 def collected(name: str) -> Any:

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from nomad_stateful.plugin_server.plugin import Props
+from tests.providers.conformance.life import checked
+from tests.providers.conformance.subjects import TypeSubject
+from tests.providers.conformance.tables import FUNCTIONS, TYPES
+from tests.providers.conformance.worlds import World, silence, unreachable
 from tests.providers.harness import Failed, PluginProcess
-
-from .life import checked
-from .subjects import TypeSubject
-from .tables import FUNCTIONS, TYPES
-from .worlds import World, silence, unreachable
 
 NOBODY = "http://127.0.0.1:9"
 IDENTITY = "a-role:an-id-as-long-as-an-arn@default"

@@ -8,12 +8,11 @@ import re
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
+from tests.providers.conformance.life import EMPTY, checked, keeps, make, of, spellings, visible
+from tests.providers.conformance.subjects import TypeSubject
+from tests.providers.conformance.tables import TYPES
+from tests.providers.conformance.worlds import World
 from tests.providers.harness import Failed
-
-from .life import EMPTY, checked, keeps, make, of, spellings, visible
-from .subjects import TypeSubject
-from .tables import TYPES
-from .worlds import World
 
 _INVALID = [(subject, name) for subject in TYPES for name in subject.invalid]
 INVALID = pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.providers import moto_account
+from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.harness import PluginProcess, plugin_process
 from tests.providers.plugin_path import OURS, beside_nomad, is_ours, named_plugin, official_nomad, plugin_path
-
-from .memory_nomad import MemoryNomad, memory_nomad
 
 EMBEDDED, OFFICIAL = "", "official "
 """What the name of a world begins with: whose nomad plugin it holds."""

@@ -103,7 +103,7 @@ def nomad_binary() -> str | None:
     found = shutil.which("nomad")
     if found:
         return found
-    from tools import toolchain  # noqa: PLC0415 - only where PATH has none
+    from tools import toolchain
 
     cached = toolchain.find()
     return str(cached.nomad) if cached else None

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.harness import Failed, plugin_process
-
-from .fake_nomad import fake_nomad
+from tests.providers.nomad.fake_nomad import fake_nomad
 
 pytestmark = pytest.mark.nomad
 

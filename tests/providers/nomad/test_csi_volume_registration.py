@@ -13,11 +13,10 @@ import pytest
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess
+from tests.providers.nomad.agent import Agent, eventually
+from tests.providers.nomad.csi_zone import ZONE
+from tests.providers.nomad.fake_nomad import FakeNomad
 from tools.toolchain import csi_proto_dir
-
-from .agent import Agent, eventually
-from .csi_zone import ZONE
-from .fake_nomad import FakeNomad
 
 pytestmark = pytest.mark.nomad
 

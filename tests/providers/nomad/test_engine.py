@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.engine_stack import Stack
-
-from .agent import Agent
+from tests.providers.nomad.agent import Agent
 
 pytestmark = [pytest.mark.nomad, pytest.mark.engine]
 

@@ -11,9 +11,8 @@ import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess, Resource
-
-from .agent import STOPPED_S, Agent, eventually
-from .jobs import JOB, batch_json, sleeper
+from tests.providers.nomad.agent import STOPPED_S, Agent, eventually
+from tests.providers.nomad.jobs import JOB, batch_json, sleeper
 
 pytestmark = pytest.mark.nomad
 

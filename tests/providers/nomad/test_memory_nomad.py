@@ -14,8 +14,7 @@ import pytest
 
 from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.conformance.nomad_subjects import jobspec
-
-from .agent import Agent, running_agent
+from tests.providers.nomad.agent import Agent, running_agent
 
 pytestmark = pytest.mark.nomad
 

@@ -12,10 +12,9 @@ import pytest
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests import official_parts
 from tests.providers.harness import Failed, PluginProcess, plugin_process
+from tests.providers.nomad.agent import Agent
+from tests.providers.nomad.jobs import JOB, sleeper
 from tools.toolchain.official import take
-
-from .agent import Agent
-from .jobs import JOB, sleeper
 
 pytestmark = pytest.mark.nomad
 

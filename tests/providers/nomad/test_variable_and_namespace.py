@@ -8,9 +8,8 @@ import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.harness import Failed, PluginProcess
-
-from .agent import Agent
-from .fake_nomad import FakeNomad
+from tests.providers.nomad.agent import Agent
+from tests.providers.nomad.fake_nomad import FakeNomad
 
 pytestmark = pytest.mark.nomad
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.harness import Failed, PluginProcess, plugin_process
-
-from .conftest import EXECUTABLE, NO_AWS
+from tests.providers.nomad_csi.conftest import EXECUTABLE, NO_AWS
 
 TYPE = "nomad-csi:index:Ownership"
 HEALTH = "nomad-csi:index:JobHealth"

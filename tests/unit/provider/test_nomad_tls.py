@@ -70,7 +70,7 @@ def serving(context: ssl.SSLContext | None) -> Iterator[int]:
             self.end_headers()
             self.wfile.write(b"{}")
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        def log_message(self, format: str, *args: Any) -> None:
             return
 
     class Server(http.server.ThreadingHTTPServer):

@@ -52,8 +52,8 @@ class Ec2:
             return self._client
 
     def _make(self) -> EC2Client:
-        import boto3  # noqa: PLC0415 - costs start-up time
-        from botocore.config import Config  # noqa: PLC0415
+        import boto3
+        from botocore.config import Config
 
         agent = f"ebs-csi-driver/{DRIVER_VERSION} {self._settings.user_agent_extra}".strip()
         config = Config(

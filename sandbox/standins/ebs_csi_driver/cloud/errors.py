@@ -80,7 +80,7 @@ def kind_of(aws_code: str) -> Kind:
 @contextmanager
 def translated() -> Iterator[None]:
     """Turns botocore's exceptions of the block into CloudError."""
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - costs start-up time
+    from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield

@@ -114,7 +114,7 @@ class Cloud:
         return client
 
     def _client(self, service: str, region: str) -> Any:
-        from sandbox.standins.plugins.aws import sessions  # noqa: PLC0415 - boto3 costs a third of a second
+        from sandbox.standins.plugins.aws import sessions
 
         with self._lock:
             key = (service, region)
@@ -124,7 +124,7 @@ class Cloud:
             return self._clients[key]
 
     def _made_session(self) -> boto3.Session:
-        from sandbox.standins.plugins.aws import sessions  # noqa: PLC0415 - as above
+        from sandbox.standins.plugins.aws import sessions
 
         with self._lock:
             if self._session is None:

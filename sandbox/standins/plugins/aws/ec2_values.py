@@ -1,5 +1,4 @@
 """What the EC2 types have in common: time stamps and tags of things with an EC2 id."""
-# ruff: noqa: A002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """A volume as EC2 describes it, and the waits for what becomes of it."""
-# ruff: noqa: A002 - an id is called id in these signatures
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The stand-in aws plugin: its types, its functions, and what happens to its configuration."""
-# ruff: noqa: ARG002 - the signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class AwsPlugin(Plugin):
 
     def prepare(self) -> None:
         """boto3, which takes as long as the rest of the plugin's start."""
-        from sandbox.standins.plugins.aws import sessions  # noqa: F401, PLC0415
+        from sandbox.standins.plugins.aws import sessions  # noqa: F401
 
     def check_config(self, ctx: Context, olds: Props, news: Props) -> Checked:
         """What can be told without AWS: the engine starts one plugin after the other, and waits for this."""

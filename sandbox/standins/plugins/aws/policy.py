@@ -1,5 +1,4 @@
 """aws:iam/policy:Policy: a customer-managed policy and its versions."""
-# ruff: noqa: A002, ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ _MAX_DOCUMENT: Final = 6144
 class PolicyResource(AwsResource):
     """Changing the document makes a new default version; everything else but tags makes a new policy."""
 
-    token = "aws:iam/policy:Policy"  # noqa: S105 - a name
+    token = "aws:iam/policy:Policy"
     tagged = True
     autonamed = True
     computed = frozenset({"arn", "attachmentCount", "policyId"})

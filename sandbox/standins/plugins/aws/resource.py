@@ -1,5 +1,4 @@
 """What all resource types of the plugin share: checking, defaults, tags, region, and the comparison with the state."""
-# ruff: noqa: A002, ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """aws:iam/rolePolicy:RolePolicy: a policy written into a role."""
-# ruff: noqa: A001, A002, ARG002 - the names and signatures are the plugin interface's
+# ruff: noqa: A001 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_DOCUMENT: Final = 10240
 class RolePolicyResource(AwsResource):
     """Put and replaced as a whole; its id is `<role>:<name>`."""
 
-    token = "aws:iam/rolePolicy:RolePolicy"  # noqa: S105 - a name
+    token = "aws:iam/rolePolicy:RolePolicy"
     autonamed = True
     fields: ClassVar = {
         "name": Field("string", computed=True, replaces=True),

@@ -1,5 +1,4 @@
 """aws:iam/rolePolicyAttachment:RolePolicyAttachment: a managed policy granted to a role."""
-# ruff: noqa: A002, ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _BUSY: Final = "ConcurrentModification"
 class RolePolicyAttachmentResource(AwsResource):
     """Its id is `<role>/<policy ARN>`; the role and the ARN are all there is to it."""
 
-    token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"  # noqa: S105 - a name
+    token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
     delete_first = True
     fields: ClassVar = {
         "policyArn": Field("string", required=True, replaces=True),

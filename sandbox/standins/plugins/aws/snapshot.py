@@ -1,5 +1,5 @@
 """aws:ebs/snapshot:Snapshot: a volume's content at one moment."""
-# ruff: noqa: A001, A002, ARG002 - the names and signatures are the plugin interface's
+# ruff: noqa: A001 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TIERS: Final = ("archive", "standard")
 class SnapshotResource(AwsResource):
     """Taken once and awaited; afterwards only its tags and its storage tier change."""
 
-    token = "aws:ebs/snapshot:Snapshot"  # noqa: S105 - a name
+    token = "aws:ebs/snapshot:Snapshot"
     regional = True
     tagged = True
     computed = frozenset({"arn", "dataEncryptionKeyId", "encrypted", "kmsKeyId", "ownerAlias", "ownerId", "volumeSize"})

@@ -1,5 +1,5 @@
 """aws:ebs/volume:Volume: block storage in one availability zone."""
-# ruff: noqa: A001, A002, ARG002 - the names and signatures are the plugin interface's
+# ruff: noqa: A001 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AWS_NAMES: Final = {
 class VolumeResource(AwsResource):
     """Created empty or from a snapshot; grown, retyped and tagged in place; never deleted while attached."""
 
-    token = "aws:ebs/volume:Volume"  # noqa: S105 - a name
+    token = "aws:ebs/volume:Volume"
     regional = True
     tagged = True
     computed = frozenset({"arn", "createTime"})

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the signatures are Function's
 """nomad:index/getVolumes:getVolumes and nomad:index/getNodes:getNodes."""
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from sandbox.standins.plugins.nomad.node_resources import node_resources, reserv
 class GetVolumes(Function):
     """CSI volumes, as rows of strings."""
 
-    token = "nomad:index/getVolumes:getVolumes"  # noqa: S105
+    token = "nomad:index/getVolumes:getVolumes"
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -38,7 +37,7 @@ class GetVolumes(Function):
 class GetNodes(Function):
     """Client nodes."""
 
-    token = "nomad:index/getNodes:getNodes"  # noqa: S105
+    token = "nomad:index/getNodes:getNodes"
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,4 +1,3 @@
-# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
 """What registered and created CSI volumes have in common as resources."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
 """nomad:index/csiVolume:CsiVolume: a volume made by the CSI plugin, and unmade with the resource."""
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sandbox.standins.plugins.nomad.inputs import Field
 class CsiVolume(CsiResource):
     """Creates a volume at the storage provider through the plugin's controller; deleting it deletes the data."""
 
-    token = "nomad:index/csiVolume:CsiVolume"  # noqa: S105
+    token = "nomad:index/csiVolume:CsiVolume"
     fields = COMMON_FIELDS | {"snapshotId": Field("string"), "cloneId": Field("string")}
     forcing = frozenset({"volumeId", "pluginId", "namespace", "snapshotId", "cloneId", "capabilities"})
     topology_kinds = ("required", "preferred")

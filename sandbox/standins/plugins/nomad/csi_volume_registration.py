@@ -1,4 +1,3 @@
-# ruff: noqa: A002 - the signatures are ResourceType's
 """nomad:index/csiVolumeRegistration:CsiVolumeRegistration: an existing volume made known to Nomad."""
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from sandbox.standins.plugins.nomad.inputs import Field, plain
 class CsiVolumeRegistration(CsiResource):
     """Registers a volume that exists at the storage provider; deleting it leaves that volume alone."""
 
-    token = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"  # noqa: S105
+    token = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
     fields = COMMON_FIELDS | {
         "externalId": Field("string", required=True),
         "context": Field("map"),

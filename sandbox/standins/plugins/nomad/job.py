@@ -1,4 +1,3 @@
-# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
 """nomad:index/job:Job: registers a job from its jobspec."""
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _DEFAULT_WAIT_S = 300.0
 class JobResource(ResourceType):
     """Nomad jobs, parsed on this side so that a preview needs no Nomad."""
 
-    token = "nomad:index/job:Job"  # noqa: S105
+    token = "nomad:index/job:Job"
 
     def __init__(self, connection: Connection, parser: JobspecParser) -> None:
         self._connection = connection

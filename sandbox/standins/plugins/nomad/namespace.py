@@ -1,4 +1,3 @@
-# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
 """nomad:index/namespace:Namespace."""
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _DELETE_PAUSE_S = 5.0
 class Namespace(ResourceType):
     """A namespace; the built-in `default` is only ever changed, never deleted."""
 
-    token = "nomad:index/namespace:Namespace"  # noqa: S105
+    token = "nomad:index/namespace:Namespace"
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

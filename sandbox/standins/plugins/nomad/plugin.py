@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the signatures are Plugin's
 """The plugin: the types and functions it has, under the official plugin's name and version."""
 
 from __future__ import annotations

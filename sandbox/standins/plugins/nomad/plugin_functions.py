@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the signatures are Function's
 """nomad:index/getPlugin:getPlugin and nomad:index/getPlugins:getPlugins."""
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _WAIT_S = 1200.0
 class GetPlugin(Function):
     """One CSI plugin; may wait until it is registered, or all its controllers and nodes are healthy."""
 
-    token = "nomad:index/getPlugin:getPlugin"  # noqa: S105
+    token = "nomad:index/getPlugin:getPlugin"
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -61,7 +60,7 @@ class GetPlugin(Function):
 class GetPlugins(Function):
     """All CSI plugins, as rows of strings."""
 
-    token = "nomad:index/getPlugins:getPlugins"  # noqa: S105
+    token = "nomad:index/getPlugins:getPlugins"
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

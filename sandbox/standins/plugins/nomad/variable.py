@@ -1,4 +1,3 @@
-# ruff: noqa: A002, ARG002 - the signatures are ResourceType's
 """nomad:index/variable:Variable: a Nomad variable, its items always secret."""
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _FORCING = frozenset({"path", "namespace"})
 class Variable(ResourceType):
     """Writes items to a path; whatever was there before is overwritten."""
 
-    token = "nomad:index/variable:Variable"  # noqa: S105
+    token = "nomad:index/variable:Variable"
     secret_outputs = frozenset({"items", "itemsWo"})
 
     def __init__(self, connection: Connection) -> None:

@@ -64,9 +64,9 @@ def test_an_environment_that_is_not_what_the_lock_says_is_refused() -> None:
 
 
 def installed_versions() -> dict[str, str]:
-    from importlib import metadata  # noqa: PLC0415
+    from importlib import metadata
 
-    from packaging.utils import canonicalize_name  # noqa: PLC0415
+    from packaging.utils import canonicalize_name
 
     found = {canonicalize_name(one.metadata["Name"]): one.version for one in metadata.distributions()}
     return {name: version for name, version in found.items() if name not in installed.OF_THE_ENVIRONMENT}
@@ -94,7 +94,7 @@ class Service(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None: ...
 
 
 @pytest.fixture

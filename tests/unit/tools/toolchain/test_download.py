@@ -24,7 +24,7 @@ NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.3\n"
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

@@ -1,5 +1,4 @@
 """aws:index/getAvailabilityZones: the zones of a region."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _STATES: Final = ("available", "constrained", "impaired", "information", "unavai
 class AvailabilityZones(AwsFunction):
     """Names and ids are both sorted by zone name, so that equal places belong together."""
 
-    token = "aws:index/getAvailabilityZones:getAvailabilityZones"  # noqa: S105 - a name
+    token = "aws:index/getAvailabilityZones:getAvailabilityZones"
     arguments = ("allAvailabilityZones", "excludeNames", "excludeZoneIds", "filters", "region", "state")
 
     def run(self, ctx: Context, args: Props) -> Props:

@@ -1,5 +1,4 @@
 """aws:index/getCallerIdentity: who the provider's credentials are."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from sandbox.standins.plugins.aws.functions.function import AwsFunction
 class CallerIdentity(AwsFunction):
     """Asked of STS."""
 
-    token = "aws:index/getCallerIdentity:getCallerIdentity"  # noqa: S105 - a name
+    token = "aws:index/getCallerIdentity:getCallerIdentity"
     arguments = ("id",)
 
     def run(self, ctx: Context, args: Props) -> Props:

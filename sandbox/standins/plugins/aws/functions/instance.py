@@ -1,5 +1,4 @@
 """aws:ec2/getInstance: one instance, with the attributes that DescribeInstances tells."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from sandbox.standins.plugins.aws.tags import from_aws
 class Instance(AwsFunction):
     """Found by id, filters or tags; block devices, user data and passwords are the official plugin's."""
 
-    token = "aws:ec2/getInstance:getInstance"  # noqa: S105 - a name
+    token = "aws:ec2/getInstance:getInstance"
     arguments = ("filters", "getPasswordData", "getUserData", "instanceId", "instanceTags", "region", "tags")
 
     def run(self, ctx: Context, args: Props) -> Props:

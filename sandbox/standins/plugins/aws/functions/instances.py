@@ -1,5 +1,4 @@
 """aws:ec2/getInstances: ids and addresses of the instances that match."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from sandbox.standins.plugins.aws.functions.function import AwsFunction
 class Instances(AwsFunction):
     """Running ones unless other states are asked for; none found is an empty answer."""
 
-    token = "aws:ec2/getInstances:getInstances"  # noqa: S105 - a name
+    token = "aws:ec2/getInstances:getInstances"
     arguments = ("filters", "instanceStateNames", "instanceTags", "region")
 
     def run(self, ctx: Context, args: Props) -> Props:

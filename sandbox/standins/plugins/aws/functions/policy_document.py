@@ -1,5 +1,4 @@
 """aws:iam/getPolicyDocument: a policy document as JSON text, made without any call to AWS."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from sandbox.standins.plugins.aws.scope import not_implemented
 class PolicyDocument(AwsFunction):
     """The id is the CRC-32 of the text."""
 
-    token = "aws:iam/getPolicyDocument:getPolicyDocument"  # noqa: S105 - a name
+    token = "aws:iam/getPolicyDocument:getPolicyDocument"
     arguments = (
         "overrideJson", "overridePolicyDocuments", "policyId", "sourceJson", "sourcePolicyDocuments", "statements",
         "version",

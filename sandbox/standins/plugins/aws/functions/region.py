@@ -1,5 +1,4 @@
 """aws:index/getRegion: a region's name in words and its EC2 endpoint; no call to AWS is made."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from sandbox.standins.plugins.aws.functions.function import AwsFunction
 class Region(AwsFunction):
     """The provider's region, or the one asked for by `region`, `name` or `endpoint`."""
 
-    token = "aws:index/getRegion:getRegion"  # noqa: S105 - a name
+    token = "aws:index/getRegion:getRegion"
     arguments = ("endpoint", "id", "name", "region")
 
     def run(self, ctx: Context, args: Props) -> Props:
@@ -36,7 +35,7 @@ class Region(AwsFunction):
 @functools.cache
 def _regions() -> dict[str, tuple[str, str]]:
     """Returns description and EC2 host of every region that botocore knows."""
-    from botocore.loaders import create_loader  # noqa: PLC0415 - rarely needed
+    from botocore.loaders import create_loader
 
     data = create_loader().load_data("endpoints")
     return {

@@ -1,5 +1,4 @@
 """aws:iam/getRole: an IAM role that exists already."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from sandbox.standins.plugins.aws.tags import from_aws
 class Role(AwsFunction):
     """Looked up by name."""
 
-    token = "aws:iam/getRole:getRole"  # noqa: S105 - a name
+    token = "aws:iam/getRole:getRole"
     arguments = ("name", "tags")
     required = ("name",)
 

@@ -1,5 +1,4 @@
 """aws:ebs/getVolume: an EBS volume that exists already."""
-# ruff: noqa: ARG002 - the names and signatures are the plugin interface's
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from sandbox.standins.plugins.aws.tags import from_aws
 class Volume(AwsFunction):
     """Exactly one volume, found by filters; of several only with mostRecent."""
 
-    token = "aws:ebs/getVolume:getVolume"  # noqa: S105 - a name
+    token = "aws:ebs/getVolume:getVolume"
     arguments = ("filters", "mostRecent", "region", "tags")
 
     def run(self, ctx: Context, args: Props) -> Props:

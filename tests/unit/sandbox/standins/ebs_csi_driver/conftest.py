@@ -72,7 +72,7 @@ def attachments(ec2: Ec2, volumes: Volumes) -> Attachments:
 def csi() -> Any:
     """The protocol's messages."""
     try:
-        from sandbox.standins.csi import csi_proto  # noqa: PLC0415
+        from sandbox.standins.csi import csi_proto
     except ImportError as error:
         pytest.skip(f"the CSI protocol's classes are not generated yet: python -m tools.toolchain ({error})")
     return csi_proto.csi
@@ -80,7 +80,7 @@ def csi() -> Any:
 
 @pytest.fixture
 def controller(csi: Any, ec2: Ec2, volumes: Volumes, attachments: Attachments) -> ControllerService:
-    from sandbox.standins.ebs_csi_driver.controller import ControllerService, ControllerSettings  # noqa: PLC0415
+    from sandbox.standins.ebs_csi_driver.controller import ControllerService, ControllerSettings
 
     settings = ControllerSettings(cluster_id="", extra_tags={"Team": "data"})
     return ControllerService(settings, volumes, attachments, Snapshots(ec2))

@@ -28,9 +28,9 @@ IDENTITY = NodeIdentity("i-0abc", "m5.large", "us-west-2a", "us-west-2", network
 @pytest.fixture
 def channel(csi: Any, tmp_path: Path) -> Iterator[tuple[grpc.Channel, Metrics]]:
     """A channel to a node that has an identity and no devices."""
-    from sandbox.standins.csi.server import start  # noqa: PLC0415
-    from sandbox.standins.ebs_csi_driver.identity import IdentityService  # noqa: PLC0415
-    from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings  # noqa: PLC0415
+    from sandbox.standins.csi.server import start
+    from sandbox.standins.ebs_csi_driver.identity import IdentityService
+    from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings
 
     metrics = Metrics()
     node = NodeService(NodeSettings(), lambda: IDENTITY, DeviceFinder(tmp_path))
@@ -83,7 +83,7 @@ def test_metrics_are_served_over_http(csi: Any) -> None:
 
 
 def test_secrets_of_a_request_do_not_reach_the_log(csi: Any) -> None:
-    from sandbox.standins.csi.sanitize import for_log  # noqa: PLC0415
+    from sandbox.standins.csi.sanitize import for_log
 
     request = csi.NodeStageVolumeRequest(volume_id="vol-1", secrets={"password": "hunter2"})
     shown = for_log(request)
