@@ -28,7 +28,7 @@ WITHOUT_CONTAINER = {
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"))
-    (running.project / "drivers" / "scratch.py").write_text(blocks("python")[0])
+    (running.project / "nomad_stateful/drivers/scratch.py").write_text(blocks("python")[0])
     page = yaml.safe_load(blocks("yaml")[0])
     page["nomad-stateful:plugins"][0] |= WITHOUT_CONTAINER
     page["nomad-stateful:volumes"][0]["protect"] = False
