@@ -22,7 +22,7 @@ from tools import toolchain
 
 __all__ = ["csi"]
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = [pytest.mark.sandbox, pytest.mark.nightly, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
 LEFT_OUT = {"Pending": 1, "Skipped": 14}
 """What the driver does not promise: volume lists, capacity, groups, clones, read-only attachments, and to refuse by

@@ -13,7 +13,7 @@ from tests.sandbox import csi_sanity as sanity
 from tests.sandbox import storage_rig
 from tools import toolchain
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.nightly]
 
 NO_CONTROLLER = (
     "DeleteSnapshot|ExpandVolume|ModifyVolume|Controller Service|CreateSnapshot|ListSnapshots|GroupController"
