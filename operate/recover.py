@@ -1,6 +1,7 @@
 """Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
 
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recov
 from nomad_stateful.recovery.volume_usage import VolumeUsage
 from operate import stack
 from operate.cluster import connect, wait_for
+from operate.command import Command
 from operate.errors import OperateError
 from operate.volumes import StackVolume, stack_volumes
 
@@ -150,3 +152,24 @@ class StepRunner:
             STOP_TIMEOUT_S,
             f"`aws ec2 stop-instances --force --instance-ids {instance_id}` does not wait for its shutdown",
         )
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default all")
+    parser.add_argument("--yes", action="store_true", help="run the steps marked safe; never force-detaches")
+    parser.add_argument(
+        "--fence", action="store_true", help="stop an instance that may still write, if that is the step"
+    )
+
+
+def _run(known: Namespace) -> None:
+    recover(known.volume, Permission(safe=known.yes, fence=known.fence))
+
+
+COMMAND = Command(
+    "recover",
+    "show what is wrong with the volumes, and the exact steps to fix it",
+    _run,
+    _arguments,
+    lambda known: bool(known.yes or known.fence),
+)

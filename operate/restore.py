@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
@@ -11,6 +12,7 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED
 from operate import stack
 from operate.cluster import wait_for
+from operate.command import Command
 from operate.errors import OperateError
 from operate.ownership import stack_cluster
 
@@ -64,3 +66,16 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
         f"The job goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' "
         f"volume: see `python -m operate status`; once it is free, run `nomad job eval {job}`.",
     )
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("dump", nargs="?", default="latest", help="name of the dump's file; by default the latest")
+    parser.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
+
+
+COMMAND = Command(
+    "restore",
+    "restore MySQL from one of its dumps, and wait until it is done",
+    lambda known: restore(known.dump, known.timeout),
+    _arguments,
+)

@@ -5,8 +5,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser
 
 from operate import stack
+from operate.command import Command
 from operate.errors import OperateError
 from operate.ownership import mysql_cluster
 
@@ -48,3 +50,15 @@ def _file(text: str) -> str:
 def _is_mariadb(client: str) -> bool:
     version = subprocess.run([client, "--version"], capture_output=True, text=True, check=False).stdout
     return "mariadb" in version.lower()
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs="*")
+
+
+COMMAND = Command(
+    "mysql",
+    "open a MySQL client, with further arguments passed to it",
+    lambda known: mysql(known.arguments),
+    _arguments,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG
 from operate import stack
+from operate.command import Command, reads_only
 from operate.database import Database
 from operate.errors import OperateError, TimedOutError
 from operate.ownership import mysql_cluster
@@ -174,3 +176,28 @@ def _ec2_errors() -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise SnapshotError(f"EC2: {error}") from error
+
+
+def _take_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", help="the volume's name in the stack")
+    parser.add_argument("--description", default="", help="what the snapshot is for")
+    parser.add_argument("--quiesce", action="store_true", help="block MySQL's writes while the snapshot starts")
+    parser.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
+
+
+def _list_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="the name of a volume, which may be deleted")
+
+
+def _take(known: Namespace) -> None:
+    take(known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
+
+
+TAKE = Command("snapshot", "take a snapshot of an EBS volume of the stack and print its id", _take, _take_arguments)
+LIST = Command(
+    "snapshots",
+    "list the snapshots of the stack's volumes, or of one",
+    lambda known: print(table(known.volume)),
+    _list_arguments,
+    reads_only,
+)

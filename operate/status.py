@@ -9,6 +9,7 @@ from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import Client, VolumeUsage
 from operate import dumps
 from operate.cluster import connect
+from operate.command import Command, reads_only
 from operate.volumes import StackVolume, stack_volumes
 
 _HEADER = ("VOLUME", "AT THE PROVIDER", "REGISTERED", "CLAIMED BY", "ON CLIENT", "INSTANCE", "ATTACHED TO")
@@ -66,3 +67,11 @@ def _attachments(usage: VolumeUsage) -> str:
         return "EC2 does not say" if usage.ec2_error else _NONE
     places = [f"{item.instance_id} ({item.state})" for item in usage.attached.attachments]
     return ", ".join(places) or usage.attached.state
+
+
+COMMAND = Command(
+    "status",
+    "show what holds each volume: claims, clients, instances, attachments",
+    lambda _known: print(show()),
+    acts=reads_only,
+)

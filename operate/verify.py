@@ -2,12 +2,14 @@
 
 import secrets
 import time
+from argparse import Namespace
 from dataclasses import dataclass, field
 
 from nomad_stateful.columns import columns
 from nomad_stateful.nomad.running_job import Endpoint
 from operate import stack
 from operate.cluster import Cluster
+from operate.command import Command
 from operate.database import Database, Row
 from operate.errors import OperateError
 from operate.ownership import mysql_cluster
@@ -104,3 +106,11 @@ def table(proof: Proof) -> str:
         for step in proof.steps
     ]
     return columns([header, *lines], ruled=True)
+
+
+def _run(_known: Namespace) -> None:
+    proof = verify()
+    print(f"\n{table(proof)}\n\nAll {len(proof.rows)} rows were read back after each step.")
+
+
+COMMAND = Command("verify", "check that rows survive a purge of the job and a drain of its client", _run)

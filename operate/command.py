@@ -1,0 +1,34 @@
+"""What the command line knows of a command; each module of a command declares its own."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _none(_parser: ArgumentParser) -> None:
+    """Adds no arguments."""
+
+
+def _always(_known: Namespace) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Command:
+    """One word of `python -m operate`."""
+
+    name: str
+    """The word."""
+    text: str
+    """What it does, for the list of commands."""
+    run: Callable[[Namespace], None]
+    """Does it, with the arguments."""
+    arguments: Callable[[ArgumentParser], None] = _none
+    """Adds the arguments."""
+    acts: Callable[[Namespace], bool] = _always
+    """Whether it may change something: then the stack has to be named where there are several."""
+
+
+def reads_only(_known: Namespace) -> bool:
+    """For commands that change nothing."""
+    return False

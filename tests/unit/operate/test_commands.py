@@ -1,0 +1,32 @@
+"""The command line of operators."""
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from operate import __main__ as command_line
+from operate import recover, snapshots, stack, status
+
+
+def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
+    looking = Namespace(yes=False, fence=False)
+    assert not snapshots.LIST.acts(looking)
+    assert not status.COMMAND.acts(looking)
+    assert not recover.COMMAND.acts(looking)
+    assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
+    assert recover.COMMAND.acts(Namespace(yes=False, fence=True))
+    others = {command.name for command in command_line.COMMANDS} - {"snapshots", "status", "recover"}
+    assert {command.name for command in command_line.COMMANDS if command.acts(looking)} == others
+
+
+def test_a_command_gets_its_arguments_after_its_stack_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(stack, "choose", lambda named, command, *, acts: seen.append((named, command, acts)))
+    monkeypatch.setattr(snapshots, "take", lambda *words, **more: seen.append((words, more)))
+    words = ["operate", "snapshot", "mysql", "--quiesce", "--stack", "prod"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert command_line.main() == 0
+    taken = (("mysql", ""), {"quiesce": True, "timeout_s": 3600})
+    assert seen == [("prod", "operate snapshot", True), taken]
