@@ -52,13 +52,14 @@ class StoredVolume:
 def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     """Returns the volumes by id, from the type and outputs of each resource by its URN."""
     registered = {one["volumeId"]: one for one in _of(resources, NOMAD_CSI_REGISTRATION)}
-    found = {volume_id: _existing(one) for volume_id, one in registered.items()}
+    made = {one.volume_id: one for one in _made_by_pulumi(resources)}
+    # A rename that was cut off: the volume has its name, and is registered under the earlier one still.
+    own = {one.external_id for one in made.values()}
+    found = {volume_id: _existing(one) for volume_id, one in registered.items() if one.get("externalId") not in own}
     protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
     for one in _of(resources, NOMAD_CSI_VOLUME):
         found[one["volumeId"]] = _made_by_driver(one, protected.get(one["volumeId"]))
-    for made in _made_by_pulumi(resources):
-        found[made.volume_id] = _registered(made, registered.get(made.volume_id, {}))
-    return found
+    return found | {name: _registered(one, registered.get(name, {})) for name, one in made.items()}
 
 
 def cut_off(resources: Mapping[str, Props]) -> dict[str, str]:

@@ -113,6 +113,12 @@ def test_an_earlier_name_that_is_done_with_is_not_spoken_of() -> None:
     assert said(judged(ebs("other"), {**OTHER, "renamedFrom": "disk"})) == ([], [], [])
 
 
+def test_a_rename_that_was_cut_off_goes_on() -> None:
+    half_done = [*ebs("other")[:-1], registration("disk", FIRST, "ebs0", "ebs.csi.aws.com")]
+    assert said(judged(half_done, {**OTHER, "renamedFrom": "disk"})) == ([], [], [])
+    assert said(judged(half_done, OTHER)) == ([], [], [])
+
+
 def test_a_rename_of_one_volume_onto_another_is_refused() -> None:
     problems, _, _ = said(judged([*ebs(), *ebs("other", SECOND)], {**OTHER, "renamedFrom": "disk"}))
     assert problems[0].startswith(
