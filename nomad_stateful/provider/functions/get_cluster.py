@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.plugin_server.plugin import Context, Props
 from nomad_stateful.provider.declared import DeclaredFunction
@@ -40,10 +40,8 @@ class GetCluster(DeclaredFunction):
 
 
 def _whole(api: NomadApi, stub: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        node: Mapping[str, Any] = api.get(f"node/{stub['ID']}")
-    except NomadNotFound:  # collected in between
-        return {}
+    # One that was collected in between is not there.
+    node: Mapping[str, Any] = api.find(f"node/{stub['ID']}") or {}
     return node
 
 

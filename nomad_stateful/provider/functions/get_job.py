@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.periodic_runs import failing_runs
 from nomad_stateful.plugin_server.plugin import Context, Props
 from nomad_stateful.provider.declared import DeclaredFunction
@@ -24,9 +24,8 @@ class GetJob(DeclaredFunction):
     def invoke(self, ctx: Context, args: Props) -> Props:
         namespace = self.table.arguments(args)["namespace"]
         api = self._api()
-        try:
-            job = api.get(f"job/{quote(args['jobId'], safe='')}", namespace=namespace)
-        except NomadNotFound:
+        job = api.find(job_path(args["jobId"]), namespace=namespace)
+        if job is None:
             return {**args, "registered": False, "tasks": [], "failingRuns": []}
         groups = [] if job.get("Stop") else job.get("TaskGroups") or []
         runs = failing_runs(api, args["jobId"], namespace) if job.get("Periodic") else []

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.plugin_server.plugin import Context, Props
@@ -59,11 +59,7 @@ def _look(claim: Claim) -> Props:
 
 def _has_variable(claim: Claim) -> bool:
     """Tells whether there is a variable that belongs to a job of that id, which would be overwritten as well."""
-    try:
-        claim.api.get(f"var/nomad/jobs/{quote(claim.id, safe='')}", namespace=claim.namespace)
-    except NomadNotFound:
-        return False
-    return True
+    return claim.api.find(f"var/nomad/jobs/{quote(claim.id, safe='')}", namespace=claim.namespace) is not None
 
 
 def _registration(stub: Mapping[str, Any]) -> Props:

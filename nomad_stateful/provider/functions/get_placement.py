@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound, is_transient
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, is_transient
+from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_placement import GET_PLACEMENT
@@ -66,7 +66,7 @@ def _plan(
     api: NomadApi, job: Mapping[str, Any], parts: Sequence[Props], namespace: str, more: Sequence[Props] = ()
 ) -> list[Props]:
     body = {"Job": copy(job, parts, more), "Diff": False}
-    answer = api.put(f"job/{quote(job['ID'], safe='')}/plan", body, namespace=namespace)
+    answer = api.put(f"{job_path(job['ID'])}/plan", body, namespace=namespace)
     failed = answer.get("FailedTGAllocs") or {}
     return [_failure(name, failed[name]) for name in sorted(failed)]
 
@@ -112,11 +112,8 @@ def _constraint(constraint: Mapping[str, str]) -> dict[str, str]:
 
 def _registered_too(api: NomadApi, job_id: str, parts: Sequence[Props], namespace: str) -> bool:
     """Tells whether the version that is registered would find no clients either: then it is no fault of the change."""
-    try:
-        job = api.get(f"job/{quote(job_id, safe='')}", namespace=namespace)
-    except NomadNotFound:
-        return False
-    if len(job.get("TaskGroups") or []) != 1:
+    job = api.find(job_path(job_id), namespace=namespace)
+    if job is None or len(job.get("TaskGroups") or []) != 1:
         return False
     before = parts if job["Type"] == "system" else _capped(parts, int(job["TaskGroups"][0]["Count"]))
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote
 
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.plugin_server.plugin import (
     Checked,
@@ -94,11 +94,10 @@ class CsiVolumeGuard(DeclaredResource):
 
     def _volume(self, ctx: Context, wanted: Props) -> Mapping[str, Any] | None:
         """Returns Nomad's record; None where it has none, _UNKNOWN where it does not answer."""
-        path = f"volume/csi/{quote(wanted['volumeId'], safe='')}"
         try:
-            found: Mapping[str, Any] = self._api().get(path, namespace=wanted["namespace"])
-        except NomadNotFound:
-            return None
+            found: Mapping[str, Any] | None = self._api().find(
+                volume_path(wanted["volumeId"]), namespace=wanted["namespace"]
+            )
         except ProviderError as error:
             ctx.log("warning", f"{error}; it is taken for granted that volume {wanted['volumeId']} exists and is used")
             return _UNKNOWN

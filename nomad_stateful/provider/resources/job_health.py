@@ -6,7 +6,6 @@ import functools
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace
@@ -14,6 +13,7 @@ from nomad_stateful.nomad import redeployment, running_job
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.ownership import Claim
+from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
@@ -59,10 +59,8 @@ class JobHealth(DeclaredResource):
             namespace, job_id, group = id.split("/", 2)
             inputs = self.table.defaults | {"jobId": job_id, "namespace": namespace, "group": group}
         api = self._api()
-        path = f"job/{quote(inputs['jobId'], safe='')}"
-        try:
-            api.get(path, namespace=inputs["namespace"])
-        except NomadNotFound:
+        path = job_path(inputs["jobId"])
+        if api.find(path, namespace=inputs["namespace"]) is None:
             return None
         stubs = api.get(f"{path}/allocations", namespace=inputs["namespace"])
         running = [stub for stub in _of_group(stubs, inputs["group"]) if running_job.is_running(stub)]
@@ -83,7 +81,7 @@ class JobHealth(DeclaredResource):
         api = self._api()
         limit_s = ctx.timeout_s or inputs["timeoutS"]
         progress = Progress(ctx, limit_s)
-        path = f"job/{quote(inputs['jobId'], safe='')}"
+        path = job_path(inputs["jobId"])
         job = self._job(api, path, inputs["namespace"])
         strays = self._strays(api, inputs)
         look_at_s = _SLOW_S

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from urllib.parse import quote
 
 from nomad_stateful.nomad import csi_diagnosis, csi_health, plugin_versions, redeployment
-from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.csi_health import Health
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
+from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
@@ -64,7 +64,7 @@ class PluginHealth(DeclaredResource):
             return {}
         try:
             api = self._api()
-            health = csi_health.assess(api.get(_path(inputs["pluginId"])), inputs["zoneKeys"], ZoneLookup(api))
+            health = csi_health.assess(api.get(plugin_path(inputs["pluginId"])), inputs["zoneKeys"], ZoneLookup(api))
         except ProviderError:
             return {}
         return {} if health.missing(inputs["controllers"], inputs["zones"]) else _outputs(health)
@@ -85,12 +85,9 @@ class PluginHealth(DeclaredResource):
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """Returns the plugin's health now. One unknown to Nomad has none: the next update waits for it."""
         api = self._api()
-        try:
-            plugin = api.get(_path(id))
-        except NomadNotFound:
-            if not state:
-                return None
-            plugin = None
+        plugin = api.find(plugin_path(id))
+        if plugin is None and not state:
+            return None
         health = csi_health.assess(plugin, inputs.get("zoneKeys", []), ZoneLookup(api))
         if not inputs:
             zones = sorted(zone for zone in health.zones if zone)
@@ -110,7 +107,7 @@ class PluginHealth(DeclaredResource):
         zone_of_node = ZoneLookup(api)
         health, plugin = Health(), None
         is_slow = False
-        for plugin in watch(ctx, api, _path(inputs["pluginId"]), time.monotonic() + limit_s):
+        for plugin in watch(ctx, api, plugin_path(inputs["pluginId"]), time.monotonic() + limit_s):
             # Right after a change of the plugin's jobs, what is healthy still is the version before.
             older = plugin_versions.outdated(api, plugin or {})
             health = csi_health.assess(
@@ -147,16 +144,11 @@ class ZoneLookup:
 
     def __call__(self, node_id: str) -> str:
         if node_id not in self._zones:
-            try:
-                node = self._api.get(f"node/{node_id}")
-            except NomadNotFound:
+            node = self._api.find(f"node/{node_id}")
+            if node is None:
                 return ""
             self._zones[node_id] = (node.get("Attributes") or {}).get(ZONE_ATTRIBUTE, "")
         return self._zones[node_id]
-
-
-def _path(plugin_id: str) -> str:
-    return f"plugin/csi/{quote(plugin_id, safe='')}"
 
 
 def _outputs(health: Health) -> Props:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansion
-from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
@@ -90,10 +90,8 @@ class VolumeGrowth(DeclaredResource):
 
 
 def _volume(api: NomadApi, inputs: Props) -> dict[str, Any] | None:
-    try:
-        return dict(api.get(volume_path(inputs["volumeId"]), namespace=inputs["namespace"]))
-    except NomadNotFound:
-        return None
+    found: dict[str, Any] | None = api.find(volume_path(inputs["volumeId"]), namespace=inputs["namespace"])
+    return found
 
 
 def _grows_mounted(api: NomadApi, volume: Props) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from urllib.parse import quote
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.watching import Progress
 from nomad_stateful.plugin_server.plugin import (
     CheckFailure,
@@ -62,12 +62,8 @@ class VolumeProtection(DeclaredResource):
         """Tells whether there still is the volume: where its driver made it, Nomad knows it for as long."""
         if not olds.get("namespace"):
             return self._volumes(AwsPlace.of(olds)).exists(olds["volumeId"])
-        try:
-            path = f"volume/csi/{quote(olds['volumeName'], safe='')}"
-            found = self._api().get(path, namespace=olds["namespace"])
-        except NomadNotFound:
-            return False
-        return bool(found.get("ExternalID") == olds["volumeId"])
+        found = self._api().find(volume_path(olds["volumeName"]), namespace=olds["namespace"])
+        return found is not None and bool(found.get("ExternalID") == olds["volumeId"])
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["volumeId"], inputs

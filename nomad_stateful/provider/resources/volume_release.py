@@ -6,13 +6,13 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from urllib.parse import quote
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
 from nomad_stateful.nomad import consumer_job, controllers, node_plugins, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
+from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S, Backoff
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.nomad.watching import Progress, watch
@@ -224,16 +224,12 @@ def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
     ]
 
 
-def _volume_path(wanted: Props) -> str:
-    return f"volume/csi/{quote(wanted['volumeId'], safe='')}"
-
-
 def _await_no_claims(
     ctx: Context, api: NomadApi, wanted: Props, deadline: float, progress: Progress
 ) -> Sequence[Claim]:
     """Waits for the last claim to go; returns the claims that are left at the deadline."""
     held: Sequence[Claim] = []
-    for volume in watch(ctx, api, _volume_path(wanted), deadline, namespace=wanted["namespace"]):
+    for volume in watch(ctx, api, volume_path(wanted["volumeId"]), deadline, namespace=wanted["namespace"]):
         held = volume_claims.claims(volume)
         if not held:
             return []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.nomad.api import NomadNotFound, NomadUnreachable
+from nomad_stateful.nomad.api import NomadUnreachable
 from nomad_stateful.plugin_server.plugin import Context
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.csi_volume_guard import CsiVolumeGuard
@@ -31,13 +31,11 @@ class Nomad:
         self.reachable = reachable
         self.asked = 0
 
-    def get(self, path: str, **_params: Any) -> Any:
+    def find(self, path: str, **_params: Any) -> Any:
         self.asked += 1
         assert path.startswith("volume/csi/")
         if not self.reachable:
             raise NomadUnreachable("Nomad does not answer")
-        if self.volume is None:
-            raise NomadNotFound(404, "volume not found")
         return self.volume
 
 
