@@ -11,38 +11,12 @@ client/pluginmanager/csimanager/fingerprint.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import plugin_path, volume_path
-from nomad_stateful.nomad.watching import Progress, watch
-from nomad_stateful.plugin_server.plugin import Context
 
-
-def registered(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[dict[str, Any]]:
-    """Returns those of the volumes that are registered, as Nomad's API has them. Raises NomadError."""
-    found = (api.find(volume_path(volume_id), namespace=namespace) for volume_id in sorted(volume_ids))
-    return [volume for volume in found if volume is not None]
-
-
-def await_controllers(
-    ctx: Context, api: NomadApi, volumes: Sequence[Mapping[str, Any]], deadline: float, progress: Progress
-) -> list[str]:
-    """Waits until Nomad attaches and detaches the volumes; returns what is wrong at the deadline."""
-    for plugin_id in sorted({str(volume.get("PluginID") or "") for volume in volumes} - {""}):
-        lacks: list[str] = []
-        for plugin in watch(ctx, api, plugin_path(plugin_id), deadline):
-            lacks = list(_lacks(plugin_id, plugin or {}))
-            if not lacks:
-                break
-            progress.report(f"waiting until Nomad attaches and detaches volumes: {'; '.join(lacks)}")
-        if lacks:
-            return lacks
-    return []
-
-
-def _lacks(plugin_id: str, plugin: Mapping[str, Any]) -> Iterator[str]:
+def lacks(plugin_id: str, plugin: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what is wrong with the controllers, from the body of /v1/plugin/csi/<id>."""
     controllers: Mapping[str, Mapping[str, Any]] = plugin.get("Controllers") or {}
     healthy = [info for info in controllers.values() if info.get("Healthy")]
     if healthy and not any((info.get("ControllerInfo") or {}).get("SupportsAttachDetach") for info in healthy):

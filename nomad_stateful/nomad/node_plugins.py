@@ -13,32 +13,10 @@ from typing import Any
 
 from nomad_stateful.nomad import plugin_versions, volume_claims
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import plugin_path
-from nomad_stateful.nomad.watching import Progress, watch
-from nomad_stateful.plugin_server.plugin import Context
 
 
-def await_node_plugins(
-    ctx: Context, api: NomadApi, volumes: Sequence[Mapping[str, Any]], deadline: float, progress: Progress
-) -> list[str]:
-    """Waits until each client that may have a volume mounted can unmount it; what is wrong at the deadline.
-
-    `volumes` are bodies of /v1/volume/csi/<id>; `deadline` is on time.monotonic()'s clock. Raises NomadError.
-    """
-    for plugin_id, clients in sorted(_mounted(volumes).items()):
-        lacks: list[str] = []
-        for plugin in watch(ctx, api, plugin_path(plugin_id), deadline):
-            lacks = list(_lacks(api, plugin_id, plugin or {}, clients))
-            if not lacks:
-                break
-            progress.report(f"waiting until the volumes can be unmounted: {'; '.join(lacks)}")
-        if lacks:
-            return lacks
-    return []
-
-
-def _mounted(volumes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Ids of the clients that volumes are claimed on, by the plugin that unmounts them."""
+def mounted(volumes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Returns the ids of the clients that volumes are claimed on, by the plugin that unmounts them."""
     found: dict[str, set[str]] = {}
     for volume in volumes:
         clients = {claim.node_id for claim in volume_claims.claims(volume)} - {""}
@@ -47,13 +25,15 @@ def _mounted(volumes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     return {plugin_id: sorted(clients) for plugin_id, clients in found.items()}
 
 
-def _lacks(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any], clients: Sequence[str]) -> Iterator[str]:
+def lacks(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any], clients: Sequence[str]) -> Iterator[str]:
+    """Yields the clients that could not unmount, from the body of /v1/plugin/csi/<id>. Raises NomadError."""
+    if not clients:
+        return
     known: Mapping[str, Mapping[str, Any]] = plugin.get("Nodes") or {}
-    older = plugin_versions.outdated(api, plugin)
-    for node_id in clients:
-        # A client that is down unmounts nothing, and an ineligible one keeps the version that it has.
-        if not plugin_versions.is_eligible(api, node_id):
-            continue
+    eligible = plugin_versions.eligible_clients(api)
+    older = plugin_versions.outdated(api, plugin, eligible)
+    # A client that is down unmounts nothing, and an ineligible one keeps the version that it has.
+    for node_id in sorted(eligible.intersection(clients)):
         info = known.get(node_id) or {}
         where = f"the node plugin of CSI plugin {plugin_id} on client {node_id[:8]}"
         if not info.get("Healthy"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
@@ -11,27 +11,36 @@ from nomad_stateful.nomad.paths import job_path
 ROLES = ("Controllers", "Nodes")
 
 
-def outdated(api: NomadApi, plugin: Mapping[str, Any]) -> set[str]:
+def outdated(api: NomadApi, plugin: Mapping[str, Any], eligible: Collection[str] | None = None) -> set[str]:
     """Returns the ids of allocations that Nomad replaces, from the body of /v1/plugin/csi/<id>. Raises NomadError.
 
-    A system job keeps its version on a client that is ineligible: what runs there is not replaced.
+    A system job keeps its version on a client that is ineligible: what runs there is not replaced. `eligible` is what
+    `eligible_clients` returns, where that is known already.
     """
-    newest: dict[tuple[str, str], int] = {}
-    found = set()
-    for stub in plugin.get("Allocations") or []:
-        key = stub["Namespace"], stub["JobID"]
-        if key not in newest:
-            job = api.find(job_path(stub["JobID"]), namespace=stub["Namespace"]) or {}
-            newest[key] = -1 if job.get("Stop") else job.get("Version", -1)
-        if stub["JobVersion"] < newest[key] and is_eligible(api, stub["NodeID"]):
-            found.add(stub["ID"])
-    return found
+    stubs = plugin.get("Allocations") or []
+    newest = {
+        (namespace, job_id): _newest(api, namespace, job_id)
+        for namespace, job_id in {(stub["Namespace"], stub["JobID"]) for stub in stubs}
+    }
+    older = [stub for stub in stubs if stub["JobVersion"] < newest[stub["Namespace"], stub["JobID"]]]
+    if older and eligible is None:
+        eligible = eligible_clients(api)
+    return {stub["ID"] for stub in older if stub["NodeID"] in (eligible or ())}
 
 
-def is_eligible(api: NomadApi, node_id: str) -> bool:
-    """Returns whether the client is up and gets new allocations. Raises NomadError."""
-    client = api.find(f"node/{node_id}") or {}
-    return client.get("Status") == "ready" and client.get("SchedulingEligibility") == "eligible"
+def _newest(api: NomadApi, namespace: str, job_id: str) -> int:
+    """Returns a job's newest version, -1 where it is gone or is to stop, so that nothing replaces what runs."""
+    job = api.find(job_path(job_id), namespace=namespace) or {"Stop": True}
+    return -1 if job.get("Stop") else int(job["Version"])
+
+
+def eligible_clients(api: NomadApi) -> set[str]:
+    """Returns the ids of the clients that are up and get new allocations, by one request. Raises NomadError."""
+    return {
+        stub["ID"]
+        for stub in api.get("nodes")
+        if stub["Status"] == "ready" and stub["SchedulingEligibility"] == "eligible"
+    }
 
 
 def without(plugin: Mapping[str, Any], alloc_ids: set[str]) -> dict[str, Any]:

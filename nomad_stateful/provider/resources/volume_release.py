@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
-from nomad_stateful.nomad import consumer_job, controllers, node_plugins, volume_claims
+from nomad_stateful.nomad import attaching, consumer_job, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import volume_path
@@ -90,11 +90,8 @@ class VolumeRelease(DeclaredResource):
     def _unattachable(self, ctx: Context, wanted: Props, limit_s: float) -> list[str]:
         api, namespace = self._api(), wanted["namespace"]
         job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
-        volumes = controllers.registered(api, namespace, {wanted["volumeId"], *volume_ids(job)})
-        deadline, progress = time.monotonic() + limit_s, Progress(ctx, limit_s)
-        return controllers.await_controllers(ctx, api, volumes, deadline, progress) or node_plugins.await_node_plugins(
-            ctx, api, volumes, deadline, progress
-        )
+        volumes = attaching.registered(api, namespace, {wanted["volumeId"], *volume_ids(job)})
+        return attaching.await_attachable(ctx, api, volumes, time.monotonic() + limit_s, Progress(ctx, limit_s))
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         wanted = self.table.defaults | state

@@ -81,7 +81,7 @@ def of_version(version: int, *, zones: list[str]) -> dict[str, Any]:
 
 def test_the_version_before_a_change_is_not_taken_for_the_new_one(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/ebs-jobs", {"ID": "ebs-jobs", "Version": 2, "Stop": False})
-    nomad.put("node/client", {"Status": "ready", "SchedulingEligibility": "eligible"})
+    nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "eligible"}])
     nomad.put("plugin/csi/ebs", of_version(1, zones=["a", "b"]))
     thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS))
     plugin.engine.wait_for(
@@ -94,7 +94,7 @@ def test_the_version_before_a_change_is_not_taken_for_the_new_one(nomad: FakeNom
 
 def test_a_client_that_keeps_the_version_before_counts(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/ebs-jobs", {"ID": "ebs-jobs", "Version": 2, "Stop": False})
-    nomad.put("node/client", {"Status": "ready", "SchedulingEligibility": "ineligible"})
+    nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "ineligible"}])
     nomad.put("plugin/csi/ebs", of_version(1, zones=["a", "b"]))
     assert plugin.create(TYPE, INPUTS)["nodesHealthy"] == 2
 

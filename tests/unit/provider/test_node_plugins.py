@@ -23,7 +23,7 @@ def nomad() -> Iterator[FakeNomad]:
         fake.put("job/db", {"ID": "db", "Namespace": "default", "Stop": False, "TaskGroups": [group]})
         claim = {"ID": "a1", "Namespace": "default", "JobID": "db", "NodeID": "n1", "ClientStatus": "running"}
         fake.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [claim]})
-        fake.put("node/n1", {"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"})
+        fake.put("nodes", [{"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"}])
         fake.put("job/nodes", {"ID": "nodes", "Version": 3, "Stop": False})
         plugin(fake, NODE_PLUGIN)
         yield fake
@@ -71,5 +71,5 @@ def test_a_client_that_gets_no_other_node_plugin_is_not_waited_for(
     nomad: FakeNomad, release: VolumeRelease, client: dict[str, str]
 ) -> None:
     nomad.put("job/nodes", {"ID": "nodes", "Version": 4, "Stop": False})
-    nomad.put("node/n1", {"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"} | client)
+    nomad.put("nodes", [{"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"} | client])
     assert release.update(Context(), "r1", STATE, INPUTS, CHANGED)["releaseId"] == "r1"
