@@ -246,6 +246,15 @@ def child_of(parent: int) -> ProcessRecord:
     raise CloudError("the instance has no first process")
 
 
+def descendants(pid: int) -> list[int]:
+    """Every process below one, parents before their children."""
+    parent_of = parents()
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parent_of.items() if parent == one]
+    return found[1:]
+
+
 def parents() -> Mapping[int, int]:
     """The parent of every process of the machine."""
     found = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from sandbox.machine import processes
-from sandbox.machine.machine import parents
+from sandbox.machine.machine import descendants
 
 READY_S = 60.0
 STOPPED_S = 60.0
@@ -131,7 +131,7 @@ def running_agent(nomad: str, folder: Path) -> Iterator[Agent]:
     finally:
         agent.api.close()
         # An agent leaves the helpers of tasks that it is still ending: without a parent they would stay for good.
-        helpers = [processes.identify(pid) for pid in _descendants(process.pid)]
+        helpers = [processes.identify(pid) for pid in descendants(process.pid)]
         process.terminate()
         try:
             process.wait(30)
@@ -141,17 +141,6 @@ def running_agent(nomad: str, folder: Path) -> Iterator[Agent]:
         for helper in helpers:
             processes.stop_process(helper)
         _unmount_below(folder)
-
-
-def _descendants(pid: int) -> list[int]:
-    above = parents()
-
-    def is_below(one: int) -> bool:
-        while one in above and one != pid:
-            one = above[one]
-        return one == pid
-
-    return [one for one in above if one != pid and is_below(one)]
 
 
 def _unmount_below(folder: Path) -> None:

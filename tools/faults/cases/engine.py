@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Final
 
-from sandbox.machine.machine import parents
+from sandbox.machine.machine import descendants
 from tools.faults.lane import UP_TIMEOUT_S, Lane
 from tools.faults.model import Fault
 from tools.faults.victims import Choice, Victim, client_agent, server_agent
@@ -63,13 +63,6 @@ def kill(command: int, who: str) -> None:
     for pid in hit:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def descendants(pid: int) -> list[int]:
-    """Every process below one."""
-    parent_of = parents()
-    below = [child for child, parent in parent_of.items() if parent == pid]
-    return below + [further for child in below for further in descendants(child)]
 
 
 def _name(pid: int) -> str:
