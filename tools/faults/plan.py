@@ -63,11 +63,6 @@ def deal(steps: Sequence[Step], lanes: int) -> list[list[Step]]:
     return dealt
 
 
-def start_of(steps: Sequence[Step]) -> State:
-    """The state a lane is brought into before its first step."""
-    return steps[0].fault.needs if steps else "empty"
-
-
 def _draw(faults: Sequence[Fault], runs: int, draw: random.Random) -> list[Fault]:
     if runs >= len(faults):
         further = draw.choices(faults, [fault.weight for fault in faults], k=runs - len(faults)) if faults else []

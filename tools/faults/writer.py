@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,16 +203,3 @@ class Writer:
             self.acknowledged.append(self._number)
             self.total += 1
             self._background.ending.wait(self._pause_s)
-
-
-def await_silence(writer: Writer, quiet_s: float, timeout_s: float) -> None:
-    """Waits until no commit was acknowledged for so long: the server is really gone. AssertionError at the deadline."""
-    last, since = len(writer.acknowledged), time.monotonic()
-
-    def probe() -> bool | None:
-        nonlocal last, since
-        if len(writer.acknowledged) != last:
-            last, since = len(writer.acknowledged), time.monotonic()
-        return time.monotonic() - since >= quiet_s or None
-
-    eventually(probe, timeout_s, f"no commit acknowledged for {quiet_s} s")
