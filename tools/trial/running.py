@@ -17,10 +17,13 @@ import pymysql
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import Endpoint, endpoint
+from sandbox.machine import processes
 from tools.toolchain.provide import NOMAD_VARIABLE
 from tools.trial.ground import Ground, claim
 
 PROJECT = Path(__file__).parents[2]
+# How a Go program's last words begin.
+_CRASH = ("panic:", "fatal error:", "SIG", "unexpected fault")
 T = TypeVar("T")
 
 
@@ -81,6 +84,7 @@ class Running:
             assert done.returncode == 0, done.stdout + done.stderr
             self.enter_env()
             yield self
+            self.refuse_dead_server()
         finally:
             self.close()
             self.sandbox("down", "--force")
@@ -118,6 +122,16 @@ class Running:
         for name in ("nomad", "ec2"):
             if name in self.__dict__:
                 self.__dict__.pop(name).close()
+
+    def refuse_dead_server(self) -> None:
+        """Fails with the Nomad server's last words where it ended by itself: its log goes with the sandbox."""
+        home = self.project / ".sandbox"
+        pid_file = home / "run/nomad-server.pid"
+        if not pid_file.exists() or processes.is_alive(pid_file):
+            return
+        lines = (home / "log/nomad-server.log").read_text(errors="replace").splitlines()
+        crash = next((number for number, line in enumerate(lines) if line.startswith(_CRASH)), len(lines))
+        raise AssertionError("the Nomad server has ended:\n" + "\n".join(lines[max(crash - 20, 0) : crash + 60]))
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in clear."""
