@@ -7,6 +7,7 @@ it has no claim on a volume any more.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,11 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.volume_claims import claims
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.nomad.watching import watch
+from nomad_stateful.plugin_server.plugin import Context, ProviderError
+
+# Evaluations take milliseconds; a cluster that is busy, or has just lost its leader, needs longer.
+EVALUATED_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,23 @@ class ConsumerJob:
         """Asks Nomad to stop the job, which stays in Nomad until it is purged."""
         ctx.log("info", f"stopping job {self.job_id} (namespace {self.namespace}): {why}")
         self.api.delete(job_path(self.job_id), namespace=self.namespace)
+
+    def await_evaluated(self, ctx: Context, limit_s: float = EVALUATED_S) -> None:
+        """Waits until Nomad's scheduler is done with the job: a purge that overtakes it ends Nomad's servers for good.
+
+        Seen with 1.11.2 and 1.11.3: docs/runbook.md, "Nomad's servers panic". Raises ProviderError at the deadline.
+        """
+        path = f"{job_path(self.job_id)}/evaluations"
+        pending: list[str] = []
+        for listed in watch(ctx, self.api, path, time.monotonic() + limit_s, namespace=self.namespace):
+            pending = [one["ID"] for one in listed or [] if one["Status"] == "pending" and not _is_delayed(one)]
+            if not pending:
+                return
+        raise ProviderError(
+            f"job {self.job_id} is not purged: Nomad has not evaluated it for {limit_s:.0f} s (evaluation {pending[0]} "
+            "is pending), and a purge before that may crash its servers. See `nomad operator scheduler get-config` and "
+            "the servers' load, and run the same command again"
+        )
 
     def purge_if_ended(self) -> bool:
         """Purges a stopped job if none of its volumes is claimed; returns whether it is gone now."""
@@ -84,3 +106,8 @@ def is_of_earlier_release(job: Mapping[str, Any]) -> bool:
     """Returns whether the job is from a release whose job files had no description, and the id as a variable."""
     ours = any("volume_release" in (group.get("Meta") or {}) for group in job.get("TaskGroups") or [])
     return ours and not job.get("UI")
+
+
+def _is_delayed(evaluation: Mapping[str, Any]) -> bool:
+    """Returns whether the evaluation waits for a time of its own, as one of a later rescheduling does."""
+    return bool(evaluation.get("Wait")) or not str(evaluation.get("WaitUntil") or "0001").startswith("0001")

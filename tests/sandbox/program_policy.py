@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.plugin_server.plugin import Context
 from tests.providers.harness import PluginProcess, plugin_process
 from tools.trial.running import Running
 
@@ -61,6 +63,8 @@ class Plugins:
 
     nomad: PluginProcess
     csi: PluginProcess
+    management: NomadApi
+    """With every grant."""
 
     def use(self, token: str) -> None:
         """From now on they work with this token."""
@@ -72,6 +76,7 @@ class Plugins:
         inputs = {"jobspec": _JOBSPEC.format(name=name, group=group, task=task), "purgeOnDestroy": True}
         checked = self.nomad.check(_JOB, inputs).inputs.props
         made = self.nomad.create(_JOB, checked)
+        ConsumerJob(self.management, "default", name).await_evaluated(Context())
         self.nomad.delete(_JOB, made.id, made.outputs.props)
 
     def variable(self) -> None:
@@ -137,10 +142,10 @@ def token_for(management: NomadApi, policy: str) -> str:
 
 
 @contextlib.contextmanager
-def plugins_for(stack: Running, hidden: str = "NOMAD_TOKEN") -> Iterator[Plugins]:
+def plugins_for(stack: Running, management: NomadApi, hidden: str = "NOMAD_TOKEN") -> Iterator[Plugins]:
     """The plugins that the stack uses, in its environment but for variables that begin so."""
     env = {name: value for name, value in stack.env.items() if not name.startswith(hidden)}
     (nomad,) = (stack.project / ".sandbox/pulumi-home/plugins").glob("resource-nomad-*/pulumi-resource-nomad")
     csi = stack.project / "nomad_stateful/provider/pulumi-resource-nomad-csi"
     with plugin_process(nomad, env) as first, plugin_process(csi, env) as second:
-        yield Plugins(first, second)
+        yield Plugins(first, second, management)

@@ -47,8 +47,8 @@ def management(stack: Running, home: Path) -> Iterator[NomadApi]:
 
 
 @pytest.fixture(scope="module")
-def plugins(stack: Running) -> Iterator[Plugins]:
-    with plugins_for(stack) as both:
+def plugins(stack: Running, management: NomadApi) -> Iterator[Plugins]:
+    with plugins_for(stack, management) as both:
         yield both
 
 
@@ -125,11 +125,11 @@ def test_a_missing_certificate_is_told_at_preview(stack: Running) -> None:
     assert "Traceback" not in printed
 
 
-def test_both_plugins_take_certificates_as_text_in_the_place_of_files(stack: Running) -> None:
+def test_both_plugins_take_certificates_as_text_in_the_place_of_files(stack: Running, management: NomadApi) -> None:
     files = {"caPem": "NOMAD_CACERT", "certPem": "NOMAD_CLIENT_CERT", "keyPem": "NOMAD_CLIENT_KEY"}
     config = {key: Path(stack.env[variable]).read_text() for key, variable in files.items()}
     config |= {"address": stack.env["NOMAD_ADDR"], "secretId": stack.env["NOMAD_TOKEN"]}
-    with plugins_for(stack, hidden="NOMAD_") as plugins:
+    with plugins_for(stack, management, hidden="NOMAD_") as plugins:
         for plugin in (plugins.nomad, plugins.csi):
             assert "keyPem" in plugin.check_config(config).inputs.secrets
             plugin.configure(config)

@@ -75,7 +75,10 @@ class JobHealth(DeclaredResource):
         """
         claim = Claim(self._api(), state["namespace"], "job", state["jobId"])
         claim.refuse_another_owner(state.get("ownerId", ""), ctx.urn)
-        ConsumerJob(self._api(), state["namespace"], state["jobId"]).purge_if_ended()
+        job = ConsumerJob(self._api(), state["namespace"], state["jobId"])
+        # The job's own deletion, by another provider, is a purge.
+        job.await_evaluated(ctx)
+        job.purge_if_ended()
 
     def _wait(self, ctx: Context, inputs: Props) -> Props:
         api = self._api()

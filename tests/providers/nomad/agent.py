@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.plugin_server.plugin import Context
 from sandbox.machine import processes
 from sandbox.machine.machine import descendants
 
@@ -74,8 +76,13 @@ class Agent:
     def running(self, job: str, namespace: str = "default") -> bool:
         return any(item["ClientStatus"] == "running" for item in self.allocations(job, namespace))
 
+    def await_evaluated(self, job: str, namespace: str = "default") -> None:
+        """Returns once the job can be purged: a purge that overtakes its evaluation ends the agent."""
+        ConsumerJob(self.api, namespace, job).await_evaluated(Context())
+
     def purge(self, job: str, namespace: str = "default") -> None:
-        """Stops and purges the job, and waits until nothing of it runs."""
+        """Stops and purges the job once Nomad has evaluated it, and waits until nothing of it runs."""
+        self.await_evaluated(job, namespace)
         self.api.delete(f"job/{job}", purge=True, namespace=namespace)
         eventually(lambda: not self.running(job, namespace), STOPPED_S, lambda: f"{job} still runs")
 

@@ -99,6 +99,7 @@ def test_a_job_is_registered_read_and_removed(plugin: PluginProcess, agent: Agen
     assert found["jobspec"] == inputs["jobspec"]
     assert found.inputs is not None
     assert found.inputs.props == inputs
+    agent.await_evaluated(name)
     plugin.delete(JOB, name, job.outputs.props)
     assert plugin.read(JOB, name, inputs, job.outputs.props) is None
     plugin.delete(JOB, name, job.outputs.props)

@@ -137,6 +137,23 @@ def test_its_deletion_purges_a_job_that_was_stopped_and_touches_no_other(
     assert deletions == ([{"namespace": "default", "purge": "true"}] if purged else [])
 
 
+def test_a_job_is_not_purged_while_nomad_has_not_evaluated_it(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    evaluations = "job/db/evaluations"
+    later = {"ID": "later", "Status": "pending", "Wait": 0, "WaitUntil": "2026-11-22T10:15:00Z"}
+    pending = {"ID": "e1", "Status": "pending", "Wait": 0, "WaitUntil": "0001-01-01T00:00:00Z"}
+    nomad.put("job/db", {"Stop": True})
+    nomad.put(evaluations, [pending])
+    deleting = threading.Thread(target=lambda: plugin.delete(TYPE, "default/db/g", INPUTS | {"allocationId": ""}))
+    deleting.start()
+    nomad.wait_for_request(evaluations)
+    # A change that ends nothing: had it not waited, it would be gone by the answer to this.
+    nomad.put(evaluations, [pending, later])
+    assert "job/db" not in nomad.requested("DELETE")
+    nomad.put(evaluations, [pending | {"Status": "complete"}, later])
+    deleting.join(10)
+    assert nomad.requested("DELETE") == ["job/db"]
+
+
 @pytest.mark.parametrize(("mode", "named"), [("single-node-writer", True), ("multi-node-multi-writer", False)])
 def test_at_the_deadline_it_names_the_job_that_keeps_a_volume_from_it(
     nomad: FakeNomad, plugin: PluginProcess, mode: str, named: bool
