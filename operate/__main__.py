@@ -8,6 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful.plugin_server.values import ProviderError
 from operate import recover, restore, shell, snapshots, stack, status, verify
 from operate.command import Command
+from operate.doctor import command as doctor
 from operate.errors import OperateError
 
 COMMANDS: tuple[Command, ...] = (
@@ -18,6 +19,7 @@ COMMANDS: tuple[Command, ...] = (
     restore.COMMAND,
     status.COMMAND,
     recover.COMMAND,
+    doctor.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

@@ -83,30 +83,37 @@ def aws_place() -> AwsPlace:
 
     Raises StackError.
     """
-    found = {tuple(arn.split(":")[3:5]) for arn in _arns(_json("stack", "export"))}
+    found = {tuple(arn.split(":")[3:5]) for arn in _arns(resources())}
     accounts, regions = (
         {account for _, account in found if account.isdigit()},
         {region for region, _ in found if region},
     )
-    config = {
-        key.removeprefix("aws:"): value.get("objectValue", value.get("value"))
-        for key, value in _json("config", "--json", "--show-secrets").items()
-        if key.startswith("aws:")
-    }
+    of_aws = {key.removeprefix("aws:"): value for key, value in config().items() if key.startswith("aws:")}
     return AwsPlace(
-        region=regions.pop() if len(regions) == 1 else str(config.get("region") or ""),
+        region=regions.pop() if len(regions) == 1 else str(of_aws.get("region") or ""),
         # With several accounts it stays empty, and then "not found" is never taken for deleted.
         account_id=accounts.pop() if len(accounts) == 1 else "",
-        config=aws_session.chosen(config),
+        config=aws_session.chosen(of_aws),
     )
 
 
-def _arns(state: dict[str, Any]) -> list[str]:
-    resources = (state.get("deployment") or {}).get("resources") or []
-    found = [one["outputs"].get("arn") for one in resources if one["type"].startswith("aws:") and one.get("outputs")]
+def config() -> dict[str, Any]:
+    """Returns the stack's configuration by whole keys (aws:region), with secrets in plain text. Raises StackError."""
+    given = _json("config", "--json", "--show-secrets")
+    return {key: value.get("objectValue", value.get("value")) for key, value in given.items()}
+
+
+def resources() -> list[dict[str, Any]]:
+    """Returns the resources in the stack's state, none before its first `up`. Raises StackError."""
+    return list((_json("stack", "export").get("deployment") or {}).get("resources") or [])
+
+
+def _arns(known: list[dict[str, Any]]) -> list[str]:
+    found = [one["outputs"].get("arn") for one in known if one["type"].startswith("aws:") and one.get("outputs")]
     return [arn for arn in found if isinstance(arn, str) and arn.count(":") >= 5]
 
 
+@cache
 def _json(*words: str) -> dict[str, Any]:
     return dict(_run(*words, *(["--stack", _Chosen.name] if _Chosen.name else [])))
 

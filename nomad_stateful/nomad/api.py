@@ -7,6 +7,8 @@ import math
 import os
 import ssl
 from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.nomad import permissions as nomad_permissions
@@ -160,6 +162,19 @@ class NomadApi:
     def delete(self, path: str, *, timeout_s: float = 30, **params: Any) -> Any:
         """Deletes what is at the path; returns the answer's JSON."""
         return self._request("DELETE", path, timeout_s, params)[0]
+
+    def clock(self, timeout_s: float = CONNECT_TIMEOUT_S) -> datetime | None:
+        """Returns the time by the agent's clock, of which its answers tell; None where they do not.
+
+        Needs no token. Raises NomadUnreachable.
+        """
+        import httpx
+
+        try:
+            said = self._client.get("status/leader", timeout=timeout_s).headers.get("Date")
+            return parsedate_to_datetime(said) if said else None
+        except httpx.HTTPError as error:
+            raise NomadUnreachable(f"cannot reach Nomad at {self.address}: {error}") from error
 
     def close(self) -> None:
         """Closes the connections."""

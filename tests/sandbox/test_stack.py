@@ -79,6 +79,16 @@ def test_the_outputs_name_volumes_health_and_address(stack: Running) -> None:
     assert (known["mysql"]["host"], known["mysql"]["port"]) == (at.host, at.port)
 
 
+def test_the_doctor_finds_nothing_wrong(stack: Running) -> None:
+    done = stack.run(stack.python, "-m", "operate", "doctor", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    known = json.loads(done.stdout)
+    open_ = [check for check in known["checks"] if check["state"] == "not checked"]
+    # The sandbox's IAM simulates no permissions; everything else can be asked there.
+    assert {check["group"] for check in open_} <= {"IAM"}, open_
+    assert "SimulatePrincipalPolicy" in open_[0]["notChecked"]
+
+
 def scanned(stack: Running) -> tuple[list[Finding], Counter[str]]:
     """Secrets found in the sandbox, and the kinds of place looked at."""
     home = stack.project / ".sandbox"

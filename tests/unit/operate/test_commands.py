@@ -8,6 +8,7 @@ import pytest
 
 from operate import __main__ as command_line
 from operate import recover, snapshots, stack, status
+from operate.doctor import command as doctor
 
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
@@ -15,9 +16,10 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not snapshots.LIST.acts(looking)
     assert not status.COMMAND.acts(looking)
     assert not recover.COMMAND.acts(looking)
+    assert not doctor.COMMAND.acts(looking)
     assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
     assert recover.COMMAND.acts(Namespace(yes=False, fence=True))
-    others = {command.name for command in command_line.COMMANDS} - {"snapshots", "status", "recover"}
+    others = {command.name for command in command_line.COMMANDS} - {"snapshots", "status", "recover", "doctor"}
     assert {command.name for command in command_line.COMMANDS if command.acts(looking)} == others
 
 

@@ -1,0 +1,82 @@
+"""Nomad's task drivers on the clients: the ones that the plugins and consumers run with, set up as they need."""
+
+from collections.abc import Iterator
+
+from operate.doctor.facts import Facts, Json, driver_of, listed
+from operate.doctor.finding import Finding, problem
+
+_PAGE = "https://developer.hashicorp.com/nomad/docs/drivers/docker#plugin-options"
+_RAW = "https://developer.hashicorp.com/nomad/docs/drivers/raw_exec"
+
+
+def offered(facts: Facts) -> Iterator[Finding]:
+    """Every client offers the task drivers of the plugins and consumers, healthy."""
+    for name in sorted(_wanted(facts)):
+        lacking = [str(node["Name"]) for node in facts.nodes() if not _is_healthy(node, name)]
+        if not lacking:
+            continue
+        told = {str(_driver(node, name).get("HealthDescription") or "not there") for node in facts.nodes()} - {
+            "Healthy"
+        }
+        what = f"task driver {name} is not healthy on {listed(lacking)} ({listed(sorted(told))})"
+        why = "neither the plugin's node task nor a consumer starts there, and volumes of the zone may have no client"
+        cure = (
+            '`nomad node status -verbose NODE` says why; plugin "raw_exec" { config { enabled = true } } for that one'
+        )
+        yield problem(what, why, cure, _RAW if name == "raw_exec" else _PAGE)
+
+
+def privileged(facts: Facts) -> Iterator[Finding]:
+    """The clients' docker allows privileged containers, and mounts of the client's folders, where plugins need them."""
+    in_docker = [(plugin, driver_of(plugin)) for plugin in facts.plugins() if _task_driver(plugin) == "docker"]
+    needs = {
+        "driver.docker.privileged.enabled": (
+            "allow_privileged = true",
+            [plugin for plugin, driver in in_docker if driver.roles[driver.node_role].privileged],
+            "a node plugin has to mount in the client's own mount namespace",
+        ),
+        "driver.docker.volumes.enabled": (
+            "volumes { enabled = true }",
+            [
+                plugin
+                for plugin, driver in in_docker
+                if plugin.get("hostMounts", driver.roles[driver.node_role].host_mounts)
+            ],
+            "the node plugin sees folders of the client",
+        ),
+    }
+    for attribute, (setting, plugins, why) in needs.items():
+        refusing = [str(node["Name"]) for node in facts.nodes() if plugins and not _allows(node, attribute)]
+        if refusing:
+            what = f"docker on {listed(refusing)} has no `{setting}`, which plugin {plugins[0].get('id')} needs"
+            cure = (
+                f'plugin "docker" {{ config {{ {setting} }} }} in the configuration of these clients, and restart them'
+            )
+            yield problem(what, f"{why}; without it the task does not start", cure, _PAGE)
+
+
+def _wanted(facts: Facts) -> set[str]:
+    mysql = facts.settings.get("mysql")
+    consumers = [*(facts.settings.get("consumers") or []), *([mysql] if mysql else [])]
+    return {_task_driver(one) for one in [*facts.plugins(), *consumers]}
+
+
+def _task_driver(section: Json) -> str:
+    return str(section.get("taskDriver") or "docker")
+
+
+def _driver(node: Json, name: str) -> Json:
+    found: Json = (node.get("Drivers") or {}).get(name) or {}
+    return found
+
+
+def _is_healthy(node: Json, name: str) -> bool:
+    return bool(_driver(node, name).get("Healthy"))
+
+
+def _allows(node: Json, attribute: str) -> bool:
+    # A client without docker is told of by the check before.
+    return not _is_healthy(node, "docker") or str((node.get("Attributes") or {}).get(attribute)).lower() in {
+        "true",
+        "1",
+    }

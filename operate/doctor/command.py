@@ -1,0 +1,39 @@
+"""The command `doctor`."""
+
+import json
+from argparse import ArgumentParser
+
+from operate.command import Command, reads_only
+from operate.doctor import report
+from operate.doctor.facts import Facts, Sources
+from operate.doctor.table import CHECKS
+from operate.errors import OperateError
+
+
+class UnwellError(OperateError):
+    """Something is wrong; it is printed."""
+
+
+def doctor(*, as_json: bool) -> None:
+    """Makes every check and prints what it found. Raises UnwellError where something is wrong."""
+    facts = Facts(Sources.of_stack())
+    try:
+        results = report.examine(CHECKS, facts)
+    finally:
+        facts.close()
+    print(json.dumps(report.as_json(results), indent=2) if as_json else report.text(results))
+    if not report.is_ok(results):
+        raise UnwellError("something is wrong: see above" if not as_json else report.summary(results))
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print an object for scripts")
+
+
+COMMAND = Command(
+    "doctor",
+    "check account, cluster and stack, before an `up` and any time: what is wrong, why it matters, what cures it",
+    lambda known: doctor(as_json=known.json),
+    _arguments,
+    reads_only,
+)

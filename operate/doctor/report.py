@@ -1,0 +1,98 @@
+"""What the checks found, as text and as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from operate.doctor.facts import Facts, NotChecked
+from operate.doctor.finding import Check, Finding
+
+_MARKS = {"ok": "ok     ", "problem": "PROBLEM", "warning": "warning", "not checked": "?      "}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one check said."""
+
+    check: Check
+    findings: Sequence[Finding] = ()
+    not_checked: str = ""
+    """Why it could not be made; what it found before that stays."""
+
+    @property
+    def state(self) -> str:
+        """The worst of it: ok, not checked, warning or problem."""
+        levels = {finding.level for finding in self.findings}
+        if levels:
+            return "problem" if "problem" in levels else "warning"
+        return "not checked" if self.not_checked else "ok"
+
+
+def examine(checks: Sequence[Check], facts: Facts) -> list[Result]:
+    """Makes every check, in the order of the table."""
+    return [_made(check, facts) for check in checks]
+
+
+def _made(check: Check, facts: Facts) -> Result:
+    found: list[Finding] = []
+    try:
+        for finding in check.run(facts):
+            found.append(finding)  # noqa: PERF402 - what was found before NotChecked counts
+    except NotChecked as reason:
+        return Result(check, found, str(reason))
+    return Result(check, found)
+
+
+def text(results: Sequence[Result]) -> str:
+    """Returns the results by group, with what to do below each that is not in order."""
+    lines: list[str] = []
+    for group in dict.fromkeys(result.check.group for result in results):
+        lines += ["", group] if lines else [group]
+        for result in results:
+            if result.check.group == group:
+                lines += _lines(result)
+    return "\n".join([*lines, "", summary(results)])
+
+
+def _lines(result: Result) -> list[str]:
+    lines = [f"  {_MARKS[finding.level]} {finding.what}" for finding in result.findings]
+    if not result.findings and not result.not_checked:
+        return [f"  {_MARKS['ok']} {result.check.name}"]
+    spelled: list[str] = []
+    for line, finding in zip(lines, result.findings, strict=True):
+        spelled += [line, f"            why:  {finding.why}", f"            cure: {finding.cure}"]
+        spelled.append(f"            more: {finding.link}")
+    if result.not_checked:
+        spelled.append(f"  {_MARKS['not checked']} {result.check.name}: not checked: {result.not_checked}")
+    return spelled
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Returns the numbers, on one line."""
+    counts = {"problem": 0, "warning": 0}
+    for result in results:
+        for finding in result.findings:
+            counts[finding.level] += 1
+    fine = sum(result.state == "ok" for result in results)
+    open_ = sum(bool(result.not_checked) for result in results)
+    return f"{counts['problem']} problems, {counts['warning']} warnings; {fine} checks in order, {open_} not made"
+
+
+def as_json(results: Sequence[Result]) -> dict[str, Any]:
+    """Returns the results as an object for scripts."""
+    checks = [
+        {
+            "group": result.check.group,
+            "name": result.check.name,
+            "state": result.state,
+            "notChecked": result.not_checked,
+            "findings": [asdict(finding) for finding in result.findings],
+        }
+        for result in results
+    ]
+    return {"ok": is_ok(results), "checks": checks}
+
+
+def is_ok(results: Sequence[Result]) -> bool:
+    """Returns whether nothing is wrong: warnings, and checks that could not be made, count as nothing."""
+    return all(result.state != "problem" for result in results)

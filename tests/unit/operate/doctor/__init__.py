@@ -1,0 +1,1 @@
+"""The checks of `operate doctor`, on a world that is in order and on broken ones."""

@@ -1,0 +1,335 @@
+"""Each broken world is told with its cause, by the check that it is about, and by no other."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
+from operate.doctor import report
+from operate.doctor.checks import acl, volumes
+from operate.doctor.table import CHECKS
+from tests.unit.operate.doctor.world import VOLUME, World, instance, node, refused
+
+# What only a volume that is registered has is not in this world: see test_volumes.
+CHECKED = [check for check in CHECKS if check.run not in (volumes.registered, volumes.held)]
+
+
+def examined(world: World) -> list[report.Result]:
+    return report.examine(CHECKED, world.facts())
+
+
+def test_nothing_is_wrong_with_a_world_in_order() -> None:
+    results = examined(World())
+    assert [
+        (result.check.name, result.findings, result.not_checked) for result in results if result.state != "ok"
+    ] == []
+    assert report.text(results).endswith(f"0 problems, 0 warnings; {len(CHECKED)} checks in order, 0 not made")
+
+
+def other_account(world: World) -> None:
+    world.account = "999999999999"
+    world.allowed_accounts = []
+
+
+def no_credentials(world: World) -> None:
+    world.account = ""
+
+
+def other_role(world: World) -> None:
+    world.aws["iam"]["get_instance_profile"] = {"InstanceProfile": {"Roles": [{"RoleName": "workers"}]}}
+
+
+def no_profile(world: World) -> None:
+    del world.instances[0]["IamInstanceProfile"]
+
+
+def detached_policy(world: World) -> None:
+    world.aws["iam"]["list_attached_role_policies"] = {"AttachedPolicies": []}
+
+
+def denied_attach(world: World) -> None:
+    world.aws["iam"]["simulate_principal_policy"] = world.simulate("ec2:AttachVolume")
+
+
+def denied_create(world: World) -> None:
+    world.aws["iam"]["simulate_principal_policy"] = world.simulate("ec2:CreateVolume")
+
+
+def one_hop(world: World) -> None:
+    world.instances[1]["MetadataOptions"]["HttpPutResponseHopLimit"] = 1
+
+
+def no_metadata(world: World) -> None:
+    world.instances[0]["MetadataOptions"]["HttpEndpoint"] = "disabled"
+
+
+def optional_tokens(world: World) -> None:
+    world.instances[0]["MetadataOptions"]["HttpTokens"] = "optional"
+
+
+def key_to_be_deleted(world: World) -> None:
+    world.settings["volumes"][0]["kmsKeyArn"] = "arn:aws:kms:us-west-2:111122223333:key/k"
+    world.aws["kms"]["describe_key"] = {"KeyMetadata": {"KeyState": "PendingDeletion"}}
+
+
+def unencrypted(world: World) -> None:
+    world.aws["ec2"]["get_ebs_encryption_by_default"] = {"EbsEncryptionByDefault": False}
+
+
+def other_region(world: World) -> None:
+    world.aws["ec2"]["describe_availability_zones"] = {"AvailabilityZones": [{"ZoneName": "eu-west-1a"}]}
+
+
+def no_leader(world: World) -> None:
+    world.nomad["status/leader"] = ""
+
+
+def old_servers(world: World) -> None:
+    world.nomad["agent/members"]["Members"][0]["Tags"]["build"] = "1.11.0"
+
+
+def purge_panic(world: World) -> None:
+    world.nomad["agent/members"]["Members"][0]["Tags"]["build"] = "1.11.3"
+
+
+def old_client(world: World) -> None:
+    world.nodes[1]["Attributes"]["nomad.version"] = "1.10.5"
+
+
+def old_docker(world: World) -> None:
+    world.nodes[1]["Attributes"]["driver.docker.version"] = "19.03.15"
+
+
+def other_driver_version(world: World) -> None:
+    world.settings["plugins"][0]["version"] = "v1.50.0"
+
+
+def expiring_token(world: World) -> None:
+    world.nomad["acl/token/self"]["ExpirationTime"] = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+
+
+def write_without_plugins(world: World) -> None:
+    rules = 'namespace "default" { policy = "write" }\nnode { policy = "read" }\nplugin { policy = "read" }\n'
+    world.nomad["acl/policy/program"] = {"Rules": rules}
+
+
+def no_plugin_policy(world: World) -> None:
+    kept = world.nomad["acl/policy/program"]["Rules"].replace('plugin { policy = "read" }', "")
+    world.nomad["acl/policy/program"] = {"Rules": kept}
+
+
+def slow_clock(world: World) -> None:
+    world.clocks["client-2"] = datetime.now(UTC) - timedelta(minutes=10)
+
+
+def unprivileged(world: World) -> None:
+    del world.nodes[0]["Attributes"]["driver.docker.privileged.enabled"]
+
+
+def no_docker(world: World) -> None:
+    world.nodes[1]["Drivers"]["docker"] = {"Healthy": False, "HealthDescription": "Failed to connect to docker daemon"}
+
+
+def short_kill(world: World) -> None:
+    world.client_agent["agent/self"]["config"]["Client"]["MaxKillTimeout"] = "30s"
+
+
+def no_drain(world: World) -> None:
+    world.client_agent["agent/self"]["config"]["Client"]["Drain"] = None
+
+
+def full_instance(world: World) -> None:
+    for number in range(25):
+        world.instances[0]["BlockDeviceMappings"].append({"Ebs": {"VolumeId": f"vol-{number}"}})
+        world.nomad["volumes"].append({"ID": f"v{number}", "ExternalID": f"vol-{number}", "PluginID": "aws-ebs0"})
+
+
+def greedy_driver(world: World) -> None:
+    world.instances[1]["BlockDeviceMappings"].append({"Ebs": {"VolumeId": "vol-of-somebody"}})
+
+
+def no_client_in_zone(world: World) -> None:
+    for one in world.nodes:
+        one["SchedulingEligibility"] = "ineligible"
+
+
+def one_client_in_zone(world: World) -> None:
+    world.nodes[1]["SchedulingEligibility"] = "ineligible"
+
+
+def sick_node_plugin(world: World) -> None:
+    for info in world.nomad["plugin/csi/aws-ebs0"]["Nodes"].values():
+        info["Healthy"] = False
+
+
+def sick_controller(world: World) -> None:
+    world.settings["plugins"][0]["controllers"] = 1
+    controllers = world.nomad["plugin/csi/aws-ebs0"]["Controllers"]
+    controllers["node-client-2"] = {"Healthy": False, "HealthDescription": "killed", "AllocID": "abcdef0123"}
+
+
+BROKEN: list[tuple[Callable[[World], None], str, str, str]] = [
+    (no_credentials, "credentials are those", "problem", "no AWS credentials that work: the SSO session has expired"),
+    (other_account, "credentials are those", "problem", "of account 999999999999"),
+    (other_region, "stack's region", "problem", "the stack is in us-west-2, the Nomad clients are in us-west-2a"),
+    (key_to_be_deleted, "KMS keys", "problem", "is PendingDeletion"),
+    (unencrypted, "encryption by default", "warning", "EBS encryption by default is off in us-west-2"),
+    (denied_create, "may do what `up`", "warning", "may not ec2:CreateVolume on every resource"),
+    (other_role, "clientRole is", "problem", "instance i-1 has the role workers, and clientRole is nomad-client"),
+    (no_profile, "clientRole is", "problem", "instance i-1 has no instance profile"),
+    (detached_policy, "policy is attached", "problem", "is not attached to the role nomad-client"),
+    (denied_attach, "may attach", "problem", "may not ec2:AttachVolume"),
+    (no_leader, "has a leader", "problem", "the Nomad servers have no leader"),
+    (old_servers, "versions of the servers", "problem", "can panic the leader (GH-27262, fixed in 1.11.2)"),
+    (purge_panic, "versions of the servers", "warning", "purged before its first evaluation"),
+    (old_client, "versions of the clients", "problem", "a volume can be unmounted"),
+    (old_docker, "versions of docker", "warning", "client client-2: docker 19.03.15: it knows no cgroups v2"),
+    (
+        other_driver_version,
+        "versions of the drivers",
+        "warning",
+        "runs v1.48.0 of its driver, the settings pin v1.50.0",
+    ),
+    (expiring_token, "token is valid", "warning", "the Nomad token expires at"),
+    (write_without_plugins, "capabilities", "problem", "lacks csi-register-plugin in namespace default"),
+    (no_plugin_policy, "capabilities", "problem", "the token's policy has no plugin { policy }"),
+    (slow_clock, "clocks", "problem", "the clock of client client-2 is 5"),
+    (no_docker, "task drivers", "problem", "docker is not healthy on client-2 (Failed to connect to docker daemon)"),
+    (unprivileged, "privileged containers", "problem", "docker on client-1 has no `allow_privileged = true`"),
+    (one_hop, "reaches the metadata", "problem", "the hop limit of i-2 is 1"),
+    (no_metadata, "reaches the metadata", "problem", "the metadata service of i-1 is disabled"),
+    (optional_tokens, "wants tokens", "warning", "answers without a token"),
+    (
+        short_kill,
+        "max_kill_timeout",
+        "warning",
+        "mysql.killTimeout is 1m, and max_kill_timeout of client-1, client-2 is 30s",
+    ),
+    (no_drain, "drain_on_shutdown", "warning", "client-1, client-2 does not drain"),
+    (
+        full_instance,
+        "attach slots left",
+        "problem",
+        "client client-1 (t3.medium) has 27 of at most 27 volumes attached",
+    ),
+    (greedy_driver, "attach limit", "warning", "lets Nomad put 26 volumes on client-2, where EC2 attaches 25"),
+    (no_client_in_zone, "zones of volumes", "problem", "no usable client for volume mysql in us-west-2a"),
+    (one_client_in_zone, "zones of volumes", "warning", "only client client-1 for volume mysql in us-west-2a"),
+    (sick_node_plugin, "plugins are healthy", "problem", "no healthy node plugin in us-west-2a"),
+    (sick_controller, "plugins are healthy", "problem", "a controller of CSI plugin aws-ebs0 is unhealthy"),
+]
+
+
+@pytest.mark.parametrize(("damage", "check", "level", "what"), BROKEN, ids=[row[0].__name__ for row in BROKEN])
+def test_what_is_broken_is_named(damage: Callable[[World], None], check: str, level: str, what: str) -> None:
+    world = World()
+    damage(world)
+    results = examined(world)
+    told = {result.check.name: result for result in results if result.findings}
+    (name,) = [name for name in told if check in name]
+    assert set(told) == {name}
+    finding = next(finding for finding in told[name].findings if what in finding.what)
+    assert finding.level == level
+    assert finding.why
+    assert finding.cure
+    assert finding.link.startswith(("https://", "docs/"))
+    assert report.is_ok(results) is (level == "warning")
+
+
+def test_what_cannot_be_asked_is_neither_right_nor_wrong() -> None:
+    world = World()
+    world.aws["iam"]["simulate_principal_policy"] = refused("SimulatePrincipalPolicy")
+    world.aws["ec2"]["get_ebs_encryption_by_default"] = refused("GetEbsEncryptionByDefault")
+    world.client_agent["agent/self"] = NomadUnreachable("cannot reach Nomad at http://client-1:4646")
+    results = examined(world)
+    assert report.is_ok(results)
+    open_ = {result.check.name: result.not_checked for result in results if result.state == "not checked"}
+    assert len(open_) == 5
+    assert "not authorized to perform SimulatePrincipalPolicy" in open_["clientRole may attach the volumes"]
+    assert "cannot reach Nomad at http://client-1:4646" in open_["max_kill_timeout"]
+    assert not any(result.findings for result in results)
+
+
+def test_without_nomad_one_check_is_red_and_what_builds_on_it_is_open() -> None:
+    world = World()
+    world.nomad["status/leader"] = NomadUnreachable("cannot reach Nomad at http://nomad:4646")
+    results = examined(world)
+    assert [result.check.name for result in results if result.findings] == ["Nomad answers and has a leader"]
+    assert sum(result.state == "not checked" for result in results) > 10
+    assert not report.is_ok(results)
+
+
+def test_before_the_first_up_nothing_of_the_stack_is_missed() -> None:
+    world = World()
+    world.resources = []
+    world.place = replace(world.place, account_id="")
+    world.nomad["plugin/csi/aws-ebs0"] = None
+    world.nomad["volumes"] = []
+    world.instances[0] = instance("i-1")
+    results = report.examine(CHECKS, world.facts())
+    assert [finding.what for result in results for finding in result.findings] == []
+
+
+def test_a_cluster_without_access_control_needs_no_capabilities() -> None:
+    world = World()
+    world.nomad["acl/token/self"] = NomadApiError(400, "ACL support disabled")
+    assert all(result.state == "ok" for result in examined(world))
+
+
+def test_a_third_client_in_another_zone_helps_nobody() -> None:
+    world = World()
+    world.nodes = [node("client-3", "us-west-2b", "i-1")]
+    world.nomad["plugin/csi/aws-ebs0"]["Nodes"] = {}
+    told = [finding.what for result in examined(world) for finding in result.findings]
+    assert "no usable client for volume mysql in us-west-2a: there is none" in told
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        ('namespace "*" { capabilities = ["submit-job"] }', {"submit-job"}),
+        ('namespace "*" { policy = "write" }\nnamespace "default" { capabilities = ["read-job"] }', {"read-job"}),
+        ('namespace "default" { capabilities = ["deny", "read-job"] }', set()),
+        ('namespace "other" { policy = "write" }', set()),
+        ('namespace "default" {\n variables { path "*" { capabilities = ["list"] } }\n}', set()),
+    ],
+)
+def test_the_most_specific_block_of_a_policy_counts(rules: str, found: set[str]) -> None:
+    assert acl.allowed(rules, "default") == found
+
+
+def test_scripts_get_an_object() -> None:
+    world = World()
+    denied_attach(world)
+    told: dict[str, Any] = json.loads(json.dumps(report.as_json(examined(world))))
+    assert told["ok"] is False
+    (wrong,) = [check for check in told["checks"] if check["state"] == "problem"]
+    assert wrong["group"] == "IAM"
+    assert set(wrong["findings"][0]) == {"level", "what", "why", "cure", "link"}
+
+
+def test_the_text_has_the_cure_below_what_is_wrong() -> None:
+    world = World()
+    one_hop(world)
+    printed = report.text(examined(world))
+    assert (
+        "  PROBLEM the hop limit of i-2 is 1, and plugin aws-ebs0 runs in containers\n"
+        "            why:  the token's answer does not reach a container on a bridge: the driver gets no credentials\n"
+        "            cure: aws ec2 modify-instance-metadata-options --instance-id i-2 --http-put-response-hop-limit 2\n"
+    ) in printed
+
+
+def test_a_registration_that_is_gone_or_anothers_is_told() -> None:
+    world = World()
+    registration = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
+    made = [{"volumeId": "mysql", "externalId": "vol-other"}, {"volumeId": "archive", "externalId": VOLUME}]
+    world.resources += [{"type": registration, "outputs": {**one, "namespace": "default"}} for one in made]
+    told = [finding.what for finding in volumes.registered(world.facts())]
+    assert told == [
+        f"volume mysql is {VOLUME} in Nomad, the stack's is vol-other",
+        "volume archive is not registered in namespace default",
+    ]
