@@ -57,6 +57,10 @@ examples: bootstrap ## bring every stack of examples/ up, check what it stored, 
 bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick)
 	@$(PY) -m tools.bench run $(ARGS)
 
+.PHONY: failover
+failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched'); an hour for all settings
+	@$(PY) -m tools.bench.failover $(ARGS)
+
 .PHONY: test
 test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
 	@$(PY) -m tools.packages --tests || true

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tools.bench import costs, growth, samples, scale_figure, tables, timeline_figure
 from tools.bench.drawing import Panel, Row, figure
+from tools.bench.failover import figure as failover_figure
+from tools.bench.failover import results as failovers
 from tools.bench.samples import Sample, select, summary
 from tools.bench.targets import CASES, CONTENDERS, Case
 
@@ -39,6 +41,7 @@ def rendered(page: str, results: Path) -> str:
         "parts": tables.parts(known),
         "cold": tables.cold(known),
         "scale": tables.scale(growth.read(results / SCALE)),
+        "failover": failovers.table(failovers.read(results)),
         "requests": tables.costs(costs.read(results / REQUESTS)),
     }
 
@@ -62,6 +65,8 @@ def figures(results: Path) -> dict[str, str]:
     drawn = {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
     if measured := growth.read(results / SCALE):
         drawn["scale.svg"] = scale_figure.draw(measured)
+    if lost := failovers.read(results):
+        drawn["failover.svg"] = failover_figure.draw(lost)
     if (results / TIMELINE).is_file():
         recorded = json.loads((results / TIMELINE).read_text(encoding="utf-8"))
         drawn["timeline-up.svg"] = timeline_figure.draw(recorded)

@@ -1,0 +1,1 @@
+"""How long MySQL is away when the instance it runs on is lost, phase by phase."""
