@@ -6,7 +6,7 @@ import sys
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.plugin_server.values import ProviderError
-from operate import recover, restore, shell, snapshots, stack, status, verify
+from operate import failover, recover, restore, shell, snapshots, stack, status, verify
 from operate.command import Command
 from operate.doctor import command as doctor
 from operate.errors import OperateError
@@ -20,6 +20,7 @@ COMMANDS: tuple[Command, ...] = (
     status.COMMAND,
     recover.COMMAND,
     doctor.COMMAND,
+    failover.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

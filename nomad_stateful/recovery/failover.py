@@ -1,0 +1,137 @@
+"""Failover: jobs whose client is lost, and when Nomad need not wait for that client any more.
+
+With `stop_on_client_after` Nomad places another allocation only that time and the longest `kill_timeout` after it
+called the client down, since the client may be cut off and need that long to stop its tasks. It asks nobody whether the
+client's instance still exists. Any evaluation of the job before then places the other allocation at once: only
+allocations that are not marked as lost yet are asked for that time
+(https://github.com/hashicorp/nomad/blob/v1.11.3/scheduler/reconciler/reconcile_cluster.go, `delayByStopAfter`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.consumer_job import volume_ids
+from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
+from nomad_stateful.nomad.paths import job_path, volume_path
+
+Verdict = Literal["start", "fence", "wait"]
+
+# Nothing runs there, for good or until it is started. Not `stopping` or `shutting-down`: something may write still.
+_OFF = frozenset({"stopped", "terminated"})
+
+
+@dataclass(frozen=True)
+class LostClient:
+    """A client that a job's allocation was lost with."""
+
+    node_id: str
+    name: str
+    status: str
+    instance_id: str
+
+    def __str__(self) -> str:
+        return f"client {self.name or self.node_id[:8]} ({self.instance_id})"
+
+
+@dataclass(frozen=True)
+class DelayedJob:
+    """A job that Nomad starts elsewhere only after a wait, because it lost the client it ran on."""
+
+    namespace: str
+    job_id: str
+    evaluation_id: str
+    clients: tuple[LostClient, ...]
+    external_ids: frozenset[str]
+    """Its volumes' ids at the provider."""
+    volume_ids: frozenset[str]
+    """Its volumes' ids in Nomad."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What EC2 says about a delayed job."""
+
+    verdict: Verdict
+    why: str
+    instance_ids: tuple[str, ...] = ()
+    """Instances that may still write, where they are to be fenced."""
+
+
+def delayed_jobs(api: NomadApi, namespace: str) -> Iterator[DelayedJob]:
+    """Yields the jobs of a namespace that wait for a lost client. Raises NomadError."""
+    for evaluation in api.get("evaluations", namespace=namespace, status="pending") or []:
+        if evaluation.get("TriggeredBy") != "alloc-failure" or not evaluation.get("JobID"):
+            continue
+        stubs = api.find(f"{job_path(evaluation['JobID'])}/allocations", namespace=namespace) or []
+        # The same kind of evaluation delays the rescheduling of an allocation that failed: that one has to wait.
+        lost = [one for one in stubs if one["FollowupEvalID"] == evaluation["ID"] and one["ClientStatus"] == "lost"]
+        if lost and (job := api.find(job_path(evaluation["JobID"]), namespace=namespace)):
+            yield _delayed_job(api, evaluation, job, {one["NodeID"] for one in lost})
+
+
+def _delayed_job(
+    api: NomadApi, evaluation: Mapping[str, Any], job: Mapping[str, Any], node_ids: set[str]
+) -> DelayedJob:
+    namespace, wanted = str(evaluation["Namespace"]), frozenset(volume_ids(job))
+    volumes = [api.find(volume_path(volume_id), namespace=namespace) or {} for volume_id in sorted(wanted)]
+    return DelayedJob(
+        namespace,
+        str(evaluation["JobID"]),
+        str(evaluation["ID"]),
+        tuple(_client(api, node_id) for node_id in sorted(node_ids)),
+        frozenset(str(volume.get("ExternalID") or "") for volume in volumes),
+        wanted,
+    )
+
+
+def _client(api: NomadApi, node_id: str) -> LostClient:
+    node = api.find(f"node/{node_id}") or {}
+    instance_id = (node.get("Attributes") or {}).get(INSTANCE_ATTRIBUTE) or ""
+    return LostClient(node_id, str(node.get("Name") or ""), str(node.get("Status") or "gone"), str(instance_id))
+
+
+def judge(job: DelayedJob, ebs: EbsVolumes) -> Finding:
+    """Returns whether the job can start elsewhere now, because no lost client can write any more. Raises ProviderError.
+
+    A client cannot when EC2 says that its instance is stopped or terminated, or that none of the job's volumes is
+    attached to it: EC2 attaches a volume to one instance at a time, and detaches none that is mounted.
+    """
+    if unknown := [client.name or client.node_id[:8] for client in job.clients if not client.instance_id]:
+        return Finding("wait", f"it is not known which instance client {', '.join(unknown)} is")
+    states = ebs.instance_states([client.instance_id for client in job.clients])
+    running = [client for client in job.clients if states[client.instance_id] not in _OFF]
+    if not running:
+        return Finding("start", "; ".join(f"{one} is {states[one.instance_id]}" for one in job.clients))
+    if not job.external_ids or not all(is_ebs_volume(one) for one in job.external_ids):
+        return Finding("wait", "it has a volume that several instances can mount")
+    attached = _attached_to(job, ebs)
+    holding = [client for client in running if client.instance_id in attached]
+    if not holding:
+        return Finding("start", f"EC2 has no volume of it attached to {', '.join(map(str, running))}")
+    why = "; ".join(f"{one} is {states[one.instance_id]} and has its volume attached" for one in holding)
+    fenceable = tuple(
+        one.instance_id for one in holding if one.status == "down" and states[one.instance_id] == "running"
+    )
+    return Finding("fence" if fenceable else "wait", why, fenceable)
+
+
+def _attached_to(job: DelayedJob, ebs: EbsVolumes) -> set[str]:
+    return {item.instance_id for one in job.external_ids for item in ebs.state(one).attachments}
+
+
+def cut_off(api: NomadApi, ebs: EbsVolumes) -> tuple[int, int]:
+    """Returns how many clients are down though their instances run, and how many are ready. Raises ProviderError."""
+    stubs = api.get("nodes")
+    away = [_client(api, stub["ID"]).instance_id for stub in stubs if stub["Status"] not in ("ready", "initializing")]
+    states = ebs.instance_states([one for one in away if one]) if any(away) else {}
+    return list(states.values()).count("running"), [stub["Status"] for stub in stubs].count("ready")
+
+
+def start_elsewhere(api: NomadApi, job: DelayedJob) -> None:
+    """Has Nomad evaluate the job now. Raises NomadError."""
+    api.put(f"{job_path(job.job_id)}/evaluate", {"JobID": job.job_id, "EvalOptions": {}}, namespace=job.namespace)
