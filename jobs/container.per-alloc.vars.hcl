@@ -38,4 +38,4 @@ files      = [{ path = "local/run.sh", text = "echo $GREETING >>/log/greetings\n
 services   = []
 restart    = { attempts = 10, interval = "5m", delay = "15s" }
 health     = { deadline = "300s", progress_deadline = "360s" }
-disconnect = { stop_on_client_after = "2m" }
+disconnect = { stop_on_client_after = "1m" }

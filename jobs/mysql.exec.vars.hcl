@@ -15,7 +15,7 @@ task = {
   args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
   user         = "dbadmin"
   uid          = 999
-  kill_timeout = "60s"
+  kill_timeout = "30s"
   cpu_mhz      = 500
   memory_mib   = 1024
 }
@@ -24,7 +24,7 @@ port       = 0
 service    = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
 restart    = { attempts = 10, interval = "5m", delay = "25s" }
 health     = { deadline = "300s", progress_deadline = "360s" }
-disconnect = { stop_on_client_after = "2m" }
+disconnect = { stop_on_client_after = "1m" }
 
 config       = {}
 init_scripts = {}

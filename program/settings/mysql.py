@@ -133,7 +133,7 @@ class Mysql(Section):
     restart_interval: Duration = Field("5m", description="Window in which restarts are counted.")
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field(
-        "60s",
+        "30s",
         description="Time the server has to shut down; a client cuts it to its `max_kill_timeout`, 30s by default.",
     )
     stop_after_disconnect: DisconnectTime = Field(

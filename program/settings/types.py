@@ -38,7 +38,7 @@ Duration = Annotated[
     AfterValidator(times.check_length),
 ]
 
-DISCONNECT_TIME = "2m"
+DISCONNECT_TIME = "1m"
 """How long a single writer goes on without a Nomad server, unless set."""
 DISCONNECT_TIME_RULE = "must be a time such as 30s or 2m, or never"
 # Nomad takes 0s for a client's own time, but then stops such allocations together with others of that client.

@@ -14,7 +14,7 @@ from sandbox.settings import SandboxSettings
 from tools.faults.model import Fault
 
 DOCKER_STACK: Final = "faults"
-# A real account waits two minutes before it calls a lost client's MySQL stopped; every fault of an instance would.
+# A real account waits a minute before it calls a lost client's MySQL stopped; every fault of an instance would.
 _STOP_AFTER: Final = re.compile(r"(?m)^(\s+stopAfterDisconnect: ).*$")
 _STOP_AFTER_S: Final = 20
 

@@ -23,7 +23,7 @@ def test_a_time_that_nomad_would_take_otherwise_is_refused(value: str) -> None:
 @pytest.mark.parametrize(
     ("volume", "changes", "expected"),
     [
-        ("read", {}, "2m"),
+        ("read", {}, "1m"),
         ("shared", {}, "never"),
         ("shared", {"stopAfterDisconnect": "30s"}, "30s"),
         ("read", {"stopAfterDisconnect": "never"}, "never"),
@@ -35,7 +35,7 @@ def test_a_single_writer_is_stopped_and_one_of_many_is_not(volume: str, changes:
     assert known.stop_after_disconnect(known.consumers[0]) == expected
 
 
-@pytest.mark.parametrize(("setting", "rendered"), [({}, "2m"), ({"stopAfterDisconnect": "never"}, "")])
+@pytest.mark.parametrize(("setting", "rendered"), [({}, "1m"), ({"stopAfterDisconnect": "never"}, "")])
 def test_the_time_reaches_the_servers_job(setting: dict[str, Any], rendered: str) -> None:
     resources = record(
         {
