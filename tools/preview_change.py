@@ -19,6 +19,7 @@ from typing import Final
 
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxError
 from sandbox.stack.stack_file import put_salt, read_salt
+from tools.trial.commit import CommitError, export, provide_environment
 
 NAME: Final = "nspr"
 SUBNET: Final = "10.173.87.0/24"
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _compare(
             commit, config, [*report, *(["--output", str(arguments.output.absolute())] if arguments.output else [])]
         )
-    except (SandboxError, OSError, subprocess.SubprocessError) as error:
+    except (SandboxError, CommitError, OSError, subprocess.SubprocessError) as error:
         print(f"error: no report: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -71,14 +72,6 @@ def merge_base(base: str) -> str:
     )
 
 
-def export_commit(commit: str, folder: Path) -> None:
-    """The files of a commit."""
-    archive = _git("archive", "--format=tar", commit)
-    if archive.returncode != 0:
-        raise CompareError(f"commit {commit} cannot be read: {archive.stderr.decode().strip()}")
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-
-
 def export_working_tree(folder: Path) -> None:
     """The files of the clone as they are now, those included that git does not know yet and does not ignore."""
     listed = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout.decode()
@@ -96,11 +89,11 @@ def _compare(commit: str, config: str, report: Sequence[str]) -> int:
     try:
         base.mkdir()
         change.mkdir()
-        export_commit(commit, base)
+        export(commit, base)
         export_working_tree(change)
         (base / "sandbox.toml").write_text(config, encoding="utf-8")
         (change / ".venv").symlink_to(PROJECT / ".venv")
-        _environment_of(base)
+        provide_environment(base)
         try:
             _sandbox("bringing up the stack of the base", base, "up")
             put_salt(change / f"Pulumi.{STACK}.yaml", read_salt(base / f"Pulumi.{STACK}.yaml"))
@@ -115,15 +108,6 @@ def _compare(commit: str, config: str, report: Sequence[str]) -> int:
             shutil.rmtree(folder, ignore_errors=True)
         else:
             _say(f"warning: the sandbox may still run: `cd {base} && .venv/bin/python -m sandbox down --force`")
-
-
-def _environment_of(base: Path) -> None:
-    """The base's virtual environment: this clone's, unless the change locks other packages."""
-    lock = "requirements.lock"
-    if (base / lock).read_bytes() == (PROJECT / lock).read_bytes():
-        (base / ".venv").symlink_to(PROJECT / ".venv")
-        return
-    subprocess.run(["make", "bootstrap"], cwd=base, check=True)
 
 
 def _sandbox(what: str, project: Path, *words: str) -> None:

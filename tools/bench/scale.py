@@ -33,10 +33,10 @@ SAMPLE_S = 0.1
 _TIMEOUT_S = 1800.0
 
 
-def sandbox_toml() -> str:
-    """Three zones with two clients each."""
-    lines = [GROUND.config.rstrip(), f"zones = {list(ZONES)}".replace("'", '"')]
-    names = [(f"client-{zone[-1]}{number}", zone) for zone in ZONES for number in range(1, CLIENTS_PER_ZONE + 1)]
+def sandbox_toml(ground: Ground = GROUND, clients_per_zone: int = CLIENTS_PER_ZONE) -> str:
+    """Three zones with as many clients each."""
+    lines = [ground.config.rstrip(), f"zones = {list(ZONES)}".replace("'", '"')]
+    names = [(f"client-{zone[-1]}{number}", zone) for zone in ZONES for number in range(1, clients_per_zone + 1)]
     lines += [f'[[instances]]\nname = "{name}"\nzone = "{zone}"' for name, zone in names]
     return "\n".join(lines) + "\n"
 

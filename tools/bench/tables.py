@@ -40,7 +40,7 @@ def cases(samples: Sequence[Sample]) -> str:
             ]
         )
     names = [CONTENDERS[one] for one in present]
-    return _table(["seconds: median (least to most)", *names, "ours / floor", "ours / engine", "target", ""], rows)
+    return table(["seconds: median (least to most)", *names, "ours / floor", "ours / engine", "target", ""], rows)
 
 
 def failures(samples: Iterable[Sample]) -> str:
@@ -53,7 +53,7 @@ def failures(samples: Iterable[Sample]) -> str:
         [contender, case, str(len(found)), f"{max(one.seconds for one in found):.0f}", _quoted(found[0].outcome)]
         for (contender, case, _), found in sorted(said.items())
     ]
-    return _table(["who", "case", "times", "given up after, s", "what it said first"], rows) if rows else "Nothing."
+    return table(["who", "case", "times", "given up after, s", "what it said first"], rows) if rows else "Nothing."
 
 
 def parts(samples: Sequence[Sample]) -> str:
@@ -62,14 +62,14 @@ def parts(samples: Sequence[Sample]) -> str:
     for case, title in _PARTS:
         names = dict.fromkeys(sample.measure for sample in samples if sample.case == case)
         rows += [[title, name, _times(select(samples, case, "ours", name))] for name in names]
-    return _table(["command", "part", "seconds: median (least to most)"], rows)
+    return table(["command", "part", "seconds: median (least to most)"], rows)
 
 
 def cold(samples: Sequence[Sample]) -> str:
     """Phases of a `make up` with nothing cached; it is run once."""
     mine = [sample for sample in samples if sample.case == _COLD]
     rows = [[one.measure, f"**{one.seconds:.1f}**" if one.outcome == OK else _quoted(one.outcome)] for one in mine]
-    return _table(["part of a cold `make up`", "seconds"], rows) if rows else NOT_YET
+    return table(["part of a cold `make up`", "seconds"], rows) if rows else NOT_YET
 
 
 def course(samples: Sequence[Sample]) -> str:
@@ -82,7 +82,7 @@ def course(samples: Sequence[Sample]) -> str:
     rows = [[name, *(_times(select(samples, COURSE, one, name)) for one in who)] for name in names]
     rows.append(["MySQL answers", *(_times(select(samples, "up", one, "answering")) for one in who)])
     rows.append([OWN, *(_times(select(samples, COURSE, one, OWN)) for one in who)])
-    return _table(["after so many seconds, median (least to most)", *who], rows)
+    return table(["after so many seconds, median (least to most)", *who], rows)
 
 
 def costs(found: Sequence[Cost]) -> str:
@@ -97,7 +97,7 @@ def costs(found: Sequence[Cost]) -> str:
             factor = 3600 / mine[0].seconds
             shown = f"idle, per hour (from {mine[0].seconds / 60:.1f} min)"
         rows.append([shown, *(_by_caller([c for c in mine if c.service == one], factor) for one in ("nomad", "aws"))])
-    return _table(["command", "requests to Nomad", "requests to AWS"], rows)
+    return table(["command", "requests to Nomad", "requests to AWS"], rows)
 
 
 def scale(measured: Sequence[Measured]) -> str:
@@ -128,7 +128,7 @@ def scale(measured: Sequence[Measured]) -> str:
         "for each volume",
         "peak MiB of `up`: engine, program, plugins",
     ]
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _cost_of_up(up: Measured | None) -> list[str]:
@@ -176,6 +176,7 @@ def _quoted(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")[:200]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

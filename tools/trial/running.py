@@ -69,6 +69,11 @@ class Running:
     def prepare(cls, project: Path, ground: Ground | None = None) -> "Running":
         ground = ground or claim()
         copy_project(project)
+        return cls.of(project, ground)
+
+    @classmethod
+    def of(cls, project: Path, ground: Ground) -> "Running":
+        """For a folder that has the files already."""
         (project / "sandbox.toml").write_text(ground.config)
         # The sandbox the developer may have must not shine through.
         hidden = ("AWS_", "NOMAD_", "PULUMI_")
