@@ -12,7 +12,7 @@ OWNED = ObjectType(
         "id": text("Its id."),
         "exists": boolean("Whether Nomad has it, or the variable of such a job."),
         "stopped": boolean("Whether it is a job that was stopped."),
-        "users": texts("Jobs that have claims to the volume, sorted."),
+        "users": texts("Jobs that have claims to the volume, sorted; where they are asked for."),
         "claim": text("Path of the variable that is the claim to it."),
         "stack": text("The stack that has the claim; empty where none does."),
         "ownerId": text("That stack's owner id."),
@@ -35,6 +35,7 @@ GET_OWNERS = FunctionTable(
         "namespace": text("The Nomad namespace.", default="default"),
         "jobs": texts("Ids of jobs.", rule=rules.ids()),
         "volumes": texts("Ids of volumes.", rule=rules.ids()),
+        "users": boolean("Whether to tell which jobs use each volume.", default=False),
     },
     outputs={
         "found": objects(OWNED, "The jobs and volumes."),

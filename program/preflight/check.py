@@ -60,7 +60,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())
     adopted, not_adopted = _adopted(prefetch, environment, new, resources)
     known = ownership.Known.of(resources.values(), [one["volume_id"] for one in adopted.values()])
-    owned = ownership.judge(settings, environment.claimant, known, answers.of_nomad(owners))
+    owned = ownership.judge(settings, environment.claimant, known, _owners(prefetch, settings, known, owners))
     problems += [*not_adopted, *owned.problems]
     if problems:
         raise SettingsError(problems)
@@ -111,6 +111,18 @@ def _mysql_problems(settings: Settings, registered: list[dict[str, Any]]) -> lis
         for warning in mysql.failing_dumps(job):
             pulumi.warn(warning)
     return mysql.downgrade(settings.mysql, server)
+
+
+def _owners(prefetch: Prefetch, settings: Settings, known: ownership.Known, first: Call) -> dict[str, Any]:
+    """Returns the answer about all ids, with the users of volumes whose fate depends on them, which is asked then."""
+    answer = answers.of_nomad(first)
+    strange = ownership.strange_volumes(settings, known, answer)
+    if not strange:
+        return answer
+    again = prefetch.call(_GET_OWNERS, {"volumes": strange, "users": True, **_namespace(settings)})
+    used = {one["id"]: one for one in answers.of_nomad(again)["found"]}
+    found = [used.get(one["id"], one) if one["kind"] == "volume" else one for one in answer["found"]]
+    return {**answer, "found": found}
 
 
 def _volume_problems(settings: Settings, resources: Resources) -> tuple[list[Wanted], list[Problem]]:

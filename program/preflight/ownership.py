@@ -74,6 +74,19 @@ class Verdict:
     expects: dict[str, str]
 
 
+def strange_volumes(settings: Settings, known: Known, answer: Mapping[str, Any]) -> list[str]:
+    """Returns the volumes that are neither claimed nor in the state: who uses them decides whether they can be had."""
+    namespace = settings.placement.namespace
+    return [
+        one["id"]
+        for one in answer["found"]
+        if one["kind"] == "volume"
+        and one["exists"]
+        and not one["ownerId"]
+        and (namespace, f"volume/{one['id']}") not in known.subjects
+    ]
+
+
 def judge(settings: Settings, stack: str, known: Known, answer: Mapping[str, Any]) -> Verdict:
     """Compares what the settings name with what Nomad has and this stack's state holds."""
     registered = {(one["namespace"], one["id"]): one for one in answer["registrations"]}

@@ -62,6 +62,12 @@ def submission(records: Records, asked: Asked) -> Answer:
     return (404, "job source not found") if found is None else (200, found)
 
 
+def listed(records: Records, namespace: str) -> list[dict[str, Any]]:
+    """Stubs of a namespace's jobs."""
+    jobs = [job for key, job in records.items() if key.startswith("job/") and job["Namespace"] == namespace]
+    return [{name: job.get(name) for name in ("ID", "ParentID", "Namespace", "Stop", "Status")} for job in jobs]
+
+
 def _register(records: Records, asked: Asked, index: int) -> Answer:
     given: dict[str, Any] = asked.body["Job"]
     identity, namespace = given.get("ID"), given.get("Namespace") or asked.namespace

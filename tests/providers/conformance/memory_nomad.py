@@ -20,7 +20,7 @@ _MISSING = {
     "evaluation": "eval not found",
     "deployment": "deployment not found",
 }
-_LISTS = ("nodes", "plugins", "volumes", "jobs")
+_LISTS = ("nodes", "plugins", "volumes")
 
 
 class MemoryNomad:
@@ -29,6 +29,7 @@ class MemoryNomad:
     def __init__(self) -> None:
         self.address = ""
         self.records: Records = {}
+        self.reads: list[str] = []
         self.writes: list[str] = []
         self._index = 10
         self.reset()
@@ -36,6 +37,7 @@ class MemoryNomad:
     def reset(self) -> None:
         """Forgets everything."""
         self.records.clear()
+        self.reads.clear()
         self.writes.clear()
         self.records["namespace/default"] = _namespace({"Name": "default", "Description": "Default shared namespace"})
 
@@ -45,6 +47,7 @@ class MemoryNomad:
         namespace = (body or {}).get("Namespace") or query.get("namespace") or "default"
         asked = Asked(method, path, query, body, "default" if kind == "namespace" else namespace)
         if method == "GET":
+            self.reads.append(path)
             return self._read(asked)
         self._index += 1
         if path == "jobs/parse":
@@ -62,6 +65,8 @@ class MemoryNomad:
         found = self.records.get(asked.key())
         if found is not None:
             return 200, memory_volumes.shown(found) if asked.path.startswith("volume/") else found
+        if asked.path == "jobs":
+            return 200, memory_jobs.listed(self.records, asked.namespace)
         if asked.path in _LISTS or asked.path.endswith("/allocations") or asked.path.startswith("deployment/alloc"):
             return 200, []
         kind, _, rest = asked.path.partition("/")

@@ -1,6 +1,7 @@
 """Ownership and getOwners over gRPC, on a Nomad in memory: one stack alone has an id, and only it gives it up."""
 
 import threading
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.harness import Failed, PluginProcess, plugin_process
+from tests.providers.nomad.agent import Agent
 from tests.providers.nomad_csi.conftest import EXECUTABLE, NO_AWS
 
 TYPE = "nomad-csi:index:Ownership"
@@ -144,3 +146,65 @@ def test_it_says_what_is_there_and_whose_it_is(memory: MemoryNomad, plugin: Plug
     assert found["registrations"] == [
         {"namespace": "elsewhere", "id": "disk", "externalId": "vol-1", "pluginId": "ebs"}
     ]
+
+
+def put_volume(memory: MemoryNomad, volume: str, *users: str) -> None:
+    """Registers a volume that jobs have claims to."""
+    stubs = [{"ID": f"allocation-{user}", "JobID": user} for user in users]
+    memory.records[f"volume/csi/{volume}"] = {"ID": volume, "Namespace": "default", "Allocations": stubs}
+
+
+def test_of_many_ids_that_are_the_stacks_own_only_the_claims_are_asked_one_by_one(
+    memory: MemoryNomad, plugin: PluginProcess
+) -> None:
+    ids = [f"own{number}" for number in range(20)]
+    for one in ids:
+        plugin.create(TYPE, FIRST | {"resourceId": one})
+        plugin.create(TYPE, FIRST | {"resourceId": one, "kind": "volume"})
+        put_job(memory, one)
+        put_volume(memory, one, "db")
+    memory.records["volumes@*"] = [{"ID": one, "Namespace": "default"} for one in ids]
+    memory.reads.clear()
+    found = plugin.invoke(OWNERS, {"jobs": ids, "volumes": ids})["found"]
+    assert [one for one in found if not one["exists"] or one["stack"] != FIRST["stack"]] == []
+    others = [path for path in memory.reads if not path.startswith("var/nomad/jobs/nomad-stateful/")]
+    assert sorted(others) == ["jobs", "volumes"]
+    assert len(memory.reads) == 42
+    (used,) = plugin.invoke(OWNERS, {"volumes": ids[:1], "users": True})["found"]
+    assert used["users"] == ["db"]
+
+
+def test_a_volume_that_the_token_may_not_list_is_asked_for_by_itself(
+    memory: MemoryNomad, plugin: PluginProcess
+) -> None:
+    put_volume(memory, "hidden", "writer", "reader")
+    (found,) = plugin.invoke(OWNERS, {"volumes": ["hidden"]})["found"]
+    assert found["exists"] is True
+    assert found["users"] == ["reader", "writer"]
+
+
+def test_a_real_nomad_lists_a_job_and_whether_it_was_stopped_without_its_runs(agent: Agent) -> None:
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    task = {"Name": "main", "Driver": "raw_exec", "Config": {"command": "true"}}
+    group = {
+        "Name": "main",
+        "Count": 1,
+        "Tasks": [task],
+        "Constraints": [{"LTarget": "a", "Operand": "=", "RTarget": "b"}],
+    }
+    job = {
+        "ID": name,
+        "Name": name,
+        "Type": "batch",
+        "Datacenters": ["*"],
+        "ParameterizedJob": {},
+        "TaskGroups": [group],
+    }
+    agent.api.put("jobs", {"Job": job})
+    run = agent.api.put(f"job/{name}/dispatch", {})["DispatchedJobID"]
+    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": agent.address}) as process:
+        process.configure()
+        found = process.invoke(OWNERS, {"jobs": [name, run]})["found"]
+        assert [(one["exists"], one["stopped"]) for one in found] == [(True, False), (False, False)]
+        agent.api.delete(f"job/{name}")
+        assert process.invoke(OWNERS, {"jobs": [name]})["found"][0]["stopped"] is True

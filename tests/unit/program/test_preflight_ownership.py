@@ -71,6 +71,20 @@ def test_a_job_that_nobody_claims_is_ours_if_the_state_has_it() -> None:
     assert judge(state(), found, adopt=["mysql-server"]).expects["job/mysql-server"] == "unclaimed"
 
 
+def test_only_the_users_of_volumes_that_are_nobodys_matter() -> None:
+    parsed = settings.parse({"clientRole": "r", "plugins": [{"id": "ebs0"}], "volumes": [EXISTING]})
+    found = {"kind": "volume", "id": "data", "exists": True, "ownerId": ""}
+
+    def strange(**changed: object) -> list[str]:
+        return preflight_ownership.strange_volumes(parsed, known, {"found": [found | changed]})
+
+    known = state()
+    assert strange() == ["data"]
+    assert strange(exists=False) == strange(ownerId="x") == strange(kind="job") == []
+    known = state(("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", {"volumeId": "data"}))
+    assert strange() == []
+
+
 def test_what_another_stack_claims_is_refused_also_where_the_state_has_it_and_where_it_is_adopted() -> None:
     found = {"job/mysql-server": {"exists": True, "stack": THEIRS, "ownerId": "x"}}
     for known, adopt in ((state(), []), (state(job("mysql-server")), []), (state(), ["mysql-server"])):
