@@ -77,7 +77,7 @@ def _forget_salt(stack: str) -> None:
 def _destroy(settings: SandboxSettings, options: Options, phases: Phases) -> None:
     tools = toolchain.find()
     if tools is None:
-        if any(settings.home.glob("pulumi/.pulumi/stacks/*/*.json")):
+        if stacks_in_state(settings):
             raise SandboxError(
                 "The toolchain is gone from the cache, so the stack cannot be destroyed. Run `make up` to get it back, "
                 "or drop the sandbox with everything in it: `make down FORCE=1`."

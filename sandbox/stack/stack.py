@@ -45,7 +45,9 @@ def prepare_backend(settings: SandboxSettings) -> None:
 def stacks_in_state(settings: SandboxSettings) -> list[tuple[str, str]]:
     """Project and name of every stack that the sandbox's state knows."""
     found = (state_dir(settings) / ".pulumi" / "stacks").glob("*/*")
-    return sorted((path.parent.name, path.stem) for path in found if path.suffix == ".json")
+    # Compressed where PULUMI_DIY_BACKEND_GZIP was set at the last update.
+    names = {(path.parent.name, path.name.removesuffix(".gz")) for path in found}
+    return sorted((project, name.removesuffix(".json")) for project, name in names if name.endswith(".json"))
 
 
 class StackError(SandboxError):
@@ -118,8 +120,7 @@ class Stack:
 
     def exists(self) -> bool:
         """Whether there is a state of this stack."""
-        folder = state_dir(self._settings) / ".pulumi" / "stacks"
-        return any(folder.glob(f"*/{self.name}.json"))
+        return any(name == self.name for _, name in stacks_in_state(self._settings))
 
     def recover(self) -> Recovery:
         """Ends what an interrupted run left: its processes, its lock, its pending operations.

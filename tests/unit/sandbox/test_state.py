@@ -22,9 +22,12 @@ def settings(tmp_path: Path) -> SandboxSettings:
     return settings
 
 
-def pulumi(settings: SandboxSettings, *words: str, backend: str = "") -> subprocess.CompletedProcess[str]:
+def pulumi(
+    settings: SandboxSettings, *words: str, backend: str = "", gzip: bool = False
+) -> subprocess.CompletedProcess[str]:
     bin_dir = toolchain.ensure().bin_dir
-    env = environment.process_environment(settings, bin_dir, {"PATH": os.defpath})
+    outer = {"PATH": os.defpath} | ({"PULUMI_DIY_BACKEND_GZIP": "1"} if gzip else {})
+    env = environment.process_environment(settings, bin_dir, outer)
     return subprocess.run(
         [bin_dir / "pulumi", "--non-interactive", *words],
         cwd=settings.home.parent / "project",
@@ -55,3 +58,16 @@ def test_a_state_that_a_kill_left_unreadable_is_read_again(settings: SandboxSett
     stack.prepare_backend(settings)
     again = pulumi(settings, "stack", "select", "dev")
     assert again.returncode == 0, again.stderr
+
+
+def test_a_stack_is_the_same_whether_its_state_is_compressed_or_not(settings: SandboxSettings) -> None:
+    assert pulumi(settings, "stack", "init", "dev").returncode == 0
+    file = settings.home / "exported.json"
+    for gzip, name in ((True, "dev.json.gz"), (False, "dev.json")):
+        # It is written in the form that is asked for, and read in the one that there is.
+        for words in (("stack", "export", "--file", str(file)), ("stack", "import", "--file", str(file))):
+            done = pulumi(settings, *words, "--stack", "dev", gzip=gzip)
+            assert done.returncode == 0, done.stderr
+        folder = environment.state_dir(settings) / ".pulumi/stacks/trial"
+        assert [path.name for path in folder.iterdir() if path.suffix in (".json", ".gz")] == [name]
+        assert stack.stacks_in_state(settings) == [("trial", "dev")]
