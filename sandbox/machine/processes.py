@@ -16,9 +16,10 @@ from typing import Final
 
 _KILL_GRACE_S = 10.0
 
-# Variables that make an agent talk to something outside the sandbox, or (AWS_CA_BUNDLE) keep it from starting.
+# Variables that make an agent talk to something outside the sandbox, or (AWS_CA_BUNDLE) keep it from starting, or
+# (GOGC, which the sandbox sets for the engine) have it take several times the memory.
 _OWN_PREFIX: Final = "NOMAD_STATEFUL_"
-_UNWANTED_PREFIXES: Final = ("AWS_", "NOMAD_", "CONSUL_", "VAULT_", "PULUMI_")
+_UNWANTED_PREFIXES: Final = ("AWS_", "NOMAD_", "CONSUL_", "VAULT_", "PULUMI_", "GOGC")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.machine import processes
 from sandbox.settings import SandboxSettings, parse_settings
 from sandbox.stack import environment
 
@@ -40,6 +41,12 @@ def test_a_shell_that_sources_the_file_has_exactly_the_values_whatever_is_in_the
     assert found["PULUMI_HOME"] == f"{settings.home}/pulumi-home"
     assert found["PATH"].startswith("/tool chain/bin:")
     assert found["PATH"].endswith(":/usr/bin:/bin")
+
+
+def test_the_engines_garbage_collector_is_not_the_agents(settings: SandboxSettings) -> None:
+    found = sourced(settings, 1)
+    assert found["GOGC"] == "400"
+    assert "GOGC" not in processes.environment(found)
 
 
 def test_nothing_of_the_callers_own_accounts_gets_through(settings: SandboxSettings) -> None:
