@@ -1,15 +1,21 @@
-"""`python -m sandbox.cloud.ctl kill|cut|heal|enter|list|fault`: faults that the EC2 API does not know, and a way in."""
+"""`python -m sandbox.cloud.ctl kill|cut|heal|enter|list|fault|clock`: what the EC2 API does not know, and a way in."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import sys
+import urllib.request
 from collections.abc import Sequence
 
 from sandbox.cloud import faults
+from sandbox.cloud.lifecycle.api import CLOCK_PATH
 from sandbox.machine import hypervisor, inventory
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
+
+_CLOCK_TIMEOUT_S = 600.0
 
 
 def kill(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
@@ -35,6 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command")
     commands.add_parser("list", help="the instances and whether they live")
     _add_fault(commands.add_parser("fault", help="what the API answers on a bad day"))
+    clock = commands.add_parser("clock", help="the clock by which snapshots are taken on schedule")
+    clock.add_argument("verb", choices=("show", "forward"))
+    clock.add_argument("by", nargs="?", default="", help="such as 7d, 12h or 30m")
     arguments = parser.parse_args(argv)
     try:
         return _do(arguments, load_settings())
@@ -68,6 +77,31 @@ def _fault(arguments: argparse.Namespace, settings: SandboxSettings) -> None:
             print(fault)
 
 
+def move_clock(settings: SandboxSettings, by: str) -> list[str]:
+    """Moves the clock of snapshots forward; returns what was done meanwhile, and the time."""
+    found = re.fullmatch(r"(\d+)([dhm])", by)
+    if not found:
+        raise SandboxError(f"clock forward {by}: say how far, such as 7d, 12h or 30m")
+    return _clock(settings, int(found[1]) * {"d": 86_400, "h": 3_600, "m": 60}[found[2]])
+
+
+def show_clock(settings: SandboxSettings) -> list[str]:
+    """Returns the time by which snapshots are taken."""
+    return _clock(settings, None)
+
+
+def _clock(settings: SandboxSettings, forward_s: int | None) -> list[str]:
+    body = None if forward_s is None else json.dumps({"forward_s": forward_s}).encode()
+    request = urllib.request.Request(settings.ec2_url + CLOCK_PATH, data=body)  # noqa: S310 - the cloud's own address
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=_CLOCK_TIMEOUT_S) as answer:
+            told = json.load(answer)
+    except OSError as error:
+        raise SandboxError(f"the cloud does not answer at {settings.ec2_url}: {error}") from error
+    return [*told["events"], f"now {told['now']}"]
+
+
 def _do(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
     if arguments.command == "list":
         for record in inventory.records(settings):
@@ -75,6 +109,9 @@ def _do(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
         return 0
     if arguments.command == "fault":
         _fault(arguments, settings)
+        return 0
+    if arguments.command == "clock":
+        print("\n".join(move_clock(settings, arguments.by) if arguments.verb == "forward" else show_clock(settings)))
         return 0
     if arguments.command == "enter":
         words = [*inventory.enter(arguments.instance, settings), *(arguments.words or ["sh"])]

@@ -9,6 +9,7 @@ import platform
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -23,6 +24,7 @@ from sandbox.standins.nas.file_server import FileServer
 
 if TYPE_CHECKING:
     from sandbox.cloud.calls import CallRecorder
+    from sandbox.cloud.lifecycle.api import LifecycleApi
     from sandbox.machine.hypervisor import Hypervisor
 
 LOG: Final = logging.getLogger(__name__)
@@ -31,6 +33,8 @@ ACCOUNT_ID: Final = "123456789012"
 CALL_LOG: Final = "ec2-calls.jsonl"
 LIMIT_MODIFICATIONS: Final = "NOMAD_STATEFUL_EC2_LIMIT_MODIFICATIONS"
 """Set, a volume can be modified four times a day only, as on EC2."""
+
+_FOLLOW_S: Final = 30.0
 
 # Instances have their own ones of these folders.
 _HIDDEN_IN_INSTANCES: Final = ("/mnt", "/run", "/dev", "/proc")
@@ -87,6 +91,7 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     from sandbox.cloud.ebs import ElasticBlockStore
     from sandbox.cloud.efs import ElasticFileSystem
     from sandbox.cloud.fault_answers import FaultyApi
+    from sandbox.cloud.lifecycle.api import LifecycleApi
     from sandbox.cloud.power import Power
     from sandbox.cloud.volume_faults import VolumeFaults
     from sandbox.machine.hypervisor import Hypervisor
@@ -114,14 +119,31 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     moto_hooks.install_faults(VolumeFaults(in_force))
     _warm_up(ec2_backends[ACCOUNT_ID][settings.region])
     resources = moto_facts.KnownResources(ec2_backends[ACCOUNT_ID][settings.region])
+    lifecycle = LifecycleApi(
+        DomainDispatcherApplication(create_backend_app),
+        lambda region: ec2_backends[ACCOUNT_ID][region],
+        lambda arn: moto_facts.trusts_lifecycle_manager(arn, ACCOUNT_ID),
+        ACCOUNT_ID,
+    )
+    threading.Thread(target=_follow, args=(lifecycle,), name="lifecycle", daemon=True).start()
     app = CallRecorder(
-        FaultyApi(DomainDispatcherApplication(create_backend_app), in_force),
+        FaultyApi(lifecycle, in_force),
         settings.log_dir / CALL_LOG,
         lambda access_key_id: moto_facts.caller_of(access_key_id, ACCOUNT_ID),
         Questions(Account("aws", settings.region, ACCOUNT_ID), resources).of,
         hypervisor.mounted_at,
     )
     return hypervisor, app
+
+
+def _follow(lifecycle: LifecycleApi) -> None:
+    """Takes snapshots as they become due by the machine's own clock."""
+    while True:
+        time.sleep(_FOLLOW_S)
+        try:
+            lifecycle.follow()
+        except Exception:
+            LOG.exception("snapshots that were due could not be taken")
 
 
 def _warm_up(backend: Any) -> None:

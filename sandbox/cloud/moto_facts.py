@@ -144,6 +144,13 @@ class KnownResources:
         return str(volume.attachment.instance.id) if volume and volume.attachment else ""
 
 
+def trusts_lifecycle_manager(role_arn: str, account_id: str) -> bool:
+    """Whether there is a role of that ARN, which Data Lifecycle Manager may assume."""
+    roles = iam_backends[account_id]["aws"].roles.values()
+    found = next((role for role in roles if role.arn == role_arn), None)
+    return found is not None and "dlm.amazonaws.com" in str(found.assume_role_policy_document)
+
+
 def caller_of(access_key_id: str, account_id: str) -> str:
     """Whom an access key belongs to: role/session for temporary credentials, "" for any other key."""
     session = sts_backends[account_id]["aws"].get_assumed_role_from_access_key(access_key_id)

@@ -5,29 +5,49 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
 from moto.backends import get_backend
-from moto.server import ThreadedMotoServer
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from sandbox.cloud import moto_facts
+from sandbox.cloud.lifecycle.api import LifecycleApi
 
 REGION = "us-west-2"
 ACCOUNT = "123456789012"
+
+LIFECYCLE = LifecycleApi(
+    DomainDispatcherApplication(create_backend_app),
+    lambda region: get_backend("ec2")[ACCOUNT][region],
+    lambda arn: moto_facts.trusts_lifecycle_manager(arn, ACCOUNT),
+    ACCOUNT,
+)
+"""moto, and in front of it the service that it lacks."""
 
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
     """Serves the account on a free port of this machine; its address."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     reset_account()
-    server.start()
-    host, port = server.get_host_and_port()
+    server = make_server("127.0.0.1", 0, LIFECYCLE, threaded=True, request_handler=_Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
     try:
-        yield f"http://{host}:{port}"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
-        server.stop()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Quiet(WSGIRequestHandler):  # type: ignore[misc]
+    def log_request(self, *_: Any) -> None:
+        """Nobody reads it."""
 
 
 def environment(url: str) -> dict[str, str]:
@@ -44,17 +64,17 @@ def environment(url: str) -> dict[str, str]:
 
 
 def clients(url: str) -> Any:
-    """The account as somebody else sees it: clients for ec2 and iam."""
+    """The account as somebody else sees it: clients for ec2, iam and dlm."""
     session = boto3.Session(aws_access_key_id="other", aws_secret_access_key="other", region_name=REGION)
-    ec2, iam = (session.client(name, endpoint_url=url) for name in ("ec2", "iam"))
-    return SimpleNamespace(ec2=ec2, iam=iam)
+    made = {name: session.client(name, endpoint_url=url) for name in ("ec2", "iam", "dlm")}
+    return SimpleNamespace(**made)
 
 
 def things() -> int:
     """How much there is; asked of moto itself, whose API lists thousands of snapshots and policies of others."""
     roles = get_backend("iam")[ACCOUNT]["aws"].roles.values()
     in_roles = sum(len(role.policies) + len(role.managed_policies) for role in roles)
-    return in_roles + sum(len(holds) for holds in _holdings())
+    return in_roles + len(LIFECYCLE.everything()) + sum(len(holds) for holds in _holdings())
 
 
 def _holdings() -> Sequence[dict[str, Any]]:
@@ -73,6 +93,7 @@ def empty_account() -> None:
     for holds, known in zip(_holdings(), _from_the_start(), strict=True):
         for one in set(holds) - known:
             del holds[one]
+    LIFECYCLE.clear()
 
 
 def reset_account() -> None:

@@ -46,6 +46,44 @@ def _attachment(world: World) -> Props:
     return {"role": _role(world), "policyArn": made["Policy"]["Arn"]}
 
 
+TRUST = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "dlm.amazonaws.com"}},
+        ],
+    }
+)
+
+
+def _lifecycle_policy(world: World) -> Props:
+    made = world.aws.iam.create_role(RoleName="snapshots", AssumeRolePolicyDocument=TRUST, Description="")
+    return {
+        "description": "Snapshots of volume data",
+        "executionRoleArn": made["Role"]["Arn"],
+        "policyDetails": details(14),
+        "tags": {"a": "b"},
+    }
+
+
+def details(count: int) -> Props:
+    """The details of a lifecycle policy that keeps a number of daily snapshots."""
+    copy = {"target": "eu-central-1", "encrypted": True, "retainRule": {"interval": 30, "intervalUnit": "DAYS"}}
+    schedule = {
+        "name": "daily",
+        "createRule": {"cronExpression": "cron(0 3 * * ? *)"},
+        "retainRule": {"count": count},
+        "copyTags": True,
+        "tagsToAdd": {"tier": "gold"},
+        "crossRegionCopyRules": [copy],
+    }
+    return {"resourceTypes": ["VOLUME"], "targetTags": {"snapshots": "data"}, "schedules": [schedule]}
+
+
+def _made_role(_world: World) -> Props:
+    return {"assumeRolePolicy": TRUST, "description": "for snapshots", "tags": {"a": "b"}}
+
+
 def _delete_policy(world: World, resource: Resource) -> None:
     world.aws.iam.delete_policy(PolicyArn=resource.id)
 
@@ -102,6 +140,42 @@ TYPES = (
         vanish=_delete_policy,
         import_id=_id,
         invalid={"policy": "{", "path": "a"},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:dlm/lifecyclePolicy:LifecyclePolicy",
+        _lifecycle_policy,
+        required=frozenset({"description", "executionRoleArn", "policyDetails"}),
+        updates={
+            "policyDetails": details(7),
+            "description": "Others",
+            "state": "DISABLED",
+            "tags": {"a": "c"},
+        },
+        vanish=lambda world, made: world.aws.dlm.delete_lifecycle_policy(PolicyId=made.id),
+        import_id=_id,
+        left_out=frozenset({"defaultPolicy"}),
+        invalid={"description": "a:b", "executionRoleArn": "no-arn", "state": "ON", "policyDetails": {"schedules": 1}},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:iam/role:Role",
+        _made_role,
+        required=frozenset({"assumeRolePolicy"}),
+        updates={
+            "assumeRolePolicy": TRUST.replace("dlm", "ec2"),
+            "description": "another",
+            "maxSessionDuration": 7200,
+            "tags": {"a": "c"},
+        },
+        replaces={"path": "/a/", "name": "another"},
+        delete_first_if_named=True,
+        autonamed=True,
+        vanish=lambda world, made: world.aws.iam.delete_role(RoleName=made.id),
+        import_id=_id,
+        hidden=frozenset({"forceDetachPolicies"}),
+        left_out=frozenset({"inlinePolicies", "managedPolicyArns"}),
+        invalid={"assumeRolePolicy": "{", "maxSessionDuration": 60},
     ),
     TypeSubject(
         "aws",

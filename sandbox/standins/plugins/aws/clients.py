@@ -109,6 +109,10 @@ class Cloud:
         client: IAMClient = self._client("iam", self.config.region)
         return client
 
+    def dlm(self, region: str) -> Any:
+        """Returns the client of Data Lifecycle Manager in a region."""
+        return self._client("dlm", region)
+
     def _sts(self) -> STSClient:
         client: STSClient = self._client("sts", self.config.sts_region or self.config.region)
         return client

@@ -10,7 +10,7 @@ from nomad_stateful.plugin_server.plugin import UNKNOWN
 from sandbox.standins.plugins.aws.policy_json import go_json
 from sandbox.standins.plugins.aws.tags import plain_tags
 
-Kind = Literal["string", "integer", "boolean", "tags", "policy"]
+Kind = Literal["string", "integer", "boolean", "tags", "policy", "object"]
 
 _RANDOM_DIGITS: Final = 7
 
@@ -35,6 +35,8 @@ def coerce(kind: Kind, value: Any) -> Any:
             return _boolean(value)
         case "tags":
             return _tags(value)
+        case "object":
+            return _object(value)
         case "policy" if isinstance(value, (dict, list)):
             return go_json(value)
         case _:
@@ -49,6 +51,22 @@ def is_zero(value: Any) -> bool:
 def autoname(logical_name: str, seed: bytes) -> str:
     """Returns a name made of the resource's logical name and seven hexadecimal digits drawn from `seed`."""
     return f"{logical_name}-{hashlib.sha256(seed).hexdigest()[:_RANDOM_DIGITS]}"
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("expected an object")
+    cleaned: dict[str, Any] = _cleaned(value)
+    return cleaned
+
+
+def _cleaned(value: Any) -> Any:
+    """Returns a value without nulls and bookkeeping at any depth, and with whole numbers as such."""
+    if isinstance(value, dict):
+        return {key: _cleaned(item) for key, item in plain_tags(value).items() if item is not None}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return int(value) if isinstance(value, float) and value == int(value) else value
 
 
 def _integer(value: Any) -> int:

@@ -14,14 +14,19 @@ from sandbox.standins.plugins.aws.functions.policy_document import PolicyDocumen
 from sandbox.standins.plugins.aws.functions.region import Region
 from sandbox.standins.plugins.aws.functions.role import Role
 from sandbox.standins.plugins.aws.functions.volume import Volume
+from sandbox.standins.plugins.aws.lifecycle_policy import LifecyclePolicyResource
 from sandbox.standins.plugins.aws.policy import PolicyResource
+from sandbox.standins.plugins.aws.role import RoleResource
 from sandbox.standins.plugins.aws.role_policy import RolePolicyResource
 from sandbox.standins.plugins.aws.role_policy_attachment import RolePolicyAttachmentResource
 from sandbox.standins.plugins.aws.scope import OFFICIAL, VERSION
 from sandbox.standins.plugins.aws.snapshot import SnapshotResource
 from sandbox.standins.plugins.aws.volume import VolumeResource
 
-_RESOURCES = (VolumeResource, SnapshotResource, PolicyResource, RolePolicyResource, RolePolicyAttachmentResource)
+_RESOURCES = (
+    VolumeResource, SnapshotResource, LifecyclePolicyResource, PolicyResource, RoleResource, RolePolicyResource,
+    RolePolicyAttachmentResource,
+)  # fmt: skip
 _FUNCTIONS = (
     AvailabilityZones, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Volume,
 )  # fmt: skip

@@ -1,0 +1,155 @@
+"""aws:iam/role:Role: who may act, and for how long at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from botocore.exceptions import ClientError
+
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
+from sandbox.standins.plugins.aws import policy_json
+from sandbox.standins.plugins.aws.ec2_values import rfc3339
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.iam_values import (
+    NOT_FOUND,
+    NOT_FOUND_TIMEOUT_S,
+    document_text,
+    name_rules,
+    unique_from_prefix,
+)
+from sandbox.standins.plugins.aws.inputs import Field
+from sandbox.standins.plugins.aws.resource import AwsResource, known
+from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
+from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
+
+_MAX_NAME: Final = 64
+_MAX_DESCRIPTION: Final = 1000
+_MAX_DOCUMENT: Final = 8192
+_SESSION_S: Final = range(3600, 43_200 + 1)
+
+
+class RoleResource(AwsResource):
+    """Its policies are resources of their own; its id is its name."""
+
+    token = "aws:iam/role:Role"
+    tagged = True
+    autonamed = True
+    computed = frozenset({"arn", "createDate", "uniqueId"})
+    fields: ClassVar = {
+        "assumeRolePolicy": Field("policy", required=True),
+        "description": Field("string"),
+        "forceDetachPolicies": Field("boolean", default=False),
+        "maxSessionDuration": Field("integer", default=3600),
+        "name": Field("string", computed=True, replaces=True),
+        "namePrefix": Field("string", computed=True, replaces=True),
+        "path": Field("string", default="/", replaces=True),
+        "permissionsBoundary": Field("string"),
+        "tags": Field("tags"),
+    }
+
+    def rules(self, inputs: Props) -> Iterator[CheckFailure]:
+        yield from name_rules(inputs, _MAX_NAME)
+        text = known(inputs, "assumeRolePolicy")
+        if text is not None:
+            if reason := policy_json.problem(text):
+                yield CheckFailure("", f'"assume_role_policy" {reason}')
+            elif len(text) > _MAX_DOCUMENT:
+                yield CheckFailure("", f"assumeRolePolicy: AWS takes at most {_MAX_DOCUMENT} characters")
+        duration = known(inputs, "maxSessionDuration")
+        if duration is not None and duration not in _SESSION_S:
+            yield CheckFailure("maxSessionDuration", "expected a number of seconds from 3600 to 43200")
+        if len(known(inputs, "description") or "") > _MAX_DESCRIPTION:
+            yield CheckFailure("", f"description: AWS takes at most {_MAX_DESCRIPTION} characters")
+
+    def same(self, name: str, old: Any, new: Any) -> bool:
+        return policy_json.equivalent(old, new) if name == "assumeRolePolicy" else super().same(name, old, new)
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        name = inputs.get("name") or unique_from_prefix(inputs["namePrefix"])
+        wanted: dict[str, Any] = {
+            "RoleName": name,
+            "Path": inputs.get("path") or "/",
+            "AssumeRolePolicyDocument": policy_json.normalise(inputs["assumeRolePolicy"]),
+            "MaxSessionDuration": inputs.get("maxSessionDuration") or 3600,
+            "Description": inputs.get("description"),
+            "PermissionsBoundary": inputs.get("permissionsBoundary"),
+            "Tags": to_aws(inputs.get("tagsAll") or {}),
+        }
+        with aws_errors(f"creating IAM Role ({name})"):
+            self.cloud.iam().create_role(**{key: value for key, value in wanted.items() if value})
+        try:
+            return name, self._settled(ctx, name, inputs)
+        except ProviderError as error:
+            raise InitFailed(name, self.plain(inputs) | {"id": name, "name": name}, [str(error)], inputs) from None
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        iam, document = self.cloud.iam(), inputs["assumeRolePolicy"]
+        with aws_errors(f"updating IAM Role ({id})"):
+            if not self.same("assumeRolePolicy", state.get("assumeRolePolicy") or "", document):
+                iam.update_assume_role_policy(RoleName=id, PolicyDocument=policy_json.normalise(document))
+            iam.update_role(
+                RoleName=id,
+                Description=inputs.get("description") or "",
+                MaxSessionDuration=inputs.get("maxSessionDuration") or 3600,
+            )
+            if boundary := inputs.get("permissionsBoundary"):
+                iam.put_role_permissions_boundary(RoleName=id, PermissionsBoundary=boundary)
+            elif state.get("permissionsBoundary"):
+                iam.delete_role_permissions_boundary(RoleName=id)
+            to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
+            if to_remove:
+                iam.untag_role(RoleName=id, TagKeys=to_remove)
+            if to_set:
+                iam.tag_role(RoleName=id, Tags=to_aws(to_set))  # type: ignore[arg-type]
+        return self._settled(ctx, id, inputs)
+
+    def find(self, id: str, state: Props) -> Props | None:
+        with aws_errors(f"reading IAM Role ({id})"):
+            try:
+                role = self.cloud.iam().get_role(RoleName=id)["Role"]
+            except ClientError as error:
+                if error_code(error) in NOT_FOUND:
+                    return None
+                raise
+        actual, text = document_text(role.get("AssumeRolePolicyDocument")), state.get("assumeRolePolicy")
+        same = isinstance(text, str) and policy_json.equivalent(text, actual)
+        return {
+            **self.tag_outputs(from_aws(role.get("Tags")), state),
+            "arn": role["Arn"],
+            "assumeRolePolicy": text if same else policy_json.normalise(actual),
+            "createDate": rfc3339(role["CreateDate"]),
+            "description": role.get("Description") or "",
+            "forceDetachPolicies": bool(state.get("forceDetachPolicies")),
+            "id": id,
+            "maxSessionDuration": role.get("MaxSessionDuration") or 3600,
+            "name": role["RoleName"],
+            "namePrefix": state.get("namePrefix") or "",
+            "path": role.get("Path") or "/",
+            "permissionsBoundary": (role.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn", ""),
+            "uniqueId": role["RoleId"],
+        }
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        iam = self.cloud.iam()
+        with aws_errors(f"deleting IAM Role ({id})"):
+            try:
+                if state.get("forceDetachPolicies"):
+                    for name in iam.list_role_policies(RoleName=id)["PolicyNames"]:
+                        iam.delete_role_policy(RoleName=id, PolicyName=name)
+                    for one in iam.list_attached_role_policies(RoleName=id)["AttachedPolicies"]:
+                        iam.detach_role_policy(RoleName=id, PolicyArn=one["PolicyArn"])
+                iam.delete_role(RoleName=id)
+            except ClientError as error:
+                if error_code(error) not in NOT_FOUND:
+                    raise
+
+    def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
+        def probe() -> Props:
+            outputs = self.find(id, inputs)
+            if outputs is None:
+                raise NotYet("IAM does not list it yet")
+            return outputs
+
+        with aws_errors(f"reading IAM Role ({id})"):
+            return wait_until(ctx, Wait(f"IAM role {id}", "IAM lists it", NOT_FOUND_TIMEOUT_S), probe)
