@@ -8,6 +8,7 @@ from components.csi_volume import CsiVolume
 from components.driver_policy import DriverPolicy
 from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
+from components.snapshot_schedules import SnapshotSchedules
 from components.zonal_volumes import ZonalVolumes
 from program import outputs
 from program.environment import Environment
@@ -16,6 +17,7 @@ from program.wiring.consumers import container, container_options
 from program.wiring.mysql import mysql_backups, mysql_server
 from program.wiring.plugins import csi_plugin
 from program.wiring.policies import driver_policies
+from program.wiring.snapshots import snapshot_schedules
 from program.wiring.volumes import csi_volumes, registration_options, zonal_volumes
 
 Registered = dict[str, CsiVolume]
@@ -33,6 +35,8 @@ def deploy(settings: Settings, environment: Environment) -> None:
         DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(settings, environment).items()
     ]
     volumes = ZonalVolumes("ebs", zonal_volumes(settings, environment))
+    for schedules in snapshot_schedules(settings, environment):
+        pulumi.export("snapshotPolicies", SnapshotSchedules("snapshots", schedules).policy_ids)
     # The plugin starts without its permissions, but attaches no volume without them.
     registered = {
         args["volume_id"]: CsiVolume(

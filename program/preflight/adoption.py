@@ -8,6 +8,7 @@ from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from program.preflight.volumes import Wanted
 from program.settings import Problem
+from program.wiring.snapshots import target_tags
 
 _USABLE = ("creating", "available", "in-use")
 
@@ -71,7 +72,7 @@ def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[
         STACK_TAG: stack,
         GUARD_TAG: left["guardId"],
     }
-    tags = {**volume.tags, **own}
+    tags = {**volume.tags, **own, **target_tags(volume, stack)}
     if tags != left["tags"] or not left["guardId"]:
         keys = sorted(
             key for key in {*tags, *left["tags"]} if not tags.get(key) or tags.get(key) != left["tags"].get(key)

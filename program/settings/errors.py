@@ -69,6 +69,7 @@ RULES: dict[str, tuple[str, str]] = {
     "less_than_equal": ("must be at most {le}", "use {le} or less"),
     "string_too_short": ("must have at least {min_length} character", "write it"),
     "string_pattern_mismatch": ("must match {pattern}", "correct it"),
+    "too_long": ("must have at most {max_length} entries", "remove some"),
     "too_short": ("must have at least {min_length} entry", "add one"),
 }
 

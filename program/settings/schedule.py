@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from program.settings.errors import Refusal
 
-_NICKNAMES = frozenset({"@hourly", "@daily", "@weekly", "@monthly", "@yearly"})
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -39,9 +38,18 @@ _FIELDS = (
 )
 
 
+_WRITTEN_OUT = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+}
+
+
 def check(text: str) -> str:
     """Returns the schedule; raises Refusal for one that Nomad refuses, misreads or never comes to."""
-    if text in _NICKNAMES:
+    if text in _WRITTEN_OUT:
         return text
     fields = text.split(" ")
     if len(fields) != len(_FIELDS):
@@ -55,6 +63,21 @@ def check(text: str) -> str:
     if not _ever(values[2], values[3], weekdays=fields[4] not in ("*", "?")):
         raise Refusal("", text, "there is no such day in these months, so nothing would ever run", "correct the day")
     return text
+
+
+def values(text: str) -> list[set[int]] | None:
+    """Returns the numbers of each field of a checked schedule; None where a field has days that are not numbers."""
+    fields = _WRITTEN_OUT.get(text, text).lower().split(" ")
+    if any(
+        re.fullmatch(known.special, entry)
+        for known, one in zip(_FIELDS, fields, strict=True)
+        for entry in one.split(",")
+    ):
+        return None
+    return [
+        set().union(*(_values(known, entry) or () for entry in one.split(",")))
+        for known, one in zip(_FIELDS, fields, strict=True)
+    ]
 
 
 def _values(known: _Field, entry: str) -> set[int] | None:

@@ -6,9 +6,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG
-from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
-from program.settings import ebs_volume, volume_rules
+from nomad_stateful.ebs.tags import GUARD_TAG, SNAPSHOTS_TAG, STACK_TAG
+from program.settings import ebs_volume, snapshots, volume_rules
 from program.settings import tags as ec2_tags
+from program.settings.snapshots import MOST_SCHEDULES, SnapshotSchedule
 from program.settings.types import Identifier, PlainText, Section, Zone
 from program.settings.volume_rules import LARGEST_GIB
 
@@ -37,7 +38,7 @@ KMS_ARN = (
     r"^arn:aws(-cn|-us-gov|-eusc|-iso[a-z-]{0,3})?:kms:[a-z]{2,4}(-[a-z]+)+-[0-9]+:[0-9]{12}:"
     rf"(key/({_KMS_KEY})|alias/[A-Za-z0-9/_-]{{1,250}})$"
 )
-OWN_TAGS = frozenset({"Name", MANAGED_TAG, GUARD_TAG, STACK_TAG})
+OWN_TAGS = frozenset({"Name", MANAGED_TAG, GUARD_TAG, STACK_TAG, SNAPSHOTS_TAG})
 """Tags that the program gives each volume."""
 
 
@@ -117,6 +118,12 @@ class Volume(Section):
         description="Take a snapshot before the volume is deleted (EBS volumes that Pulumi or the driver makes). "
         "Left out, it is taken of a volume that is, or once was, protected.",
     )
+    snapshots: list[SnapshotSchedule] = Field(
+        default=[],
+        max_length=MOST_SCHEDULES,
+        description="Schedules by which AWS takes snapshots of the volume, 4 at most, whether or not Nomad runs (EBS "
+        "volumes that Pulumi makes). The snapshots stay when the volume or the stack goes.",
+    )
     growth: Literal["online-or-restart", "online", "restart"] = Field(
         "online-or-restart",
         description="How a mounted file system follows a larger sizeGib: `online` restarts nothing, "
@@ -171,4 +178,5 @@ class Volume(Section):
         volume_rules.check(self)
         ec2_tags.check("tags", self.tags, OWN_TAGS)
         ebs_volume.check(self)
+        snapshots.check(self.snapshots, [member.zone for member in self.members], self.tags)
         return self

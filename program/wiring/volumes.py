@@ -13,6 +13,7 @@ from program.environment import Environment
 from program.settings import Settings, Volume
 from program.settings.volume import Member
 from program.wiring.jobs import owner
+from program.wiring.snapshots import target_tags
 
 
 def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesArgs:
@@ -47,7 +48,7 @@ def _zonal_volume(volume: Volume, member: Member, environment: Environment) -> Z
         "retain": volume.retain,
         "final_snapshot": volume.final_snapshot,
         "adopt": environment.adopted.get(member.volume_id),
-        "tags": {**volume.tags, STACK_TAG: environment.stack},
+        "tags": {**volume.tags, STACK_TAG: environment.stack, **target_tags(volume, environment.stack)},
     }
 
 

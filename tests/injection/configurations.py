@@ -26,8 +26,16 @@ PLUGINS: list[dict[str, Any]] = [
     {"id": "spare", "driver": "efs"},
 ]
 MAPS = {"context": {"server": "nas"}, "parameters": {"share": "tank"}, "secrets": {"key": "whispered"}}
+SNAPSHOTS = {
+    "name": "daily",
+    "schedule": "0 3 * * *",
+    "keep": 14,
+    "copies": [{"region": "eu-central-1", "keepDays": 30}],
+    "tags": {"tier": "gold"},
+}
 VOLUMES: list[dict[str, Any]] = [
-    {"name": "mysql", "zone": "us-west-2a", "sizeGib": 1, "tags": {"team": "storage"}, "mountFlags": ["noatime"]},
+    {"name": "mysql", "zone": "us-west-2a", "sizeGib": 1, "tags": {"team": "storage"}, "mountFlags": ["noatime"]}
+    | {"snapshots": [SNAPSHOTS]},
     {"name": "dumps", "zone": "us-west-2a", "sizeGib": 1},
     {"name": "log", "zones": ["us-west-2a"], "count": 2, "sizeGib": 1},
     {"name": "share", "plugin": "efs", "provision": "existing", "externalId": "fs-1", "fsType": "", **MAPS},

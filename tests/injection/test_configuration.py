@@ -20,6 +20,7 @@ LEAVES = leaves(EVERYTHING)
 NAMES_OF_SOMETHING = {
     *("plugins.config", "plugins.driver", "plugins.endpoint", "plugins.zones", "volumes.zone", "volumes.zones"),
     *("plugins.constraints.operator", "consumers.constraints.operator", "mysql.backup.schedule"),
+    "volumes.snapshots.schedule",
 }
 """Keys without a pattern that take certain words alone, or a driver's own language."""
 PLAIN = re.compile(r"[\w.:/@*,?#= ()+-]*")

@@ -8,8 +8,12 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from sandbox.cloud.lifecycle import policies
+from sandbox.standins.plugins.aws import lifecycle_details
+from sandbox.standins.plugins.aws.inputs import coerce
 from tests.random_settings.resources import Resources
 
 # Type -> smallest and largest GiB; smallest and largest IOPS and how many for each GiB; most MiB/s.
@@ -28,6 +32,7 @@ GP3_MIBPS_PER_IOPS = 0.25
 MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
 DRIVERS_TAGS = ("CSIVolumeName", "ebs.csi.aws.com/cluster", "CSIVolumeSnapshotName")
 LARGEST_POLICY, LONGEST_DESCRIPTION = 6144, 1000
+LARGEST_ROLE_POLICY = 10_240
 KEY = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-9a-f-]{32,36}|alias/[A-Za-z0-9/_-]{1,250})"
 
 
@@ -119,7 +124,26 @@ def _attachment(inputs: Mapping[str, Any]) -> Iterator[str]:
         yield f"no role is {inputs['role']}"
 
 
+def _role_policy(inputs: Mapping[str, Any]) -> Iterator[str]:
+    if (size := len(re.sub(r"\s", "", inputs["policy"]))) > LARGEST_ROLE_POLICY:
+        yield f"a policy of {size} characters in a role"
+
+
+def _lifecycle_policy(inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Asks the sandbox's own service, which takes what is documented."""
+    details = coerce("object", inputs["policyDetails"])
+    yield from (f"{path}: {reason}" for path, reason in lifecycle_details.problems(details))
+    if not re.fullmatch(r"[0-9A-Za-z _-]{1,500}", inputs["description"]):
+        yield f"a policy described as {inputs['description']}"
+    try:
+        policies.checked(lifecycle_details.to_aws(details), datetime.now(UTC), "us-west-2")
+    except policies.RefusedError as refused:
+        yield str(refused)
+
+
 _JUDGES = {
+    "aws:dlm/lifecyclePolicy:LifecyclePolicy": _lifecycle_policy,
+    "aws:iam/rolePolicy:RolePolicy": _role_policy,
     "aws:ebs/volume:Volume": _volume,
     "aws:iam/policy:Policy": _policy,
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": _attachment,

@@ -187,7 +187,10 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "attribute": ("", "${node.class}", "${attr.kernel.name}", "plain", "${", "${meta.x y}", "${node.datacenter}"),
     "operator": OPERATORS,
     "value": OPERANDS,
-    "schedule": CRONS,
+    "schedule": (*CRONS, "0 3 * * *", "0 3 1 * mon", "0 3 29 2 *", "5 */7 * * 1-5", "1 2 1-31/2 1-11/2 *"),
+    "region": ("us-west-2", "eu-central-1", "us-gov-west-1", "us-west-2a", "é"),
+    "keep": (None, 1, 1000, 1001),
+    "keepDays": (None, 1, 36_500, 36_501),
     "privileges": (
         "ALL PRIVILEGES",
         "SELECT",

@@ -1,0 +1,143 @@
+"""Snapshots of EBS volumes on schedule, taken by AWS whether or not Nomad runs."""
+
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws.dlm import (
+    LifecyclePolicy,
+    LifecyclePolicyPolicyDetailsArgs,
+    LifecyclePolicyPolicyDetailsScheduleArgs,
+    LifecyclePolicyPolicyDetailsScheduleCreateRuleArgs,
+    LifecyclePolicyPolicyDetailsScheduleCrossRegionCopyRuleArgs,
+    LifecyclePolicyPolicyDetailsScheduleCrossRegionCopyRuleRetainRuleArgs,
+    LifecyclePolicyPolicyDetailsScheduleRetainRuleArgs,
+)
+from pulumi_aws.iam import Role, RolePolicy
+
+
+class SnapshotCopies(TypedDict):
+    """Copies of a schedule's snapshots in another region."""
+
+    region: str
+    """The region."""
+    keep_days: int
+    """How many days a copy is kept."""
+    encrypted: NotRequired[bool]
+    """Encrypt the copies; true by default. Those of an encrypted volume always are."""
+    kms_key_arn: NotRequired[pulumi.Input[str] | None]
+    """KMS key of that region; without it the account's default EBS key there is used."""
+
+
+class SnapshotSchedule(TypedDict):
+    """When snapshots are taken, and what is kept of them."""
+
+    name: str
+    """Name of the schedule, unique for the volume."""
+    cron: str
+    """When, in AWS's notation, such as cron(0 3 * * ? *)."""
+    keep: NotRequired[int | None]
+    """How many snapshots are kept; or keep_days."""
+    keep_days: NotRequired[int | None]
+    """How many days a snapshot is kept."""
+    copies: NotRequired[list[SnapshotCopies]]
+    """Copies in other regions."""
+    tags: NotRequired[dict[str, pulumi.Input[str]]]
+    """Further tags of the snapshots, which the volume does not have."""
+
+
+class VolumeSnapshots(TypedDict):
+    """The schedules of a volume, or of each volume of a set; all keep by number, or all by days."""
+
+    name: str
+    """Name of the volume or set."""
+    target_tag: tuple[str, str]
+    """Key and value of the tag by which its volumes are known, which its snapshots get too."""
+    schedules: list[SnapshotSchedule]
+    """The schedules."""
+    earlier_names: NotRequired[list[str]]
+    """Names that the volume may have had."""
+
+
+class SnapshotSchedulesArgs(TypedDict):
+    """Inputs of SnapshotSchedules."""
+
+    volumes: list[VolumeSnapshots]
+    """The volumes with schedules."""
+    trust: dict[str, Any]
+    """IAM policy document: who may use the role."""
+    policy: pulumi.Input[dict[str, Any]]
+    """IAM policy document: what the role may do."""
+
+
+class SnapshotSchedules(pulumi.ComponentResource):
+    """A policy of Data Lifecycle Manager for each volume, and their role; the snapshots are not part of any stack."""
+
+    policy_ids: dict[str, pulumi.Output[str]]
+    """Ids of the policies by volume name."""
+
+    def __init__(self, name: str, args: SnapshotSchedulesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:SnapshotSchedules", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = Role(
+            f"{name}-role",
+            description="What Data Lifecycle Manager needs for the snapshots of a stack's volumes",
+            assume_role_policy=pulumi.Output.json_dumps(args["trust"], sort_keys=True),
+            opts=child,
+        )
+        allowed = RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=pulumi.Output.json_dumps(args["policy"], sort_keys=True),
+            opts=child,
+        )
+        self.policy_ids = {volume["name"]: self._policy(name, volume, role, allowed).id for volume in args["volumes"]}
+        self.register_outputs({"policy_ids": self.policy_ids})
+
+    def _policy(self, name: str, volume: VolumeSnapshots, role: Role, allowed: RolePolicy) -> LifecyclePolicy:
+        by_count = any(schedule.get("keep") for schedule in volume["schedules"])
+        key, value = volume["target_tag"]
+        return LifecyclePolicy(
+            f"{name}-of-{volume['name']}",
+            description=f"Snapshots of volume {volume['name']} kept by {'number' if by_count else 'days'}",
+            execution_role_arn=role.arn,
+            policy_details=LifecyclePolicyPolicyDetailsArgs(
+                resource_types=["VOLUME"],
+                target_tags={key: value},
+                schedules=[_schedule(one) for one in volume["schedules"]],
+            ),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[allowed],
+                # AWS does not change a policy from one kind of retention to the other. What the old one took stays.
+                replace_on_changes=["description"],
+                delete_before_replace=True,
+                aliases=[pulumi.Alias(name=f"{name}-of-{earlier}") for earlier in volume.get("earlier_names", [])],
+            ),
+        )
+
+
+def _schedule(schedule: SnapshotSchedule) -> LifecyclePolicyPolicyDetailsScheduleArgs:
+    keep, days = schedule.get("keep"), schedule.get("keep_days")
+    return LifecyclePolicyPolicyDetailsScheduleArgs(
+        name=schedule["name"],
+        # Among them the one by which the role may delete the snapshot.
+        copy_tags=True,
+        tags_to_add=schedule.get("tags") or None,
+        create_rule=LifecyclePolicyPolicyDetailsScheduleCreateRuleArgs(cron_expression=schedule["cron"]),
+        retain_rule=LifecyclePolicyPolicyDetailsScheduleRetainRuleArgs(count=keep)
+        if keep
+        else LifecyclePolicyPolicyDetailsScheduleRetainRuleArgs(interval=days, interval_unit="DAYS"),
+        cross_region_copy_rules=[_copy(one) for one in schedule.get("copies", [])] or None,
+    )
+
+
+def _copy(copy: SnapshotCopies) -> LifecyclePolicyPolicyDetailsScheduleCrossRegionCopyRuleArgs:
+    return LifecyclePolicyPolicyDetailsScheduleCrossRegionCopyRuleArgs(
+        target=copy["region"],
+        encrypted=copy.get("encrypted", True),
+        cmk_arn=copy.get("kms_key_arn"),
+        copy_tags=True,
+        retain_rule=LifecyclePolicyPolicyDetailsScheduleCrossRegionCopyRuleRetainRuleArgs(
+            interval=copy["keep_days"], interval_unit="DAYS"
+        ),
+    )
