@@ -10,6 +10,7 @@ from operate import failover, recover, restore, shell, snapshots, stack, status,
 from operate.command import Command
 from operate.doctor import command as doctor
 from operate.errors import OperateError
+from operate.explain import command as explain
 
 COMMANDS: tuple[Command, ...] = (
     verify.COMMAND,
@@ -20,6 +21,7 @@ COMMANDS: tuple[Command, ...] = (
     status.COMMAND,
     recover.COMMAND,
     doctor.COMMAND,
+    explain.COMMAND,
     failover.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)

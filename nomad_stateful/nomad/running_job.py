@@ -1,5 +1,6 @@
 """The running allocation of a job, its client, and the address of its port."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,7 @@ def endpoint(nomad: NomadApi, job_id: str, namespace: str, group: str, port_labe
     return Endpoint(newest["ID"], newest["NodeID"], newest["NodeName"], host, port)
 
 
-def is_running(stub: Json) -> bool:
+def is_running(stub: Mapping[str, Any]) -> bool:
     """Returns whether Nomad wants the allocation to run and its client says it does."""
     return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running")
 
@@ -47,7 +48,7 @@ def is_healthy(stub: Json) -> bool:
     return is_running(stub) and deployment.get("Healthy") is True
 
 
-def is_unhealthy(stub: Json) -> bool:
+def is_unhealthy(stub: Mapping[str, Any]) -> bool:
     """Returns whether its deployment found the allocation unhealthy."""
     return (stub.get("DeploymentStatus") or {}).get("Healthy") is False
 

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
+from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
@@ -48,6 +49,7 @@ class Sources:
     client: Callable[[Json], NomadApi] = field(default=lambda node: _client_api(node))  # noqa: PLW0108 - defined below
     """The agent of one client."""
     aws: Callable[[str, AwsPlace], Any] = aws_client
+    ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes
     caller: Callable[[AwsPlace], tuple[str, str]] = caller
 
     @classmethod

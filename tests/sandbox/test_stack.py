@@ -89,6 +89,11 @@ def test_the_doctor_finds_nothing_wrong(stack: Running) -> None:
     assert "SimulatePrincipalPolicy" in open_[0]["notChecked"]
 
 
+def test_nothing_holds_up_what_runs(stack: Running) -> None:
+    done = stack.run(stack.python, "-m", "operate", "explain", "mysql-server")
+    assert (done.returncode, done.stdout) == (0, "job mysql-server: in order, nothing holds it up\n"), done.stderr
+
+
 def scanned(stack: Running) -> tuple[list[Finding], Counter[str]]:
     """Secrets found in the sandbox, and the kinds of place looked at."""
     home = stack.project / ".sandbox"

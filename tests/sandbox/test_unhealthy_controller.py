@@ -103,6 +103,10 @@ def test_what_nomad_left_attached_is_named_and_the_next_up_gets_over_it(stack: R
     told = stack.run(stack.python, "-m", "operate", "status").stdout
     assert f"{volume_id(stack)} is attached to {attachments(stack)[0]} as /dev/" in told
     assert "where nothing claims it" in told
+    explained = stack.run(stack.python, "-m", "operate", "explain", "mysql")
+    assert explained.returncode == 1
+    assert "where nothing claims it" in explained.stdout
+    assert "job mysql-server is stopped" in stack.run(stack.python, "-m", "operate", "explain", "mysql-server").stdout
     try:
         done = stack.run("pulumi", "up", "--yes", "--refresh", "--skip-preview", "--non-interactive", timeout_s=400)
         assert done.returncode == 0, done.stdout + done.stderr

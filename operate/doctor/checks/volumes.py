@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
 from nomad_stateful.recovery.plan import recovery_plans
-from nomad_stateful.recovery.volume_usage import inspect_volume
 from operate.doctor.facts import Facts, Json, NotChecked
 from operate.doctor.finding import Finding, problem
+from operate.doctor.usage import usage_of
 
 _PAGE = "docs/runbook.md#what-holds-a-volume"
 _REGISTRATION = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
@@ -29,14 +28,9 @@ def registered(facts: Facts) -> Iterator[Finding]:
 
 def held(facts: Facts) -> Iterator[Finding]:
     """No volume is held by a claim or an attachment that should not be there."""
-    api = facts.nomad()
     for made in _made(facts):
-        external_id, volume_id = str(made["externalId"]), str(made["volumeId"])
-        ebs = EbsVolumes(facts.place) if is_ebs_volume(external_id) else None
-        usage = facts.once(
-            f"usage of {volume_id}",
-            lambda: inspect_volume(api, str(made.get("namespace") or "default"), volume_id, external_id, ebs),  # noqa: B023
-        )
+        volume_id = str(made["volumeId"])
+        usage = usage_of(facts, str(made.get("namespace") or "default"), volume_id, str(made["externalId"]))
         for plan in recovery_plans(usage, wanted_free=False):
             why = "until it is released, no other client can mount the volume"
             cure = f"`python -m operate recover` shows every step; next: {plan.steps[0]}"

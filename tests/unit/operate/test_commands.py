@@ -9,6 +9,7 @@ import pytest
 from operate import __main__ as command_line
 from operate import recover, snapshots, stack, status
 from operate.doctor import command as doctor
+from operate.explain import command as explain
 
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
@@ -17,9 +18,16 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not status.COMMAND.acts(looking)
     assert not recover.COMMAND.acts(looking)
     assert not doctor.COMMAND.acts(looking)
+    assert not explain.COMMAND.acts(looking)
     assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
     assert recover.COMMAND.acts(Namespace(yes=False, fence=True))
-    others = {command.name for command in command_line.COMMANDS} - {"snapshots", "status", "recover", "doctor"}
+    others = {command.name for command in command_line.COMMANDS} - {
+        "snapshots",
+        "status",
+        "recover",
+        "doctor",
+        "explain",
+    }
     assert {command.name for command in command_line.COMMANDS if command.acts(looking)} == others
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from nomad_stateful.ebs.attachment import EbsState
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import NomadError, NomadNotFound
 from operate.doctor.facts import Facts, Sources
@@ -46,7 +47,7 @@ def node(name: str, zone: str, instance_id: str) -> dict[str, Any]:
             "driver.docker.volumes.enabled": "true",
         },
         "Drivers": {"docker": {"Healthy": True, "HealthDescription": "Healthy"}},
-        "CSINodePlugins": {"aws-ebs0": {"NodeInfo": {"ID": instance_id, "MaxVolumes": 26}}},
+        "CSINodePlugins": {"aws-ebs0": {"Healthy": True, "NodeInfo": {"ID": instance_id, "MaxVolumes": 26}}},
     }
 
 
@@ -121,6 +122,20 @@ class FakeAws:
         return made
 
 
+class FakeEbs:
+    """EC2's volumes: by id, and free where it was told of none."""
+
+    def __init__(self, states: dict[str, EbsState], instances: dict[str, str]) -> None:
+        self._states = states
+        self._instances = instances
+
+    def state(self, volume_id: str) -> EbsState:
+        return self._states.get(volume_id, EbsState("available"))
+
+    def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
+        return {one: self._instances.get(one, "running") for one in instance_ids}
+
+
 def refused(call: str) -> ClientError:
     """What boto3 raises where a permission is missing."""
     return ClientError({"Error": {"Code": "AccessDenied", "Message": f"not authorized to perform {call}"}}, call)
@@ -151,6 +166,8 @@ class World:
             }
         }
         self.clocks: dict[str, datetime] = {}
+        self.ebs: dict[str, EbsState] = {}
+        self.instance_states: dict[str, str] = {}
         self.nomad = self._nomad()
         self.aws = self._aws()
 
@@ -217,7 +234,9 @@ class World:
         """What a check sees of this world."""
         for one in self.nodes:
             self.nomad[f"node/{one['ID']}"] = one
-        self.nomad.setdefault("nodes", [{"ID": one["ID"], "Status": one["Status"]} for one in self.nodes])
+        self.nomad.setdefault(
+            "nodes", [{"ID": one["ID"], "Name": one["Name"], "Status": one["Status"]} for one in self.nodes]
+        )
         api: Any = FakeApi(self.nomad, self.clocks.get("server"))
         aws = {service: FakeAws(answers) for service, answers in self.aws.items()}
         sources = Sources(
@@ -229,6 +248,7 @@ class World:
             program=lambda: api,
             client=lambda one: FakeApi(self.client_agent, self.clocks.get(str(one["Name"]))),  # type: ignore[arg-type, return-value]
             aws=lambda service, _place: aws[service],
+            ebs=lambda _place: FakeEbs(self.ebs, self.instance_states),  # type: ignore[arg-type, return-value]
             caller=self._caller,
         )
         return Facts(sources)

@@ -1,0 +1,1 @@
+"""The explanations of `operate explain`."""
