@@ -164,6 +164,11 @@ class Facts:
         """Returns the outputs of the stack's resources of a type."""
         return [one["outputs"] for one in self.sources.resources if one["type"] == type_ and one.get("outputs")]
 
+    def jobs(self) -> list[tuple[str, str]]:
+        """Returns id and namespace of the jobs that the stack has deployed."""
+        made = [one for one in self.sources.resources if one["type"] == "nomad:index/job:Job" and one.get("id")]
+        return [(str(one["id"]), str((one.get("outputs") or {}).get("namespace") or "default")) for one in made]
+
     def aws(self, service: str) -> Any:
         """Returns a client of a service, in the stack's account."""
         return self.once(f"aws {service}", partial(self.sources.aws, service, self.place))

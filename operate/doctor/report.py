@@ -40,21 +40,25 @@ def _made(check: Check, facts: Facts) -> Result:
             found.append(finding)  # noqa: PERF402 - what was found before NotChecked counts
     except NotChecked as reason:
         return Result(check, found, str(reason))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        return Result(check, found, f"an answer was not as this check expects it ({type(error).__name__}: {error})")
     return Result(check, found)
 
 
 def text(results: Sequence[Result]) -> str:
     """Returns the results by group, with what to do below each that is not in order."""
     lines: list[str] = []
+    told: set[str] = set()
     for group in dict.fromkeys(result.check.group for result in results):
         lines += ["", group] if lines else [group]
         for result in results:
             if result.check.group == group:
-                lines += _lines(result)
+                lines += _lines(result, told)
     return "\n".join([*lines, "", summary(results)])
 
 
-def _lines(result: Result) -> list[str]:
+def _lines(result: Result, told: set[str]) -> list[str]:
+    """Returns the lines of one check; the reason that many cannot be made is told once."""
     lines = [f"  {_MARKS[finding.level]} {finding.what}" for finding in result.findings]
     if not result.findings and not result.not_checked:
         return [f"  {_MARKS['ok']} {result.check.name}"]
@@ -63,7 +67,9 @@ def _lines(result: Result) -> list[str]:
         spelled += [line, f"            why:  {finding.why}", f"            cure: {finding.cure}"]
         spelled.append(f"            more: {finding.link}")
     if result.not_checked:
-        spelled.append(f"  {_MARKS['not checked']} {result.check.name}: not checked: {result.not_checked}")
+        why = "as above" if result.not_checked in told else result.not_checked
+        told.add(result.not_checked)
+        spelled.append(f"  {_MARKS['not checked']} {result.check.name}: not checked: {why}")
     return spelled
 
 
@@ -75,7 +81,8 @@ def summary(results: Sequence[Result]) -> str:
             counts[finding.level] += 1
     fine = sum(result.state == "ok" for result in results)
     open_ = sum(bool(result.not_checked) for result in results)
-    return f"{counts['problem']} problems, {counts['warning']} warnings; {fine} checks in order, {open_} not made"
+    found = ", ".join(f"{count} {level}{'' if count == 1 else 's'}" for level, count in counts.items())
+    return f"{found}; {fine} checks in order, {open_} not made"
 
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _volume_names(facts: Facts) -> list[str]:
 
 def _job_names(facts: Facts) -> list[str]:
     mysql = facts.settings.get("mysql")
-    made = [str(job["jobId"]) for job in facts.made("nomad:index/job:Job") if job.get("jobId")]
+    made = [job_id for job_id, _ in facts.jobs()]
     return sorted({*made, *([str(mysql.get("jobId") or "mysql-server")] if mysql else [])})
 
 

@@ -109,7 +109,8 @@ def _unreachable(scene: Scene, volume_id: str, plugin_id: str) -> Iterator[Reaso
     told = "; ".join(f"{node['Name']} is {_why_not(node, plugin_id)}" for node in inside) or "there is none"
     what = f"no client in {', '.join(zones)} can mount volume {volume_id}: {told}"
     why = "an EBS volume is attached in its own zone only"
-    yield Reason(what, why, "nomad node status; nomad plugin status -verbose " + plugin_id, "docs/volumes.md")
+    next_ = f"nomad node status; nomad plugin status -verbose {plugin_id}; python -m operate doctor"
+    yield Reason(what, why, next_, "docs/volumes.md")
 
 
 def _is_healthy(node: Json, plugin_id: str) -> bool:

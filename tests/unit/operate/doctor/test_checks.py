@@ -172,6 +172,14 @@ def sick_controller(world: World) -> None:
     controllers["node-client-2"] = {"Healthy": False, "HealthDescription": "killed", "AllocID": "abcdef0123"}
 
 
+def stopped_job(world: World) -> None:
+    world.nomad["job/mysql-server"]["Stop"] = True
+
+
+def purged_job(world: World) -> None:
+    world.nomad["job/mysql-server"] = None
+
+
 BROKEN: list[tuple[Callable[[World], None], str, str, str]] = [
     (no_credentials, "credentials are those", "problem", "no AWS credentials that work: the SSO session has expired"),
     (other_account, "credentials are those", "problem", "of account 999999999999"),
@@ -219,6 +227,8 @@ BROKEN: list[tuple[Callable[[World], None], str, str, str]] = [
     (greedy_driver, "attach limit", "warning", "lets Nomad put 26 volumes on client-2, where EC2 attaches 25"),
     (no_client_in_zone, "zones of volumes", "problem", "no usable client for volume mysql in us-west-2a"),
     (one_client_in_zone, "zones of volumes", "warning", "only client client-1 for volume mysql in us-west-2a"),
+    (stopped_job, "not stopped", "problem", "job mysql-server is stopped (namespace default)"),
+    (purged_job, "not stopped", "problem", "job mysql-server is not in Nomad (namespace default)"),
     (sick_node_plugin, "plugins are healthy", "problem", "no healthy node plugin in us-west-2a"),
     (sick_controller, "plugins are healthy", "problem", "a controller of CSI plugin aws-ebs0 is unhealthy"),
 ]
@@ -254,12 +264,21 @@ def test_what_cannot_be_asked_is_neither_right_nor_wrong() -> None:
     assert not any(result.findings for result in results)
 
 
+def test_an_answer_of_another_shape_leaves_the_other_checks() -> None:
+    world = World()
+    world.aws["ec2"]["get_ebs_encryption_by_default"] = {}
+    (open_,) = [result for result in examined(world) if result.state != "ok"]
+    assert open_.not_checked == "an answer was not as this check expects it (KeyError: 'EbsEncryptionByDefault')"
+
+
 def test_without_nomad_one_check_is_red_and_what_builds_on_it_is_open() -> None:
     world = World()
     world.nomad["status/leader"] = NomadUnreachable("cannot reach Nomad at http://nomad:4646")
     results = examined(world)
     assert [result.check.name for result in results if result.findings] == ["Nomad answers and has a leader"]
     assert sum(result.state == "not checked" for result in results) > 10
+    assert report.text(results).count("cannot reach Nomad") == 2
+    assert "1 problem, 0 warnings" in report.summary(results)
     assert not report.is_ok(results)
 
 

@@ -156,6 +156,7 @@ class World:
         self.resources: list[dict[str, Any]] = [
             {"type": "aws:iam/policy:Policy", "outputs": {"arn": POLICY_ARN}},
             {"type": "aws:ebs/volume:Volume", "outputs": {"arn": VOLUME_ARN}},
+            {"type": "nomad:index/job:Job", "id": "mysql-server", "outputs": {"namespace": "default"}},
         ]
         self.place = AwsPlace("us-west-2", ACCOUNT)
         self.account = ACCOUNT
@@ -185,6 +186,7 @@ class World:
             "acl/token/self": {"Type": "client", "Policies": ["program"], "Roles": None, "ExpirationTime": None},
             "acl/policy/program": {"Rules": RULES},
             "jobs": [],
+            "job/mysql-server": {"ID": "mysql-server", "Stop": False},
             "volumes": [{"ID": "mysql", "ExternalID": VOLUME, "PluginID": "aws-ebs0", "Namespace": "default"}],
             "plugin/csi/aws-ebs0": {
                 "Provider": "ebs.csi.aws.com",

@@ -65,7 +65,7 @@ class Pending(World):
 
 def purged(world: Pending) -> None:
     world.nomad["job/db"] = None
-    world.resources.append({"type": "nomad:index/job:Job", "outputs": {"jobId": "db"}})
+    world.resources.append({"type": "nomad:index/job:Job", "id": "db"})
 
 
 def stopped(world: Pending) -> None:
