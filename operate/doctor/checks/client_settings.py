@@ -9,7 +9,7 @@ from operate.doctor.finding import Finding, warning
 _CLIENT = "https://developer.hashicorp.com/nomad/docs/configuration/client"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DEFAULT_MOST = "30s"
-_KILL_TIMEOUTS = {"mysql": "60s", "consumers": "30s"}
+KILL_TIMEOUTS = {"mysql": "30s", "consumers": "30s"}
 """The settings' defaults."""
 
 
@@ -61,9 +61,9 @@ def _drains(config: Json) -> bool:
 def _wanted(facts: Facts) -> dict[str, str]:
     found = {}
     if mysql := facts.settings.get("mysql"):
-        found["mysql"] = str(mysql.get("killTimeout") or _KILL_TIMEOUTS["mysql"])
+        found["mysql"] = str(mysql.get("killTimeout") or KILL_TIMEOUTS["mysql"])
     for consumer in facts.settings.get("consumers") or []:
-        found[f"consumers.{consumer['name']}"] = str(consumer.get("killTimeout") or _KILL_TIMEOUTS["consumers"])
+        found[f"consumers.{consumer['name']}"] = str(consumer.get("killTimeout") or KILL_TIMEOUTS["consumers"])
     return found
 
 

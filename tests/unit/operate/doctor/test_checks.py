@@ -10,8 +10,10 @@ import pytest
 
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
 from operate.doctor import report
-from operate.doctor.checks import acl, volumes
+from operate.doctor.checks import acl, client_settings, volumes
 from operate.doctor.table import CHECKS
+from program.settings.consumer import Consumer
+from program.settings.mysql import Mysql
 from tests.unit.operate.doctor.world import VOLUME, World, instance, node, refused
 
 # What only a volume that is registered has is not in this world: see test_volumes.
@@ -319,6 +321,11 @@ def test_a_third_client_in_another_zone_helps_nobody() -> None:
 )
 def test_the_most_specific_block_of_a_policy_counts(rules: str, found: set[str]) -> None:
     assert acl.allowed(rules, "default") == found
+
+
+def test_a_kill_timeout_that_is_left_out_is_the_settings_default() -> None:
+    defaults = {"mysql": Mysql.model_fields["kill_timeout"], "consumers": Consumer.model_fields["kill_timeout"]}
+    assert {name: field.default for name, field in defaults.items()} == client_settings.KILL_TIMEOUTS
 
 
 def test_scripts_get_an_object() -> None:
