@@ -1,10 +1,13 @@
 """Whose jobs and volumes are, told from what Nomad has and from what the stack's state holds."""
 
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, cast
 
 import pytest
 
 from program import settings
+from program.prefetch import Prefetch
+from program.preflight import check
 from program.preflight import ownership as preflight_ownership
 from program.preflight.ownership import Known, Verdict
 
@@ -83,6 +86,37 @@ def test_only_the_users_of_volumes_that_are_nobodys_matter() -> None:
     assert strange(exists=False) == strange(ownerId="x") == strange(kind="job") == []
     known = state(("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", {"volumeId": "data"}))
     assert strange() == []
+
+
+def test_the_users_of_a_volume_that_is_nobodys_are_asked_for_and_told() -> None:
+    parsed = settings.parse({"clientRole": "r", "plugins": [{"id": "ebs0"}], "volumes": [EXISTING]})
+    nothing = {"exists": False, "stopped": False, "stack": "", "ownerId": "", "users": [], "claim": ""}
+    has = [
+        {"kind": one.kind, "id": one.id, **nothing, "exists": one.kind == "volume"}
+        for one in preflight_ownership.subjects(parsed)
+    ]
+    asked: list[dict[str, Any]] = []
+
+    class Asking:
+        def call(self, _function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
+            asked.append(args)
+            return answered({"found": [nothing | {"kind": "volume", "id": "data", "exists": True, "users": ["web"]}]})
+
+    first = answered({"found": has, "registrations": []})
+    answer = check._owners(cast("Prefetch", Asking()), parsed, state(), first)
+    assert asked == [{"volumes": ["data"], "users": True, "namespace": "default"}]
+    (problem,) = preflight_ownership.judge(parsed, OURS, state(), answer).problems
+    assert "and job web uses it" in str(problem)
+    known = state(("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", {"volumeId": "data"}))
+    assert check._owners(cast("Prefetch", Asking()), parsed, known, first) == first.result()
+    assert len(asked) == 1
+
+
+def answered(answer: dict[str, Any]) -> "Future[dict[str, Any]]":
+    """A call that has its answer."""
+    call: Future[dict[str, Any]] = Future()
+    call.set_result(answer)
+    return call
 
 
 def test_what_another_stack_claims_is_refused_also_where_the_state_has_it_and_where_it_is_adopted() -> None:
