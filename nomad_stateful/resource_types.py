@@ -5,6 +5,7 @@ from typing import Final
 EBS_VOLUME: Final = "aws:ebs/volume:Volume"
 EBS_SNAPSHOT: Final = "aws:ebs/snapshot:Snapshot"
 EBS_SNAPSHOT_COPY: Final = "aws:ebs/snapshotCopy:SnapshotCopy"
+LIFECYCLE_POLICY: Final = "aws:dlm/lifecyclePolicy:LifecyclePolicy"
 EFS_FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
 NOMAD_JOB: Final = "nomad:index/job:Job"
 NOMAD_CSI_VOLUME: Final = "nomad:index/csiVolume:CsiVolume"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nomad_stateful.resource_types import DATA_HOLDERS
+from tools.preview_report import snapshots
 from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview, State, Step
 from tools.preview_report.policies import Finding
@@ -45,6 +46,7 @@ def judge(preview: Preview, findings: Sequence[Finding], labels: Collection[str]
         for step in preview.steps
         if step.type == "nomad-csi:index:VolumeRelease" and step.operation in ("replace", "create-replacement")
     ]
+    warnings += snapshots.warnings(preview)
     return Verdict(tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(warnings)))
 
 

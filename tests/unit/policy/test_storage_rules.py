@@ -110,3 +110,24 @@ def test_mandatory_tags_can_be_asked_of_other_types() -> None:
     role = Resource("aws:iam/role:Role", "clients")
     assert reported("mandatory-tags", role, tags=["owner"]) == []
     assert reported("mandatory-tags", role, tags=["owner"], types=["aws:iam/role:Role"]) != []
+
+
+def test_a_volume_of_which_snapshots_are_taken_passes() -> None:
+    tagged = {"tags": {"nomad-stateful-snapshots": "nomad-stateful/prod/data"}}
+    assert reported("scheduled-snapshots", Resource(EBS_VOLUME, "data", tagged, protect=True, stack="prod")) == []
+    backup = Resource(EBS_VOLUME, "data", {"tags": {"backup": "daily"}}, protect=True, stack="prod")
+    assert reported("scheduled-snapshots", backup, tags=["backup"]) == []
+
+
+def test_a_protected_volume_of_which_no_snapshots_are_taken_is_named() -> None:
+    said = reported("scheduled-snapshots", Resource(EBS_VOLUME, "data", {"tags": {}}, protect=True, stack="prod"))
+    assert said == ["data: no snapshots are taken of it on schedule: it has no tag nomad-stateful-snapshots"]
+
+
+def test_volumes_whose_data_may_be_lost_need_no_snapshots() -> None:
+    for harmless in (
+        Resource(EBS_VOLUME, "data", stack="prod"),
+        Resource(EBS_VOLUME, "data", protect=True, stack="dev"),
+        Resource(EFS_FILE_SYSTEM, "data", protect=True, stack="prod"),
+    ):
+        assert reported("scheduled-snapshots", harmless) == []
