@@ -58,7 +58,7 @@ bench: bootstrap ## measure side by side with the floor and a plain program, and
 	@$(PY) -m tools.bench$(if $(BASE),.versus "$(BASE)", run) $(ARGS)
 
 .PHONY: failover
-failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched'); an hour for all settings
+failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched')
 	@$(PY) -m tools.bench.failover $(ARGS)
 
 .PHONY: test

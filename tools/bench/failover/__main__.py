@@ -21,7 +21,7 @@ from tools.bench import page
 from tools.bench.failover import losses, results
 from tools.bench.failover.losses import Loss
 from tools.bench.failover.results import MOMENTS, NOT_SEEN, SETTINGS, Failover
-from tools.bench.failover.watch import Watch
+from tools.bench.failover.watch import JOB, Watch
 from tools.faults.cases.instance import instance_of
 from tools.faults.kind import Kind
 from tools.faults.lane import Lane, open_lane
@@ -49,6 +49,7 @@ def configure(text: str, settings: str) -> str:
 
 def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
     """One loss, from the stack in order to the stack in order. AssertionError when MySQL does not come back."""
+    _await_no_evaluation(lane)
     at = lane.stack.mysql_endpoint()
     watch = Watch(lane, at, instance_of(lane, at.node_name))
     calls, doubled = Calls(lane.call_log), len(lane.mounts.violations)
@@ -75,6 +76,17 @@ def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
         second_writers=len(lane.mounts.violations) - doubled,
         detached_while_mounted=len(detached_while_mounted(calls.read())),
     )
+
+
+def _await_no_evaluation(lane: Lane) -> None:
+    """Waits until Nomad has made up for the last loss: its delayed evaluation would end the wait of the next one."""
+    what = "no evaluation of MySQL's job is pending"
+    with lane.waits(what, TIMEOUT_S):
+        eventually(
+            lambda: all(one["Status"] != "pending" for one in lane.stack.nomad.get(f"job/{JOB}/evaluations")) or None,
+            TIMEOUT_S,
+            what,
+        )
 
 
 def _fence_once_down(lane: Lane, watch: Watch) -> None:

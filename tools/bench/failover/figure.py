@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from tools.bench import svg
-from tools.bench.failover.results import LOSSES, PHASES, SETTINGS, Failover, medians, of
+from tools.bench.failover.results import LOSSES, PHASES, SETTINGS, Failover, medians, of, title
 
 WIDTH, LABELS, RIGHT, ROW, GAP, TOP = 1060, 290, 90, 24, 30, 84
 _TOLD: dict[str, tuple[str, str]] = {
@@ -38,7 +38,7 @@ def draw(measured: Sequence[Failover]) -> str:
         lines.append(svg.text(16, y + 20, loss, weight=600))
         y += GAP
         for settings, found in rows:
-            lines += _bar(SETTINGS[settings].replace("`", ""), found, y, scale)
+            lines += _bar(title(settings, loss).replace("`", ""), found, y, scale)
             y += ROW
     return svg.document(WIDTH, height, lines)
 
@@ -57,10 +57,10 @@ def _bar(label: str, found: Sequence[Failover], y: float, scale: float) -> list[
     lines, x = [svg.text(LABELS - 8, y + 15, label, anchor="end")], float(LABELS)
     for name, seconds in medians(found):
         colour, told = _TOLD[name]
-        title = svg.title(f"{name}: {seconds:.1f} s, {told}")
+        hint = svg.title(f"{name}: {seconds:.1f} s, {told}")
         wide = seconds * scale
         place = f"x='{x:.1f}' y='{y + 4}' width='{wide:.1f}' height='{ROW - 8}'"
-        lines.append(f"<rect {place} fill='{colour}' opacity='0.8'>{title}</rect>")
+        lines.append(f"<rect {place} fill='{colour}' opacity='0.8'>{hint}</rect>")
         x += wide
     first = statistics.median(one.acknowledged_s for one in found)
     return [*lines, svg.text(x + 5, y + 15, f"{first:.0f} s", fill=svg.INK, weight=600, size=11)]

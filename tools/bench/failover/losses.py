@@ -57,6 +57,15 @@ def _replace(lane: Lane, client: str) -> None:
     _terminate(lane, client)
 
 
+def _heal(lane: Lane, client: str) -> None:
+    """One that was fenced is off, and has no network to bring back."""
+    found = lane.stack.ec2.describe_instances(InstanceIds=[instance_of(lane, client)])["Reservations"]
+    if found[0]["Instances"][0]["State"]["Name"] == "running":
+        _ctl(lane, "heal", client)
+    else:
+        _replace(lane, client)
+
+
 def repair(loss: Loss, lane: Lane, client: str) -> None:
     """Brings the client back, and the stack to where it was. An instance that is off is made anew.
 
@@ -70,6 +79,6 @@ def repair(loss: Loss, lane: Lane, client: str) -> None:
 ALL = (
     Loss("terminated", _terminate),
     Loss("stopped", _stop, _replace),
-    Loss("cut off", _cut, lambda lane, client: _ctl(lane, "heal", client), may_detach_mounted=True),
+    Loss("cut off", _cut, _heal, may_detach_mounted=True),
     Loss("agent dead", _suspend_agent, _replace, may_detach_mounted=True, ends_by_itself=False),
 )

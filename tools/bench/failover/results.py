@@ -100,15 +100,23 @@ def read(folder: Path) -> list[Failover]:
     return [one for settings in SETTINGS for one in rows.read(path(folder, settings), Failover)]
 
 
+def title(settings: str, loss: str) -> str:
+    """What a loss was measured with; of an agent that is dead also who stops its instance."""
+    by_hand = loss == "agent dead" and settings != "fenced"
+    return f"{SETTINGS[settings]}{'; fenced by hand' if by_hand else ''}"
+
+
 def table(measured: Sequence[Failover]) -> str:
     """A line for each loss and kind of settings: time to the first row, its phases, and what must not happen."""
     names = [name for name, _ in PHASES]
     head = ["lost", "with", "n", "first row, s", *names, "rows lost", "second writers"]
     lines = [head, ["---"] * len(head)]
-    for loss in LOSSES:
-        for settings, title in SETTINGS.items():
-            if found := of(measured, settings, loss):
-                lines.append([loss, title, str(len(found)), *_times(found), *_faults(found)])
+    groups = [(loss, settings, of(measured, settings, loss)) for loss in LOSSES for settings in SETTINGS]
+    lines += [
+        [loss, title(settings, loss), str(len(found)), *_times(found), *_faults(found)]
+        for loss, settings, found in groups
+        if found
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -64,6 +64,12 @@ def test_the_table_has_medians_with_their_spread_and_counts_what_must_not_be() -
     assert cells[-2:] == ["1", "2"]
 
 
+def test_it_is_said_where_a_person_fenced() -> None:
+    assert results.title("watched", "agent dead").endswith("; fenced by hand")
+    assert results.title("fenced", "agent dead") == results.SETTINGS["fenced"]
+    assert results.title("watched", "cut off") == results.SETTINGS["watched"]
+
+
 def test_the_picture_has_a_bar_for_each_phase_and_the_time_to_the_first_row() -> None:
     root = ET.fromstring(figure.draw([ONE]))
     svg = "{http://www.w3.org/2000/svg}"
