@@ -1,5 +1,8 @@
 """What `operate recover` does by itself, and what it leaves to the operator; and what `operate status` shows."""
 
+import json
+import time
+from argparse import ArgumentError, ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +14,7 @@ from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.recovery.plan import Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
-from operate import recover, status
+from operate import dumps, recover, status
 from operate.errors import OperateError
 from operate.recover import Permission, StepRunner
 from operate.volumes import StackVolume
@@ -133,6 +136,9 @@ class FakeNomad:
     def put(self, path: str, _body: Any) -> None:
         self.paths.append(path)
 
+    def close(self) -> None:
+        """Nothing to close."""
+
 
 def do(step: Step, usage: VolumeUsage) -> tuple[FakeEc2, FakeNomad]:
     ec2, nomad = FakeEc2(), FakeNomad()
@@ -178,6 +184,55 @@ def test_the_status_shows_each_volume_with_its_holders_and_what_is_wrong() -> No
         "-",
         "available",
     ]
+
+
+def test_scripts_get_the_status_as_an_object() -> None:
+    told = json.loads(json.dumps(status.as_object([stack_volume(CUT_OFF)])))
+    (volume,) = told["volumes"]
+    assert told["ok"] is False
+    assert volume["claims"] == [
+        {
+            "allocation": CLAIM.alloc_id,
+            "job": "mysql-server",
+            "status": "lost",
+            "client": "client-1",
+            "clientStatus": "down",
+            "instance": INSTANCE,
+        }
+    ]
+    assert volume["attachments"][0]["instance"] == INSTANCE
+    assert volume["problems"][0]["steps"] == [f"aws ec2 stop-instances --instance-ids {INSTANCE}"]
+    assert status.as_object([stack_volume(FREE)])["ok"] is True
+
+
+def test_the_status_is_shown_again_until_it_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = iter([CUT_OFF, FREE])
+    nomad: Any = FakeNomad()
+    monkeypatch.setattr(status, "connect", lambda: nomad)
+    monkeypatch.setattr(dumps, "failing", lambda _nomad: [])
+    monkeypatch.setattr(time, "sleep", lambda _s: None)
+
+    def volumes(_nomad: Any) -> list[StackVolume]:
+        try:
+            return [stack_volume(next(states))]
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(status, "stack_volumes", volumes)
+    status.show(as_json=True, every_s=1)
+    assert [json.loads(line)["ok"] for line in capsys.readouterr().out.splitlines()] == [False, True]
+
+
+@pytest.mark.parametrize("given", ["0", "0.2", "-1", "often", "nan", "inf"])
+def test_a_pause_of_less_than_a_second_is_refused(given: str) -> None:
+    parser = ArgumentParser(exit_on_error=False)
+    status.COMMAND.arguments(parser)
+    assert parser.parse_args(["--watch"]).watch == 2
+    assert parser.parse_args([]).watch == 0
+    with pytest.raises(ArgumentError, match="must be a number of seconds, 1 or more"):
+        parser.parse_args(["--watch", given])
 
 
 def test_the_status_shows_dumps_that_fail() -> None:
