@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -58,25 +58,29 @@ def main(arguments: Sequence[str]) -> int:
     # So that an end by a signal takes the sandboxes down too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     load = os.getloadavg()[0]
-    pairs = _in_sandboxes(rev, known.sizes, known.repetitions)
+    pairs: list[Pair] = []
     known.json.parent.mkdir(parents=True, exist_ok=True)
-    facts = {"base": rev, "repetitions": known.repetitions, "load before": load, "load after": os.getloadavg()[0]}
-    known.json.write_text(json.dumps(document(pairs, facts), indent=1) + "\n", encoding="utf-8")
+    with closing(_in_sandboxes(rev, known.sizes, known.repetitions)) as found:
+        for pair in found:
+            pairs.append(pair)
+            # After each, so that nothing is lost with the run.
+            facts = {"base": rev, "repetitions": known.repetitions, "load before": load, "load now": os.getloadavg()[0]}
+            known.json.write_text(json.dumps(document(pairs, facts), indent=1) + "\n", encoding="utf-8")
     print(shown(pairs))
     return 0
 
 
-def compare(run: Run, sizes: Sequence[tuple[int, int]], repetitions: int) -> list[Pair]:
+def compare(run: Run, sizes: Sequence[tuple[int, int]], repetitions: int) -> Iterator[Pair]:
     """Runs every command of each size as often on both sides, each going first in turn."""
-    pairs = []
     for volumes, consumers in sizes:
         for repetition in range(repetitions):
             order = (BASE, HERE) if repetition % 2 == 0 else (HERE, BASE)
             for command in COMMANDS:
                 found = {side: run(side, volumes, consumers, command) for side in order}
-                pairs.append(Pair(found[BASE], found[HERE]))
-                _say(f"{volumes}x{consumers} {command}: {_ratio(pairs[-1:], 'seconds')} of {found[BASE].seconds} s")
-    return pairs
+                pair = Pair(found[BASE], found[HERE])
+                took, processor = _ratio([pair], "seconds"), _ratio([pair], "cpu_s")
+                _say(f"{volumes}x{consumers} {command}: {took} of {pair.base.seconds} s, processor {processor}")
+                yield pair
 
 
 def shown(pairs: Sequence[Pair]) -> str:
@@ -126,7 +130,7 @@ def _ratios(group: Sequence[Pair], name: str) -> list[float]:
     return [getattr(pair.here, name) / max(getattr(pair.base, name), 0.01) for pair in group]
 
 
-def _in_sandboxes(rev: str, sizes: Sequence[tuple[int, int]], repetitions: int) -> list[Pair]:
+def _in_sandboxes(rev: str, sizes: Sequence[tuple[int, int]], repetitions: int) -> Generator[Pair, None, None]:
     with ExitStack() as stack:
         sides = {
             side: stack.enter_context(_side(files)) for side, files in ((BASE, _files_of(rev)), (HERE, copy_project))
@@ -141,7 +145,7 @@ def _in_sandboxes(rev: str, sizes: Sequence[tuple[int, int]], repetitions: int) 
             words = [] if command == "preview" else ["--yes", "--skip-preview"]
             return scale.Bench(running).run(volumes, consumers, command, *words)
 
-        return compare(run, sizes, repetitions)
+        yield from compare(run, sizes, repetitions)
 
 
 def _files_of(rev: str) -> Callable[[Path], None]:

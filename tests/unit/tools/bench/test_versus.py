@@ -1,6 +1,8 @@
 """Two commits side by side: who runs when, what is compared with what, and what is said of it."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,7 @@ def test_both_run_each_command_in_turn_and_change_who_goes_first() -> None:
         ran.append((side, command))
         return measured(1, command)
 
-    pairs = versus.compare(run, [(1, 1)], 2)
+    pairs = list(versus.compare(run, [(1, 1)], 2))
     first = [(side, command) for command in COMMANDS for side in ("base", "here")]
     second = [(side, command) for command in COMMANDS for side in ("here", "base")]
     assert ran == first + second
@@ -47,6 +49,25 @@ def test_every_sample_and_what_was_compared_are_in_the_document() -> None:
 def test_a_command_that_took_no_time_has_a_ratio() -> None:
     (summary,) = versus.document([Pair(measured(0), measured(0.02))], {})["summaries"]
     assert summary["seconds ratio"] == 2
+
+
+def test_what_was_measured_before_the_run_was_ended_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[bool] = []
+
+    def measure(*_: object) -> Iterator[Pair]:
+        try:
+            yield Pair(measured(10), measured(11))
+            raise SystemExit(143)
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr(versus, "_in_sandboxes", measure)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit):
+        versus.main(["HEAD", "--json", str(tmp_path / "new/versus.json")])
+    assert ended
+    (summary,) = json.loads((tmp_path / "new/versus.json").read_text())["summaries"]
+    assert summary["seconds ratio"] == 1.1
 
 
 def test_a_revision_that_is_none_is_told_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
