@@ -6,8 +6,18 @@ from nomad_stateful.schema.tables import ResourceTable
 from nomad_stateful.schema.timeouts import timeout_s
 from nomad_stateful.schema.volume_guard import LARGEST_GIB
 
+GROWN_WITHIN_S = 180
 ONLINE, RESTART, EITHER = "online", "restart", "online-or-restart"
 MODES = (EITHER, ONLINE, RESTART)
+MODE = text(
+    '"online" grows the file system while it is mounted and never restarts anything. "online-or-restart" has '
+    'the consumer restarted where the driver cannot expand volumes, "restart" also where Nomad or the '
+    "controller refuses. What the client refuses is an error in each mode: after it, a restart could not mount "
+    "the volume.",
+    default=EITHER,
+    rule=rules.one_of(*MODES),
+)
+RESTART_ID = text("Changes when the consumer has to restart, which follows this value.")
 
 VOLUME_GROWTH = ResourceTable(
     "VolumeGrowth",
@@ -25,15 +35,8 @@ VOLUME_GROWTH = ResourceTable(
         "registrationId": text("Any value of the registration, which has to exist first.", default=""),
         "mountFlags": texts("The registration's mount flags, which Nomad does not show."),
         "secrets": mapping("The registration's secrets, which Nomad does not show.", secret=True),
-        "mode": text(
-            '"online" grows the file system while it is mounted and never restarts anything. "online-or-restart" has '
-            'the consumer restarted where the driver cannot expand volumes, "restart" also where Nomad or the '
-            "controller refuses. What the client refuses is an error in each mode: after it, a restart could not mount "
-            "the volume.",
-            default=EITHER,
-            rule=rules.one_of(*MODES),
-        ),
-        "timeoutS": timeout_s("Seconds that growing online may take.", 180),
+        "mode": MODE,
+        "timeoutS": timeout_s("Seconds that growing online may take.", GROWN_WITHIN_S),
     },
-    outputs={"restartId": text("Changes when the consumer has to restart, which follows this value.")},
+    outputs={"restartId": RESTART_ID},
 )

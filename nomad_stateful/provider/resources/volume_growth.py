@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
-from typing import Any
 
-from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansion
-from nomad_stateful.nomad.api import NomadApi, NomadError
-from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.plugin import (
-    UNKNOWN,
-    Context,
-    Props,
-    ProviderError,
-)
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Context, Props
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.volume_growth import EITHER, ONLINE, RESTART, VOLUME_GROWTH
-
-_NO_PERMISSION = "permission denied"
+from nomad_stateful.provider.file_system_growth import FileSystemGrowth
+from nomad_stateful.schema.volume_growth import VOLUME_GROWTH
 
 
 class VolumeGrowth(DeclaredResource):
@@ -27,97 +17,22 @@ class VolumeGrowth(DeclaredResource):
     table = VOLUME_GROWTH
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
+        self._file_system = FileSystemGrowth(api)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         """Grows a volume that is in use, which may be behind; one that nobody has mounted grows when it is mounted."""
         growth_id = f"{inputs['namespace']}/{inputs['volumeId']}"
-        return growth_id, inputs | {"restartId": self._grow(ctx, inputs, restart_id="", quiet=True)}
+        return growth_id, inputs | {"restartId": self._file_system.grow(ctx, inputs, restart_id="", quiet=True)}
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
-        grows = inputs["sizeGib"] != state["sizeGib"]
-        return inputs | {"restartId": UNKNOWN if grows and self._may_restart(inputs) else state["restartId"]}
+        restarts = inputs["sizeGib"] != state["sizeGib"] and self._file_system.may_restart(inputs)
+        return inputs | {"restartId": UNKNOWN if restarts else state["restartId"]}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         restart_id = state["restartId"]
         if inputs["sizeGib"] != state["sizeGib"]:
-            restart_id = self._grow(ctx, inputs, restart_id)
+            restart_id = self._file_system.grow(ctx, inputs, restart_id)
         return inputs | {"restartId": restart_id}
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Undoes nothing: a volume does not shrink."""
-
-    def _may_restart(self, inputs: Props) -> bool:
-        if inputs["mode"] != EITHER:
-            return bool(inputs["mode"] == RESTART)
-        try:
-            api = self._api()
-            volume = _volume(api, inputs)
-            return volume is None or not _grows_mounted(api, volume)
-        except NomadError:
-            return True
-
-    def _grow(self, ctx: Context, inputs: Props, restart_id: str, *, quiet: bool = False) -> str:
-        """Grows a mounted file system; returns the id of the restart that it takes, the given one without any."""
-        api = self._api()
-        volume = _volume(api, inputs)
-        held = volume_claims.claims(volume)
-        what = f"volume {inputs['volumeId']} has {inputs['sizeGib']} GiB"
-        if volume is None or not held:
-            if not quiet:
-                ctx.log("info", f"{what}; nobody has it mounted: its file system grows when it is mounted next")
-            return restart_id
-        mounted = _grows_mounted(api, volume)
-        if mounted or inputs["mode"] == ONLINE:
-            before = file_system_size.of(api, held)
-            refusal = volume_expansion.expand(ctx, api, inputs, volume)
-            if not refusal:
-                sizes = file_system_size.change(before, file_system_size.after_growth(api, held, before, ctx.wait))
-                ctx.log("info", f"{what}; its file system grew while it was mounted{sizes}: nothing is restarted")
-                return restart_id
-            if refusal.by_node:
-                raise ProviderError(_refused_by_node(what, refusal.reason))
-            if inputs["mode"] != RESTART:
-                raise ProviderError(_refused(what, refusal.reason))
-            why = f"could not be asked to grow while it is mounted ({refusal.reason})"
-        else:
-            why = "does not grow while it is mounted: the driver cannot do that"
-        ctx.log(
-            "info",
-            f"{what}; its file system {why}, so its consumer is restarted and the driver grows it while mounting it",
-        )
-        return secrets.token_hex(4)
-
-
-def _volume(api: NomadApi, inputs: Props) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = api.find(volume_path(inputs["volumeId"]), namespace=inputs["namespace"])
-    return found
-
-
-def _grows_mounted(api: NomadApi, volume: Props) -> bool:
-    return volume_expansion.nodes_can_expand(api, volume.get("PluginID") or "")
-
-
-def _refused(what: str, reason: str) -> str:
-    return (
-        f"{what}, but its file system could not be asked to grow while it is mounted: {reason}\nNothing was restarted. "
-        "Fix the cause and run the same command again. With growth: restart on the volume its consumer is restarted "
-        "instead, and the driver grows the file system while mounting it"
-    )
-
-
-def _refused_by_node(what: str, reason: str) -> str:
-    cause, fix = "", "Fix the cause"
-    if _NO_PERMISSION in reason.lower():
-        cause = "A process without CAP_SYS_RESOURCE may not grow a mounted ext4. "
-        fix = (
-            "Give the node plugin's task that capability (docker: privileged; raw_exec: CapabilityBoundingSet of the "
-            "Nomad client's unit), or run resize2fs on the device named above, as root on that client"
-        )
-    return (
-        f"{what}, but the client refused to grow its file system while it is mounted: {reason}\n{cause}Nothing was "
-        "restarted, and the job goes on with the old size. Until the file system has grown the job must not be "
-        "restarted, moved or drained: the driver grows a mounted file system only, and would refuse to mount this one "
-        f"again. {fix}, and run the same command again. The way on for a job that is down: docs/runbook.md, "
-        "'Could not resize volume'"
-    )
