@@ -12,6 +12,7 @@ NOMAD_CSI_VOLUME: Final = "nomad:index/csiVolume:CsiVolume"
 NOMAD_CSI_REGISTRATION: Final = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
 OWNERSHIP: Final = "nomad-csi:index:Ownership"
 VOLUME_GUARD: Final = "nomad-csi:index:VolumeGuard"
+VOLUME_GROWTH: Final = "nomad-csi:index:VolumeGrowth"
 VOLUME_PROTECTION: Final = "nomad-csi:index:VolumeProtection"
 
 VOLUMES: Final = {

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.nomad.volume_claims import claims
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 
 ON_DISK = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})
@@ -38,6 +39,27 @@ def file_system_refusal(olds: Props, news: Props) -> CheckFailure:
         f"Keep fsType: {old}. {_ANOTHER} (a snapshot restores {old}). If nothing on it is wanted, take the volume "
         "out of the settings, run `pulumi up`, and add it again",
     )
+
+
+def file_system(ctx: Context, olds: Props, news: Props, holders: str | None) -> list[CheckFailure]:
+    """Refuses another file system: a blank volume was formatted as set; others' is known by a mount alone.
+
+    `holders` have the volume mounted now: "" nobody, None where Nomad does not answer.
+    """
+    if not olds.get("hasContents") or holders is None or holders:
+        return [file_system_refusal(olds, news)]
+    ctx.log(
+        "warning",
+        f"volume {news['volumeId']} came with its contents and nothing runs on it: whether it has "
+        f"{news['fsType']} and not {olds['fsType']} is taken from the settings. The driver formats no volume "
+        "that has a file system",
+    )
+    return []
+
+
+def holders(volume: Mapping[str, Any] | None) -> str:
+    """Returns who has the volume mounted now, for a message; "" where nobody has."""
+    return ", ".join(str(claim) for claim in claims(volume) if claim.status == "running")
 
 
 def attachment_refusal(olds: Props, news: Props) -> CheckFailure:
@@ -98,6 +120,11 @@ def in_use(olds: Props, news: Props, holders: str) -> Iterator[CheckFailure]:
                 f"Nomad does not change it while the volume is in use, by {holders}",
                 "Take the volume's mount out of its consumers, run `pulumi up`, then change it and add the mount again",
             )
+
+
+def is_made_by_driver(volume: Mapping[str, Any]) -> bool:
+    """Tells by Nomad's record whether a driver made the volume: of others no capacity was requested."""
+    return int(volume.get("RequestedCapacityMin") or 0) > 0
 
 
 def seen_in_nomad(volume: Mapping[str, Any]) -> Props:

@@ -126,12 +126,22 @@ class VolumeProtectionInputs(TypedDict, total=False):
     account_id: pulumi.Input[str] | None
     aws_config: pulumi.Input[str] | None
     timeout_s: pulumi.Input[int] | None
+    registered_in: pulumi.Input[str] | None
+    attachment_mode: pulumi.Input[str] | None
+    fs_type: pulumi.Input[str] | None
+    has_contents: pulumi.Input[bool] | None
+    size_gib: pulumi.Input[int] | None
+    mount_flags: pulumi.Input[Sequence[pulumi.Input[str]]] | None
+    secrets: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None
+    growth: pulumi.Input[str] | None
+    earlier_size_gib: pulumi.Input[int] | None
+    earlier_restart_id: pulumi.Input[str] | None
 
 
 class VolumeProtection(NomadCsiResource):
     """Has to be deleted before a volume can be, and takes the volume's final snapshot when it is.
 
-    What uses the volume takes `volume_id` from here, so that it goes first.
+    What uses the volume takes `volume_id` from here, so that it goes first, and its consumer `restart_id`.
     """
 
     table = VOLUME_PROTECTION
@@ -144,6 +154,17 @@ class VolumeProtection(NomadCsiResource):
     account_id: pulumi.Output[str]
     aws_config: pulumi.Output[str]
     timeout_s: pulumi.Output[int]
+    registered_in: pulumi.Output[str]
+    attachment_mode: pulumi.Output[str]
+    fs_type: pulumi.Output[str]
+    has_contents: pulumi.Output[bool]
+    size_gib: pulumi.Output[int]
+    mount_flags: pulumi.Output[Sequence[str]]
+    secrets: pulumi.Output[Mapping[str, str]]
+    growth: pulumi.Output[str]
+    earlier_size_gib: pulumi.Output[int]
+    earlier_restart_id: pulumi.Output[str]
+    restart_id: pulumi.Output[str]
 
     def __init__(
         self,

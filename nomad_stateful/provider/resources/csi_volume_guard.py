@@ -7,7 +7,6 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.plugin_server.plugin import (
     Checked,
     CheckFailure,
@@ -51,7 +50,11 @@ class CsiVolumeGuard(DeclaredResource):
     def _first(self, ctx: Context, inputs: Props) -> list[CheckFailure]:
         """Refuses what an existing volume is not: it may be older than its guard, made by an earlier release."""
         volume = self._volume(ctx, inputs) if inputs["madeByDriver"] is True else None
-        return list(volume_contents.made_otherwise(volume_contents.seen_in_nomad(volume), inputs)) if volume else []
+        if not volume:
+            return []
+        if not volume_contents.is_made_by_driver(volume):
+            return [volume_contents.provision_refusal(inputs)]
+        return list(volume_contents.made_otherwise(volume_contents.seen_in_nomad(volume), inputs))
 
     def _later(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         if not any(
@@ -70,27 +73,14 @@ class CsiVolumeGuard(DeclaredResource):
         failures: list[CheckFailure] = []
         if inputs["madeByDriver"] is True:
             failures += volume_contents.made_otherwise(olds, inputs)
-            if holders := _running(volume):
-                failures += volume_contents.in_use(olds, inputs, holders)
+            if users := volume_contents.holders(volume):
+                failures += volume_contents.in_use(olds, inputs, users)
         if volume_contents.changed(olds, inputs, "attachmentMode"):
             failures.append(volume_contents.attachment_refusal(olds, inputs))
         if volume_contents.other_file_system(olds, inputs):
-            failures += self._file_system(ctx, olds, inputs, volume)
+            held = None if volume is _UNKNOWN else volume_contents.holders(volume)
+            failures += volume_contents.file_system(ctx, olds, inputs, held)
         return failures
-
-    def _file_system(
-        self, ctx: Context, olds: Props, inputs: Props, volume: Mapping[str, Any] | None
-    ) -> list[CheckFailure]:
-        """Refuses another file system: a blank volume was formatted as set; others' is known by a mount alone."""
-        if not olds.get("hasContents") or volume is _UNKNOWN or _running(volume):
-            return [volume_contents.file_system_refusal(olds, inputs)]
-        ctx.log(
-            "warning",
-            f"volume {inputs['volumeId']} came with its contents and nothing runs on it: whether it has "
-            f"{inputs['fsType']} and not {olds['fsType']} is taken from the settings. The driver formats no volume "
-            "that has a file system",
-        )
-        return []
 
     def _volume(self, ctx: Context, wanted: Props) -> Mapping[str, Any] | None:
         """Returns Nomad's record; None where it has none, _UNKNOWN where it does not answer."""
@@ -122,8 +112,3 @@ def _with_memory(olds: Props, inputs: Props) -> Props:
         if inputs["snapshotId"] == "":
             remembered["snapshotId"] = olds.get("snapshotId", "")
     return inputs | remembered
-
-
-def _running(volume: Mapping[str, Any] | None) -> str:
-    """Returns who has the volume mounted now, for a message; "" where nobody has."""
-    return ", ".join(str(claim) for claim in claims(volume) if claim.status == "running")

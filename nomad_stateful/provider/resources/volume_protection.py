@@ -1,4 +1,4 @@
-"""VolumeProtection: what has to go before a volume can, and takes its final snapshot when it does."""
+"""VolumeProtection: stands between a volume and its registration; it goes before the volume, with a final snapshot."""
 
 from __future__ import annotations
 
@@ -11,21 +11,30 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.watching import Progress
 from nomad_stateful.plugin_server.plugin import (
+    UNKNOWN,
+    Checked,
     CheckFailure,
     Context,
+    Diff,
     Props,
     ProviderError,
     ReadResult,
+    input_diff,
 )
 from nomad_stateful.plugin_server.values import Unknown
 from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
 from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
 
 POLL_S = 1.0
+_ONCE = ("earlierSizeGib", "earlierRestartId")
 
 
 class VolumeProtection(DeclaredResource):
-    """Depends on the volume, so it is deleted before it; what uses the volume depends on this."""
+    """Depends on the volume, so it is deleted before it; what uses the volume depends on this.
+
+    Of a volume that Pulumi makes and registers (`registeredIn`) it keeps the file system, too.
+    """
 
     table = VOLUME_PROTECTION
     why_no_import = "it is nothing in AWS"
@@ -37,8 +46,21 @@ class VolumeProtection(DeclaredResource):
     ) -> None:
         self._volumes = volumes
         self._api = api
+        self._file_system = KeptFileSystem(api)
+
+    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
+        checked = super().check(ctx, olds, news)
+        # What came with contents, also where the settings name its snapshot no more.
+        checked.inputs["hasContents"] = checked.inputs["hasContents"] or bool(olds.get("hasContents"))
+        return checked
 
     def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
+        failures = self._replaced(ctx, olds, inputs)
+        if olds and inputs["registeredIn"]:
+            failures += self._file_system.refusals(ctx, olds, inputs)
+        return failures
+
+    def _replaced(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         """Refuses that another volume takes the place of one that exists: its id is another, or not known yet."""
         old, name = olds.get("volumeId"), inputs["volumeName"]
         if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):
@@ -65,11 +87,20 @@ class VolumeProtection(DeclaredResource):
         found = self._api().find(volume_path(olds["volumeName"]), namespace=olds["namespace"])
         return found is not None and bool(found.get("ExternalID") == olds["volumeId"])
 
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """Compares with the defaults of what an earlier release did not have; what that knew counts once."""
+        detailed = input_diff(self.table.defaults | old_inputs, news, self.replace_on)
+        return Diff({key: kind for key, kind in detailed.items() if key not in _ONCE})
+
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        return inputs["volumeId"], inputs
+        return inputs["volumeId"], inputs | {"restartId": self._file_system.begin(ctx, inputs)}
+
+    def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
+        restarts = self._file_system.may_restart(state, inputs)
+        return inputs | {"restartId": UNKNOWN if restarts else restart_id(state, inputs)}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
-        return inputs
+        return inputs | {"restartId": self._file_system.follow(ctx, state, inputs)}
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         kept = super().read(ctx, id, inputs, state)

@@ -100,13 +100,19 @@ TYPES = (
     TypeSubject(
         "nomad-csi",
         "nomad-csi:index:VolumeProtection",
-        lambda _world: {"volumeName": "mysql", "volumeId": "vol-0123456789abcdef0", "finalSnapshot": False},
+        lambda _world: {
+            "volumeName": "mysql",
+            "volumeId": "vol-0123456789abcdef0",
+            "finalSnapshot": False,
+            "secrets": {"key": "hush"},
+        },
         delete_leaves="without a final snapshot there is nothing to take",
         required=frozenset({"volumeId", "volumeName"}),
         updates={"finalSnapshot": True, "timeoutS": 60},
+        secrets=frozenset({"secrets"}),
         replaces={"volumeId": "vol-0123456789abcdef1"},
         defended=frozenset({"volumeId"}),
-        invalid={"volumeId": "", "timeoutS": 0},
+        invalid={"volumeId": "", "timeoutS": 0, "growth": "never", "sizeGib": 0},
     ),
     TypeSubject(
         "nomad-csi",
