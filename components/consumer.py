@@ -71,7 +71,7 @@ class Consumer:
     def claims(self) -> list[Ownership]:
         """The claim to the job's id, which comes before all that has to do with the job and goes after it."""
         what = ("job", self.placement["namespace"], self.job_id)
-        return claim(f"{self.name}-job", what, self.owner, self.parent)
+        return claim(f"{self.name}-job", what, self.owner, pulumi.ResourceOptions(parent=self.parent))
 
     def gate(
         self,

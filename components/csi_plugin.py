@@ -142,7 +142,7 @@ class CsiPlugin(pulumi.ComponentResource):
         spec, variables = job_file(role, args)
         own = f"{name}-{role['role']}"
         namespace = args["placement"]["namespace"]
-        claims = claim(own, ("job", namespace, role["job_id"]), args.get("owner"), self)
+        claims = claim(own, ("job", namespace, role["job_id"]), args.get("owner"), pulumi.ResourceOptions(parent=self))
         return submit(own, spec, variables, self, [*claims, *self._config(name, role, args, claims)])
 
     def _config(

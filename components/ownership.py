@@ -16,7 +16,7 @@ class Owner(TypedDict):
     """What may exist already, by job/ID or volume/ID: "unclaimed", or the owner id of a claim to take over."""
 
 
-def claim(name: str, what: tuple[str, str, str], owner: Owner | None, parent: pulumi.Resource) -> list[Ownership]:
+def claim(name: str, what: tuple[str, str, str], owner: Owner | None, opts: pulumi.ResourceOptions) -> list[Ownership]:
     """Returns the claim to the id of a job or volume, which goes before all that has it; none without an owner.
 
     `what` is its kind ("job" or "volume"), its namespace and its id.
@@ -32,6 +32,6 @@ def claim(name: str, what: tuple[str, str, str], owner: Owner | None, parent: pu
             namespace=namespace,
             stack=owner["stack"],
             expects=owner["expects"].get(f"{kind}/{resource_id}"),
-            opts=pulumi.ResourceOptions(parent=parent),
+            opts=opts,
         )
     ]

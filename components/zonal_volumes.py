@@ -18,6 +18,34 @@ class Adopted(TypedDict):
     """Value of its tag nomad-stateful-guard."""
 
 
+class Grown(TypedDict):
+    """How far the growth of a file system has come."""
+
+    size_gib: int
+    """Size in GiB that it follows."""
+    restart_id: str
+    """The last restart that it took."""
+
+
+class ZonalRegistration(TypedDict):
+    """How a volume is registered with Nomad, where CsiVolume has `is_guarded`."""
+
+    namespace: str
+    """Nomad namespace; the volume's id is its name."""
+    attachment_mode: str
+    """file-system or block-device."""
+    fs_type: str
+    """File system a blank volume is formatted with; "" where that is not known."""
+    mount_flags: list[str]
+    """Mount flags."""
+    secrets: pulumi.Input[dict[str, str]] | None
+    """Secrets handed to the driver (secret)."""
+    growth: str
+    """How a mounted file system grows: online, restart, or online-or-restart."""
+    earlier: NotRequired[Grown | None]
+    """What a VolumeGrowth of an earlier release knew."""
+
+
 class ZonalVolume(TypedDict):
     """One EBS volume."""
 
@@ -51,6 +79,8 @@ class ZonalVolume(TypedDict):
     """Take a snapshot before deletion; by default of a volume that is, or once was, protected."""
     tags: NotRequired[dict[str, pulumi.Input[str]]]
     """Further tags."""
+    registration: NotRequired[ZonalRegistration | None]
+    """How it is registered with Nomad: then its file system is guarded, and grows with it."""
 
 
 class ZonalVolumesArgs(TypedDict):
@@ -75,16 +105,20 @@ class ZonalVolumes(pulumi.ComponentResource):
     """EBS volume ids by volume name; what uses them goes before the volumes' protection does."""
     sizes_gib: dict[str, pulumi.Output[int]]
     """Sizes in GiB by volume name; of a volume that grows, known to others once it has grown."""
+    restart_ids: dict[str, pulumi.Output[str]]
+    """By volume name: changes when the volume's consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:ZonalVolumes", name, None, opts)
-        self.volume_ids, self.sizes_gib = {}, {}
+        self.volume_ids, self.sizes_gib, self.restart_ids = {}, {}, {}
         retained = {volume["name"]: volume.get("retain", False) for volume in args["volumes"]}
         for volume in args["volumes"]:
             guard = self._guard(name, volume, args)
             made = self._volume(name, volume, args["driver_tags"], guard)
-            self.volume_ids[volume["name"]] = self._protection(volume, made, guard).volume_id
+            protection = self._protection(volume, made, guard)
+            self.volume_ids[volume["name"]] = protection.volume_id
             self.sizes_gib[volume["name"]] = made.size
+            self.restart_ids[volume["name"]] = protection.restart_id
         self.register_outputs({"volume_ids": self.volume_ids, "sizes_gib": self.sizes_gib, "retained": retained})
 
     def _volume(
@@ -134,6 +168,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             # The volume's own word, which outlasts a change of the credentials.
             account_id=made.arn.apply(_account_of),
             aws_config=guard.aws_config,
+            **_kept(volume, made),
             opts=pulumi.ResourceOptions(
                 parent=self, protect=volume.get("protect", True), aliases=_aliases(volume, "volumes.{}.protect")
             ),
@@ -157,6 +192,41 @@ class ZonalVolumes(pulumi.ComponentResource):
             aws_config=args.get("aws_config", ""),
             opts=pulumi.ResourceOptions(parent=self, aliases=_aliases(volume, f"{name}-{{}}-guard")),
         )
+
+
+class _Kept(TypedDict, total=False):
+    registered_in: str
+    attachment_mode: str
+    fs_type: str
+    has_contents: bool
+    size_gib: pulumi.Output[int]
+    mount_flags: list[str]
+    secrets: pulumi.Input[dict[str, str]] | None
+    growth: str
+    earlier_size_gib: int
+    earlier_restart_id: str
+
+
+def _kept(volume: ZonalVolume, made: aws.ebs.Volume) -> _Kept:
+    """Returns what its protection has to know to keep, and to grow, the file system of a registered volume."""
+    registration = volume.get("registration")
+    if registration is None:
+        return {}
+    kept: _Kept = {
+        "registered_in": registration["namespace"],
+        "attachment_mode": registration["attachment_mode"],
+        "fs_type": registration["fs_type"],
+        "has_contents": volume.get("snapshot_id") is not None,
+    }
+    if registration["attachment_mode"] == "file-system":
+        kept["size_gib"] = made.size
+        kept["mount_flags"] = registration["mount_flags"]
+        kept["secrets"] = registration["secrets"]
+        kept["growth"] = registration["growth"]
+    if earlier := registration.get("earlier"):
+        kept["earlier_size_gib"] = earlier["size_gib"]
+        kept["earlier_restart_id"] = earlier["restart_id"]
+    return kept
 
 
 def _aliases(volume: ZonalVolume, pattern: str) -> list[pulumi.Alias]:

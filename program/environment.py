@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pulumi
 
-from components.zonal_volumes import Adopted
+from components.zonal_volumes import Adopted, Grown
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Environment:
     """Project and name of the stack, by which its volumes are tagged."""
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
     """EBS volumes that are adopted instead of created, by id in Nomad."""
+    grown: Mapping[str, Grown] = field(default_factory=dict)
+    """How far volumes of an earlier release have grown, by id in Nomad."""
     claimant: str = ""
     """Full name of the stack, by which it claims ids; "" where nothing is claimed."""
     expects: Mapping[str, str] = field(default_factory=dict)

@@ -4,12 +4,12 @@ from typing import Any
 
 from components.container import Container
 from components.csi_plugin import CsiPlugin
-from components.csi_volume import CsiVolume
+from components.csi_registration import RegisteredCsiVolume
 from components.mysql import MysqlServer
 from program.settings import Mysql, Settings
 
 
-def volumes(settings: Settings, registered: dict[str, CsiVolume]) -> dict[str, Any]:
+def volumes(settings: Settings, registered: dict[str, RegisteredCsiVolume]) -> dict[str, Any]:
     """Returns by id in Nomad: the id at the storage provider, the zone and the size."""
     return {
         member.volume_id: {

@@ -4,7 +4,8 @@ import pulumi
 
 from components.container import Container
 from components.csi_plugin import CsiPlugin
-from components.csi_volume import CsiVolume
+from components.csi_registration import RegisteredCsiVolume
+from components.csi_volumes import CsiVolumes
 from components.driver_policy import DriverPolicy
 from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
@@ -18,9 +19,9 @@ from program.wiring.mysql import mysql_backups, mysql_server
 from program.wiring.plugins import csi_plugin
 from program.wiring.policies import driver_policies
 from program.wiring.snapshots import snapshot_schedules
-from program.wiring.volumes import csi_volumes, registration_options, zonal_volumes
+from program.wiring.volumes import csi_volumes, zonal_volumes
 
-Registered = dict[str, CsiVolume]
+Registered = dict[str, RegisteredCsiVolume]
 """Registered volumes by id in Nomad."""
 
 
@@ -38,13 +39,11 @@ def deploy(settings: Settings, environment: Environment) -> None:
     for schedules in snapshot_schedules(settings, environment):
         pulumi.export("snapshotPolicies", SnapshotSchedules("snapshots", schedules).policy_ids)
     # The plugin starts without its permissions, but attaches no volume without them.
-    registered = {
-        args["volume_id"]: CsiVolume(
-            f"volume-{args['volume_id']}", args, registration_options(settings, args["volume_id"], policies)
-        )
-        for volume in settings.volumes
-        for args in csi_volumes(settings, environment, volume, plugins, volumes)
-    }
+    registered = CsiVolumes(
+        "volumes",
+        csi_volumes(settings, environment, plugins, volumes),
+        pulumi.ResourceOptions(depends_on=policies),
+    ).registered
     pulumi.export("volumes", outputs.volumes(settings, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
     if settings.mysql is not None:

@@ -14,6 +14,7 @@ from nomad_stateful.version import VERSION
 from ..container import Container
 from ..csi_plugin import CsiPlugin
 from ..csi_volume import CsiVolume
+from ..csi_volumes import CsiVolumes
 from ..driver_policy import DriverPolicy
 from ..mysql import MysqlServer
 from ..mysql_backup import MysqlBackup
@@ -24,6 +25,7 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     Container,
     CsiPlugin,
     CsiVolume,
+    CsiVolumes,
     DriverPolicy,
     MysqlBackup,
     MysqlServer,

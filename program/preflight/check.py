@@ -66,7 +66,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
         raise SettingsError(problems)
     for volume_id, one in adopted.items():
         pulumi.info(f"volume {volume_id} is {one['volume_id']}, which this stack made before, with what is on it.")
-    return replace(environment, adopted=adopted, expects=owned.expects)
+    return replace(environment, adopted=adopted, grown=stored_volumes.grown(resources), expects=owned.expects)
 
 
 def _environment(prefetch: Prefetch) -> Environment:

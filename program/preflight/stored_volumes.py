@@ -4,16 +4,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from components.zonal_volumes import Grown
 from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.resource_types import (
     EBS_VOLUME,
     NOMAD_CSI_REGISTRATION,
     NOMAD_CSI_VOLUME,
+    VOLUME_GROWTH,
     VOLUME_GUARD,
     VOLUME_PROTECTION,
 )
 
 _ZONAL_VOLUMES = "nomad-stateful:index:ZonalVolumes"
+_CSI_VOLUMES = "nomad-stateful:index:CsiVolumes"
+# Of an earlier release: a component for each.
 _CSI_VOLUME = "nomad-stateful:index:CsiVolume"
 
 Props = Mapping[str, Any]
@@ -57,6 +61,8 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     own = {one.external_id for one in made.values()}
     found = {volume_id: _existing(one) for volume_id, one in registered.items() if one.get("externalId") not in own}
     protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
+    for component in _of(resources, _CSI_VOLUMES):
+        protected |= component.get("protected") or {}
     for one in _of(resources, NOMAD_CSI_VOLUME):
         found[one["volumeId"]] = _made_by_driver(one, protected.get(one["volumeId"]))
     return found | {name: _registered(one, registered.get(name, {})) for name, one in made.items()}
@@ -66,6 +72,14 @@ def cut_off(resources: Mapping[str, Props]) -> dict[str, str]:
     """Returns the guards, by volume name, whose volume the state does not know: its creation was cut off."""
     made = {(one.get("tags") or {}).get(GUARD_TAG) for one in _of(resources, EBS_VOLUME)}
     return {one["volumeName"]: one["guardId"] for one in _of(resources, VOLUME_GUARD) if one["guardId"] not in made}
+
+
+def grown(resources: Mapping[str, Props]) -> dict[str, Grown]:
+    """Returns how far file systems have grown, by volume id: an earlier release kept it in a resource of its own."""
+    return {
+        one["volumeId"]: {"size_gib": int(one["sizeGib"]), "restart_id": one.get("restartId") or ""}
+        for one in _of(resources, VOLUME_GROWTH)
+    }
 
 
 def _of(resources: Mapping[str, Props], token: str) -> Iterator[Props]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from components import container, csi_plugin, mysql, mysql_backup
-from components.csi_volume import CsiVolume
+from components.csi_registration import RegisteredCsiVolume
 from components.mysql import MysqlServer
 from components.placement import JobConstraint
 from nomad_stateful import jobspec as jobs
@@ -225,5 +225,5 @@ def _in_zone(zone: str) -> tuple[JobConstraint, ...]:
     return ({"attribute": ZONE_REFERENCE, "operator": "=", "value": zone},)
 
 
-def _registered(volume_id: str) -> CsiVolume:
-    return cast("CsiVolume", _Registration(volume_id))
+def _registered(volume_id: str) -> RegisteredCsiVolume:
+    return cast("RegisteredCsiVolume", _Registration(volume_id))

@@ -3,7 +3,7 @@
 import pulumi
 
 from components.container import ContainerArgs, ContainerPort, ContainerService, ContainerVolume
-from components.csi_volume import CsiVolume
+from components.csi_registration import RegisteredCsiVolume
 from components.placement import JobConstraint
 from program.environment import Environment
 from program.settings import Consumer, Settings
@@ -12,7 +12,7 @@ from program.wiring.jobs import own_time, owner, placement, registered_volume, r
 
 
 def container(
-    settings: Settings, environment: Environment, consumer: Consumer, registered: dict[str, CsiVolume]
+    settings: Settings, environment: Environment, consumer: Consumer, registered: dict[str, RegisteredCsiVolume]
 ) -> ContainerArgs:
     """Returns a program on its registered volumes."""
     return {
@@ -60,7 +60,7 @@ def _volume(
     environment: Environment,
     consumer: Consumer,
     mount: Mount,
-    registered: dict[str, CsiVolume],
+    registered: dict[str, RegisteredCsiVolume],
 ) -> ContainerVolume:
     volume = settings.volume(mount.volume)
     # Of a set larger than the job only the volumes that its instances have.

@@ -3,7 +3,7 @@
 from typing import TypeVar, cast
 
 from components.consumer import RegisteredVolume
-from components.csi_volume import CsiVolume
+from components.csi_registration import RegisteredCsiVolume
 from components.ownership import Owner
 from components.placement import JobPlacement
 from components.restart import JobRestart
@@ -40,7 +40,7 @@ def own_time(setting: str) -> str | None:
 
 
 def registered_volume(
-    settings: Settings, environment: Environment, volume: str, registered: CsiVolume
+    settings: Settings, environment: Environment, volume: str, registered: RegisteredCsiVolume
 ) -> RegisteredVolume:
     """Returns a registered volume of that name, or of that set, as its consumer needs to know it."""
     return {

@@ -2,7 +2,7 @@
 
 import pulumi
 
-from components.csi_volume import CsiVolume
+from components.csi_registration import RegisteredCsiVolume
 from components.mysql import MysqlAccount, MysqlCertificate, MysqlServer, MysqlServerArgs
 from components.mysql_backup import MysqlBackupArgs
 from program.environment import Environment
@@ -14,7 +14,9 @@ from program.wiring.jobs import own_time, owner, placement, registered_volume, r
 BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT"
 
 
-def mysql_server(settings: Settings, environment: Environment, mysql: Mysql, volume: CsiVolume) -> MysqlServerArgs:
+def mysql_server(
+    settings: Settings, environment: Environment, mysql: Mysql, volume: RegisteredCsiVolume
+) -> MysqlServerArgs:
     """Returns the MySQL server on its registered volume."""
     return {
         "job_id": mysql.job_id,
@@ -72,7 +74,7 @@ def mysql_backups(
     environment: Environment,
     mysql: Mysql,
     server: MysqlServer,
-    registered: dict[str, CsiVolume],
+    registered: dict[str, RegisteredCsiVolume],
 ) -> list[MysqlBackupArgs]:
     """Returns the dumps of the server on a volume of their own, where they are wanted."""
     backup = mysql.backup

@@ -1,11 +1,10 @@
 """From settings to EBS volumes, and to the registration of all volumes."""
 
-from collections.abc import Sequence
-
 import pulumi
 
 from components.csi_plugin import CsiPlugin
-from components.csi_volume import CsiVolumeArgs
+from components.csi_volume_args import CsiVolumeArgs
+from components.csi_volumes import CsiVolumesArgs
 from components.zonal_volumes import ZonalVolume, ZonalVolumes, ZonalVolumesArgs
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import STACK_TAG
@@ -24,7 +23,7 @@ def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesA
         "account_id": environment.account_id,
         "aws_config": environment.aws_config,
         "volumes": [
-            _zonal_volume(volume, member, environment)
+            _zonal_volume(settings, volume, member, environment)
             for volume in settings.volumes
             if volume.provision == "pulumi"
             for member in volume.members
@@ -32,7 +31,7 @@ def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesA
     }
 
 
-def _zonal_volume(volume: Volume, member: Member, environment: Environment) -> ZonalVolume:
+def _zonal_volume(settings: Settings, volume: Volume, member: Member, environment: Environment) -> ZonalVolume:
     return {
         "name": member.volume_id,
         "zone": member.zone,
@@ -49,10 +48,29 @@ def _zonal_volume(volume: Volume, member: Member, environment: Environment) -> Z
         "final_snapshot": volume.final_snapshot,
         "adopt": environment.adopted.get(member.volume_id),
         "tags": {**volume.tags, STACK_TAG: environment.stack, **target_tags(volume, environment.stack)},
+        "registration": {
+            "namespace": settings.placement.namespace,
+            "attachment_mode": volume.attachment_mode,
+            "fs_type": volume.fs_type or settings.plugin_of(volume).known.default_fs_type,
+            "mount_flags": volume.mount_flags,
+            "secrets": pulumi.Output.secret(volume.secrets) if volume.secrets else None,
+            "growth": volume.growth,
+            "earlier": environment.grown.get(member.volume_id),
+        },
     }
 
 
 def csi_volumes(
+    settings: Settings, environment: Environment, plugins: dict[str, CsiPlugin], volumes: ZonalVolumes
+) -> CsiVolumesArgs:
+    """Returns the registrations of every volume."""
+    wanted = [
+        one for volume in settings.volumes for one in _csi_volumes(settings, environment, volume, plugins, volumes)
+    ]
+    return {"volumes": wanted, "earlier_ids": _earlier_ids(settings)}
+
+
+def _csi_volumes(
     settings: Settings,
     environment: Environment,
     volume: Volume,
@@ -87,8 +105,8 @@ def csi_volumes(
             "region": environment.region,
             "account_id": environment.account_id,
             "aws_config": environment.aws_config,
-            "size_gib": volumes.sizes_gib.get(member.volume_id),
-            "growth": volume.growth,
+            "is_guarded": volume.provision == "pulumi",
+            "restart_id": volumes.restart_ids.get(member.volume_id, ""),
             # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.
             "owner": None if volume.provision == "pulumi" else owner(environment),
         }
@@ -96,10 +114,10 @@ def csi_volumes(
     ]
 
 
-def registration_options(
-    settings: Settings, volume_id: str, policies: Sequence[pulumi.Resource]
-) -> pulumi.ResourceOptions:
-    """Returns what it depends on, and its aliases: under a new name it is the same resource, with new parts."""
-    volume = next(one for one in settings.volumes for member in one.members if member.volume_id == volume_id)
-    aliases = [pulumi.Alias(name=f"volume-{earlier}") for earlier in volume.earlier_ids(volume_id)]
-    return pulumi.ResourceOptions(depends_on=policies, aliases=aliases)
+def _earlier_ids(settings: Settings) -> dict[str, list[str]]:
+    """Returns the ids that a volume may have had, by its id: under a new one it is the same resource."""
+    return {
+        member.volume_id: volume.earlier_ids(member.volume_id)
+        for volume in settings.volumes
+        for member in volume.members
+    }

@@ -41,6 +41,7 @@ class Recorder(mocks.Mocks):
             "nomad-csi:index:VolumeGuard": {"guardId": "guard-1", "finalSnapshot": True},
             "nomad-csi:index:CsiVolumeGuard": {"finalSnapshot": True},
             "nomad-csi:index:VolumeGrowth": {"restartId": ""},
+            "nomad-csi:index:VolumeProtection": {"restartId": ""},
             "nomad-csi:index:VolumeRelease": {"releaseId": "release-1"},
             "nomad-csi:index:GeneratedSecret": {"result": PASSWORD},
             "nomad-csi:index:Ownership": {"ownerId": "owner-1"},

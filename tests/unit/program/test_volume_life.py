@@ -47,11 +47,23 @@ def test_a_guard_knows_the_volume_by_its_setting_and_not_by_its_zone(
 def test_a_file_system_follows_the_volumes_size(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
-    growth = resources["volume-mysql-growth"].inputs
-    assert (growth["sizeGib"], growth["mode"]) == (10, "online-or-restart")
+    kept = resources["volumes.mysql.protect"].inputs
+    assert (kept["sizeGib"], kept["growth"], kept["registeredIn"]) == (10, "online-or-restart", "default")
 
 
 def test_a_block_device_has_no_file_system_to_grow() -> None:
     archive = {**SETTINGS["volumes"][1], "attachmentMode": "block-device", "fsType": ""}
     recorded = record({**SETTINGS, "volumes": [SETTINGS["volumes"][0], archive]})
-    assert "volume-archive-growth" not in recorded
+    kept = recorded["volumes.archive.protect"].inputs
+    assert kept["attachmentMode"] == "block-device"
+    assert "sizeGib" not in kept
+
+
+def test_a_volume_is_three_resources_beside_the_storage_itself(resources: dict[str, mocks.MockResourceArgs]) -> None:
+    of_volume = {name for name in resources if "archive" in name}
+    assert of_volume == {
+        "ebs-archive-guard",
+        "ebs-archive-us-west-2b",
+        "volumes.archive.protect",
+        "volume-archive-registration",
+    }

@@ -1,0 +1,243 @@
+"""The resources by which Nomad knows one volume."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+import pulumi
+import pulumi_nomad as nomad
+
+from nomad_stateful.sdk import CsiVolumeGuard, Ownership, VolumeGrowth, VolumeProtection
+
+from .csi_volume_args import CsiVolumeArgs
+from .ownership import claim
+
+CREATE_TIMEOUT = "3m"
+
+
+Aliases = Callable[[str], list[pulumi.Alias]]
+
+
+class _Options(TypedDict, total=False):
+    depends_on: list[pulumi.Resource]
+    protect: bool
+    delete_before_replace: bool
+    custom_timeouts: pulumi.CustomTimeouts
+    replace_on_changes: list[str]
+    ignore_changes: list[str]
+
+
+def _no_aliases(_pattern: str) -> list[pulumi.Alias]:
+    return []
+
+
+@dataclass(frozen=True)
+class RegisteredCsiVolume:
+    """A volume as its consumers know it."""
+
+    volume_id: pulumi.Output[str]
+    """Id of the volume in Nomad, known once it is registered."""
+    external_id: pulumi.Output[str]
+    """Id of the volume at the storage provider."""
+    registration_id: pulumi.Output[str]
+    """Id of the registration."""
+    restart_id: pulumi.Output[str]
+    """Changes when the consumer has to restart for the file system to grow."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the resources of one registration stand."""
+
+    name: str
+    """What their names begin with."""
+    parent: pulumi.Resource
+    aliases: Aliases = _no_aliases
+    """By the pattern of a resource's name, with {} for this one's: what else it was called."""
+
+    def options(self, pattern: str, **options: Unpack[_Options]) -> pulumi.ResourceOptions:
+        """Returns the options of a resource that is named by this pattern."""
+        return pulumi.ResourceOptions(parent=self.parent, aliases=self.aliases(pattern), **options)
+
+
+def register(place: Place, args: CsiVolumeArgs) -> RegisteredCsiVolume:
+    """Registers an existing volume with Nomad, or has the driver make one."""
+    subject = ("volume", args["namespace"], args["volume_id"])
+    claims = claim(place.name, subject, args.get("owner"), place.options("{}-ownership"))
+    guards = [] if args.get("is_guarded") else [_guard(place, args, claims)]
+    volume: nomad.CsiVolume | nomad.CsiVolumeRegistration
+    if args.get("capacity"):
+        volume = _created(place, args, guards)
+        external_id = _protection(place, args, volume, guards).volume_id
+    else:
+        volume = _registered(place, args, [*claims, *guards])
+        external_id = volume.external_id
+    return RegisteredCsiVolume(volume.volume_id, external_id, volume.id, _restart_id(place, args, volume))
+
+
+def _guard(place: Place, args: CsiVolumeArgs, claims: list[Ownership]) -> CsiVolumeGuard:
+    """Returns what comes before the volume and after the claim to its id: what they refuse is not attempted."""
+    return CsiVolumeGuard(
+        f"{place.name}-guard",
+        volume_id=args["volume_id"],
+        plugin_id=args["plugin_id"],
+        namespace=args["namespace"],
+        external_id="" if args.get("capacity") else args["external_id"],
+        made_by_driver=bool(args.get("capacity")),
+        has_contents=args.get("has_contents", not args.get("capacity")) or bool(args.get("snapshot_id")),
+        capacity=args.get("capacity") or "",
+        zone=args.get("zone", ""),
+        snapshot_id=(args.get("snapshot_id") or "") if args.get("capacity") else "",
+        parameters=args.get("parameters"),
+        access_mode=args["access_mode"],
+        attachment_mode=args["attachment_mode"],
+        fs_type=args.get("fs_type") or args.get("formatted_as", ""),
+        mount_flags=args.get("mount_flags"),
+        protect=args.get("protect", True),
+        final_snapshot=args.get("final_snapshot"),
+        opts=place.options("{}-guard", depends_on=[*claims]),
+    )
+
+
+def _protection(
+    place: Place, args: CsiVolumeArgs, made: nomad.CsiVolume, guards: list[CsiVolumeGuard]
+) -> VolumeProtection:
+    """Returns what is deleted before a volume that the driver made, and after what uses the volume."""
+    name = f"volumes.{args['volume_id']}.protect"
+    return VolumeProtection(
+        name,
+        volume_name=args["volume_id"],
+        volume_id=made.external_id,
+        final_snapshot=guards[0].final_snapshot if guards else args.get("final_snapshot"),
+        namespace=args["namespace"],
+        region=args.get("region", ""),
+        account_id=args.get("account_id", ""),
+        aws_config=args.get("aws_config", ""),
+        opts=place.options(name, protect=args.get("protect", True)),
+    )
+
+
+def _registered(place: Place, args: CsiVolumeArgs, before: list[pulumi.Resource]) -> nomad.CsiVolumeRegistration:
+    return nomad.CsiVolumeRegistration(
+        f"{place.name}-registration",
+        volume_id=args["volume_id"],
+        # Named, so that a replacement deregisters the old one first: both have the same id.
+        name=args["volume_id"],
+        namespace=args["namespace"],
+        plugin_id=args["plugin_id"],
+        external_id=args["external_id"],
+        capabilities=[
+            nomad.CsiVolumeRegistrationCapabilityArgs(
+                access_mode=args["access_mode"], attachment_mode=args["attachment_mode"]
+            )
+        ],
+        topology_request=_topology_request(args),
+        mount_options=nomad.CsiVolumeRegistrationMountOptionsArgs(**options)
+        if (options := _mount_options(args))
+        else None,
+        context=args.get("context") or None,
+        parameters=args.get("parameters") or None,
+        secrets=args.get("secrets"),
+        deregister_on_destroy=True,
+        opts=place.options(
+            "{}-registration",
+            depends_on=before,
+            delete_before_replace=True,
+            # Nomad changes none of these in place, at least not under a consumer.
+            replace_on_changes=["capabilities", "context", "mountOptions", "parameters", "topologyRequest"],
+        ),
+    )
+
+
+def _created(place: Place, args: CsiVolumeArgs, guards: list[CsiVolumeGuard]) -> nomad.CsiVolume:
+    segments, request = _segments(args), None
+    if segments is not None:
+        topology = nomad.CsiVolumeTopologyRequestRequiredTopologyArgs(segments=segments)
+        request = nomad.CsiVolumeTopologyRequestArgs(
+            required=nomad.CsiVolumeTopologyRequestRequiredArgs(topologies=[topology])
+        )
+    return nomad.CsiVolume(
+        f"{place.name}-volume",
+        volume_id=args["volume_id"],
+        # The driver knows the volume by its name: two of one name would be one.
+        name=f"{args['namespace']}-{args['volume_id']}",
+        namespace=args["namespace"],
+        plugin_id=args["plugin_id"],
+        capacity_min=args.get("capacity"),
+        capabilities=[
+            nomad.CsiVolumeCapabilityArgs(access_mode=args["access_mode"], attachment_mode=args["attachment_mode"])
+        ],
+        topology_request=request,
+        mount_options=nomad.CsiVolumeMountOptionsArgs(**options) if (options := _mount_options(args)) else None,
+        parameters=args.get("parameters") or None,
+        secrets=args.get("secrets"),
+        snapshot_id=args.get("snapshot_id"),
+        opts=place.options(
+            "{}-volume",
+            depends_on=[*guards],
+            delete_before_replace=True,
+            protect=args.get("protect", True),
+            # The plugin is healthy by now: what the driver still refuses would be asked again for nine minutes.
+            custom_timeouts=pulumi.CustomTimeouts(create=CREATE_TIMEOUT),
+            # They count at creation only, and must not replace the volume; the guard refuses to change them.
+            ignore_changes=["snapshotId", "pluginId", "namespace", "name", "parameters", "topologyRequest"],
+        ),
+    )
+
+
+def _restart_id(
+    place: Place, args: CsiVolumeArgs, volume: nomad.CsiVolume | nomad.CsiVolumeRegistration
+) -> pulumi.Output[str]:
+    size_gib = args.get("size_gib")
+    if args.get("is_guarded"):
+        return pulumi.Output.from_input(args.get("restart_id", ""))
+    if size_gib is None or args["attachment_mode"] != "file-system":
+        return pulumi.Output.from_input("")
+    growth = VolumeGrowth(
+        f"{place.name}-growth",
+        volume_id=volume.volume_id,
+        namespace=args["namespace"],
+        registration_id=volume.id,
+        size_gib=size_gib,
+        mount_flags=args.get("mount_flags") or [],
+        secrets=args.get("secrets"),
+        mode=args.get("growth", "online-or-restart"),
+        opts=place.options("{}-growth"),
+    )
+    return growth.restart_id
+
+
+def _segments(args: CsiVolumeArgs) -> pulumi.Output[dict[str, str]] | None:
+    """Returns where the volume can be reached from; None: from everywhere."""
+    zone, key = args.get("zone"), args.get("topology_key")
+    if not zone or not key:
+        return None
+    return pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+
+
+def _topology_request(
+    args: CsiVolumeArgs,
+) -> pulumi.Input[nomad.CsiVolumeRegistrationTopologyRequestArgs] | None:
+    segments = _segments(args)
+    if segments is None:
+        return None
+    topology = nomad.CsiVolumeRegistrationTopologyRequestRequiredTopologyArgs(segments=segments)
+    return nomad.CsiVolumeRegistrationTopologyRequestArgs(
+        required=nomad.CsiVolumeRegistrationTopologyRequestRequiredArgs(topologies=[topology])
+    )
+
+
+class _MountOptions(TypedDict, total=False):
+    fs_type: str
+    mount_flags: list[str]
+
+
+def _mount_options(args: CsiVolumeArgs) -> _MountOptions:
+    """Returns what is set of them; the plugin refuses a block with nothing in it."""
+    options: _MountOptions = {}
+    if args["attachment_mode"] == "file-system":
+        if fs_type := args.get("fs_type"):
+            options["fs_type"] = fs_type
+        if mount_flags := args.get("mount_flags"):
+            options["mount_flags"] = mount_flags
+    return options

@@ -1,0 +1,65 @@
+"""Every volume of a stack as Nomad knows it, under one node of the state."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from .csi_registration import Place, RegisteredCsiVolume, register
+from .csi_volume_args import CsiVolumeArgs
+
+_OWN_COMPONENT = "nomad-stateful:index:CsiVolume"
+"""What each volume stood under in earlier releases, and stands under in other programs."""
+
+
+class CsiVolumesArgs(TypedDict):
+    """Inputs of CsiVolumes."""
+
+    volumes: list[CsiVolumeArgs]
+    """The volumes."""
+    earlier_ids: NotRequired[dict[str, list[str]]]
+    """Ids that a volume may have had, by its id: it is the same registration under the new one, with new parts."""
+
+
+class CsiVolumes(pulumi.ComponentResource):
+    """Registers volumes with Nomad, as CsiVolume does one."""
+
+    volume_ids: dict[str, pulumi.Output[str]]
+    """Ids of the volumes in Nomad, known once they are registered, by volume id."""
+    external_ids: dict[str, pulumi.Output[str]]
+    """Ids at the storage provider, by volume id."""
+    registration_ids: dict[str, pulumi.Output[str]]
+    """Ids of the registrations, by volume id."""
+    restart_ids: dict[str, pulumi.Output[str]]
+    """By volume id: changes when the consumer has to restart for the file system to grow."""
+
+    def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:CsiVolumes", name, None, opts)
+        own = pulumi.create_urn(name, _OWN_COMPONENT)
+        self._registered = {
+            one["volume_id"]: register(_place(self, own, one["volume_id"], args.get("earlier_ids", {})), one)
+            for one in args["volumes"]
+        }
+        self.volume_ids = {key: one.volume_id for key, one in self._registered.items()}
+        self.external_ids = {key: one.external_id for key, one in self._registered.items()}
+        self.registration_ids = {key: one.registration_id for key, one in self._registered.items()}
+        self.restart_ids = {key: one.restart_id for key, one in self._registered.items()}
+        protected = {one["volume_id"]: one.get("protect", True) for one in args["volumes"]}
+        # Consumers take the outputs: in the state they would be there twice.
+        self.register_outputs({"protected": protected})
+
+    @property
+    def registered(self) -> dict[str, RegisteredCsiVolume]:
+        """Returns the volumes by id."""
+        return self._registered
+
+
+def _place(
+    parent: pulumi.Resource, own: pulumi.Output[str], volume_id: str, earlier_ids: dict[str, list[str]]
+) -> Place:
+    names = [f"volume-{one}" for one in (volume_id, *earlier_ids.get(volume_id, []))]
+
+    def aliases(pattern: str) -> list[pulumi.Alias]:
+        under_own = [pulumi.Alias(name=pattern.format(name), parent=own) for name in names]
+        return under_own + [pulumi.Alias(name=pattern.format(name)) for name in names[1:]]
+
+    return Place(names[0], parent, aliases)
