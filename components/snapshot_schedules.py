@@ -50,8 +50,10 @@ class VolumeSnapshots(TypedDict):
 
     name: str
     """Name of the volume or set."""
-    target_tag: tuple[str, str]
-    """Key and value of the tag by which its volumes are known, which its snapshots get too."""
+    tag_key: str
+    """Key of the tag by which its volumes are known, which its snapshots get too."""
+    tag_value: str
+    """Its value."""
     schedules: list[SnapshotSchedule]
     """The schedules."""
     earlier_names: NotRequired[list[str]]
@@ -63,7 +65,7 @@ class SnapshotSchedulesArgs(TypedDict):
 
     volumes: list[VolumeSnapshots]
     """The volumes with schedules."""
-    trust: dict[str, Any]
+    trust: pulumi.Input[dict[str, Any]]
     """IAM policy document: who may use the role."""
     policy: pulumi.Input[dict[str, Any]]
     """IAM policy document: what the role may do."""
@@ -95,14 +97,13 @@ class SnapshotSchedules(pulumi.ComponentResource):
 
     def _policy(self, name: str, volume: VolumeSnapshots, role: Role, allowed: RolePolicy) -> LifecyclePolicy:
         by_count = any(schedule.get("keep") for schedule in volume["schedules"])
-        key, value = volume["target_tag"]
         return LifecyclePolicy(
             f"{name}-of-{volume['name']}",
             description=f"Snapshots of volume {volume['name']} kept by {'number' if by_count else 'days'}",
             execution_role_arn=role.arn,
             policy_details=LifecyclePolicyPolicyDetailsArgs(
                 resource_types=["VOLUME"],
-                target_tags={key: value},
+                target_tags={volume["tag_key"]: volume["tag_value"]},
                 schedules=[_schedule(one) for one in volume["schedules"]],
             ),
             opts=pulumi.ResourceOptions(

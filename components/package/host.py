@@ -18,6 +18,7 @@ from ..csi_volumes import CsiVolumes
 from ..driver_policy import DriverPolicy
 from ..mysql import MysqlServer
 from ..mysql_backup import MysqlBackup
+from ..snapshot_schedules import SnapshotSchedules
 from ..zonal_volumes import ZonalVolumes
 
 PACKAGE = "nomad-stateful"
@@ -29,6 +30,7 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     DriverPolicy,
     MysqlBackup,
     MysqlServer,
+    SnapshotSchedules,
     ZonalVolumes,
 )
 

@@ -36,10 +36,11 @@ def snapshot_schedules(settings: Settings, environment: Environment) -> list[Sna
 
 
 def _volume(volume: Volume, environment: Environment) -> VolumeSnapshots:
-    (tag,) = target_tags(volume, environment.stack).items()
+    ((key, value),) = target_tags(volume, environment.stack).items()
     return {
         "name": volume.name,
-        "target_tag": tag,
+        "tag_key": key,
+        "tag_value": value,
         "schedules": [_schedule(one) for one in volume.snapshots],
         "earlier_names": [] if volume.renamed_from is None else [volume.renamed_from],
     }
