@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
 from nomad_stateful.schema.volume_growth import GROWN_WITHIN_S
@@ -31,7 +32,7 @@ class KeptFileSystem:
         return failures
 
     def may_restart(self, state: Props, inputs: Props) -> bool:
-        """Returns whether the update may take a restart of the consumer."""
+        """Returns whether the update may take a restart of the consumer; inputs may be unknown."""
         return _grows(state, inputs) and self._growth.may_restart(_as_growth(state, inputs))
 
     def begin(self, ctx: Context, inputs: Props) -> str:
@@ -75,8 +76,8 @@ def restart_id(state: Props, inputs: Props) -> str:
 
 
 def _grows(state: Props, inputs: Props) -> bool:
-    known = state.get("sizeGib") or inputs["earlierSizeGib"]
-    return bool(inputs["sizeGib"] and known and inputs["sizeGib"] != known)
+    known, wanted = state.get("sizeGib") or inputs["earlierSizeGib"], inputs["sizeGib"]
+    return bool(known) and (contains_unknown(wanted) or bool(wanted and wanted != known))
 
 
 def _as_growth(state: Props, inputs: Props) -> Props:

@@ -21,7 +21,7 @@ from nomad_stateful.plugin_server.plugin import (
     ReadResult,
     input_diff,
 )
-from nomad_stateful.plugin_server.values import Unknown
+from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
 from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
@@ -51,12 +51,13 @@ class VolumeProtection(DeclaredResource):
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         checked = super().check(ctx, olds, news)
         # What came with contents, also where the settings name its snapshot no more.
-        checked.inputs["hasContents"] = checked.inputs["hasContents"] or bool(olds.get("hasContents"))
+        if olds.get("hasContents"):
+            checked.inputs["hasContents"] = True
         return checked
 
     def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         failures = self._replaced(ctx, olds, inputs)
-        if olds and inputs["registeredIn"]:
+        if olds and not contains_unknown(inputs["registeredIn"]) and inputs["registeredIn"]:
             failures += self._file_system.refusals(ctx, olds, inputs)
         return failures
 

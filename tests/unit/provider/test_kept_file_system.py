@@ -114,3 +114,12 @@ def test_where_the_driver_cannot_expand_the_consumer_restarts_and_the_preview_sa
     inputs = checked(sizeGib=2)
     assert protection(nomad).preview_update(Context(), "vol-1", state, inputs)["restartId"] is UNKNOWN
     assert protection(nomad).update(Impatient(), "vol-1", state, state, inputs)["restartId"] != "before"
+
+
+def test_a_size_that_is_not_known_yet_may_take_a_restart() -> None:
+    planned = checked() | {"sizeGib": UNKNOWN}
+    state = checked() | {"restartId": "before"}
+    assert (
+        protection(Nomad(can_expand=False)).preview_update(Context(), "vol-1", state, planned)["restartId"] is UNKNOWN
+    )
+    assert protection(Nomad()).preview_update(Context(), "vol-1", state, planned)["restartId"] == "before"
