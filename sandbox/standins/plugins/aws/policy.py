@@ -10,9 +10,9 @@ from botocore.exceptions import ClientError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.iam_listed import await_listed
 from sandbox.standins.plugins.aws.iam_values import (
     NOT_FOUND,
-    NOT_FOUND_TIMEOUT_S,
     document_text,
     name_rules,
     unique_from_prefix,
@@ -20,7 +20,6 @@ from sandbox.standins.plugins.aws.iam_values import (
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
-from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient
@@ -155,16 +154,7 @@ class PolicyResource(AwsResource):
         return policy_json.normalise(known_text if same and isinstance(known_text, str) else actual)
 
     def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
-        """Returns the outputs once IAM, which is eventually consistent, knows the policy."""
-
-        def probe() -> Props:
-            outputs = self.find(id, inputs)
-            if outputs is None:
-                raise NotYet("IAM does not list it yet")
-            return outputs
-
-        with aws_errors(f"reading IAM Policy ({id})"):
-            return wait_until(ctx, Wait(f"IAM policy {id}", "IAM lists it", NOT_FOUND_TIMEOUT_S), probe)
+        return await_listed(ctx, "Policy", id, lambda: self.find(id, inputs))
 
 
 def _delay_s(inputs: Props) -> float:

@@ -11,9 +11,9 @@ from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InitFaile
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.ec2_values import rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.iam_listed import await_listed
 from sandbox.standins.plugins.aws.iam_values import (
     NOT_FOUND,
-    NOT_FOUND_TIMEOUT_S,
     document_text,
     name_rules,
     unique_from_prefix,
@@ -21,7 +21,6 @@ from sandbox.standins.plugins.aws.iam_values import (
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
-from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 
 _MAX_NAME: Final = 64
 _MAX_DESCRIPTION: Final = 1000
@@ -145,11 +144,4 @@ class RoleResource(AwsResource):
                     raise
 
     def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
-        def probe() -> Props:
-            outputs = self.find(id, inputs)
-            if outputs is None:
-                raise NotYet("IAM does not list it yet")
-            return outputs
-
-        with aws_errors(f"reading IAM Role ({id})"):
-            return wait_until(ctx, Wait(f"IAM role {id}", "IAM lists it", NOT_FOUND_TIMEOUT_S), probe)
+        return await_listed(ctx, "Role", id, lambda: self.find(id, inputs))

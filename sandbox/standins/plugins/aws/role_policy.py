@@ -11,16 +11,15 @@ from botocore.exceptions import ClientError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.iam_listed import await_listed
 from sandbox.standins.plugins.aws.iam_values import (
     NOT_FOUND,
-    NOT_FOUND_TIMEOUT_S,
     document_text,
     name_rules,
     unique_from_prefix,
 )
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
-from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 
 _MAX_NAME: Final = 128
 _MAX_DOCUMENT: Final = 10240
@@ -99,14 +98,7 @@ class RolePolicyResource(AwsResource):
             self.cloud.iam().put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=document)
 
     def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
-        def probe() -> Props:
-            outputs = self.find(id, inputs)
-            if outputs is None:
-                raise NotYet("IAM does not list it yet")
-            return outputs
-
-        with aws_errors(f"reading IAM Role Policy ({id})"):
-            return wait_until(ctx, Wait(f"IAM role policy {id}", "IAM lists it", NOT_FOUND_TIMEOUT_S), probe)
+        return await_listed(ctx, "Role Policy", id, lambda: self.find(id, inputs))
 
 
 def _parts(id: str) -> tuple[str, str]:
