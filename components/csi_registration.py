@@ -1,6 +1,6 @@
 """The resources by which Nomad knows one volume."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
@@ -15,9 +15,6 @@ from .ownership import claim
 CREATE_TIMEOUT = "3m"
 
 
-Aliases = Callable[[str], list[pulumi.Alias]]
-
-
 class _Options(TypedDict, total=False):
     depends_on: list[pulumi.Resource]
     protect: bool
@@ -25,10 +22,6 @@ class _Options(TypedDict, total=False):
     custom_timeouts: pulumi.CustomTimeouts
     replace_on_changes: list[str]
     ignore_changes: list[str]
-
-
-def _no_aliases(_pattern: str) -> list[pulumi.Alias]:
-    return []
 
 
 @dataclass(frozen=True)
@@ -52,25 +45,32 @@ class Place:
     name: str
     """What their names begin with."""
     parent: pulumi.Resource
-    aliases: Aliases = _no_aliases
-    """By the pattern of a resource's name, with {} for this one's: what else it was called."""
+    earlier_names: Sequence[str] = ()
+    """What their names may have begun with: they are the same resources."""
+    earlier_parent: pulumi.Input[str] | None = None
+    """URN of what they may have stood under."""
 
     def options(self, pattern: str, **options: Unpack[_Options]) -> pulumi.ResourceOptions:
-        """Returns the options of a resource that is named by this pattern."""
-        return pulumi.ResourceOptions(parent=self.parent, aliases=self.aliases(pattern), **options)
+        """Returns the options of a resource by the pattern of its name, with {} for what that begins with."""
+        earlier = [pattern.format(name) for name in self.earlier_names]
+        aliases = [pulumi.Alias(name=name) for name in earlier]
+        if self.earlier_parent is not None:
+            names = [pattern.format(self.name), *earlier]
+            aliases = [pulumi.Alias(name=name, parent=self.earlier_parent) for name in names] + aliases
+        return pulumi.ResourceOptions(parent=self.parent, aliases=aliases, **options)
 
 
 def register(place: Place, args: CsiVolumeArgs) -> RegisteredCsiVolume:
     """Registers an existing volume with Nomad, or has the driver make one."""
     subject = ("volume", args["namespace"], args["volume_id"])
     claims = claim(place.name, subject, args.get("owner"), place.options("{}-ownership"))
-    guards = [] if args.get("is_guarded") else [_guard(place, args, claims)]
     volume: nomad.CsiVolume | nomad.CsiVolumeRegistration
     if args.get("capacity"):
-        volume = _created(place, args, guards)
-        external_id = _protection(place, args, volume, guards).volume_id
+        guard = _guard(place, args, claims)
+        volume = _created(place, args, guard)
+        external_id = _protection(place, args, volume, guard).volume_id
     else:
-        volume = _registered(place, args, [*claims, *guards])
+        volume = _registered(place, args, claims if args.get("is_guarded") else [_guard(place, args, claims)])
         external_id = volume.external_id
     return RegisteredCsiVolume(volume.volume_id, external_id, volume.id, _restart_id(place, args, volume))
 
@@ -99,16 +99,14 @@ def _guard(place: Place, args: CsiVolumeArgs, claims: list[Ownership]) -> CsiVol
     )
 
 
-def _protection(
-    place: Place, args: CsiVolumeArgs, made: nomad.CsiVolume, guards: list[CsiVolumeGuard]
-) -> VolumeProtection:
+def _protection(place: Place, args: CsiVolumeArgs, made: nomad.CsiVolume, guard: CsiVolumeGuard) -> VolumeProtection:
     """Returns what is deleted before a volume that the driver made, and after what uses the volume."""
     name = f"volumes.{args['volume_id']}.protect"
     return VolumeProtection(
         name,
         volume_name=args["volume_id"],
         volume_id=made.external_id,
-        final_snapshot=guards[0].final_snapshot if guards else args.get("final_snapshot"),
+        final_snapshot=guard.final_snapshot,
         namespace=args["namespace"],
         region=args.get("region", ""),
         account_id=args.get("account_id", ""),
@@ -117,7 +115,7 @@ def _protection(
     )
 
 
-def _registered(place: Place, args: CsiVolumeArgs, before: list[pulumi.Resource]) -> nomad.CsiVolumeRegistration:
+def _registered(place: Place, args: CsiVolumeArgs, before: Sequence[pulumi.Resource]) -> nomad.CsiVolumeRegistration:
     return nomad.CsiVolumeRegistration(
         f"{place.name}-registration",
         volume_id=args["volume_id"],
@@ -141,7 +139,7 @@ def _registered(place: Place, args: CsiVolumeArgs, before: list[pulumi.Resource]
         deregister_on_destroy=True,
         opts=place.options(
             "{}-registration",
-            depends_on=before,
+            depends_on=[*before],
             delete_before_replace=True,
             # Nomad changes none of these in place, at least not under a consumer.
             replace_on_changes=["capabilities", "context", "mountOptions", "parameters", "topologyRequest"],
@@ -149,7 +147,7 @@ def _registered(place: Place, args: CsiVolumeArgs, before: list[pulumi.Resource]
     )
 
 
-def _created(place: Place, args: CsiVolumeArgs, guards: list[CsiVolumeGuard]) -> nomad.CsiVolume:
+def _created(place: Place, args: CsiVolumeArgs, guard: CsiVolumeGuard) -> nomad.CsiVolume:
     segments, request = _segments(args), None
     if segments is not None:
         topology = nomad.CsiVolumeTopologyRequestRequiredTopologyArgs(segments=segments)
@@ -174,7 +172,7 @@ def _created(place: Place, args: CsiVolumeArgs, guards: list[CsiVolumeGuard]) ->
         snapshot_id=args.get("snapshot_id"),
         opts=place.options(
             "{}-volume",
-            depends_on=[*guards],
+            depends_on=[guard],
             delete_before_replace=True,
             protect=args.get("protect", True),
             # The plugin is healthy by now: what the driver still refuses would be asked again for nine minutes.

@@ -35,10 +35,12 @@ class CsiVolumes(pulumi.ComponentResource):
     def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:CsiVolumes", name, None, opts)
         own = pulumi.create_urn(name, _OWN_COMPONENT)
-        self._registered = {
-            one["volume_id"]: register(_place(self, own, one["volume_id"], args.get("earlier_ids", {})), one)
-            for one in args["volumes"]
-        }
+        earlier_ids = args.get("earlier_ids", {})
+        self._registered = {}
+        for one in args["volumes"]:
+            volume_id = one["volume_id"]
+            earlier = [_name(earlier_id) for earlier_id in earlier_ids.get(volume_id, [])]
+            self._registered[volume_id] = register(Place(_name(volume_id), self, earlier, own), one)
         self.volume_ids = {key: one.volume_id for key, one in self._registered.items()}
         self.external_ids = {key: one.external_id for key, one in self._registered.items()}
         self.registration_ids = {key: one.registration_id for key, one in self._registered.items()}
@@ -53,13 +55,5 @@ class CsiVolumes(pulumi.ComponentResource):
         return self._registered
 
 
-def _place(
-    parent: pulumi.Resource, own: pulumi.Output[str], volume_id: str, earlier_ids: dict[str, list[str]]
-) -> Place:
-    names = [f"volume-{one}" for one in (volume_id, *earlier_ids.get(volume_id, []))]
-
-    def aliases(pattern: str) -> list[pulumi.Alias]:
-        under_own = [pulumi.Alias(name=pattern.format(name), parent=own) for name in names]
-        return under_own + [pulumi.Alias(name=pattern.format(name)) for name in names[1:]]
-
-    return Place(names[0], parent, aliases)
+def _name(volume_id: str) -> str:
+    return f"volume-{volume_id}"

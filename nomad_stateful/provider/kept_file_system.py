@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
@@ -49,25 +50,27 @@ class KeptFileSystem:
 
     def _seen(self, ctx: Context, inputs: Props) -> Props:
         """Returns what Nomad has registered: an earlier release kept it elsewhere in the state."""
-        try:
-            volume = self._api().find(volume_path(inputs["volumeName"]), namespace=inputs["registeredIn"])
-        except ProviderError as error:
-            ctx.log("warning", f"{error}; whether volume {inputs['volumeName']} keeps its file system is not known")
-            return {}
-        capabilities = (volume or {}).get("RequestedCapabilities") or [{}]
+        otherwise = f"whether volume {inputs['volumeName']} keeps its file system is not known"
+        volume = self._volume(ctx, inputs, otherwise) or {}
+        capabilities = volume.get("RequestedCapabilities") or [{}]
         seen = {
             "attachmentMode": capabilities[0].get("AttachmentMode"),
-            "fsType": ((volume or {}).get("MountOptions") or {}).get("FSType"),
+            "fsType": (volume.get("MountOptions") or {}).get("FSType"),
         }
         return {key: value for key, value in seen.items() if value}
 
     def _holders(self, ctx: Context, inputs: Props) -> str | None:
+        otherwise = f"it is taken for granted that volume {inputs['volumeName']} is used"
+        volume = self._volume(ctx, inputs, otherwise)
+        return None if volume is None else volume_contents.holders(volume)
+
+    def _volume(self, ctx: Context, inputs: Props, otherwise: str) -> Mapping[str, Any] | None:
+        """Returns Nomad's record, {} where it has none; None, with a warning, where it does not answer."""
         try:
-            volume = self._api().find(volume_path(inputs["volumeName"]), namespace=inputs["registeredIn"])
+            return self._api().find(volume_path(inputs["volumeName"]), namespace=inputs["registeredIn"]) or {}
         except ProviderError as error:
-            ctx.log("warning", f"{error}; it is taken for granted that volume {inputs['volumeName']} is used")
+            ctx.log("warning", f"{error}; {otherwise}")
             return None
-        return volume_contents.holders(volume)
 
 
 def restart_id(state: Props, inputs: Props) -> str:

@@ -5,6 +5,13 @@ from nomad_stateful.schema.fields import boolean, mapping, text, texts
 from nomad_stateful.schema.tables import ResourceTable
 from nomad_stateful.schema.volume_guard import FINAL_SNAPSHOT, PROTECT
 
+ATTACHMENT_MODE = text(
+    "file-system or block-device; refused when it changes.",
+    default="file-system",
+    rule=rules.one_of("file-system", "block-device"),
+)
+FS_TYPE = text("File system it is formatted with; refused when it changes.", default="")
+
 CSI_VOLUME_GUARD = ResourceTable(
     "CsiVolumeGuard",
     "Refuses at preview what the contents of a CSI volume would not survive: another file system, another zone.",
@@ -37,12 +44,8 @@ CSI_VOLUME_GUARD = ResourceTable(
             "Access mode; refused when it changes for a volume that the driver made and a job uses.",
             default="single-node-writer",
         ),
-        "attachmentMode": text(
-            "file-system or block-device; refused when it changes.",
-            default="file-system",
-            rule=rules.one_of("file-system", "block-device"),
-        ),
-        "fsType": text("File system it is formatted with; refused when it changes.", default=""),
+        "attachmentMode": ATTACHMENT_MODE,
+        "fsType": FS_TYPE,
         "mountFlags": texts("Mount flags; refused when they change for a volume that the driver made and a job uses."),
         "protect": PROTECT,
         "finalSnapshot": FINAL_SNAPSHOT,

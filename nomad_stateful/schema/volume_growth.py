@@ -17,6 +17,8 @@ MODE = text(
     default=EITHER,
     rule=rules.one_of(*MODES),
 )
+MOUNT_FLAGS = texts("The registration's mount flags, which Nomad does not show.")
+SECRETS = mapping("The registration's secrets, which Nomad does not show.", secret=True)
 RESTART_ID = text("Changes when the consumer has to restart, which follows this value.")
 
 VOLUME_GROWTH = ResourceTable(
@@ -33,8 +35,8 @@ VOLUME_GROWTH = ResourceTable(
             "Nomad namespace of the volume.", default="default", replaces=True, rule=rules.name("default")
         ),
         "registrationId": text("Any value of the registration, which has to exist first.", default=""),
-        "mountFlags": texts("The registration's mount flags, which Nomad does not show."),
-        "secrets": mapping("The registration's secrets, which Nomad does not show.", secret=True),
+        "mountFlags": MOUNT_FLAGS,
+        "secrets": SECRETS,
         "mode": MODE,
         "timeoutS": timeout_s("Seconds that growing online may take.", GROWN_WITHIN_S),
     },

@@ -2,10 +2,11 @@
 
 from nomad_stateful.schema import rules
 from nomad_stateful.schema.aws_place import ACCOUNT_ID, AWS_CONFIG, REGION
-from nomad_stateful.schema.fields import boolean, integer, mapping, text, texts
+from nomad_stateful.schema.csi_volume_guard import ATTACHMENT_MODE, FS_TYPE
+from nomad_stateful.schema.fields import boolean, integer, text
 from nomad_stateful.schema.tables import ResourceTable
 from nomad_stateful.schema.timeouts import timeout_s
-from nomad_stateful.schema.volume_growth import MODE, RESTART_ID
+from nomad_stateful.schema.volume_growth import MODE, MOUNT_FLAGS, RESTART_ID, SECRETS
 from nomad_stateful.schema.volume_guard import LARGEST_GIB
 
 VOLUME_PROTECTION = ResourceTable(
@@ -27,19 +28,15 @@ VOLUME_PROTECTION = ResourceTable(
         "awsConfig": AWS_CONFIG,
         "timeoutS": timeout_s("Seconds that the snapshot may take.", 3600),
         "registeredIn": text("Nomad namespace in which `volumeName` is, or will be, registered.", default=""),
-        "attachmentMode": text(
-            "file-system or block-device; refused when it changes.",
-            default="file-system",
-            rule=rules.one_of("file-system", "block-device"),
-        ),
-        "fsType": text("File system it is formatted with; refused when it changes.", default=""),
+        "attachmentMode": ATTACHMENT_MODE,
+        "fsType": FS_TYPE,
         "hasContents": boolean("Whether the volume came with contents: it is a snapshot's.", default=False),
         "sizeGib": integer(
             "Size the volume has, in GiB; when it changes, the file system grows.",
             rule=rules.whole_number(1, LARGEST_GIB, "It is in GiB"),
         ),
-        "mountFlags": texts("The registration's mount flags, which Nomad does not show."),
-        "secrets": mapping("The registration's secrets, which Nomad does not show.", secret=True),
+        "mountFlags": MOUNT_FLAGS,
+        "secrets": SECRETS,
         "growth": MODE,
         "earlierSizeGib": integer("Size that a VolumeGrowth of an earlier release knew.", default=0),
         "earlierRestartId": text("The restartId of a VolumeGrowth of an earlier release.", default=""),
