@@ -8,8 +8,11 @@ def launch() -> None:
     """Loads the settings, checks them against AWS and Nomad, and deploys. Raises SettingsError."""
     collect_rarely()
     prefetch = Prefetch()
-    from program import story
+    from program import registering, story
     from program.preflight import check, discovery
 
     settings = discovery.load(prefetch)
-    story.deploy(settings, check.check(settings, prefetch))
+    environment = check.check(settings, prefetch)
+    registering.await_resources()
+    with registering.without_stack_traces():
+        story.deploy(settings, environment)
