@@ -9,6 +9,7 @@ from nomad_stateful.plugin_server.values import ProviderError
 from operate import failover, recover, restore, shell, snapshots, stack, status, verify
 from operate.command import Command
 from operate.doctor import command as doctor
+from operate.drain import command as drain
 from operate.errors import OperateError
 from operate.explain import command as explain
 
@@ -23,6 +24,7 @@ COMMANDS: tuple[Command, ...] = (
     doctor.COMMAND,
     explain.COMMAND,
     failover.COMMAND,
+    drain.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 
@@ -39,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Runs one command; returns 1 when it fails, with the reason on standard error."""
+    """Runs one command; returns its exit status, and says on standard error why it failed."""
     known = _parser().parse_args()
     command: Command = known.chosen
     try:
@@ -50,7 +52,7 @@ def main() -> int:
         return 1
     except _EXPECTED as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return error.exit_status if isinstance(error, OperateError) else 1
     return 0
 
 

@@ -98,6 +98,19 @@ class EbsVolumes:
                 f"detach-volume --volume-id {volume_id} --instance-id {instance_id}` with credentials that may"
             ) from error
 
+    def attached_to(self, instance_id: str) -> list[str]:
+        """Returns the ids of the volumes attached to an instance, its root volume too. Raises ProviderError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        filters = [{"Name": "attachment.instance-id", "Values": [instance_id]}]
+        try:
+            pages = self._client.get_paginator("describe_volumes").paginate(Filters=filters)
+            return sorted(volume["VolumeId"] for page in pages for volume in page["Volumes"])
+        except (ClientError, BotoCoreError) as error:
+            raise ProviderError(
+                f"EC2 does not say what is attached to {instance_id}: {error}. Allow ec2:DescribeVolumes"
+            ) from error
+
     def instance_states(self, instance_ids: Sequence[str]) -> dict[str, str]:
         """Returns the state of each instance now; `not-found` where EC2 no longer has it. Raises ProviderError."""
         from botocore.exceptions import BotoCoreError, ClientError

@@ -9,16 +9,18 @@ import pytest
 from operate import __main__ as command_line
 from operate import recover, snapshots, stack, status
 from operate.doctor import command as doctor
+from operate.drain import command as drain
 from operate.explain import command as explain
 
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
-    looking = Namespace(yes=False, fence=False)
+    looking = Namespace(yes=False, fence=False, dry_run=False)
     assert not snapshots.LIST.acts(looking)
     assert not status.COMMAND.acts(looking)
     assert not recover.COMMAND.acts(looking)
     assert not doctor.COMMAND.acts(looking)
     assert not explain.COMMAND.acts(looking)
+    assert not drain.COMMAND.acts(Namespace(dry_run=True))
     assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
     assert recover.COMMAND.acts(Namespace(yes=False, fence=True))
     others = {command.name for command in command_line.COMMANDS} - {

@@ -1,0 +1,167 @@
+"""The command `drain`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+from nomad_stateful.columns import columns
+from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.nomad.api import NomadApi
+from operate import ownership, stack
+from operate.asking import confirm
+from operate.cluster import connect
+from operate.command import Command
+from operate.drain import node as nodes
+from operate.drain import plan as plans
+from operate.drain.node import Node
+from operate.drain.plan import DrainPlan
+from operate.drain.undo import plugins_elsewhere, undo
+from operate.drain.work import Drain, Options
+from operate.errors import OperateError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_UNDO_TIMEOUT_S = 180.0
+_MOST_S = 24 * 3600
+
+
+class RefusedError(OperateError):
+    """The plan would leave something down, or cannot be done; nothing was changed."""
+
+    exit_status = 4
+
+
+def drain(known: Namespace) -> None:
+    """Plans, asks and drains, or takes a drain back. Raises OperateError and ProviderError."""
+    nomad = connect()
+    try:
+        # A cluster of the same address that is not the stack's is refused.
+        ownership.namespaces(nomad, stack.outputs().get("volumes") or {})
+        node = nodes.find(nomad, known.node)
+        if known.undo:
+            _undo(nomad, node, yes=known.yes)
+            return
+        ebs = EbsVolumes(stack.aws_place()) if node.instance_id else None
+        _drain(nomad, node, ebs, known)
+    finally:
+        nomad.close()
+
+
+def _drain(nomad: NomadApi, node: Node, ebs: EbsVolumes | None, known: Namespace) -> None:
+    plan = plans.make(nomad, node, ebs.attached_to(node.instance_id) if ebs else [])
+    options = Options(known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch)
+    _say(plans.text(plan, keep_system=options.keep_system))
+    if known.dry_run and known.json:
+        print(json.dumps(plans.as_object(plan), indent=2))
+    refuse(plan, leave_down=known.leave_down)
+    if known.dry_run:
+        return
+    work, began = Drain(nomad, ebs, plan, options, _say), time.monotonic()
+    if plan.is_done(keep_system=options.keep_system):
+        _say(f"{node.name} is drained already: nothing to do")
+    else:
+        confirm(f"drain {node.name}?", yes=known.yes)
+        _run(work)
+    took_s = time.monotonic() - began
+    print(json.dumps(_result(work, took_s), indent=2) if known.json else _table(work, took_s))
+    _say(f"to have it take allocations again: python -m operate drain {node.name} --undo")
+
+
+def _run(work: Drain) -> None:
+    try:
+        work.run()
+    except KeyboardInterrupt:
+        name = work.plan.node.name
+        raise OperateError(f"interrupted: {name} takes no new allocations. The same command goes on") from None
+
+
+def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
+    """Raises RefusedError where the plan cannot be done, or leaves a job down that nobody asked for."""
+    node = plan.node
+    if node.status != "ready":
+        raise RefusedError(
+            f"{node} is {node.status}: it cannot unmount anything. `python -m operate status` shows what it holds, "
+            "`python -m operate recover` what to do"
+        )
+    if plan.down and not leave_down:
+        names = "; ".join(f"{one.allocation.job_id}: {one.stays_down}" for one in plan.down)
+        raise RefusedError(
+            f"NODE is {node.name}: a job on it would stay down ({names}). Start a client that can take it, or add "
+            "--leave-down: it starts again when such a client comes or this one is eligible again"
+        )
+
+
+def _undo(nomad: NomadApi, node: Node, *, yes: bool) -> None:
+    wanted = plugins_elsewhere(nomad, node)
+    if node.eligible and not node.draining:
+        _say(f"{node} is eligible already")
+    else:
+        _say(f"{node} becomes eligible, and Nomad places what waits for it")
+        confirm(f"make {node.name} eligible?", yes=yes)
+    undo(nomad, node, wanted, _UNDO_TIMEOUT_S, _say)
+
+
+def _result(work: Drain, took_s: float) -> dict[str, Any]:
+    return {
+        "ok": True,
+        "node": plans.as_object(work.plan)["node"],
+        "seconds": round(took_s, 1),
+        "consumers": [
+            {
+                "job": mover.leaving.allocation.job_id,
+                "volumes": [one.volume.external_id or one.volume.id for one in mover.volumes],
+                "releasedSeconds": None if mover.released_s is None else round(mover.released_s, 1),
+                "runsOn": mover.runs_on or None,
+                "where": [one.where() for one in mover.volumes],
+            }
+            for mover in work.movers
+        ],
+    }
+
+
+def _table(work: Drain, took_s: float) -> str:
+    rows = [("JOB", "VOLUME", "LEFT AFTER", "NOW", "RUNS ON")]
+    for mover in work.movers:
+        for one in mover.volumes:
+            after = "-" if mover.released_s is None else f"{mover.released_s:.1f} s"
+            rows.append((mover.leaving.allocation.job_id, one.volume.id, after, one.where(), mover.runs_on or "-"))
+    table = f"{columns(rows)}\n" if len(rows) > 1 else ""
+    return f"{table}{work.plan.node.name} is drained after {took_s:.0f} s"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def duration_s(given: str) -> float:
+    """Returns a duration such as 90s, 10m or 1h in seconds. Raises ArgumentTypeError."""
+    found = re.fullmatch(r"(\d+)([smh])", given)
+    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 1 <= seconds <= _MOST_S:
+        raise ArgumentTypeError(f"{given} must be a time such as 90s, 10m or 1h, at most a day")
+    return float(seconds)
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("node", metavar="NODE", help="a client's name, id (or its beginning) or EC2 instance id")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print an object for scripts: the result, or the plan")
+    parser.add_argument("--deadline", type=duration_s, default=600.0, metavar="TIME", help="give up then (10m)")
+    parser.add_argument("--leave-down", action="store_true", help="also stop jobs that no other client can take")
+    parser.add_argument("--ignore-system", action="store_true", help="let system jobs and node plugins run on")
+    parser.add_argument("--stop-batch", action="store_true", help="stop batch jobs with volumes, instead of waiting")
+    parser.add_argument("--undo", action="store_true", help="make the client eligible again, and end a drain of it")
+
+
+COMMAND = Command(
+    "drain",
+    "take a client out of service: consumers first, their volumes seen detached, plugins last",
+    drain,
+    _arguments,
+    lambda known: not known.dry_run,
+)

@@ -1,0 +1,224 @@
+"""`operate drain`: what it plans and refuses, in which order it acts, and how it goes on after an interruption."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nomad_stateful.ebs.attachment import Attachment
+from operate import asking
+from operate.drain import command, letting_go, node, plan
+from operate.drain.plan import DrainPlan
+from operate.drain.undo import plugins_elsewhere, undo
+from operate.drain.work import Drain, NotDrainedError, Options
+from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
+
+STOP, REST = "allocation/mysql-1/stop", "node/aaaa0001/drain"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def planned(world: World, name: str = "client-1") -> DrainPlan:
+    found = node.find(world.api, name)
+    return plan.make(world.api, found, world.attached_to(found.instance_id))
+
+
+def drained(world: World, deadline_s: float = 20, **options: Any) -> Drain:
+    work = Drain(world.api, world.ebs, planned(world), Options(deadline_s, **options), say=lambda _: None, poll_s=0.001)
+    work.run()
+    return work
+
+
+def moves(world: World) -> None:
+    """The volume's way, one step for each look at it."""
+    world.after = [lambda: None, world.unmount, world.detach, world.start_elsewhere]
+
+
+def test_the_plan_says_where_each_consumer_can_go(world: World) -> None:
+    found = planned(world)
+    (leaving,) = found.consumers
+    assert (leaving.allocation.job_id, list(leaving.clients), leaving.stays_down) == ("mysql", ["client-2"], "")
+    assert [one.job_id for one in found.others] == ["web"]
+    assert {one.job_id for one in found.plugins} == {"node", "controller"}
+    told = plan.text(found, keep_system=False)
+    assert "mysql (mysql-1) with volume data: can go to client-2" in told
+    assert told.index("consumers of volumes") < told.index("everything else") < told.index("plugins and system jobs")
+
+
+def ineligible(world: World) -> None:
+    world.nodes["2"]["SchedulingEligibility"] = "ineligible"
+
+
+def plugin_away(world: World) -> None:
+    world.unhealthy_nodes.add("2")
+
+
+def no_room(world: World) -> None:
+    world.failed = {"g": {"DimensionExhausted": {"memory": 1}, "ConstraintFiltered": {"${node.unique.id} != x": 1}}}
+
+
+def other_pool(world: World) -> None:
+    world.nodes["2"]["NodePool"] = "batch"
+
+
+@pytest.mark.parametrize(
+    ("breaks", "why"),
+    [
+        (ineligible, "volume data needs a healthy node plugin ebs in z-a, and no other eligible client has one"),
+        (plugin_away, "volume data needs a healthy node plugin ebs in z-a"),
+        (no_room, "Nomad finds no room for it: memory (1 client)"),
+        (other_pool, "datacenters and node pool"),
+    ],
+)
+def test_a_consumer_that_nowhere_can_run_is_named_and_refused(
+    world: World, breaks: Callable[[World], None], why: str
+) -> None:
+    breaks(world)
+    found = planned(world)
+    with pytest.raises(command.RefusedError, match=r"--leave-down") as refused:
+        command.refuse(found, leave_down=False)
+    assert why in str(refused.value)
+    assert refused.value.exit_status == 4
+    command.refuse(found, leave_down=True)
+    assert world.did == []
+
+
+def test_a_client_that_is_down_is_refused(world: World) -> None:
+    world.nodes["1"]["Status"] = "down"
+    with pytest.raises(command.RefusedError, match="operate recover"):
+        command.refuse(planned(world, "aaaa0001"), leave_down=True)
+
+
+def test_consumers_stop_first_and_the_rest_is_drained_once_the_volume_is_seen_detached(world: World) -> None:
+    moves(world)
+    seen: list[tuple[set[str], list[Attachment]]] = []
+    put = world.put
+
+    def noting(path: str, body: Any, **more: Any) -> Any:
+        if path == REST:
+            seen.append((set(world.claimed_by), list(world.attached)))
+        return put(path, body, **more)
+
+    world.put = noting  # type: ignore[method-assign]
+    work = drained(world)
+    assert world.did == ["node/aaaa0001/eligibility", STOP, REST]
+    assert seen == [(set(), [Attachment("i-2", "/dev/xvdaa", "attached")])]
+    assert work.movers[0].runs_on == "client-2"
+
+
+def test_what_is_drained_already_has_nothing_left_to_do(world: World) -> None:
+    assert not planned(world).is_done(keep_system=True)
+    world.nodes["1"]["SchedulingEligibility"] = "ineligible"
+    for name in ("mysql-1", "web-1", "controller-1"):
+        world.end(name)
+    world.attached = []
+    assert planned(world).is_done(keep_system=True)
+    assert not planned(world).is_done(keep_system=False)
+
+
+def test_system_jobs_stay_where_that_is_asked_for(world: World) -> None:
+    moves(world)
+    drained(world, keep_system=True)
+    assert world.allocs["node-1"]["ClientStatus"] == "running"
+    assert world.allocs["controller-1"]["ClientStatus"] == "complete"
+
+
+@pytest.mark.parametrize("broken", ["controller", "node plugin"])
+def test_no_consumer_is_stopped_while_its_volume_could_not_be_unmounted_and_detached(world: World, broken: str) -> None:
+    if broken == "controller":
+        world.controllers_healthy = False
+    else:
+        world.nodes["1"]["CSINodePlugins"] = {"ebs": {"Healthy": False}}
+    with pytest.raises(NotDrainedError, match="the same command goes on") as late:
+        drained(world, deadline_s=0.05)
+    assert STOP not in world.did
+    assert late.value.exit_status == 3
+
+
+def test_a_volume_that_stays_attached_is_named_at_the_deadline(world: World) -> None:
+    world.after = [lambda: None, world.unmount]
+    with pytest.raises(NotDrainedError, match="volume data is attached to i-1 as /dev/xvdaa"):
+        drained(world, deadline_s=0.2)
+    assert REST not in world.did
+
+
+def test_a_second_call_goes_on_where_the_first_was_killed(world: World) -> None:
+    world.nodes["1"]["SchedulingEligibility"] = "ineligible"
+    world.end("mysql-1")
+    assert [one.external_id for one in planned(world).left_attached] == [EXTERNAL]
+    world.after = [lambda: None, world.unmount, world.start_elsewhere]
+    drained(world)
+    assert world.did == [REST]
+
+
+def test_a_job_that_is_left_down_is_not_waited_for(world: World) -> None:
+    ineligible(world)
+    world.after = [lambda: None, world.unmount, world.detach]
+    assert drained(world).movers[0].runs_on == ""
+
+
+def test_a_batch_job_ends_by_itself_unless_it_is_to_be_stopped(world: World) -> None:
+    world.jobs["mysql"] = job("mysql", "batch", volume=VOLUME)
+    world.allocs["mysql-1"]["Job"] = world.jobs["mysql"]
+    with pytest.raises(NotDrainedError, match="--stop-batch"):
+        drained(world, deadline_s=0.05)
+    assert STOP not in world.did
+    world.after = [lambda: None, world.unmount, world.detach]
+    drained(world, stop_batch=True)
+    assert STOP in world.did
+
+
+def test_an_attachment_that_nothing_claims_is_ended_where_the_client_has_unmounted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letting_go, "STRAY_AFTER_S", 0.0)
+    events = [{"Message": "Unmount volume", "Details": {"volume_id": VOLUME, "success": "true"}}]
+    world.nodes["1"]["Events"] = events
+    world.after = [lambda: None, world.unmount]
+    monkeypatch.setattr(world, "detach", lambda *_: setattr(world, "attached", []))
+    world.jobs["mysql"]["Stop"] = True
+    drained(world)
+    assert world.attached == []
+
+
+@pytest.mark.parametrize("wanted", ["client-1", "aaaa0001", "i-1"])
+def test_a_client_is_found_by_name_id_or_instance(world: World, wanted: str) -> None:
+    assert node.find(world.api, wanted).name == "client-1"
+
+
+@pytest.mark.parametrize("wanted", ["client-9", "aaaa", "i-9"])
+def test_another_name_is_refused_with_those_that_there_are(world: World, wanted: str) -> None:
+    with pytest.raises(node.NoSuchNodeError, match="client-2"):
+        node.find(world.api, wanted)
+
+
+def test_of_two_clients_of_one_name_the_ready_one_counts(world: World) -> None:
+    world.nodes["2"] |= {"Name": "client-1", "Status": "down"}
+    assert node.find(world.api, "client-1").id == "aaaa0001"
+
+
+def test_undo_makes_it_eligible_and_waits_for_its_plugins(world: World) -> None:
+    ineligible(world)
+    found = node.find(world.api, "client-2")
+    undo(world.api, found, plugins_elsewhere(world.api, found), 1, lambda _: None)
+    assert world.did == ["node/aaaa0002/drain", "node/aaaa0002/eligibility"]
+    assert node.find(world.api, "client-2").eligible
+
+
+def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(asking.NotConfirmedError, match="add --yes"):
+        asking.confirm("drain client-1?", yes=False)
+    asking.confirm("drain client-1?", yes=True)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h", 3600.0)])
+def test_deadlines_are_times(given: str, seconds: float) -> None:
+    assert command.duration_s(given) == seconds
