@@ -10,6 +10,7 @@ from operate import failover, recover, restore, shell, snapshots, stack, status,
 from operate.command import Command
 from operate.doctor import command as doctor
 from operate.drain import command as drain
+from operate.drill import command as drill
 from operate.errors import OperateError
 from operate.explain import command as explain
 
@@ -25,6 +26,7 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     failover.COMMAND,
     drain.COMMAND,
+    drill.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

@@ -25,3 +25,15 @@ agent {
 operator {
   policy = "read"
 }
+
+# Restore drills (`operate drill`): jobs, volumes, logs and a password of their own. The namespace is made once, by
+# `nomad namespace apply -description "Restore drills" drill`. A token without this block cannot drill.
+namespace "drill" {
+  policy = "write"
+
+  variables {
+    path "nomad/jobs/*" {
+      capabilities = ["list", "read", "write", "destroy"]
+    }
+  }
+}

@@ -155,6 +155,10 @@ class NomadApi:
         # An index that falls means that the servers' state was restored: start over.
         return body, max(1, reached) if reached == 0 or reached >= index else 0
 
+    def text(self, path: str, *, timeout_s: float = 30, **params: Any) -> str:
+        """Returns the text at a path, such as a task's log. Raises NomadNotFound, NomadApiError or NomadUnreachable."""
+        return self._answer("GET", path, timeout_s, params).text
+
     def put(self, path: str, body: Any, *, timeout_s: float = 30, **params: Any) -> Any:
         """Sends JSON; returns the answer's JSON."""
         return self._request("PUT", path, timeout_s, params, body)[0]
@@ -221,6 +225,16 @@ class NomadApi:
         self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
     ) -> tuple[Any, int]:
         """Returns the answer's JSON (None when empty) and its index (0 when it has none)."""
+        response = self._answer(method, path, timeout_s, params, body)
+        try:
+            return (response.json() if response.content else None), _index(response)
+        except ValueError as error:
+            raise NomadError(f"{self.address} answered /v1/{path} with something other than JSON") from error
+
+    def _answer(
+        self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
+    ) -> httpx.Response:
+        """Returns an answer that is a success. Raises NomadNotFound, NomadApiError or NomadUnreachable."""
         import httpx
 
         try:
@@ -243,21 +257,21 @@ class NomadApi:
                 "and that a Nomad server listens there"
             ) from error
         self._answered = True
-        index = int(response.headers.get("X-Nomad-Index") or 0)
         if response.status_code == 404:
-            raise _IndexedNotFound(response.text.strip(), index)
+            raise _IndexedNotFound(response.text.strip(), _index(response))
         if not response.is_success:
             raise self._refusal(method, path, params, body, response)
-        try:
-            return (response.json() if response.content else None), index
-        except ValueError as error:
-            raise NomadError(f"{self.address} answered /v1/{path} with something other than JSON") from error
+        return response
 
 
 class _IndexedNotFound(NomadNotFound):
     def __init__(self, body: str, index: int) -> None:
         super().__init__(404, body)
         self.index = index
+
+
+def _index(response: httpx.Response) -> int:
+    return int(response.headers.get("X-Nomad-Index") or 0)
 
 
 def _retry_after_s(response: httpx.Response) -> float:

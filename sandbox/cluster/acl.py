@@ -17,6 +17,8 @@ _POLICIES: Final = {"program": "nomad-stateful", "operator": "nomad-stateful-ope
 _DESCRIPTIONS: Final = {"program": "The Pulumi program", "operator": "People who operate the stack"}
 _RULES: Final = {"program": PROJECT / "program/nomad-policy.hcl", "operator": PROJECT / "operate/nomad-policy.hcl"}
 _TIMEOUT_S: Final = 30.0
+# Restore drills run in it; only a management token can make one.
+_DRILLS: Final = {"Name": "drill", "Description": "Restore drills"}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def ensure(settings: SandboxSettings) -> tuple[Tokens, bool]:
     api = tls.connect(settings, management)
     try:
         bootstrapped = _bootstrap(settings, api, management)
+        api.put("namespace/drill", _DRILLS)
         made = [_token(settings, api, name) for name in _POLICIES]
     finally:
         api.close()

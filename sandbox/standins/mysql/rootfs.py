@@ -33,7 +33,7 @@ _TOOLS: Final = (
         "rm",
         "rmdir",
     ),
-    *("sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "uname", "wc", "gzip", "openssl"),
+    *("sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "tr", "uname", "wc", "gzip", "openssl"),
 )
 _SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DATA: Final = ("/usr/share/mysql", "/usr/share/mysql-8.0", "/usr/share/mysql-8.4", "/usr/lib/mysql/plugin")

@@ -1,0 +1,131 @@
+"""What a drill is asked to do, what it works with, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from operate.errors import OperateError
+
+Json = dict[str, Any]
+
+
+class DrillError(OperateError):
+    """A drill cannot be made, or it failed; the text is the whole message."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line."""
+
+    volume: str
+    snapshot: str = ""
+    """Id of the snapshot; "" is the newest."""
+    zone: str = ""
+    """"" is the volume's own."""
+    namespace: str = "drill"
+    check: str = ""
+    """Command of the consumer's own; "" checks MySQL."""
+    newest: str = ""
+    """SELECT of the newest row's time, in UTC."""
+    max_age_s: float | None = None
+    """How old the snapshot may be."""
+    max_lag_s: float | None = None
+    """How much older than the snapshot its newest row may be."""
+    timeout_s: float = 3600
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A completed snapshot."""
+
+    id: str
+    taken: datetime
+    size_gib: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """The names and places of one drill: everything it makes has them."""
+
+    volume: str
+    """Name of the volume in the stack."""
+    volume_id: str
+    """Id of the live volume in EC2; it is read and never changed."""
+    tag: str
+    """PROJECT/STACK/VOLUME, by which the EBS volumes of this volume's drills are found."""
+    id: str
+    """Id of the scratch volume, and of the job, in Nomad."""
+    namespace: str
+    zone: str
+    plugin: str
+    topology_key: str
+    mount_options: Mapping[str, Any] = field(default_factory=dict)
+    access_mode: str = "single-node-writer"
+    attachment_mode: str = "file-system"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that makes a drill red."""
+
+    what: str
+    next: str
+    """What to do about it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the restored server."""
+
+    name: str
+    rows: int | None
+    """None where they could not be counted."""
+    status: str
+    """OK, or what is wrong with it."""
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "OK" and self.rows is not None
+
+    @property
+    def is_servers(self) -> bool:
+        """Whether it is one of the server's own."""
+        return self.name.startswith("`mysql`.")
+
+
+@dataclass
+class Report:
+    """What came of a drill; it is filled in as the drill goes on."""
+
+    volume: str
+    started: datetime
+    snapshot: Snapshot | None = None
+    server: str = ""
+    """Version of the server that ran on the restored volume."""
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds by phase, in order."""
+    rto_s: float | None = None
+    """From the first request until the server answered, or the consumer's check had passed; None where it never did."""
+    tables: list[Table] = field(default_factory=list)
+    newest: datetime | None = None
+    output: Sequence[str] = ()
+    """The last lines of the consumer's check, or of a server that failed."""
+    findings: list[Finding] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """What could not be removed."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    @property
+    def rpo_s(self) -> float | None:
+        """Age of the snapshot: what would be lost if the volume were lost now."""
+        return None if self.snapshot is None else max(0.0, (self.started - self.snapshot.taken).total_seconds())
+
+    def wrong(self, what: str, then: str) -> None:
+        """Adds a finding."""
+        self.findings.append(Finding(what, then))

@@ -1,0 +1,126 @@
+"""A drill from its first request to the last thing it removes."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import volume_path
+from nomad_stateful.plugin_server.values import ProviderError
+from operate.cluster import wait_for
+from operate.drill import removal, snapshots, watch
+from operate.drill.model import Json, Report, Snapshot, Target
+from operate.drill.place import Lock
+from operate.errors import OperateError
+
+# What may go wrong once something was made: it is told in the report, after all of it is removed.
+FAILURES = (OperateError, ProviderError, BotoCoreError, ClientError)
+_LOCKED_TIMEOUT_S = 30.0
+
+
+class Drill:
+    """One drill of one volume. Whatever happens to it, it removes what it made; after a kill the next one does."""
+
+    def __init__(self, nomad: NomadApi, ec2: Any, target: Target, report: Report) -> None:
+        self._nomad = nomad
+        self._ec2 = ec2
+        self._target = target
+        self._report = report
+
+    def run(self, snapshot: Snapshot, job: Json, timeout_s: float) -> None:
+        """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs."""
+        with self._locked():
+            self._remove_left()
+            try:
+                self._restore(snapshot, job, time.monotonic() + timeout_s)
+            except FAILURES as error:
+                self._report.wrong(str(error), "fix the cause, and run the drill again")
+            finally:
+                self._remove()
+
+    def clean(self) -> None:
+        """Removes what an earlier drill left. Raises what stands in its way."""
+        with self._locked():
+            self._remove_left()
+
+    def _remove_left(self) -> None:
+        if removed := removal.remove(self._nomad, self._ec2, self._target):
+            print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
+
+    def _restore(self, snapshot: Snapshot, job: Json, deadline: float) -> None:
+        began = time.monotonic()
+        with self._phase("volume", f"an EBS volume in {self._target.zone} from {snapshot.id}"):
+            external_id = snapshots.create(self._ec2, self._target, snapshot)
+        with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
+            self._register(external_id)
+            # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
+            password = {"root_password": secrets.token_urlsafe(24)}
+            self._variable(password)
+            self._nomad.put("jobs", {"Job": job}, namespace=self._target.namespace)
+        watch.Watch(self._nomad, self._target, self._report, began, deadline).follow()
+
+    def _register(self, external_id: str) -> None:
+        target = self._target
+        volume = {
+            "ID": target.id,
+            "Name": target.id,
+            "Namespace": target.namespace,
+            "ExternalID": external_id,
+            "PluginID": target.plugin,
+            "RequestedCapabilities": [{"AccessMode": target.access_mode, "AttachmentMode": target.attachment_mode}],
+            "MountOptions": dict(target.mount_options) or None,
+        }
+        if target.topology_key:
+            volume["RequestedTopologies"] = {"Required": [{"Segments": {target.topology_key: target.zone}}]}
+        self._nomad.put(volume_path(target.id), {"Volumes": [volume]}, namespace=target.namespace)
+
+    def _variable(self, items: dict[str, str]) -> None:
+        path = removal.variable_path(self._target)
+        body = {"Namespace": self._target.namespace, "Path": path, "Items": items}
+        self._nomad.put(f"var/{path}", body, namespace=self._target.namespace)
+
+    def _remove(self) -> None:
+        """Removes whatever this drill has made; what cannot be removed is in the report."""
+        print("==> remove", file=sys.stderr)
+        began = time.monotonic()
+        try:
+            removal.remove(self._nomad, self._ec2, self._target)
+            self._report.phases["remove"] = round(time.monotonic() - began, 2)
+        except KeyboardInterrupt:
+            self._report.left.append("the removal was interrupted")
+            raise
+        except FAILURES as error:
+            left = removal.left(self._ec2, self._target)
+            self._report.left += [str(error), *left]
+            self._report.wrong(
+                f"the drill's scratch volume is not removed: {error}",
+                f"`python -m operate drill {self._target.volume} --clean` removes it, as the next drill does",
+            )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = Lock(self._nomad, self._target)
+        wait_for(
+            f"no other drill of {self._target.volume} runs",
+            lambda: lock.take() or None,
+            _LOCKED_TIMEOUT_S,
+            "Another drill of this volume runs (one that was killed holds it for 11 s): wait for its end.",
+        )
+        try:
+            yield
+        finally:
+            lock.free()
+
+    @contextmanager
+    def _phase(self, name: str, what: str) -> Iterator[None]:
+        print(f"==> {name}: {what}", file=sys.stderr)
+        began = time.monotonic()
+        yield
+        self._report.phases[name] = round(time.monotonic() - began, 2)

@@ -1,0 +1,163 @@
+"""Which snapshot a drill restores, and the scratch EBS volume that is made from it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.ebs.tags import DRILL_TAG, STACK_TAG
+from operate.cluster import wait_for
+from operate.drill.model import DrillError, Json, Report, Snapshot, Target
+
+_MADE_TIMEOUT_S = 600.0
+_DETACH_AFTER_S = 30.0
+_GONE = frozenset({"deleting", "deleted"})
+
+
+def newest(ec2: Any, target: Target) -> Snapshot | None:
+    """Returns the newest completed snapshot of the volume, also of an earlier EBS volume of its name in the stack."""
+    stack_name = target.tag.removesuffix(f"/{target.volume}")
+    by_id = [{"Name": "volume-id", "Values": [target.volume_id]}]
+    by_tags = [{"Name": "tag:Name", "Values": [target.volume]}, {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}]
+    found: dict[str, Snapshot] = {}
+    for filters in (by_id, by_tags):
+        pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
+        found |= {one["SnapshotId"]: _snapshot(one) for page in pages for one in page["Snapshots"] if _complete(one)}
+    return max(found.values(), key=lambda one: one.taken, default=None)
+
+
+def named(ec2: Any, snapshot_id: str) -> Snapshot:
+    """Returns one snapshot. Raises DrillError where it is not complete, and botocore's errors."""
+    one = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
+    if not _complete(one):
+        raise DrillError(
+            f"snapshot {snapshot_id} is {one['State']} ({one.get('Progress') or '0%'}): wait until it is completed, or "
+            "leave --snapshot out, which takes the newest that is"
+        )
+    return _snapshot(one)
+
+
+def judge(report: Report, max_age_s: float | None) -> None:
+    """Adds what is wrong with the snapshot before it is restored: none, or an old one."""
+    if report.snapshot is None:
+        report.wrong(
+            f"there is no completed snapshot of volume {report.volume}",
+            "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`; for one now: `python -m operate "
+            f"snapshot {report.volume}`",
+        )
+        return
+    if max_age_s is not None and (report.rpo_s or 0) > max_age_s:
+        report.wrong(
+            f"the newest snapshot, {report.snapshot.id}, is {_span(report.rpo_s or 0)} old: --max-age allows "
+            f"{_span(max_age_s)}",
+            "see whether the schedule still runs (`aws dlm get-lifecycle-policies --state ERROR`, and the policy's "
+            f"role); for a snapshot now: `python -m operate snapshot {report.volume}`",
+        )
+
+
+def judge_newest(report: Report, max_lag_s: float) -> None:
+    """Adds what is wrong with a newest row that is much older than the snapshot: rows are missing from it."""
+    if report.snapshot is None or report.newest is None:
+        return
+    lag_s = (report.snapshot.taken - report.newest).total_seconds()
+    if lag_s > max_lag_s:
+        report.wrong(
+            f"the newest row is {_span(lag_s)} older than the snapshot: --max-lag allows {_span(max_lag_s)}",
+            "see whether the live server has newer rows of that time: if it has, the snapshot lacks them (its redo log "
+            "may be damaged): drill an earlier one with --snapshot ID",
+        )
+
+
+def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
+    """Makes the scratch volume, as fast as the live one, waits until it is there, and returns its id."""
+    tags = {
+        "Name": target.id,
+        # By this tag the driver may attach it; without the stack's tags neither schedules nor `adopt` know it.
+        MANAGED_TAG: MANAGED_TAG_VALUE,
+        DRILL_TAG: target.tag,
+    }
+    made = ec2.create_volume(
+        SnapshotId=snapshot.id,
+        AvailabilityZone=target.zone,
+        ClientToken=secrets.token_hex(16),
+        TagSpecifications=[
+            {"ResourceType": "volume", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        ],
+        **_like(ec2, target.volume_id),
+    )
+    volume_id = str(made["VolumeId"])
+
+    def available() -> bool | None:
+        state = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]["State"]
+        if state == "error":
+            raise DrillError(
+                f"EC2 could not make {volume_id} from {snapshot.id}: most often the caller may not use the snapshot's "
+                "KMS key (kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)"
+            )
+        return True if state == "available" else None
+
+    wait_for(f"{volume_id} is available", available, _MADE_TIMEOUT_S, f"See `aws ec2 describe-volumes {volume_id}`.")
+    return volume_id
+
+
+def left_over(ec2: Any, target: Target) -> list[str]:
+    """Returns the EBS volumes of this volume's drills."""
+    pages = ec2.get_paginator("describe_volumes").paginate(
+        Filters=[{"Name": f"tag:{DRILL_TAG}", "Values": [target.tag]}]
+    )
+    return [str(one["VolumeId"]) for page in pages for one in page["Volumes"] if one["State"] not in _GONE]
+
+
+def await_detached(ec2: Any, volume_id: str, timeout_s: float) -> None:
+    """Waits until nothing has a scratch volume attached; asks EC2 to detach it where Nomad has not.
+
+    Raises TimedOutError. Never by force: a detachment waits for the unmount.
+    """
+    ask_at = time.monotonic() + _DETACH_AFTER_S
+
+    def free() -> bool | None:
+        nonlocal ask_at
+        found: Json = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+        if found["State"] in ("available", "error", *_GONE):
+            return True
+        if time.monotonic() >= ask_at and any(one["State"] == "attached" for one in found.get("Attachments") or []):
+            ec2.detach_volume(VolumeId=volume_id)
+            ask_at = float("inf")
+        return None
+
+    wait_for(f"{volume_id} is detached", free, timeout_s, "Something on its instance still has it mounted (`findmnt`).")
+
+
+def delete(ec2: Any, volume_id: str) -> None:
+    """Deletes a scratch volume. Raises DrillError for any other volume, and botocore's errors."""
+    tags = {one["Key"] for one in ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0].get("Tags", [])}
+    if DRILL_TAG not in tags or STACK_TAG in tags:
+        raise DrillError(f"{volume_id} does not have the tags of a drill's volume: it is not deleted")
+    ec2.delete_volume(VolumeId=volume_id)
+
+
+def _like(ec2: Any, volume_id: str) -> Json:
+    """Returns type and performance of the live volume; gp3's own where it is gone."""
+    found = ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Volumes"]
+    if not found:
+        return {"VolumeType": "gp3"}
+    known: Json = {"VolumeType": found[0]["VolumeType"]}
+    if known["VolumeType"] in ("gp3", "io1", "io2") and found[0].get("Iops"):
+        known["Iops"] = found[0]["Iops"]
+    if known["VolumeType"] == "gp3" and found[0].get("Throughput"):
+        known["Throughput"] = found[0]["Throughput"]
+    return known
+
+
+def _complete(snapshot: Json) -> bool:
+    return bool(snapshot["State"] == "completed")
+
+
+def _snapshot(one: Json) -> Snapshot:
+    return Snapshot(str(one["SnapshotId"]), one["StartTime"], int(one["VolumeSize"]))
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds:.0f} s"

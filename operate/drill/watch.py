@@ -1,0 +1,226 @@
+"""The drill's job from its placement to its end: phases by the clock, and what its check says."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import ENDED, last_events
+from nomad_stateful.plugin_server.values import ProviderError
+from operate.cluster import wait_for
+from operate.drill.job import CHECK
+from operate.drill.model import DrillError, Json, Report, Table, Target
+from operate.errors import OperateError, TimedOutError
+
+SERVER = "mysql"
+_LAST_LINES = 12
+_LATE_READS = 25
+_KINDS = frozenset({"answers", "silent", "tables", "checking", "table", "newest", "failed", "done"})
+
+
+class Watch:
+    """Follows one job."""
+
+    def __init__(self, nomad: NomadApi, target: Target, report: Report, began: float, deadline: float) -> None:
+        self._nomad = nomad
+        self._target = target
+        self._report = report
+        self._began = began
+        self._deadline = deadline
+        self._phase_began = time.monotonic()
+        self._read = 0
+        self._partial = ""
+        self._lines: list[str] = []
+        self._checking = ""
+        self._done = False
+        self._has_server = False
+        self._reads_left = _LATE_READS
+
+    def follow(self) -> None:
+        """Returns once the job has ended; what is wrong is in the report. Raises TimedOutError and NomadError."""
+        print(f"==> place and attach: job {self._target.id}", file=sys.stderr)
+        try:
+            self._until("the volume is attached and mounted", self._running, self._why_pending)
+            self._phase("attach")
+            self._until("the job ends", self._ended, self._why_unfinished)
+        except _Failed as failure:
+            self._report.wrong(failure.what, failure.next)
+        if not self._has_server and self._report.ok:
+            # The consumer's check is the proof: until it passed, nothing had answered.
+            self._report.rto_s = round(time.monotonic() - self._began, 2)
+
+    def _until(self, what: str, probe: Any, why: Any) -> None:
+        try:
+            wait_for(what, probe, max(0.0, self._deadline - time.monotonic()), "")
+        except TimedOutError:
+            raise _Failed(f"{what}: not within --timeout. {why()}", _LATER) from None
+
+    def _phase(self, name: str) -> None:
+        now = time.monotonic()
+        self._report.phases[name] = round(now - self._phase_began, 2)
+        self._phase_began = now
+
+    def _allocation(self) -> Json | None:
+        path = f"{job_path(self._target.id)}/allocations"
+        found: list[Json] = self._nomad.get(path, namespace=self._target.namespace) or []
+        return max(found, key=lambda one: int(one["CreateIndex"]), default=None)
+
+    def _running(self) -> bool | None:
+        allocation = self._allocation()
+        if allocation is None:
+            return None
+        states = allocation.get("TaskStates") or {}
+        self._has_server = SERVER in states
+        if allocation["ClientStatus"] in ENDED:
+            return True
+        first = SERVER if self._has_server else CHECK
+        return True if (states.get(first) or {}).get("StartedAt") else None
+
+    def _ended(self) -> bool | None:
+        allocation = self._allocation()
+        if allocation is None:
+            raise DrillError(f"job {self._target.id} is gone from Nomad: somebody purged it while the drill ran")
+        for line in self._new_lines(allocation["ID"]):
+            self._take(line)
+        if allocation["ClientStatus"] not in ENDED or self._is_behind(allocation):
+            return None
+        self._judge(allocation)
+        return True
+
+    def _is_behind(self, allocation: Json) -> bool:
+        """Returns whether the log may lack the last lines of a check that has ended: another process writes it."""
+        if self._done or not self._has_server or allocation["ClientStatus"] != "complete":
+            return False
+        self._reads_left -= 1
+        return self._reads_left > 0
+
+    def _new_lines(self, allocation_id: str) -> list[str]:
+        text = self._log(allocation_id, CHECK, "stdout", self._read)
+        self._read += len(text.encode())
+        *lines, self._partial = (self._partial + text).split("\n")
+        self._lines = [*self._lines, *lines][-_LAST_LINES:]
+        return lines
+
+    def _log(self, allocation_id: str, task: str, kind: str, offset: int, origin: str = "start") -> str:
+        path = f"client/fs/logs/{allocation_id}"
+        words: dict[str, Any] = {
+            "task": task,
+            "type": kind,
+            "origin": origin,
+            "offset": offset,
+            "plain": True,
+            "follow": False,
+        }
+        try:
+            return self._nomad.text(path, namespace=self._target.namespace, **words)
+        except NomadApiError as error:
+            if error.status == 403:
+                raise
+            return ""  # the task has not started
+
+    def _take(self, line: str) -> None:
+        mark, *fields = line.split("\t")
+        if mark != "drill" or not fields or fields[0] not in _KINDS:
+            return
+        kind, *values = fields
+        value = values[0] if values else ""
+        if kind == "answers":
+            self._report.server = value
+            self._report.rto_s = round(time.monotonic() - self._began, 2)
+            self._phase("recover")
+            print(f"==> check: {value} answers; checking its tables", file=sys.stderr)
+        elif kind == "checking":
+            self._checking = value
+        elif kind == "table":
+            self._report.tables.append(_table(values))
+        elif kind == "newest":
+            self._newest(value)
+        elif kind in ("failed", "silent"):
+            raise _Failed(
+                f"the restored server does not let root in: {value}" if kind == "silent" else value,
+                "if it names --newest, correct the statement; else look at the same table on the live server",
+            )
+        self._done = self._done or kind == "done"
+
+    def _newest(self, value: str) -> None:
+        try:
+            found = datetime.fromtimestamp(int(value), UTC) if value.isdigit() else datetime.fromisoformat(value)
+        except ValueError:
+            raise _Failed(
+                f"--newest returned {value!r}, which is neither a date and time nor seconds since 1970",
+                "have it return one value: SELECT MAX(created) FROM shop.orders",
+            ) from None
+        self._report.newest = found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    def _judge(self, allocation: Json) -> None:
+        """Adds what is wrong once the job has ended."""
+        if self._report.rto_s is not None or not self._has_server:
+            self._phase("check")
+        damaged = [table for table in self._report.tables if not table.ok]
+        for table in damaged:
+            self._report.wrong(
+                f"table {table.name} is damaged in the snapshot: {table.status}",
+                f"{_EARLIER} for one in which it is whole, and run CHECK TABLE {table.name} on the live one: it may be "
+                "damaged there too",
+            )
+        complete = allocation["ClientStatus"] == "complete"
+        if complete and (self._done or not self._has_server):
+            if not self._has_server:
+                self._report.output = self._lines
+            return
+        events = "; ".join(last_events({"NodeName": "its client", **allocation}, newest=2))
+        if not self._has_server:
+            self._report.output = self._lines or self._tail(allocation["ID"], CHECK)
+            self._report.wrong(f"--check failed on the restored volume: {events}", f"see its output, and {_EARLIER}")
+            return
+        self._report.output = self._tail(allocation["ID"], SERVER)
+        if self._report.rto_s is None:
+            self._report.wrong(
+                f"the server does not start on the restored volume: {events}", f"see its log, and {_EARLIER}"
+            )
+        elif not damaged or self._checking != damaged[-1].name:
+            self._report.wrong(
+                f"the server ended while table {self._checking or '(none yet)'} was checked: {events}",
+                f"see its log (InnoDB stops at a page that it cannot read), and {_EARLIER}",
+            )
+
+    def _tail(self, allocation_id: str, task: str) -> list[str]:
+        return self._log(allocation_id, task, "stderr", 4000, "end").splitlines()[-_LAST_LINES:]
+
+    def _why_pending(self) -> str:
+        """Returns what holds the job up, in words."""
+        from operate.doctor.facts import Facts, NotChecked, Sources
+        from operate.explain import jobs
+        from operate.explain.reason import Scene
+
+        try:
+            facts = Facts(Sources.of_stack())
+            reasons = jobs.reasons(Scene(facts, self._target.namespace), self._target.id)
+        except (NotChecked, OperateError, ProviderError) as error:
+            return f"Why is not known: {error}"
+        return "; ".join(one.what for one in reasons)
+
+    def _why_unfinished(self) -> str:
+        if self._report.rto_s is None:
+            return "The server does not answer yet; its recovery may need longer"
+        return f"It checks table {self._checking}; {len(self._report.tables)} are done"
+
+
+class _Failed(Exception):
+    def __init__(self, what: str, then: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.next = then
+
+
+_EARLIER = "drill earlier snapshots (`python -m operate snapshots`, then --snapshot ID)"
+_LATER = "give it longer with --timeout, or fix what holds it up"
+
+
+def _table(values: list[str]) -> Table:
+    name, rows, status = [*values, "", "", ""][:3]
+    return Table(name, int(rows) if rows.isdigit() else None, status or "OK")

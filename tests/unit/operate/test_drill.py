@@ -1,0 +1,538 @@
+"""Restore drills: what they make, what they say, and that all of it is removed whatever happens. EC2 is moto's."""
+
+import copy
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.tags import DRILL_TAG, STACK_TAG
+from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
+from operate import cluster, stack
+from operate.drill import command, report, snapshots
+from operate.drill import job as jobs
+from operate.drill.model import DrillError, Json, Options, Report, Snapshot, Table, Target
+from operate.errors import OperateError
+
+REGION, ZONE = "us-west-2", "us-west-2a"
+SPACE, JOB = "drill", "drill-shop-prod-mysql"
+HEALTHY = [
+    "answers\t9.7.0",
+    "tables\t2",
+    "checking\t`shop`.`orders`",
+    "table\t`shop`.`orders`\t40\tOK",
+    "checking\t`shop`.`notes`",
+    "table\t`shop`.`notes`\t2\tOK",
+    "newest\t2026-11-22 20:00:00",
+    "done",
+]
+SERVER = {
+    "Name": "mysql",
+    "Driver": "docker",
+    "User": "",
+    "Config": {"image": "mysql:9.7", "command": "sh", "args": ["start.sh", "--port=${NOMAD_PORT_db}"], "ports": ["db"]},
+    "Services": [{"Name": "mysql-server"}],
+    "VolumeMounts": [{"Volume": "data", "Destination": "/srv", "ReadOnly": False}],
+}
+PARSED = {
+    "ID": "mysql-server",
+    "Type": "service",
+    "Datacenters": ["*"],
+    "NodePool": "default",
+    "Update": {"MaxParallel": 1},
+    "TaskGroups": [
+        {
+            "Name": "mysql",
+            "Count": 1,
+            "Volumes": {"data": {"Type": "csi", "Source": JOB, "ReadOnly": False}},
+            "Networks": [{"ReservedPorts": [{"Label": "db", "Value": 3306, "To": 3306}]}],
+            "Disconnect": {"StopOnClientAfter": 60},
+            "Update": {"MaxParallel": 1},
+            "Services": [{"Name": "other"}],
+            "Tasks": [SERVER],
+        }
+    ],
+}
+INDEXER = {
+    "ID": "indexer",
+    "Type": "service",
+    "Datacenters": ["*"],
+    "TaskGroups": [
+        {
+            "Count": 2,
+            "Volumes": {
+                "index": {"Type": "csi", "Source": "index", "PerAlloc": True},
+                "logs": {"Type": "csi", "Source": "logs"},
+            },
+            "Tasks": [
+                {
+                    "Name": "container",
+                    "Driver": "docker",
+                    "Config": {"image": "indexer:1", "command": "serve", "ports": ["http"]},
+                    "Templates": [{"EmbeddedTmpl": "plain"}, {"EmbeddedTmpl": '{{ with nomadVar "x" }}{{ end }}'}],
+                    "VolumeMounts": [{"Volume": "index", "ReadOnly": True}, {"Volume": "logs", "ReadOnly": False}],
+                }
+            ],
+        }
+    ],
+}
+
+
+def state() -> list[Json]:
+    """The stack's state: the registration of the volume, and MySQL's job."""
+    volume: Json = {"volumeId": "mysql", "mountOptions": {"fsType": "xfs"}}
+    volume["capabilities"] = [{"accessMode": "single-node-writer", "attachmentMode": "file-system"}]
+    variables = {
+        "job": {"id": "mysql-server", "namespace": "default", "datacenters": ["*"], "node_pool": "default"},
+        "volume": {"id": "mysql", "release": "r1", "mount_path": "/srv"},
+        "tls": {"mode": "required", "certificate": True, "ca": True},
+        "port": 3306,
+        "accounts": [{"name": "app"}],
+        "config": {"max_connections": "50"},
+    }
+    known = {"vars": {name: json.dumps(value) for name, value in variables.items()}}
+    urn = "urn:pulumi:prod::shop::x::y"
+    return [
+        {
+            "type": "nomad:index/csiVolumeRegistration:CsiVolumeRegistration",
+            "urn": urn,
+            "id": "mysql",
+            "inputs": volume,
+        },
+        {"type": "nomad:index/job:Job", "urn": urn, "id": "mysql-server", "inputs": {"jobspec": "text", "hcl2": known}},
+    ]
+
+
+class Nomad:
+    """A cluster whose drill job runs at once and says what it is given."""
+
+    address = "http://nomad"
+
+    def __init__(self, lines: list[str] | None = None, status: str = "complete") -> None:
+        self.spaces: dict[str, Json] = {}
+        self.jobs: dict[str, Json] = {}
+        self.volumes: dict[str, Json] = {}
+        self.variables: dict[str, Json] = {}
+        self.sent: list[tuple[str, str]] = []
+        self.lines = HEALTHY if lines is None else lines
+        self.status = status
+        self.may_make_namespaces = True
+        self.interrupts = 0
+        self.submitted: Json = {}
+        self.password: Json = {}
+        self.parsed: Json = {}
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Allocations and evaluations of the drill's job, and the stack's volumes."""
+        if path == "volumes":
+            return [{"ID": "mysql", "ExternalID": self.live, "Namespace": "default"}]
+        if path == "jobs":
+            return [{"ID": "indexer"}] if params["namespace"] == "default" else []
+        job_id = path.split("/")[1]
+        if job_id not in self.jobs:
+            raise NomadNotFound(404, "job not found")
+        if path.endswith("/evaluations"):
+            return [{"Status": "complete"}]
+        assert path.endswith("/allocations")
+        if self.interrupts:
+            self.interrupts -= 1
+            raise KeyboardInterrupt
+        started = {"mysql": {"StartedAt": "now", "Events": [{"DisplayMessage": "Exit Code: 1"}]}, "check": {}}
+        return [{"ID": "a1", "CreateIndex": 1, "ClientStatus": self.status, "TaskStates": started}]
+
+    def find(self, path: str, **_params: Any) -> Any:
+        """What is registered under a path; None where nothing is."""
+        kind, _, name = path.partition("/")
+        if path.startswith("volume/csi/"):
+            return self.volumes.get(path.removeprefix("volume/csi/"))
+        if path == "job/indexer":
+            return copy.deepcopy(INDEXER)
+        return {"namespace": self.spaces, "job": self.jobs, "var": self.variables}[kind].get(name)
+
+    def put(self, path: str, body: Any, **params: Any) -> Any:
+        """Registers, in the drill's namespace alone."""
+        self.sent.append(("PUT", path))
+        kind, _, name = path.partition("/")
+        if kind == "namespace":
+            if not self.may_make_namespaces:
+                raise NomadApiError(403, "Permission denied")
+            self.spaces[name] = body
+            return None
+        assert params["namespace"] == SPACE
+        if path == "jobs/parse":
+            self.parsed = body
+            return copy.deepcopy(PARSED)
+        if kind == "jobs":
+            self.submitted = self.jobs[body["Job"]["ID"]] = body["Job"]
+        elif kind == "var":
+            # As Nomad does.
+            assert not (body["Items"] and "lock-release" in params)
+            self.variables[name] = body | {"locked": "lock-acquire" in params or "lock-renew" in params}
+            self.password = body["Items"] if "root_password" in (body["Items"] or {}) else self.password
+            return {"Lock": {"ID": "lock"}}
+        else:
+            self.volumes[name.removeprefix("csi/")] = body["Volumes"][0]
+        return None
+
+    def delete(self, path: str, **params: Any) -> None:
+        """Removes what is at the path; a job is stopped first, and purged then."""
+        self.sent.append(("DELETE", path))
+        kind, _, name = path.partition("/")
+        if kind == "namespace":
+            if self.jobs or self.volumes or self.variables:
+                raise NomadApiError(500, "not empty")
+            del self.spaces[name]
+            return
+        assert params["namespace"] == SPACE
+        if kind == "job" and not params.get("purge"):
+            self.jobs[name]["Stop"] = True
+            self.status = self.status if self.status in ("complete", "failed") else "complete"
+            return
+        assert kind != "var" or not self.variables[name].get("locked")
+        {"job": self.jobs, "var": self.variables, "volume": self.volumes}[kind].pop(name.removeprefix("csi/"))
+
+    def text(self, path: str, **words: Any) -> str:
+        """The log of a task."""
+        assert path == "client/fs/logs/a1"
+        if words["type"] == "stderr":
+            return "InnoDB: corruption\n"
+        return "".join(f"drill\t{line}\n" for line in self.lines)[words["offset"] :]
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    live = ""
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Any]:
+    """One account for all tests: moto takes a second to make one."""
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+            patch.delenv(key, raising=False)
+        patch.setenv("AWS_ACCESS_KEY_ID", "none")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+        yield boto3.client("ec2", region_name=REGION)
+
+
+@pytest.fixture
+def ec2(account: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The account, with nothing in it after each test."""
+    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
+    monkeypatch.setattr(cluster, "POLL_S", 0.01)
+    yield account
+    volumes = [one["VolumeId"] for one in account.describe_volumes()["Volumes"]]
+    # moto's own images have snapshots too.
+    mine = account.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [*volumes, "none"]}])["Snapshots"]
+    for one in mine:
+        account.delete_snapshot(SnapshotId=one["SnapshotId"])
+    for volume_id in volumes:
+        account.delete_volume(VolumeId=volume_id)
+
+
+@pytest.fixture
+def live(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The live volume, and the stack that has it."""
+    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": STACK_TAG, "Value": "shop/prod"}]
+    made = ec2.create_volume(
+        AvailabilityZone=ZONE,
+        Size=2,
+        VolumeType="gp3",
+        TagSpecifications=[{"ResourceType": "volume", "Tags": tags}],
+    )
+    known = {
+        "volumes": {
+            "mysql": {"id": made["VolumeId"], "nomadId": "mysql", "zone": ZONE, "plugin": "aws-ebs0"},
+            "shared": {"id": "fs-0123"},
+        },
+        "plugins": {"aws-ebs0": {"topologyKey": "topology.ebs.csi.aws.com/zone"}},
+        "mysql": {"job": "mysql-server", "namespace": "default", "zone": ZONE, "volume": "mysql", "user": "root"},
+        "mysqlPassword": "live-secret",
+    }
+    monkeypatch.setattr(stack, "outputs", lambda: known)
+    monkeypatch.setattr(stack, "resources", state)
+    Nomad.live = made["VolumeId"]
+    return str(made["VolumeId"])
+
+
+@pytest.fixture
+def snapshot_id(ec2: Any, live: str) -> str:
+    return str(ec2.create_snapshot(VolumeId=live)["SnapshotId"])
+
+
+def drill(
+    nomad: Nomad, monkeypatch: pytest.MonkeyPatch, *, clean: bool = False, metrics: str = "", **options: Any
+) -> None:
+    monkeypatch.setattr(command, "stack_cluster", lambda _volume: nomad)
+    command.drill(Options(options.pop("volume", ""), **options), yes=True, clean=clean, as_json=True, metrics=metrics)
+
+
+def nothing_is_left(ec2: Any, nomad: Nomad, live: str) -> bool:
+    volumes = [one["VolumeId"] for one in ec2.describe_volumes()["Volumes"]]
+    return volumes == [live] and not (nomad.jobs or nomad.volumes or nomad.variables or nomad.spaces)
+
+
+def test_a_drill_restores_checks_reports_and_removes_everything(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = Nomad()
+    drill(nomad, monkeypatch, newest="SELECT MAX(created) FROM shop.orders;")
+    said = json.loads(capsys.readouterr().out)
+    assert (said["ok"], said["snapshot"]["id"], said["server"]) == (True, snapshot_id, "9.7.0")
+    assert [(one["name"], one["rows"]) for one in said["tables"]] == [("`shop`.`orders`", 40), ("`shop`.`notes`", 2)]
+    assert said["newest"] == "2026-11-22T20:00:00Z"
+    assert list(said["phases"]) == ["volume", "register", "attach", "recover", "check", "remove"]
+    assert said["rpoSeconds"] >= 0
+    assert said["rtoSeconds"] >= 0
+    assert nothing_is_left(ec2, nomad, live)
+    # Nothing is sent about the live job, volume or variable.
+    assert {path for _, path in nomad.sent} <= {
+        "namespace/drill",
+        "jobs/parse",
+        "jobs",
+        f"job/{JOB}",
+        f"volume/csi/{JOB}",
+        f"var/nomad/jobs/{JOB}",
+        f"var/nomad/jobs/nomad-stateful/{JOB}",
+    }
+
+
+def test_the_drills_server_is_the_stacks_but_no_client_finds_it(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad = Nomad()
+    drill(nomad, monkeypatch, newest="SELECT 1;")
+    text = json.dumps(nomad.submitted)
+    [group] = nomad.submitted["TaskGroups"]
+    server, check = group["Tasks"]
+    assert (nomad.submitted["ID"], nomad.submitted["Namespace"], nomad.submitted["Type"]) == (JOB, SPACE, "batch")
+    assert "mysql-server" not in text
+    assert "live-secret" not in text
+    assert not group["Services"]
+    assert not server["Services"]
+    assert group["Networks"] == [{"ReservedPorts": None, "DynamicPorts": [{"Label": "db", "Value": 0, "To": 3306}]}]
+    assert server["Lifecycle"] == {"Hook": "prestart", "Sidecar": True}
+    assert "--event-scheduler=OFF" in server["Config"]["args"]
+    assert check["Config"]["image"] == "mysql:9.7"
+    given = dict(line.split(" = ", 1) for line in nomad.parsed["Variables"].splitlines())
+    assert json.loads(given["tls"]) == {"mode": "required", "certificate": False, "ca": False}
+    assert (given["port"], given["accounts"], json.loads(given["volume"])["id"]) == ("0", "[]", JOB)
+    assert json.loads(given["config"]) == {"max_connections": "50"}
+    # A password of the drill's own: nowhere but in the variable that its job alone can read.
+    assert nomad.password["root_password"] not in text
+    assert nomad.password["root_password"] != "live-secret"
+
+
+@pytest.mark.usefixtures("snapshot_id")
+@pytest.mark.parametrize(
+    ("lines", "status", "reason"),
+    [
+        (
+            [*HEALTHY[:3], "table\t`shop`.`orders`\t-\tPage 4 is corrupted", "done"],
+            "complete",
+            "table `shop`.`orders` is damaged in the snapshot: Page 4 is corrupted",
+        ),
+        (HEALTHY[:3], "failed", "the server ended while table `shop`.`orders` was checked"),
+        ([], "failed", "the server does not start on the restored volume: .*Exit Code: 1"),
+        (["silent\tAccess denied"], "failed", "does not let root in: Access denied"),
+        ([*HEALTHY[:-2], "newest\tNULL", "done"], "complete", "--newest returned 'NULL'"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_used_is_red_and_all_is_removed(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch, lines: list[str], status: str, reason: str
+) -> None:
+    nomad = Nomad(lines, status)
+    with pytest.raises(DrillError, match=f"drill of volume mysql failed: .*{reason}.*Next: "):
+        drill(nomad, monkeypatch)
+    assert nothing_is_left(ec2, nomad, live)
+
+
+def test_no_snapshot_is_red_before_anything_is_made(live: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nomad = Nomad()
+    with pytest.raises(DrillError, match=r"no completed snapshot of volume mysql.*volumes\[\]\.snapshots"):
+        drill(nomad, monkeypatch)
+    assert live
+    assert nomad.sent == []
+
+
+@pytest.mark.usefixtures("snapshot_id")
+def test_a_snapshot_that_is_too_old_is_red_and_still_drilled(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = Nomad()
+    with pytest.raises(DrillError, match="old: --max-age allows -1 s"):
+        drill(nomad, monkeypatch, max_age_s=-1)
+    assert len(json.loads(capsys.readouterr().out)["tables"]) == 2
+    assert nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.usefixtures("snapshot_id")
+def test_a_snapshot_that_lacks_its_newest_rows_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DrillError, match=r"newest row is .* older than the snapshot: --max-lag allows 60 s"):
+        drill(
+            Nomad([*HEALTHY[:-2], "newest\t2020-01-01 00:00:00", "done"]), monkeypatch, newest="SELECT 1", max_lag_s=60
+        )
+
+
+@pytest.mark.usefixtures("snapshot_id")
+def test_ctrl_c_removes_what_was_made(ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nomad = Nomad(status="running")
+    nomad.interrupts = 1
+    with pytest.raises(DrillError, match=r"interrupted: .*What the drill made is removed"):
+        drill(nomad, monkeypatch)
+    assert nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_a_killed_drill_left_is_removed_by_the_next_one(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, *, clean: bool
+) -> None:
+    nomad = Nomad()
+    nomad.spaces[SPACE] = {"Meta": {"made-by": "nomad-stateful drill"}}
+    nomad.jobs[JOB] = {"ID": JOB, "TaskGroups": []}
+    nomad.volumes[JOB] = {"ID": JOB}
+    nomad.variables[f"nomad/jobs/{JOB}"] = {"Items": {}}
+    tags = [{"Key": DRILL_TAG, "Value": "shop/prod/mysql"}]
+    ec2.create_volume(
+        SnapshotId=snapshot_id, AvailabilityZone=ZONE, TagSpecifications=[{"ResourceType": "volume", "Tags": tags}]
+    )
+    drill(nomad, monkeypatch, clean=clean)
+    assert nothing_is_left(ec2, nomad, live)
+
+
+def test_a_namespace_that_was_there_stays(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad = Nomad()
+    nomad.spaces[SPACE] = {"Meta": None}
+    drill(nomad, monkeypatch)
+    assert list(nomad.spaces) == [SPACE]
+
+
+def test_a_namespace_that_may_not_be_made_is_told_with_the_command(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad = Nomad()
+    nomad.may_make_namespaces = False
+    with pytest.raises(DrillError, match=r"nomad namespace apply .* drill.*operate/nomad-policy\.hcl"):
+        drill(nomad, monkeypatch)
+    assert nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.usefixtures("snapshot_id")
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"namespace": "default"}, "--namespace is default, which the stack itself runs in"),
+        ({"volume": "archive"}, "the stack has no volume archive: it has mysql, shared"),
+        ({"volume": "shared"}, "volume shared is fs-0123, which is not an EBS volume"),
+    ],
+)
+def test_what_cannot_be_drilled_is_refused_before_anything_is_made(
+    monkeypatch: pytest.MonkeyPatch, options: Json, reason: str
+) -> None:
+    nomad = Nomad()
+    with pytest.raises(DrillError, match=reason):
+        drill(nomad, monkeypatch, **options)
+    assert nomad.sent == []
+
+
+def test_without_yes_a_script_gets_the_plan_and_nothing_is_done(
+    snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = Nomad()
+    monkeypatch.setattr(command, "stack_cluster", lambda _volume: nomad)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    with pytest.raises(DrillError, match=r"nothing was done: .*--yes"):
+        command.drill(Options("mysql"), yes=False, clean=False, as_json=False, metrics="")
+    assert f"restore {snapshot_id}" in capsys.readouterr().err
+    assert nomad.sent == []
+
+
+def test_a_volume_that_cannot_be_removed_is_red_with_the_command_that_removes_it(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stuck(*_words: Any) -> None:
+        raise OperateError("vol-1 is detached: not after 180 s")
+
+    nomad = Nomad()
+    monkeypatch.setattr(snapshots, "await_detached", stuck)
+    with pytest.raises(DrillError, match=r"scratch volume is not removed: vol-1 .*drill mysql --clean"):
+        drill(nomad, monkeypatch)
+
+
+def test_only_volumes_with_a_drills_tags_are_deleted(ec2: Any, live: str) -> None:
+    with pytest.raises(DrillError, match="does not have the tags of a drill's volume"):
+        snapshots.delete(ec2, live)
+    assert ec2.describe_volumes(VolumeIds=[live])["Volumes"]
+
+
+def test_the_scratch_volume_is_unknown_to_schedules_and_performs_like_the_live_one(
+    ec2: Any, live: str, snapshot_id: str
+) -> None:
+    target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
+    made = snapshots.create(ec2, target, Snapshot(snapshot_id, datetime.now(UTC), 2))
+    [found] = ec2.describe_volumes(VolumeIds=[made])["Volumes"]
+    tags = {one["Key"]: one["Value"] for one in found["Tags"]}
+    assert tags == {"Name": JOB, DRILL_TAG: "shop/prod/mysql", "ebs.csi.aws.com/cluster": "true"}
+    assert (found["VolumeType"], found["SnapshotId"]) == ("gp3", snapshot_id)
+    assert snapshots.left_over(ec2, target) == [made]
+
+
+def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> None:
+    nomad: Any = Nomad()
+    target = Target("index", "vol-1", "shop/prod/index", "drill-index", SPACE, ZONE, "aws-ebs0", "zone")
+    made = jobs.consumer(nomad, "default", "index[1]", target, "check-index /data")
+    [group] = made["TaskGroups"]
+    [task] = group["Tasks"]
+    assert (made["ID"], made["Type"], group["Count"]) == ("drill-index", "batch", 1)
+    assert list(group["Volumes"]) == ["index"]
+    assert (group["Volumes"]["index"]["Source"], group["Volumes"]["index"]["PerAlloc"]) == ("drill-index", False)
+    assert task["VolumeMounts"] == [{"Volume": "index", "ReadOnly": False}]
+    assert task["Config"]["entrypoint"] == ["/bin/sh"]
+    assert "command" not in task["Config"]
+    # What a template looks up belongs to the live job.
+    assert [one["EmbeddedTmpl"] for one in task["Templates"]] == ["plain", "check-index /data\n"]
+    with pytest.raises(DrillError, match="no job in namespace default uses volume other"):
+        jobs.consumer(nomad, "default", "other", target, "true")
+
+
+def test_metrics_of_other_volumes_stay_and_the_volumes_own_are_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "drill.prom"
+    now = datetime.now(UTC)
+    good = Report("mysql", now, Snapshot("snap-1", now - timedelta(hours=1), 2), rto_s=12.5)
+    report.write_metrics(Report("archive", now, findings=[]), file)
+    report.write_metrics(good, file)
+    good.wrong("damaged", "look")
+    report.write_metrics(good, file)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert 'nomad_stateful_drill_success{volume="archive"} 1' in lines
+    assert 'nomad_stateful_drill_success{volume="mysql"} 0' in lines
+    assert 'nomad_stateful_drill_rpo_seconds{volume="mysql"} 3600' in lines
+    assert 'nomad_stateful_drill_rto_seconds{volume="mysql"} 12.50' in lines
+    assert len([line for line in lines if line.startswith("# TYPE")]) == 4
+    assert len([line for line in lines if 'volume="mysql"' in line]) == 4
+    with pytest.raises(DrillError, match=r"--metrics: .* cannot be written"):
+        report.write_metrics(good, tmp_path / "missing" / "drill.prom")
+
+
+def test_the_report_shows_damaged_tables_before_large_ones() -> None:
+    found = Report("mysql", datetime.now(UTC))
+    found.tables = [Table(f"`a`.`t{number}`", number, "OK") for number in range(60)]
+    found.tables.append(Table("`a`.`bad`", None, "corrupt"))
+    found.wrong("table `a`.`bad` is damaged", "look at it")
+    said = report.text(found)
+    assert said.index("`a`.`bad`") < said.index("`a`.`t59`")
+    assert "and 21 smaller ones, all OK" in said
+    assert said.endswith("RED")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90m", 5400), ("26h", 93600), ("7d", 604800), ("30s", 30)])
+def test_ages(text: str, seconds: float) -> None:
+    assert command.age(text) == seconds
