@@ -1,4 +1,4 @@
-"""`python -m sandbox.cloud.ctl kill|cut|heal|enter|list|fault|clock`: what the EC2 API does not know, and a way in."""
+"""`python -m sandbox.cloud.ctl --help`: what the EC2 API does not know, and a way in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import urllib.request
 from collections.abc import Sequence
 
-from sandbox.cloud import faults
+from sandbox.cloud import faults, notices
 from sandbox.cloud.lifecycle.api import CLOCK_PATH
 from sandbox.machine import hypervisor, inventory
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
@@ -39,6 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("instance", help="name or id")
         if name == "enter":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command")
+    notice = commands.add_parser("notice", help="what its metadata says before EC2 takes it away, which then happens")
+    notice.add_argument("instance", help="name or id")
+    notice.add_argument(
+        "kind", choices=(*notices.KINDS, "none"), help="spot: interruption; lifecycle: instance refresh"
+    )
+    notice.add_argument("--in", dest="in_s", type=int, default=notices.SPOT_S, metavar="S", help="seconds until then")
     commands.add_parser("list", help="the instances and whether they live")
     _add_fault(commands.add_parser("fault", help="what the API answers on a bad day"))
     clock = commands.add_parser("clock", help="the clock by which snapshots are taken on schedule")
@@ -75,6 +81,14 @@ def _fault(arguments: argparse.Namespace, settings: SandboxSettings) -> None:
     else:
         for fault in faults.read(faults.fault_file(settings)):
             print(fault)
+
+
+def _notice(settings: SandboxSettings, record: inventory.InstanceRecord, kind: str, in_s: int) -> str:
+    if kind == "none":
+        notices.take_back(settings, record.instance_id)
+        return f"{record.name} ({record.instance_id}) stays"
+    given = notices.give(settings, record.instance_id, kind, in_s)
+    return f"{record.name} ({record.instance_id}) is told: {given.kind}, {given.at}"
 
 
 def move_clock(settings: SandboxSettings, by: str) -> list[str]:
@@ -116,6 +130,9 @@ def _do(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
     if arguments.command == "enter":
         words = [*inventory.enter(arguments.instance, settings), *(arguments.words or ["sh"])]
         os.execvp(words[0], words)
+    if arguments.command == "notice":
+        print(_notice(settings, inventory.find(settings, arguments.instance), arguments.kind, arguments.in_s))
+        return 0
     action = {"kill": kill, "cut": hypervisor.link_down, "heal": hypervisor.link_up}[arguments.command]
     record = action(settings, arguments.instance)
     done = {"kill": "is dead", "cut": "is cut off", "heal": "is connected"}[arguments.command]

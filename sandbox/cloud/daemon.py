@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sandbox.cloud import notices
 from sandbox.machine import ami, network
 from sandbox.machine.errors import CloudError
 from sandbox.settings import PROJECT, SandboxSettings
@@ -35,6 +36,7 @@ LIMIT_MODIFICATIONS: Final = "NOMAD_STATEFUL_EC2_LIMIT_MODIFICATIONS"
 """Set, a volume can be modified four times a day only, as on EC2."""
 
 _FOLLOW_S: Final = 30.0
+_NOTICE_S: Final = 0.5
 
 # Instances have their own ones of these folders.
 _HIDDEN_IN_INSTANCES: Final = ("/mnt", "/run", "/dev", "/proc")
@@ -105,7 +107,7 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
         instance = backend.get_instance(instance_id)
         boot_devices = dict(power.boot_devices.get(instance_id, {}))
         service = MetadataService(
-            lambda: moto_facts.instance_facts(backend, instance, boot_devices),
+            lambda: moto_facts.instance_facts(backend, instance, boot_devices, _told(settings, instance_id)),
             lambda: credentials.document(backend, instance),
         )
         return ImdsServer(pid, service)
@@ -126,6 +128,9 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
         ACCOUNT_ID,
     )
     threading.Thread(target=_follow, args=(lifecycle,), name="lifecycle", daemon=True).start()
+    backend = ec2_backends[ACCOUNT_ID][settings.region]
+    ending = threading.Thread(target=_carry_out, args=(settings, backend), name="notices", daemon=True)
+    ending.start()
     app = CallRecorder(
         FaultyApi(lifecycle, in_force),
         settings.log_dir / CALL_LOG,
@@ -144,6 +149,27 @@ def _follow(lifecycle: LifecycleApi) -> None:
             lifecycle.follow()
         except Exception:
             LOG.exception("snapshots that were due could not be taken")
+
+
+def _told(settings: SandboxSettings, instance_id: str) -> dict[str, str]:
+    """What an instance's metadata says of its end."""
+    found = [one for one in notices.read(notices.notice_file(settings)) if one.instance_id == instance_id]
+    return {path: text for one in found for path, text in one.metadata().items()}
+
+
+def _carry_out(settings: SandboxSettings, backend: Any) -> None:
+    """Takes instances away at the time that they were told."""
+
+    def terminate(instance_id: str) -> None:
+        LOG.info("%s is taken away, as it was told", instance_id)
+        backend.terminate_instances([instance_id])
+
+    while True:
+        time.sleep(_NOTICE_S)
+        try:
+            notices.carry_out(notices.notice_file(settings), terminate)
+        except Exception:
+            LOG.exception("an instance could not be taken away")
 
 
 def _warm_up(backend: Any) -> None:

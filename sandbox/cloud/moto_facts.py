@@ -48,7 +48,9 @@ def machine_spec(instance: Any) -> MachineSpec:
     )
 
 
-def instance_facts(backend: Any, instance: Any, boot_devices: Mapping[str, str]) -> InstanceFacts:
+def instance_facts(
+    backend: Any, instance: Any, boot_devices: Mapping[str, str], notices: Mapping[str, str]
+) -> InstanceFacts:
     """What the metadata service tells an instance about itself now."""
     nic = instance.nics[0]
     profile = _profile(backend, instance)
@@ -84,6 +86,7 @@ def instance_facts(backend: Any, instance: Any, boot_devices: Mapping[str, str])
         endpoint_enabled=options.http_endpoint != "disabled",
         token_required=options.http_tokens == "required",
         hop_limit=options.http_put_response_hop_limit,
+        notices=notices,
     )
 
 

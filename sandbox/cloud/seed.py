@@ -125,7 +125,9 @@ def _instance(
         _await_alive(settings, spec, instance_id)
         return instance_id, True
     if instance_id:
-        ec2.get_waiter("instance_stopped").wait(InstanceIds=[instance_id], WaiterConfig={"Delay": 1, "MaxAttempts": 30})
+        ec2.get_waiter("instance_stopped").wait(
+            InstanceIds=[instance_id], WaiterConfig={"Delay": 1, "MaxAttempts": 150}
+        )
         ec2.start_instances(InstanceIds=[instance_id])
         return instance_id, True
     _await_gone(ec2, spec)

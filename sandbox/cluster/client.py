@@ -14,6 +14,9 @@ from sandbox.docker.store import Store
 from sandbox.settings import PROJECT, InstanceSpec, SandboxSettings
 
 _DATA_DIR: Final = "/mnt/nomad"
+_SCRIPTS: Final = PROJECT / "examples/clients"
+STOP_S: Final = 110
+"""How long a client may take to leave."""
 
 _CONFIG: Final = Template("""\
 name      = "$name"
@@ -33,6 +36,10 @@ ports {
 log_level            = "INFO"
 disable_update_check = true
 
+# As docs/clients.md has it: a client that is shut down drains, and so lets go of its volumes.
+leave_on_terminate = true
+leave_on_interrupt = true
+
 acl {
   enabled = true
 }
@@ -47,6 +54,12 @@ client {
   enabled           = true
   servers           = ["$server"]
   network_interface = "eth0"
+
+  drain_on_shutdown {
+    deadline           = "90s"
+    ignore_system_jobs = true
+    force              = false
+  }
 
   # What the instance type has, rather than the whole machine that the instances share.
   memory_total_mb = 4096
@@ -106,11 +119,32 @@ cat >/mnt/etc/nomad.hcl <<'CONFIG'
 $config
 CONFIG
 
+# What `systemctl stop nomad` is elsewhere, with a TimeoutStopSec of $stop_s s; a shutdown runs it first.
+cat >/mnt/etc/shutdown <<'STOP'
+#!/bin/sh
+touch /mnt/etc/leaving
+pid=$$(cat /mnt/etc/nomad.pid 2>/dev/null) && kill -TERM "$$pid" 2>/dev/null || exit 0
+left=$stop_s
+while kill -0 "$$pid" 2>/dev/null; do
+  [ "$$left" -gt 0 ] || kill -KILL "$$pid"
+  left=$$((left - 1))
+  sleep 1
+done
+STOP
+chmod 755 /mnt/etc/shutdown
+rm -f /mnt/etc/leaving /mnt/etc/nomad.pid
+
 $docker
-# A client that ends, for whatever reason, is started again; its tasks go on meanwhile.
+STOP=/mnt/etc/shutdown sh $let_go &
+env PATH=$nomad_bin:$$PATH DATA_DIR=$data_dir NOMAD_ADDR=$nomad_url TOKEN_FILE=$token $nomad_tls sh $come_back &
+
+# A client that ends, for whatever reason, is started again, unless it was stopped; its tasks go on meanwhile.
 while :; do
-  $nomad agent -config=/mnt/etc/nomad.hcl
-  echo "nomad ended with status $$?; starting it again" >&2
+  $nomad agent -config=/mnt/etc/nomad.hcl &
+  echo "$$!" >/mnt/etc/nomad.pid
+  wait "$$!"
+  echo "nomad ended with status $$?" >&2
+  [ ! -e /mnt/etc/leaving ] || break
   sleep 1
 done
 """)
@@ -162,4 +196,12 @@ def user_data(
         config=config(settings, spec).rstrip(),
         docker=daemon.boot_script(settings, spec, store) if store else "",
         nomad=shlex.quote(str(nomad)),
+        nomad_bin=shlex.quote(str(nomad.parent)),
+        nomad_url=shlex.quote(settings.nomad_url),
+        nomad_tls=" ".join(f"{name}={shlex.quote(value)}" for name, value in tls.variables(settings).items()),
+        # A file of the machine, as it would come from a store of secrets: user data is no secret.
+        token=shlex.quote(str(settings.nomad_dir / "operator.token")),
+        let_go=shlex.quote(str(_SCRIPTS / "let-go.sh")),
+        come_back=shlex.quote(str(_SCRIPTS / "come-back.sh")),
+        stop_s=STOP_S,
     )

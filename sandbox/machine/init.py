@@ -8,6 +8,9 @@ import signal
 import sys
 import time
 
+SHUTDOWN = "/mnt/etc/shutdown"
+SERVICES_S = 115.0
+"""How long the services have to stop; sandbox.machine.machine waits for it."""
 _SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 
 
@@ -47,8 +50,31 @@ def reap(user_data: int) -> bool:
             say(f"user data ended with status {os.waitstatus_to_exitcode(status)}")
 
 
+def stop_services(user_data: int) -> None:
+    """Runs what the user data left to be run at a shutdown, as an init stops its services before anything else."""
+    if not os.access(SHUTDOWN, os.X_OK):
+        return
+    say("stopping services")
+    deadline = time.monotonic() + SERVICES_S
+    stopping = os.fork()
+    if stopping == 0:
+        os.setsid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        try:
+            os.execv(SHUTDOWN, [SHUTDOWN])
+        except OSError:
+            os._exit(127)
+    while reap(user_data) and (left := deadline - time.monotonic()) > 0:
+        try:
+            os.kill(stopping, 0)
+        except ProcessLookupError:
+            return
+        signal.sigtimedwait({signal.SIGCHLD}, left)
+
+
 def shut_down(user_data: int, grace_s: float) -> None:
     """Asks every process to end; whoever is left after the grace time dies with this one."""
+    stop_services(user_data)
     say("shutting down")
     deadline = time.monotonic() + grace_s
     try:

@@ -27,6 +27,9 @@ LOG: Final = logging.getLogger(__name__)
 GRACE_S: Final = 3.0
 """How long the processes of an instance have to end when it is shut down."""
 
+SERVICES_S: Final = 115.0
+"""How long its services have before that (init.py)."""
+
 _BOOT_TIMEOUT_S: Final = 20.0
 _DEATH_TIMEOUT_S: Final = 20.0
 _FIRMWARE: Final = Path(__file__).with_name("firmware.sh")
@@ -115,7 +118,7 @@ class Machine:
     def shut_down(self) -> None:
         """Asks the processes to end, then turns the instance off."""
         self._signal(signal.SIGTERM)
-        if not self._dead.wait(GRACE_S + 2):
+        if not self._dead.wait(SERVICES_S + GRACE_S + 2):
             self._signal(signal.SIGKILL)
         self._await_death()
 

@@ -52,6 +52,8 @@ class InstanceFacts:
     endpoint_enabled: bool = True
     token_required: bool = False
     hop_limit: int = 1
+    notices: Mapping[str, str] = field(default_factory=dict)
+    """What EC2 says before it takes the instance away, by path below meta-data."""
 
 
 def build(facts: InstanceFacts, credentials: Callable[[], str]) -> Tree:
@@ -145,11 +147,24 @@ def _meta_data(facts: InstanceFacts, credentials: Callable[[], str]) -> Tree:
         "security-groups": groups,
         "services": {"domain": "amazonaws.com", "partition": "aws"},
     }
+    for path, text in facts.notices.items():
+        _put(tree, path.split("/"), text)
     if facts.profile is not None:
         tree["iam"] = _iam(facts, facts.profile, credentials)
     if facts.tags is not None:
         tree["tags"] = {"instance": dict(facts.tags)}
     return tree
+
+
+def _put(tree: dict[str, Leaf | Tree], path: list[str], text: str) -> None:
+    """Adds a leaf to folders that may be there already."""
+    if len(path) == 1:
+        tree[path[0]] = text
+        return
+    below = tree.get(path[0])
+    folder = dict(below) if isinstance(below, Mapping) else {}
+    _put(folder, path[1:], text)
+    tree[path[0]] = folder
 
 
 def _interface(facts: InstanceFacts) -> Tree:

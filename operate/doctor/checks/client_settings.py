@@ -42,7 +42,7 @@ def drain_on_shutdown(facts: Facts) -> Iterator[Finding]:
         why = "a terminated or replaced instance leaves claims behind, and its consumers start elsewhere minutes later"
         cure = (
             "leave_on_terminate = true, leave_on_interrupt = true and client { drain_on_shutdown { "
-            'deadline = "2m", ignore_system_jobs = true } } in their configuration'
+            'deadline = "90s", ignore_system_jobs = true } } in their configuration: docs/clients.md'
         )
         yield warning(what, why, cure, f"{_CLIENT}#drain_on_shutdown-block")
     _complain(missing)
