@@ -13,6 +13,7 @@ from operate.drain import command as drain
 from operate.drill import command as drill
 from operate.errors import OperateError
 from operate.explain import command as explain
+from operate.upgrade import command as upgrade
 
 COMMANDS: tuple[Command, ...] = (
     verify.COMMAND,
@@ -27,6 +28,7 @@ COMMANDS: tuple[Command, ...] = (
     failover.COMMAND,
     drain.COMMAND,
     drill.COMMAND,
+    upgrade.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

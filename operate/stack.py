@@ -57,6 +57,11 @@ def choose(named: str, command: str, *, acts: bool) -> str:
     return _Chosen.name
 
 
+def chosen() -> str:
+    """Returns the chosen stack's name."""
+    return _Chosen.name
+
+
 def _from_backend(command: str, *, acts: bool) -> str:
     listed = _run("stack", "ls", "--json")
     names = sorted(str(one["name"]) for one in listed)
@@ -101,6 +106,12 @@ def config() -> dict[str, Any]:
     """Returns the stack's configuration by whole keys (aws:region), with secrets in plain text. Raises StackError."""
     given = _json("config", "--json", "--show-secrets")
     return {key: value.get("objectValue", value.get("value")) for key, value in given.items()}
+
+
+def fresh_config() -> dict[str, Any]:
+    """Returns the configuration as it is now, where this process has changed it. Raises StackError."""
+    _json.cache_clear()
+    return config()
 
 
 def resources() -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 from typing import Final
 
 from tools.bench import page
+from tools.bench.clients import driver
 from tools.bench.clients.pause import Pauses
 from tools.bench.clients.results import Measured, table, write
 from tools.faults.cases.instance import instance_of, restore
@@ -121,12 +122,16 @@ THINGS: Final[dict[str, Callable[[Lane], float]]] = {
     "reboot": _reboot,
     "spot": _spot,
     "roll": _roll,
+    "upgrade": driver.upgrade,
+    "rollback": driver.rollback,
 }
 _TOLD: Final = {
     "drain": "`operate drain` of MySQL's client, and `--undo`",
     "reboot": "reboot of MySQL's client",
     "spot": "spot interruption of MySQL's client, two minutes after its notice",
     "roll": "rolling replacement of all three clients",
+    "upgrade": "`operate upgrade-driver`, on three clients",
+    "rollback": "`operate upgrade-driver` to a version that does not start on one client: rolled back",
 }
 
 

@@ -1,0 +1,148 @@
+"""The command `upgrade-driver`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi, NomadError
+from operate import ownership, stack
+from operate.asking import confirm
+from operate.command import Command
+from operate.drain.command import duration_s
+from operate.errors import OperateError
+from operate.upgrade import preview
+from operate.upgrade.rollout import NodeFailedError, Rollout
+from operate.upgrade.wanted import PLUGINS, Wanted, wanted
+
+
+class RolledBackError(OperateError):
+    """The new version did not start; the version before runs everywhere, and the settings are as they were."""
+
+    exit_status = 5
+
+
+def upgrade(known: Namespace) -> None:
+    """Plans, asks, and upgrades; rolls back by itself. Raises OperateError and ProviderError."""
+    config = stack.config()
+    asked = wanted(config.get(PLUGINS) or [], known.plugin, known.version, known.program, down=known.downgrade)
+    nomad = NomadApi.from_env()
+    try:
+        ownership.namespaces(nomad, stack.outputs().get("volumes") or {})
+        namespace = str((config.get("nomad-stateful:placement") or {}).get("namespace") or "default")
+        roll = Rollout(nomad, asked.plugin_id, asked.node_job, namespace, known.node_timeout, _say)
+        _upgrade(nomad, roll, asked, known)
+    finally:
+        nomad.close()
+
+
+def _upgrade(nomad: NomadApi, roll: Rollout, asked: Wanted, known: Namespace) -> None:
+    found = preview.changes(asked)
+    preview.refuse_others(asked, found)
+    job = preview.node_job(nomad, asked, found)
+    clients = sorted(str(stub["NodeName"]) for stub in _targets(roll))
+    plan = {
+        "plugin": asked.plugin_id,
+        "from": asked.before,
+        "to": asked.version,
+        "clients": clients if job else [],
+        "changes": [{"op": one.op, "type": one.type, "name": one.name} for one in found],
+    }
+    _say(_text(asked, clients if job else [], [one.name for one in found]))
+    if known.dry_run or not found:
+        print(json.dumps(plan, indent=2) if known.json else ("nothing to do" if not found else "nothing was changed"))
+        return
+    confirm(f"upgrade {asked.plugin_id} to {asked.version}?", yes=known.yes)
+    began = time.monotonic()
+    before = roll.before()
+    try:
+        if job:
+            _roll(roll, job)
+        _settle(asked)
+    except KeyboardInterrupt:
+        back = f"nomad job revert -namespace {roll.namespace} {roll.job_id} {before.get('Version')}"
+        raise OperateError(f"interrupted: the same command goes on; `{back}` goes back") from None
+    except (NodeFailedError, preview.PulumiError) as error:
+        _back(roll, asked, before, str(error))
+    result = plan | {"ok": True, "seconds": round(time.monotonic() - began, 1), "healthyAfter": roll.done}
+    took = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
+    print(json.dumps(result, indent=2) if known.json else took)
+
+
+def _targets(roll: Rollout) -> list[dict[str, Any]]:
+    listed = roll.api.get(f"job/{roll.job_id}/allocations", namespace=roll.namespace) or []
+    return [stub for stub in listed if stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running"]
+
+
+def _roll(roll: Rollout, job: dict[str, Any]) -> None:
+    if lacks := roll.lacks():
+        _say(f"before: {'; '.join(lacks)}")
+    roll.register(job)
+    roll.run()
+
+
+def _settle(asked: Wanted) -> None:
+    """Has settings and cluster agree: the node plugins are as the update would make them. Raises PulumiError."""
+    _say(f"the settings get {', '.join(f'{path} = {value}' for path, value in asked.settings.items())}; pulumi up")
+    preview.set_config(asked.settings)
+    preview.pulumi("up", "--yes", "--skip-preview")
+    preview.pulumi("preview", "--expect-no-changes")
+
+
+def _back(roll: Rollout, asked: Wanted, before: dict[str, Any], why: str) -> None:
+    """Restores the version and the settings from before. Raises RolledBackError, and OperateError where it cannot."""
+    _say(f"FAILED: {why}")
+    _say(f"rolling back to {asked.before}")
+    try:
+        current = stack.fresh_config().get(PLUGINS) or []
+        changed = str(current[asked.index].get("version")) == asked.version
+        roll.roll_back(before)
+        if changed:
+            preview.set_config(asked.earlier)
+            preview.pulumi("up", "--yes", "--skip-preview")
+    except (NomadError, NodeFailedError, preview.PulumiError) as error:
+        raise OperateError(
+            f"{asked.version} failed ({why}), and so did the way back: {error}. Set {asked.before} in the settings of "
+            f"plugin {asked.plugin_id}, `nomad job revert {roll.job_id} {before.get('Version')}`, `pulumi up`"
+        ) from error
+    raise RolledBackError(f"{asked.version} failed: {why}. {asked.before} runs everywhere again; nothing was lost")
+
+
+def _text(asked: Wanted, clients: list[str], names: list[str]) -> str:
+    lines = [f"{asked.plugin_id}: {asked.before} -> {asked.version}"]
+    lines.append(f"  1. node plugins, one client after the other, when the one before is healthy: {', '.join(clients)}")
+    lines.append(
+        "     consumers run on, their volumes mounted; nothing is mounted or unmounted on that client meanwhile"
+    )
+    lines.append(f"  2. the settings, and an update of {', '.join(sorted(names)) or 'nothing'}")
+    lines.append("  where one client fails, all get the version before")
+    return "\n".join(lines)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("version", metavar="VERSION", help="a release of the driver, such as v1.48.0")
+    parser.add_argument("--plugin", default="", help="the plugin's id; by default the stack's only EBS plugin")
+    parser.add_argument(
+        "--command", dest="program", default="", metavar="PATH", help="with raw_exec: the program on every client"
+    )
+    parser.add_argument("--downgrade", action="store_true", help="allow an older version than the present one")
+    parser.add_argument("--node-timeout", type=duration_s, default=180.0, metavar="TIME", help="for one client (3m)")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print an object for scripts: the result, or the plan")
+
+
+COMMAND = Command(
+    "upgrade-driver",
+    "give a CSI plugin another version of its driver, client by client, rolled back where one fails",
+    upgrade,
+    _arguments,
+    lambda known: not known.dry_run,
+)
