@@ -16,7 +16,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from sandbox.cloud import enter
+from sandbox.cloud import enter, notices
 from sandbox.cloud.ctl import kill
 from sandbox.cloud.daemon import CALL_LOG
 from sandbox.cloud.seed import seed
@@ -302,6 +302,28 @@ def test_stop_and_start_keep_the_disk_and_the_attached_volume(cloud: Cloud, volu
     cloud.ec2.start_instances(InstanceIds=[instance_id])
     assert cloud.state("client-2") == "running"
     assert cloud.run("client-2", f"mount {link} /mnt/v; cat /mnt/v/f; umount /mnt/v") == "kept\n"
+
+
+def test_an_instance_that_is_stopped_stops_its_services_first(cloud: Cloud) -> None:
+    script = "#!/bin/sh\\nsleep 0.2; touch /mnt/stopped\\n"
+    cloud.run("client-2", f"mkdir -p /mnt/etc; printf '{script}' >/mnt/etc/shutdown; chmod 755 /mnt/etc/shutdown")
+    instance_id = cloud.instance("client-2").instance_id
+    cloud.ec2.stop_instances(InstanceIds=[instance_id])
+    until(lambda: cloud.state("client-2") == "stopped")
+    cloud.ec2.start_instances(InstanceIds=[instance_id])
+    assert cloud.run("client-2", "ls /mnt/stopped; rm /mnt/stopped /mnt/etc/shutdown") == "/mnt/stopped\n"
+
+
+def test_an_instance_is_told_of_its_end(cloud: Cloud) -> None:
+    base = "http://169.254.169.254/latest"
+    read = f"""token=$(curl -fsX PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' {base}/api/token)
+    curl -fsH "X-aws-ec2-metadata-token: $token" {base}/meta-data/autoscaling/target-lifecycle-state || echo none"""
+    instance_id = cloud.instance("client-2").instance_id
+    assert cloud.run("client-2", read) == "none\n"
+    notices.give(cloud.settings, instance_id, "lifecycle", 600)
+    assert cloud.run("client-2", read) == "Terminated"
+    notices.take_back(cloud.settings, instance_id)
+    assert cloud.run("client-2", read) == "none\n"
 
 
 def test_a_dead_instance_goes_on_being_called_running_until_it_is_rebooted(cloud: Cloud, volume: str) -> None:
