@@ -120,7 +120,7 @@ def _registered(place: Place, args: CsiVolumeArgs, before: Sequence[pulumi.Resou
         f"{place.name}-registration",
         volume_id=args["volume_id"],
         # Named, so that a replacement deregisters the old one first: both have the same id.
-        name=args["volume_id"],
+        name=args.get("registered_name") or args["volume_id"],
         namespace=args["namespace"],
         plugin_id=args["plugin_id"],
         external_id=args["external_id"],
@@ -136,7 +136,7 @@ def _registered(place: Place, args: CsiVolumeArgs, before: Sequence[pulumi.Resou
         context=args.get("context") or None,
         parameters=args.get("parameters") or None,
         secrets=args.get("secrets"),
-        deregister_on_destroy=True,
+        deregister_on_destroy=not args.get("retain", False),
         opts=place.options(
             "{}-registration",
             depends_on=[*before],

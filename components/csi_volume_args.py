@@ -62,5 +62,9 @@ class CsiVolumeArgs(TypedDict):
     """How a mounted file system grows: online, restart, or online-or-restart (the default)."""
     is_guarded: NotRequired[bool]
     """Whether ZonalVolumes, which made it, guards and grows its file system; false by default."""
+    registered_name: NotRequired[str]
+    """Name of a registration, where it is not the volume's id."""
+    retain: NotRequired[bool]
+    """Leave the registration in Nomad when the volume leaves the stack; false by default."""
     restart_id: NotRequired[pulumi.Input[str]]
     """With is_guarded: changes when the consumer has to restart for the file system to grow."""

@@ -7,6 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.plugin_server.values import ProviderError
 from operate import failover, recover, restore, shell, snapshots, stack, status, verify
+from operate.adopt import command as adopt
 from operate.command import Command
 from operate.doctor import command as doctor
 from operate.drain import command as drain
@@ -29,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     drain.COMMAND,
     drill.COMMAND,
     upgrade.COMMAND,
+    adopt.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

@@ -13,6 +13,7 @@ OWNED = ObjectType(
         "exists": boolean("Whether Nomad has it, or the variable of such a job."),
         "stopped": boolean("Whether it is a job that was stopped."),
         "users": texts("Jobs that have claims to the volume, sorted; where they are asked for."),
+        "registered": text("What the volume is registered with, as JSON; where users are asked for, else empty."),
         "claim": text("Path of the variable that is the claim to it."),
         "stack": text("The stack that has the claim; empty where none does."),
         "ownerId": text("That stack's owner id."),

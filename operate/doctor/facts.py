@@ -143,6 +143,10 @@ class Facts:
         """Returns the settings of the plugins."""
         return list(self.settings.get("plugins") or [])
 
+    def own_plugins(self) -> list[Json]:
+        """Returns the settings of the plugins that the stack runs: of others it is not known how they run."""
+        return [plugin for plugin in self.plugins() if not plugin.get("existing")]
+
     def plugin(self, plugin_id: str) -> Json | None:
         """Returns what Nomad knows of a plugin; None where it knows none."""
         return self.once(f"plugin {plugin_id}", lambda: self.nomad().find(plugin_path(plugin_id)))

@@ -23,7 +23,7 @@ from program.preflight import (
     zones,
 )
 from program.preflight.volumes import Wanted
-from program.settings import Problem, Settings, SettingsError, cluster, rules
+from program.settings import Problem, Settings, SettingsError, cluster
 
 _GET_OWNERS = "nomad-csi:index:getOwners"
 _GET_JOB = "nomad-csi:index:getJob"
@@ -98,8 +98,7 @@ def _job(settings: Settings, answer: Call) -> dict[str, Any]:
 def _jobs_to_read(settings: Settings) -> list[str]:
     """Returns the jobs of MySQL; without it any one, which shows that the token may read jobs."""
     if settings.mysql is None:
-        plugin = settings.plugins[0]
-        return [rules.job_ids(plugin)[plugin.known.node_role]]
+        return [job for _, job in settings.jobs][:1]
     return [settings.mysql.job_id, *([settings.mysql.backup.job_id] if settings.mysql.backup else [])]
 
 

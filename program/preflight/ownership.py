@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nomad_stateful.nomad import registration
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, NOMAD_JOB, OWNERSHIP
 from nomad_stateful.schema.ownership import NOTHING, UNCLAIMED
+from program.preflight import registrations
 from program.settings import Problem, Settings, Volume
 from program.settings.identity_rules import external_identity
 
@@ -92,11 +94,12 @@ def judge(settings: Settings, stack: str, known: Known, answer: Mapping[str, Any
     registered = {(one["namespace"], one["id"]): one for one in answer["registrations"]}
     found = {f"{one['kind']}/{one['id']}": one for one in answer["found"]}
     look = _Look(settings, stack, known, registered)
-    problems, expects = [], {}
+    problems: list[Problem] = []
+    expects = {}
     for subject in subjects(settings):
         verdict = look.at(subject, found[subject.name])
-        if isinstance(verdict, Problem):
-            problems.append(verdict)
+        if not isinstance(verdict, str):
+            problems += verdict
         else:
             expects[subject.name] = verdict
     problems += _second_registrations(settings, known, registered.values())
@@ -114,7 +117,7 @@ class _Look:
     def namespace(self) -> str:
         return self.settings.placement.namespace
 
-    def at(self, subject: Subject, found: Mapping[str, Any]) -> str | Problem:
+    def at(self, subject: Subject, found: Mapping[str, Any]) -> str | list[Problem]:
         """Returns what the claim may find, or what is wrong."""
         here = (self.namespace, subject.name)
         in_state, owner_id = here in self.known.subjects, self.known.owner_ids.get(here)
@@ -125,28 +128,35 @@ class _Look:
             cut_off = found["stack"] == self.stack and (in_state or idle or adopted)
             if found["ownerId"] in self.known.owner_ids.values() or (owner_id is None and cut_off):
                 return str(found["ownerId"])
-            return self._another_stacks(subject, found)
+            return [self._another_stacks(subject, found)]
         if in_state or owner_id is not None:
             return UNCLAIMED
         if not found["exists"] or self._is_own_volume(subject):
             return NOTHING
-        if adopted and self._can_adopt(subject, found):
-            return UNCLAIMED
-        return self._nobodys(subject, found)
+        if adopted and self._can_adopt(subject):
+            different = self._different(subject, found)
+            return different or UNCLAIMED
+        return [self._nobodys(subject, found)]
 
     def _is_own_volume(self, subject: Subject) -> bool:
         """Returns whether a volume's registration was cut off before its answer arrived."""
-        registration = self.registered.get((self.namespace, subject.id)) if subject.kind == "volume" else None
-        return registration is not None and registration["externalId"] in self.known.ebs_volumes
+        there = self.registered.get((self.namespace, subject.id)) if subject.kind == "volume" else None
+        return there is not None and there["externalId"] in self.known.ebs_volumes
 
-    def _can_adopt(self, subject: Subject, found: Mapping[str, Any]) -> bool:
-        """Returns whether it stays the same thing, and is nobody else's: a volume that is created is another one."""
+    def _can_adopt(self, subject: Subject) -> bool:
+        """Returns whether it stays the same thing: a volume that is created is another one."""
         if subject.kind == "job":
             return True
-        registration = self.registered.get((self.namespace, subject.id))
+        there = self.registered.get((self.namespace, subject.id))
+        return there is None or there["externalId"] == _volume(self.settings, subject.id).external_id
+
+    def _different(self, subject: Subject, found: Mapping[str, Any]) -> list[Problem]:
+        """Returns what would be changed of a registration, under the jobs that use it."""
+        known = registration.parsed(found.get("registered") or "") if subject.kind == "volume" else None
+        if known is None:
+            return []
         volume = _volume(self.settings, subject.id)
-        same = registration is None or registration["externalId"] == volume.external_id
-        return same and not self._strangers(found)
+        return list(registrations.differences(volume, self.settings.plugin_of(volume), known))
 
     def _another_stacks(self, subject: Subject, found: Mapping[str, Any]) -> Problem:
         same_name = found["stack"] == self.stack
@@ -166,12 +176,10 @@ class _Look:
         if subject.kind == "job":
             rule += ": it, or its variable, would be overwritten, and purged by a destroy"
             return Problem(subject.key, subject.id, rule, remedy + _adopt(subject))
-        registration = self.registered.get((self.namespace, subject.id), {})
-        external_id = registration.get("externalId", "")
+        external_id = self.registered.get((self.namespace, subject.id), {}).get("externalId", "")
         rule += f" (it is {external_id})" if external_id else ""
         if self._strangers(found):
             rule += f", and job {', '.join(self._strangers(found))} uses it"
-            remedy = "stop that job first; " + remedy
         as_it_is = f"set provision: existing with externalId: {external_id}, and "
         return Problem(subject.key, subject.id, rule, remedy + as_it_is + _adopt(subject))
 

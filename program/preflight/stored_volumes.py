@@ -95,6 +95,7 @@ def _existing(registration: Props) -> StoredVolume:
         plugin=registration.get("pluginId", ""),
         provider=registration.get("pluginProvider", ""),
         namespace=registration.get("namespace", ""),
+        retained=registration.get("deregisterOnDestroy") is False,
     )
 
 

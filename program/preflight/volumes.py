@@ -169,8 +169,10 @@ def _leave(gone: StoredVolume, settings: Settings, found: Findings) -> None:
     keep = "put the entry back" if smaller is None else "set it back"
     named = _candidates(gone, found.new) if smaller is None else ""
     if gone.provision == "existing":
-        rule = f"Nomad forgets volume {gone.volume_id}; {gone} stays at its storage provider, with what is on it"
-        found.notes.append(Problem(key, value, rule, f"{keep} to use it again"))
+        again = f"{keep} to use it again" + (f", and list it in adopt: [{gone.volume_id}]" if gone.retained else "")
+        kept = "keeps" if gone.retained else "forgets"
+        rule = f"Nomad {kept} volume {gone.volume_id}; {gone} stays at its storage provider, with what is on it"
+        found.notes.append(Problem(key, value, rule, again))
     elif gone.retained and gone.protected is False:
         rule = f"{gone} leaves the stack and stays in AWS, with what is on it"
         found.warnings.append(Problem(key, value, rule, f"{keep} with adopt: true to use it again"))

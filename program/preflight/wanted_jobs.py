@@ -218,7 +218,9 @@ def _of_plugins(settings: Settings, volumes: Sequence[Volume]) -> tuple[JobConst
     asked = [one for plugin in plugins.values() for one in csi_plugin_args(settings, _NOWHERE, plugin)["constraints"]]
     own = [one for one in asked if not one["operator"].startswith("distinct_")]
     in_pool: JobConstraint = {"attribute": _NODE_POOL, "operator": "=", "value": pool}
-    return tuple(own if pool == "all" or not volumes else [*own, in_pool])
+    # Where a plugin runs that is not the stack's is not known here.
+    anywhere = pool == "all" or all(plugin.existing for plugin in plugins.values())
+    return tuple(own if anywhere else [*own, in_pool])
 
 
 def _in_zone(zone: str) -> tuple[JobConstraint, ...]:

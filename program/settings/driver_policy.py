@@ -16,8 +16,8 @@ _LONGEST_SCOPE = {"partition": "aws-us-gov", "region": "ap-southeast-99", "accou
 
 
 def of_ebs(plugins: Iterable[Plugin], volumes: Iterable[Volume], **scope: str) -> dict[str, Any] | None:
-    """Returns the policy for the EBS volumes of a configuration; None without a plugin of the driver."""
-    own, used = [plugin for plugin in plugins if plugin.driver == "ebs"], list(volumes)
+    """Returns the policy for the EBS volumes of a configuration; None where the stack runs no plugin of the driver."""
+    own, used = [plugin for plugin in plugins if plugin.driver == "ebs" and not plugin.existing], list(volumes)
     if not own:
         return None
     modes = ebs_policy.modes_for(

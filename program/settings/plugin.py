@@ -70,6 +70,11 @@ class Plugin(Section):
 
     id: Identifier = Field(description="Id under which Nomad knows the plugin.")
     driver: DriverName = Field("ebs", description=f"The CSI driver: {', '.join(sorted(DRIVERS))}.")
+    existing: bool = Field(
+        False,
+        description="The plugin runs already and is not the stack's: no job, no policy. Its health is waited for; "
+        "beside it count `id`, `driver`, `controllers` and `timeoutS`.",
+    )
     version: str | None = Field(
         None,
         pattern=r"^v\d+\.\d+\.\d+$",

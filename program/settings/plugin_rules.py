@@ -15,11 +15,15 @@ from program.settings.types import is_pinned, is_repository
 if TYPE_CHECKING:
     from program.settings.plugin import Plugin
 
+OF_EXISTING = frozenset({"id", "driver", "existing", "controllers", "timeout_s"})
 EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots", "clones")
 
 
 def check(plugin: Plugin) -> None:
     """Raises Refusal for a setting that the plugin cannot run with."""
+    if plugin.existing:
+        _check_existing(plugin)
+        return
     parse_version(plugin.pinned_version)
     _check_image(plugin)
     _check_zones(plugin)
@@ -34,6 +38,26 @@ def check(plugin: Plugin) -> None:
             plugin.reserved_volume_attachments,
             "the driver takes this or volumeAttachLimit, not both",
             "remove one of the two",
+        )
+
+
+def _check_existing(plugin: Plugin) -> None:
+    """What runs already is as it is."""
+    for name in sorted(plugin.model_fields_set - OF_EXISTING):
+        raise Refusal(
+            str(type(plugin).model_fields[name].alias),
+            "a text" if name in plugin.secret_fields else getattr(plugin, name),
+            "is for plugins whose jobs are the stack's, and this one is existing",
+            "remove it, or leave existing out to have the stack run the plugin",
+        )
+    _check_controllers(plugin)
+
+
+def _check_controllers(plugin: Plugin) -> None:
+    driver = plugin.known
+    if plugin.controllers is not None and "controller" not in driver.roles:
+        raise Refusal(
+            "controllers", plugin.controllers, f"the {driver.name} driver has no controller jobs", "remove it"
         )
 
 
@@ -90,10 +114,7 @@ def _check_endpoint(plugin: Plugin) -> None:
 
 def _check_what_the_driver_has(plugin: Plugin) -> None:
     driver = plugin.known
-    if plugin.controllers is not None and "controller" not in driver.roles:
-        raise Refusal(
-            "controllers", plugin.controllers, f"the {driver.name} driver has no controller jobs", "remove it"
-        )
+    _check_controllers(plugin)
     for key, value in plugin.extra_tags.items():
         if "," in key + value or "=" in key:
             raise Refusal(

@@ -31,7 +31,9 @@ def plugin_of(volume: Volume, plugins: list[Plugin]) -> Plugin:
 
 
 def job_ids(plugin: Plugin) -> dict[str, str]:
-    """Returns the ids of a plugin's jobs, by role."""
+    """Returns the ids of the jobs by which the stack runs a plugin, by role; none of one that is existing."""
+    if plugin.existing:
+        return {}
     own = {"controller": plugin.job_ids.controller, "node": plugin.job_ids.node, "monolith": plugin.job_ids.node}
     return {role: own[role] or f"plugin-{plugin.id}-{role}" for role in plugin.known.roles}
 

@@ -42,6 +42,17 @@ OWN_TAGS = frozenset({"Name", MANAGED_TAG, GUARD_TAG, STACK_TAG, SNAPSHOTS_TAG})
 """Tags that the program gives each volume."""
 
 
+class Registered(Section):
+    """What a volume is registered with already, where the program would register it otherwise."""
+
+    name: PlainText | None = Field(None, description="Name of the registration, where it is not the volume's id.")
+    topology_key: PlainText | None = Field(
+        None,
+        description="Topology key that its zone is registered under; empty for a registration without topology. Left "
+        "out, it is the one that the node plugins report.",
+    )
+
+
 class Volume(Section):
     """A volume, or a set of equal ones, and how Nomad may mount it."""
 
@@ -110,8 +121,9 @@ class Volume(Section):
     )
     retain: bool = Field(
         False,
-        description="Leave the EBS volume in AWS when the volume leaves the stack, by a removal or a destroy (volumes "
-        "that Pulumi makes). It counts once an `up` has run with it.",
+        description="Leave what is there when the volume leaves the stack, by a removal or a destroy: the EBS volume "
+        "in AWS (volumes that Pulumi makes), the registration in Nomad (existing ones). It counts once an `up` has "
+        "run with it.",
     )
     final_snapshot: bool | None = Field(
         None,
@@ -148,6 +160,10 @@ class Volume(Section):
 
     secrets: dict[PlainText, str] = Field(
         default={}, description="Secrets handed to the driver. Set them with `pulumi config set --secret --path`."
+    )
+    registered: Registered = Field(
+        default_factory=Registered,
+        description="What an existing volume is registered with already, for one that is adopted.",
     )
 
     @property

@@ -24,6 +24,13 @@ _FOR_PULUMI = {
 
 def check(volume: Volume) -> None:
     """Raises Refusal for a setting that does not go with the others of its volume."""
+    if volume.provision != "existing" and volume.registered.model_fields_set:
+        raise Refusal(
+            "registered",
+            "set",
+            f"is for existing volumes, which may be registered already, and provision is {volume.provision}",
+            "remove it",
+        )
     _check_provision(volume)
     _check_set(volume)
     _check_what_counts(volume)
@@ -44,13 +51,8 @@ def _check_provision(volume: Volume) -> None:
             f"provision is {volume.provision}, so it gets an id of its own",
             "remove it, or set provision to existing",
         )
-    if volume.retain and volume.provision != "pulumi":
-        rule = (
-            "is for EBS volumes that Pulumi makes"
-            if volume.provision == "plugin"
-            else "an existing volume stays anyway"
-        )
-        raise Refusal("retain", "true", rule, "remove it")
+    if volume.retain and volume.provision == "plugin":
+        raise Refusal("retain", "true", "is for EBS volumes that Pulumi makes, and for existing volumes", "remove it")
     if volume.adopt and volume.provision != "pulumi":
         raise Refusal("adopt", "true", "is for EBS volumes that Pulumi makes", "remove it, or use externalId")
     if volume.capacity and volume.provision != "plugin":

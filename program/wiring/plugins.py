@@ -24,7 +24,7 @@ def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> 
         "task_driver": plugin.task_driver,
         "image": plugin.pinned_image if plugin.task_driver == "docker" else "",
         "command": _program(plugin),
-        "roles": [_role(plugin, role) for role in driver.roles],
+        "roles": [] if plugin.existing else [_role(plugin, role) for role in driver.roles],
         "controller_count": plugin.controller_count,
         "config_path": CONFIG_FILE if driver.config_file else "",
         "config": config,

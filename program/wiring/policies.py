@@ -35,5 +35,7 @@ def _volumes_of(settings: Settings, driver: str) -> list[Volume]:
 
 
 def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:
+    if all(plugin.existing for plugin in settings.plugins if plugin.driver == "efs"):
+        return None
     dynamic = any(volume.provision == "plugin" for volume in _volumes_of(settings, "efs"))
     return efs_policy.policy({efs_policy.Mode.DYNAMIC} if dynamic else set(), **scope)

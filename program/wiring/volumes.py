@@ -90,7 +90,11 @@ def _csi_volumes(
             "snapshot_id": volume.snapshot_id if volume.provision == "plugin" else None,
             "access_mode": volume.access_mode,
             "attachment_mode": volume.attachment_mode,
-            "topology_key": plugin.healthy_in(member.zone).topology_key,
+            "topology_key": plugin.healthy_in(member.zone).topology_key
+            if volume.registered.topology_key is None
+            else volume.registered.topology_key,
+            "registered_name": volume.registered.name or "",
+            "retain": volume.retain and volume.provision == "existing",
             "zone": member.zone,
             "fs_type": volume.fs_type,
             "mount_flags": volume.mount_flags,

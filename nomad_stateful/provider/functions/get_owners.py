@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from nomad_stateful.nomad import registration
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.ownership import Claim, Holder
 from nomad_stateful.nomad.volume_claims import claims
@@ -60,25 +61,27 @@ class _Listed:
     def look(self, claim: Claim, holder: Holder | None) -> Props:
         """Returns what is said of one job or volume."""
         job = self.jobs.get(claim.id) if claim.kind == "job" else None
-        exists, users = self._volume(claim) if claim.kind == "volume" else (job is not None, [])
+        exists, users, registered = self._volume(claim) if claim.kind == "volume" else (job is not None, [], "")
         return {
             "kind": claim.kind,
             "id": claim.id,
             "exists": exists or (claim.kind == "job" and _has_variable(claim)),
             "stopped": bool(job and job.get("Stop")),
             "users": users,
+            "registered": registered,
             "claim": claim.path,
             "stack": holder.stack if holder else "",
             "ownerId": holder.owner_id if holder else "",
         }
 
-    def _volume(self, claim: Claim) -> tuple[bool, list[str]]:
-        """Returns whether a volume is registered, and which jobs use it."""
+    def _volume(self, claim: Claim) -> tuple[bool, list[str], str]:
+        """Returns whether a volume is registered, which jobs use it, and what it is registered with."""
         if claim.id in self.registered and not self.with_users:
-            return True, []
+            return True, [], ""
         # Nomad leaves out of a list what the token may not list.
         found = claim.found()
-        return found is not None, sorted({one.job_id for one in claims(found) if one.job_id})
+        users = sorted({one.job_id for one in claims(found) if one.job_id})
+        return found is not None, users, registration.text(found) if found else ""
 
 
 def _jobs(api: NomadApi, namespace: str, wanted: Sequence[str]) -> dict[str, Mapping[str, Any]]:

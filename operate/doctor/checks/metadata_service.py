@@ -13,7 +13,7 @@ def reachable(facts: Facts) -> Iterator[Finding]:
     """The driver reaches the instances' metadata service, also from a container."""
     bridged = [
         str(plugin.get("id"))
-        for plugin in facts.plugins()
+        for plugin in facts.own_plugins()
         if driver_of(plugin).backend == "ebs" and plugin.get("taskDriver", "docker") == "docker"
     ]
     for instance_id, instance in sorted(facts.instances().items()):

@@ -28,7 +28,7 @@ def offered(facts: Facts) -> Iterator[Finding]:
 
 def privileged(facts: Facts) -> Iterator[Finding]:
     """The clients' docker allows privileged containers, and mounts of the client's folders, where plugins need them."""
-    in_docker = [(plugin, driver_of(plugin)) for plugin in facts.plugins() if _task_driver(plugin) == "docker"]
+    in_docker = [(plugin, driver_of(plugin)) for plugin in facts.own_plugins() if _task_driver(plugin) == "docker"]
     needs = {
         "driver.docker.privileged.enabled": (
             "allow_privileged = true",
@@ -58,7 +58,7 @@ def privileged(facts: Facts) -> Iterator[Finding]:
 def _wanted(facts: Facts) -> set[str]:
     mysql = facts.settings.get("mysql")
     consumers = [*(facts.settings.get("consumers") or []), *([mysql] if mysql else [])]
-    return {_task_driver(one) for one in [*facts.plugins(), *consumers]}
+    return {_task_driver(one) for one in [*facts.own_plugins(), *consumers]}
 
 
 def _task_driver(section: Json) -> str:

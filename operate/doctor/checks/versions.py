@@ -43,7 +43,7 @@ def clients(facts: Facts) -> Iterator[Finding]:
 
 def drivers(facts: Facts) -> Iterator[Finding]:
     """Every plugin runs the version of its driver that the settings pin, the same everywhere."""
-    for plugin in facts.plugins():
+    for plugin in facts.own_plugins():
         wanted = str(plugin.get("version") or driver_of(plugin).default_version)
         known = facts.plugin(str(plugin["id"])) or {}
         infos = [info for role in ("Controllers", "Nodes") for info in (known.get(role) or {}).values() if info]

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from nomad_stateful.nomad.registration import text as registration_text
 from program import settings
 from program.prefetch import Prefetch
 from program.preflight import check
@@ -182,16 +183,62 @@ def test_a_registration_that_was_cut_off_is_ours_by_its_ebs_volume() -> None:
     assert judge(state(), found, registrations=registered, volume=MADE, adopt=["data"]).problems != []
 
 
-def test_a_registration_is_adopted_where_it_is_the_same_volume_and_no_strangers_job_is_on_it() -> None:
+def test_a_registration_is_adopted_where_it_is_the_same_volume_whoever_uses_it() -> None:
     registered = [registration("default", "data", "vol-0000000000000000d")]
     alone = {"volume/data": {"exists": True, "users": ["mysql-server"]}}
     verdict = judge(state(), alone, registrations=registered, adopt=["data"])
     assert (verdict.problems, verdict.expects["volume/data"]) == ([], "unclaimed")
     used = {"volume/data": {"exists": True, "users": ["reports"]}}
-    (problem,) = judge(state(), used, registrations=registered, adopt=["data"]).problems
-    assert "(it is vol-0000000000000000d), and job reports uses it. Stop that job first; choose another id" in str(
-        problem
+    (problem,) = judge(state(), used, registrations=registered).problems
+    assert "(it is vol-0000000000000000d), and job reports uses it. Choose another id" in str(problem)
+    assert judge(state(), used, registrations=registered, adopt=["data"]).expects["volume/data"] == "unclaimed"
+
+
+BODY: dict[str, Any] = {
+    "Name": "data",
+    "ExternalID": "vol-0000000000000000d",
+    "PluginID": "ebs0",
+    "RequestedCapabilities": [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}],
+    "RequestedTopologies": {"Required": [{"Segments": {"topology.ebs.csi.aws.com/zone": "us-west-2a"}}]},
+    "MountOptions": {"FSType": "ext4"},
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "settings_of_it", "said"),
+    [
+        ({}, {}, ""),
+        ({"Name": "Ledger"}, {"registered": {"name": "Ledger"}}, ""),
+        ({"RequestedTopologies": None}, {"registered": {"topologyKey": ""}}, ""),
+        ({"MountOptions": {"FSType": "xfs"}}, {"fsType": "xfs"}, ""),
+        ({"MountOptions": None}, {"fsType": ""}, ""),
+        ({"MountOptions": {"FSType": "ext4", "MountFlags": ["[REDACTED]"]}}, {"mountFlags": ["noatime"]}, ""),
+        ({"Name": "Ledger"}, {}, "registered.name is data: it is registered with Ledger. Set it so."),
+        ({"RequestedTopologies": None}, {}, "zone is topology.ebs.csi.aws.com/zone=us-west-2a: it is registered with"),
+        ({"MountOptions": {"FSType": "xfs"}}, {}, "fsType is ext4: it is registered with xfs"),
+        ({"MountOptions": {"FSType": "ext4", "MountFlags": ["[REDACTED]"]}}, {}, "mountFlags is not set: it is regist"),
+        ({"Context": {"a": "b"}}, {}, 'context is not set: it is registered with {"a": "b"}'),
+        ({"Capacity": 1 << 30}, {}, "provision is existing: its driver made it, through Nomad (1073741824 bytes)"),
+        (
+            {"RequestedCapabilities": [{"AccessMode": "single-node-writer", "AttachmentMode": "block-device"}]},
+            {},
+            "accessMode is single-node-writer with file-system: it is registered as single-node-writer with block-dev",
+        ),
+    ],
+)
+def test_a_registration_is_adopted_only_as_it_is(
+    body: dict[str, Any], settings_of_it: dict[str, Any], said: str
+) -> None:
+    there = {"exists": True, "users": ["reports"], "registered": registration_text(BODY | body)}
+    verdict = judge(
+        state(),
+        {"volume/data": there},
+        registrations=[registration("default", "data", "vol-0000000000000000d")],
+        volume=EXISTING | settings_of_it,
+        adopt=["data"],
     )
+    assert len(verdict.problems) == bool(said)
+    assert all(f"volumes.data.{said}" in str(problem) for problem in verdict.problems)
 
 
 def test_a_second_registration_of_an_ebs_volume_is_refused_in_any_namespace() -> None:

@@ -1,0 +1,1 @@
+"""Settings for what runs already, made by hand or by another tool."""

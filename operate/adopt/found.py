@@ -1,0 +1,133 @@
+"""What runs already: CSI volumes and plugins in Nomad, EBS volumes in EC2, and the clients' role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nomad_stateful.drivers.catalogue import DRIVERS
+from nomad_stateful.drivers.model import CsiDriver
+from nomad_stateful.ebs.attachment import is_ebs_volume
+from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
+from nomad_stateful.nomad import csi_diagnosis
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.csi_health import Health, assess
+from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
+from nomad_stateful.nomad.ownership import Claim
+from nomad_stateful.nomad.paths import plugin_path, volume_path
+from nomad_stateful.nomad.registration import Registration
+from nomad_stateful.nomad.volume_claims import claims
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FoundVolume:
+    """A CSI volume that Nomad has."""
+
+    volume_id: str
+    namespace: str
+    registration: Registration
+    users: list[str]
+    """Jobs with claims to it, sorted."""
+    stack: str
+    """The stack that has claimed it; "" where none has."""
+    ebs: Json | None
+    """EC2's description of its EBS volume; None where EC2 has none."""
+
+
+@dataclass(frozen=True)
+class FoundPlugin:
+    """A CSI plugin that Nomad has."""
+
+    plugin_id: str
+    driver: CsiDriver | None
+    """None where the program does not know it."""
+    provider: str
+    controllers: int
+    health: Health
+    jobs: list[str]
+    """Ids of the jobs that run it, sorted."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that could become a stack's."""
+
+    volumes: list[FoundVolume]
+    plugins: dict[str, FoundPlugin]
+    roles: list[str]
+    """IAM roles of the clients' instances."""
+
+
+def read(nomad: NomadApi, place: AwsPlace, drivers: Mapping[str, str]) -> Found:
+    """Reads Nomad and EC2, and changes nothing; `drivers` names the driver of plugins that do not say it themselves.
+
+    Raises ProviderError, ClientError and BotoCoreError.
+    """
+    nodes = [nomad.get(f"node/{stub['ID']}") for stub in nomad.get("nodes") or [] if stub["Status"] == "ready"]
+    attributes = {str(node["ID"]): node.get("Attributes") or {} for node in nodes}
+    stubs = nomad.get("volumes", type="csi", namespace="*") or []
+    found = [nomad.find(volume_path(stub["ID"]), namespace=stub["Namespace"]) for stub in stubs]
+    bodies = [body for body in found if body is not None]
+    ebs = _ebs_volumes(place, {str(body["ExternalID"]) for body in bodies})
+    plugins = sorted({stub["ID"] for stub in nomad.get("plugins", type="csi") or []})
+    instances = sorted({str(one[INSTANCE_ATTRIBUTE]) for one in attributes.values() if one.get(INSTANCE_ATTRIBUTE)})
+    return Found(
+        sorted((_volume(nomad, body, ebs) for body in bodies), key=lambda one: (one.namespace, one.volume_id)),
+        {plugin_id: _plugin(nomad, plugin_id, drivers.get(plugin_id, ""), attributes) for plugin_id in plugins},
+        _roles(place, instances),
+    )
+
+
+def _volume(nomad: NomadApi, body: Json, ebs: Mapping[str, Json]) -> FoundVolume:
+    holder = Claim(nomad, body["Namespace"], "volume", body["ID"]).holder()
+    return FoundVolume(
+        volume_id=body["ID"],
+        namespace=body["Namespace"],
+        registration=Registration.of(body),
+        users=sorted({one.job_id for one in claims(body) if one.job_id}),
+        stack=holder.stack if holder else "",
+        ebs=ebs.get(str(body["ExternalID"])),
+    )
+
+
+def _plugin(nomad: NomadApi, plugin_id: str, named: str, attributes: Mapping[str, Json]) -> FoundPlugin:
+    body = nomad.find(plugin_path(plugin_id)) or {}
+    provider = str(body.get("Provider") or "")
+    # A driver without a name of its own reports the plugin's id.
+    told = next((one for one in DRIVERS.values() if one.provider and one.provider == provider), None)
+    driver = DRIVERS[named] if named else told
+    keys = driver.topology_keys if driver else ()
+    return FoundPlugin(
+        plugin_id=plugin_id,
+        driver=driver,
+        provider=provider,
+        controllers=int(body.get("ControllersExpected") or 0),
+        health=assess(body, keys, lambda node_id: str(attributes.get(node_id, {}).get(ZONE_ATTRIBUTE) or "")),
+        jobs=sorted({str(job["ID"]) for job in csi_diagnosis.plugin_jobs(nomad, plugin_id)}),
+    )
+
+
+def _ebs_volumes(place: AwsPlace, ids: Iterable[str]) -> dict[str, Json]:
+    wanted = sorted(filter(is_ebs_volume, ids))
+    if not wanted:
+        return {}
+    # A filter, unlike ids, is not refused where one of them is gone.
+    pages = aws_client("ec2", place).get_paginator("describe_volumes")
+    found = pages.paginate(Filters=[{"Name": "volume-id", "Values": wanted}])
+    return {one["VolumeId"]: one for page in found for one in page["Volumes"]}
+
+
+def _roles(place: AwsPlace, instances: list[str]) -> list[str]:
+    if not instances:
+        return []
+    answer = aws_client("ec2", place).describe_instances(Filters=[{"Name": "instance-id", "Values": instances}])
+    found = [one for reserved in answer["Reservations"] for one in reserved["Instances"]]
+    profiles = sorted(
+        {one["IamInstanceProfile"]["Arn"].rpartition("/")[2] for one in found if "IamInstanceProfile" in one}
+    )
+    iam = aws_client("iam", place)
+    roles = [iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"] for name in profiles]
+    return sorted({role["RoleName"] for some in roles for role in some})

@@ -1,0 +1,1 @@
+"""`operate adopt`: from what runs to settings."""

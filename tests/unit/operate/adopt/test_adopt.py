@@ -1,0 +1,247 @@
+"""Settings for what a cluster has already, made by hand or by Terraform, and what is named since no setting has it."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import yaml
+
+from nomad_stateful.nomad.api import NomadApi
+from operate import stack
+from operate.adopt import command, found
+from operate.errors import OperateError
+from program import settings
+from tests.providers.fake_nomad import FakeNomad, fake_nomad
+
+ZONE_KEY = "topology.ebs.csi.aws.com/zone"
+CLIENT = {
+    "ID": "node-1",
+    "Status": "ready",
+    "Attributes": {
+        "unique.platform.aws.instance-id": "i-1",
+        "platform.aws.placement.availability-zone": "us-west-2a",
+    },
+}
+PLUGIN = {
+    "ID": "ebs",
+    "Provider": "ebs.csi.aws.com",
+    "Version": "v1.48.0",
+    "ControllersExpected": 1,
+    "Controllers": {"node-1": {"Healthy": True}},
+    "Nodes": {
+        "node-1": {"Healthy": True, "NodeInfo": {"AccessibleTopology": {"Segments": {ZONE_KEY: "us-west-2a"}}}},
+    },
+}
+PLUGIN_JOB = {
+    "ID": "ebs-nodes",
+    "Namespace": "default",
+    "TaskGroups": [{"Tasks": [{"CSIPluginConfig": {"ID": "ebs"}}]}],
+}
+EBS = {"VolumeId": "vol-0000000000000000a", "AvailabilityZone": "us-west-2a", "Size": 10}
+
+
+def volume(volume_id: str = "ledger", **other: Any) -> dict[str, Any]:
+    return {
+        "ID": volume_id,
+        "Namespace": "default",
+        "Name": volume_id,
+        "ExternalID": "vol-0000000000000000a",
+        "PluginID": "ebs",
+        "RequestedCapabilities": [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}],
+        "RequestedTopologies": {"Required": [{"Segments": {ZONE_KEY: "us-west-2a"}}]},
+        "MountOptions": {"FSType": "ext4"},
+        "Allocations": [{"ID": "a1", "JobID": "writer"}],
+    } | other
+
+
+class Ec2:
+    """EC2 and IAM, as far as they are asked."""
+
+    def __init__(self, volumes: list[dict[str, Any]]) -> None:
+        self.volumes = volumes
+
+    def get_paginator(self, _name: str) -> "Ec2":
+        return self
+
+    def paginate(self, **_filters: Any) -> list[dict[str, Any]]:
+        return [{"Volumes": self.volumes}]
+
+    def describe_instances(self, **_filters: Any) -> dict[str, Any]:
+        profile = {"Arn": "arn:aws:iam::123456789012:instance-profile/clients"}
+        return {"Reservations": [{"Instances": [{"InstanceId": "i-1", "IamInstanceProfile": profile}]}]}
+
+    def get_instance_profile(self, **_name: Any) -> dict[str, Any]:
+        return {"InstanceProfile": {"Roles": [{"RoleName": "nomad-client"}]}}
+
+
+@pytest.fixture
+def nomad(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeNomad]:
+    with fake_nomad() as fake:
+        monkeypatch.setattr(command, "connect", lambda: NomadApi.from_env({}, {"NOMAD_ADDR": fake.address}))
+        monkeypatch.setattr(found, "aws_client", lambda _service, _place: Ec2([EBS]))
+        monkeypatch.setattr(stack, "project_dir", lambda: tmp_path)
+        monkeypatch.setattr(stack, "chosen", lambda: "prod")
+        fake.put("nodes", [{"ID": "node-1", "Status": "ready"}])
+        fake.put("node/node-1", CLIENT)
+        fake.put("plugins", [{"ID": "ebs"}])
+        fake.put("plugin/csi/ebs", PLUGIN)
+        fake.put("jobs", [{"ID": "ebs-nodes", "Namespace": "default", "Status": "running"}])
+        fake.put("job/ebs-nodes", PLUGIN_JOB)
+        have(fake, volume())
+        yield fake
+
+
+def have(nomad: FakeNomad, *volumes: dict[str, Any]) -> None:
+    nomad.put("volumes", [{"ID": one["ID"], "Namespace": one["Namespace"]} for one in volumes])
+    for one in volumes:
+        nomad.put(f"volume/csi/{quote(one['ID'])}", one)
+
+
+def run(*words: str) -> None:
+    parser = ArgumentParser()
+    command.COMMAND.arguments(parser)
+    command.COMMAND.run(parser.parse_args(words))
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    run("--json", *words)
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_what_runs_becomes_settings_that_the_program_takes(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(capsys)
+    assert said["settings"]["clientRole"] == "nomad-client"
+    assert said["settings"]["plugins"] == [{"id": "ebs", "driver": "ebs", "existing": True, "controllers": 1}]
+    assert said["settings"]["adopt"] == ["ledger"]
+    assert said["notExpressed"] == []
+    assert said["untouched"] == ["job ebs-nodes (runs plugin ebs)", "job writer (uses volume ledger)"]
+    parsed = settings.parse(said["settings"])
+    assert parsed.jobs == []
+    assert (parsed.volumes[0].external_id, parsed.volumes[0].retain) == ("vol-0000000000000000a", True)
+
+
+def test_a_registration_keeps_its_own_name_and_lack_of_a_topology(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
+) -> None:
+    have(nomad, volume(Name="The ledger", RequestedTopologies=None))
+    (made,) = told(capsys)["settings"]["volumes"]
+    assert made["registered"] == {"name": "The ledger", "topologyKey": ""}
+    assert made["zone"] == "us-west-2a"
+
+
+TWO_MODES = [{"AccessMode": "single-node-writer", "AttachmentMode": mode} for mode in ("file-system", "block-device")]
+
+
+@pytest.mark.parametrize(
+    ("other", "key"),
+    [
+        ({"RequestedCapabilities": TWO_MODES}, "capability"),
+        (
+            {"RequestedCapabilities": [{"AccessMode": "multi-node-multi-writer", "AttachmentMode": "block-device"}]},
+            "capability",
+        ),
+        ({"MountOptions": {"FSType": "ext4", "MountFlags": ["[REDACTED]"]}}, "mount_flags"),
+        ({"MountOptions": {"FSType": "btrfs"}}, "fs_type"),
+        ({"Capacity": 1 << 30}, "capacity"),
+        ({"PluginID": "another"}, "plugin_id"),
+        ({"ExternalID": "vol-0000000000000000b"}, "external_id"),
+        ({"RequestedTopologies": {"Required": [{"Segments": {ZONE_KEY: "us-west-2b"}}]}}, "topology_request"),
+        ({"ID": "set[0]"}, "id"),
+    ],
+)
+def test_what_no_setting_has_is_named_and_its_volume_left_out(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], other: dict[str, Any], key: str
+) -> None:
+    have(nomad, volume(**other))
+    run_and_refuse = pytest.raises(OperateError, match="no volume can be adopted")
+    with run_and_refuse:
+        run("--json")
+    said = json.loads(capsys.readouterr().out)
+    assert key in [gap["key"] for gap in said["notExpressed"] if gap["leftOut"]]
+    assert said["settings"]["volumes"] == []
+
+
+def test_a_volume_of_another_stack_is_left_to_it(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
+    path = "var/nomad/jobs/nomad-stateful/volumes/ledger"
+    nomad.put(path, {"Items": {"stack": "organization/nomad-stateful/other", "owner": "1"}, "ModifyIndex": 1})
+    with pytest.raises(OperateError, match="no volume can be adopted"):
+        run()
+    assert "claim is organization/nomad-stateful/other: it belongs to that stack" in capsys.readouterr().out
+
+
+def test_settings_are_written_once_and_what_the_file_had_stays(
+    nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "Pulumi.prod.yaml"
+    path.write_text("encryptionsalt: v1:abc\nconfig:\n  aws:region: us-west-2\n", encoding="utf-8")
+    with pytest.raises(OperateError, match="add --yes"):
+        run("--write")
+    run("--write", "--yes")
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert (written["encryptionsalt"], written["config"]["aws:region"]) == ("v1:abc", "us-west-2")
+    assert written["config"]["nomad-stateful:adopt"] == ["ledger"]
+    with pytest.raises(OperateError, match="nomad-stateful:volumes already: nothing was written"):
+        run("--write", "--yes")
+
+
+def test_several_namespaces_need_a_choice(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
+    have(nomad, volume(), volume("other", Namespace="apps"))
+    with pytest.raises(OperateError, match="apps, default, and a stack has one"):
+        run()
+    said = told(capsys, "--namespace", "default")
+    assert said["settings"]["adopt"] == ["ledger"]
+    assert [(gap["subject"], gap["key"]) for gap in said["notExpressed"]] == [("volume other", "namespace")]
+
+
+def terraform(folder: Path, version: int = 4, **registration: Any) -> Path:
+    attributes = {"volume_id": "ledger", "namespace": "default", "mount_options": [{"mount_flags": ["noatime"]}]}
+    resources = [
+        _managed("nomad_csi_volume_registration", attributes | registration, index="a"),
+        _managed("aws_ebs_volume", {"id": "vol-0000000000000000c"}),
+        _managed("nomad_job", {"id": "ebs-nodes"}, module="module.csi"),
+        {"mode": "data", "type": "aws_ebs_volume", "name": "read", "instances": [{"attributes": {"id": "vol-1"}}]},
+    ]
+    path = folder / "terraform.tfstate"
+    path.write_text(json.dumps({"version": version, "serial": 3, "lineage": "x", "resources": resources}))
+    return path
+
+
+def _managed(type_: str, attributes: dict[str, Any], *, index: str = "", module: str = "") -> dict[str, Any]:
+    instance: dict[str, Any] = {"schema_version": 0, "attributes": attributes}
+    instance |= {"index_key": index} if index else {}
+    made = {"mode": "managed", "type": type_, "name": "this", "instances": [instance]}
+    return made | ({"module": module} if module else {})
+
+
+def test_a_terraform_state_has_what_nomad_hides_and_says_what_to_hand_over(
+    nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    have(nomad, volume(MountOptions={"FSType": "ext4", "MountFlags": ["[REDACTED]"]}))
+    said = told(capsys, "--terraform-state", str(terraform(tmp_path)))
+    assert said["settings"]["volumes"][0]["mountFlags"] == ["noatime"]
+    assert said["afterwards"] == ["terraform state rm 'nomad_csi_volume_registration.this[\"a\"]'"]
+    assert said["untouched"][-2:] == ["aws_ebs_volume.this", "module.csi.nomad_job.this"]
+    (gap,) = said["notExpressed"]
+    assert (gap["subject"], gap["value"], gap["leftOut"]) == ("aws_ebs_volume.this", "vol-0000000000000000c", False)
+
+
+def test_a_terraform_state_of_another_cluster_is_noticed(
+    nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(capsys, "--terraform-state", str(terraform(tmp_path, volume_id="elsewhere")))
+    assert said["notExpressed"][0]["why"] == "Nomad has no such volume in namespace default"
+    assert said["afterwards"] == []
+
+
+def test_what_is_no_state_file_is_refused(nomad: FakeNomad, tmp_path: Path) -> None:
+    with pytest.raises(OperateError, match="its format is 3, and 4 is read"):
+        run("--terraform-state", str(terraform(tmp_path, version=3)))
+    (tmp_path / "text").write_text("no state")
+    with pytest.raises(OperateError, match="it cannot be read"):
+        run("--terraform-state", str(tmp_path / "text"))

@@ -1,0 +1,67 @@
+"""Plugins and volumes that exist: what of them the stack takes on, and what it does not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_JOB
+from program import settings
+from program.preflight import wanted_jobs
+from tests.unit.program.recorder import record
+
+EBS = "vol-0000000000000000d"
+CONFIG: dict[str, Any] = {
+    "clientRole": "nomad-client",
+    "plugins": [{"id": "ebs", "existing": True, "controllers": 1}],
+    "volumes": [
+        {
+            "name": "ledger",
+            "provision": "existing",
+            "externalId": EBS,
+            "zone": "us-west-2a",
+            "retain": True,
+            "registered": {"name": "The ledger", "topologyKey": ""},
+        }
+    ],
+}
+
+
+def changed(section: str, **values: Any) -> dict[str, Any]:
+    return CONFIG | {section: [CONFIG[section][0] | values]}
+
+
+def test_no_job_no_policy_and_no_volume_is_made() -> None:
+    parsed = settings.parse(CONFIG)
+    assert parsed.jobs == []
+    assert wanted_jobs.of(parsed) == []
+    made = record(CONFIG).values()
+    types = {one.typ for one in made}
+    assert NOMAD_JOB not in types
+    assert not any(one.startswith("aws:") for one in types)
+    (registration,) = (one.inputs for one in made if one.typ == NOMAD_CSI_REGISTRATION)
+    assert registration["name"] == "The ledger"
+    assert registration["deregisterOnDestroy"] is False
+    assert "topologyRequest" not in registration
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (changed("plugins", taskDriver="raw_exec"), "plugins.ebs.taskDriver is raw_exec: is for plugins whose jobs"),
+        (changed("plugins", version="v1.48.0"), "plugins.ebs.version is v1.48.0: is for plugins whose jobs"),
+        (changed("plugins", driver="efs", controllers=1), "plugins.ebs.controllers is 1: the efs driver has no contro"),
+        (
+            changed("volumes", provision="pulumi", externalId=None, sizeGib=1, retain=False),
+            "volumes.ledger.registered is set: is for existing volumes",
+        ),
+        (
+            changed("volumes", provision="plugin", externalId=None, sizeGib=1, registered={}),
+            "volumes.ledger.retain is true: is for EBS volumes that Pulumi makes, and for existing volumes",
+        ),
+    ],
+)
+def test_what_does_not_count_is_refused(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(settings.SettingsError) as refused:
+        settings.parse(json.loads(json.dumps(config)))
+    assert said in str(refused.value)
