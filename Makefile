@@ -41,6 +41,10 @@ preview-report: bootstrap ## what a reviewer reads: this change against BASE in 
 	if test -n "$${STACK:-}"; then $(PY) -m tools.preview_report --stack "$$STACK" "$$@"; \
 	else $(PY) -m tools.preview_change --base "$${BASE:-}" "$$@"; fi
 
+.PHONY: pictures
+pictures: bootstrap ## draw doctor, status and explain for the docs, from runs on the sandbox (MySQL restarts once)
+	@$(SANDBOX_SHELL) && $(PY) -m tools.pictures
+
 .PHONY: mysql
 mysql: bootstrap ## open the database's client on the sandbox's MySQL
 	@$(SANDBOX_SHELL) && $(PY) -m operate mysql

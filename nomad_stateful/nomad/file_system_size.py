@@ -17,6 +17,11 @@ _LOOKS = 10
 
 def of(api: NomadApi, claims: Sequence[Claim]) -> int:
     """Returns the bytes of the volume's file system, by the first claim whose client knows; 0 where none does."""
+    return use(api, claims)[0]
+
+
+def use(api: NomadApi, claims: Sequence[Claim]) -> tuple[int, int]:
+    """Returns the bytes of the volume's file system and those in use; zeros where no claim's client knows."""
     for claim in claims:
         if not claim.node_id:
             continue
@@ -26,8 +31,8 @@ def of(api: NomadApi, claims: Sequence[Claim]) -> int:
             continue
         for disk in disks:
             if _MOUNTED_FOR.format(claim.alloc_id) in disk.get("Mountpoint", ""):
-                return int(disk["Size"])
-    return 0
+                return int(disk["Size"]), int(disk.get("Used") or 0)
+    return 0, 0
 
 
 def after_growth(api: NomadApi, claims: Sequence[Claim], before: int, wait: Callable[[float], None]) -> int:

@@ -1,8 +1,10 @@
 """The command `doctor`."""
 
 import json
+import sys
 from argparse import ArgumentParser
 
+from nomad_stateful.terminal import rendered, takes_colour
 from operate.command import Command, reads_only
 from operate.doctor import report
 from operate.doctor.facts import Facts, Sources
@@ -21,7 +23,10 @@ def doctor(*, as_json: bool) -> None:
         results = report.examine(CHECKS, facts)
     finally:
         facts.close()
-    print(json.dumps(report.as_json(results), indent=2) if as_json else report.text(results))
+    if as_json:
+        print(json.dumps(report.as_json(results), indent=2))
+    else:
+        print(rendered(report.coloured(report.text(results)), colour=takes_colour(sys.stdout)))
     if not report.is_ok(results):
         raise UnwellError("something is wrong: see above" if not as_json else report.summary(results))
 

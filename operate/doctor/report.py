@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nomad_stateful.terminal import Line, Span, Style
 from operate.doctor.facts import Facts, NotChecked
 from operate.doctor.finding import Check, Finding
 
+_STYLES: dict[str, Style] = {"ok": "good", "problem": "bad", "warning": "warn", "not checked": "dim"}
 _MARKS = {"ok": "ok     ", "problem": "PROBLEM", "warning": "warning", "not checked": "?      "}
 
 
@@ -55,6 +57,18 @@ def text(results: Sequence[Result]) -> str:
             if result.check.group == group:
                 lines += _lines(result, told)
     return "\n".join([*lines, "", summary(results)])
+
+
+def coloured(said: str) -> list[Line]:
+    """Returns the lines of such a text with their states in colour."""
+    return [_coloured(line) for line in said.splitlines()]
+
+
+def _coloured(line: str) -> Line:
+    for level, mark in _MARKS.items():
+        if line.startswith(f"  {mark} "):
+            return [Span(f"  {mark}", _STYLES[level]), Span(line[len(mark) + 2 :])]
+    return [Span(line, "dim" if line.startswith("    ") else "bold")]
 
 
 def _lines(result: Result, told: set[str]) -> list[str]:

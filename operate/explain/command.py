@@ -1,11 +1,13 @@
 """The command `explain`."""
 
 import json
+import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from nomad_stateful.nomad.consumer_job import volume_ids
+from nomad_stateful.terminal import Line, Span, rendered, takes_colour
 from operate.command import Command, reads_only
 from operate.doctor.facts import Facts, NotChecked, Sources
 from operate.errors import OperateError
@@ -33,7 +35,7 @@ def explain(name: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"kind": kind, "name": name, "ok": not found, "reasons": list(map(asdict, found))}, indent=2))
     else:
-        print(text(kind, name, found))
+        print(rendered(coloured(text(kind, name, found)), colour=takes_colour(sys.stdout)))
     if found:
         raise StuckError(f"{kind} {name} is held up: see above" if not as_json else found[0].what)
 
@@ -84,6 +86,15 @@ def text(kind: str, name: str, found: Sequence[Reason]) -> str:
             f"      more: {reason.link}",
         ]
     return "\n".join(lines)
+
+
+def coloured(said: str) -> list[Line]:
+    """Returns the lines of such a text, with what holds it up in red."""
+    styled: list[Line] = []
+    for line in said.splitlines():
+        is_reason = line.startswith("  ") and not line.startswith("   ")
+        styled.append([Span(line, "bad" if is_reason else ("" if line.startswith(" ") else "bold"))])
+    return styled
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -1,8 +1,5 @@
-"""What `operate recover` does by itself, and what it leaves to the operator; and what `operate status` shows."""
+"""What `operate recover` does by itself, and what it leaves to the operator."""
 
-import json
-import time
-from argparse import ArgumentError, ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,11 +7,10 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState
-from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.recovery.plan import Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
-from operate import dumps, recover, status
+from operate import recover
 from operate.errors import OperateError
 from operate.recover import Permission, StepRunner
 from operate.volumes import StackVolume
@@ -161,86 +157,3 @@ def test_no_step_ever_forces_a_volume_off() -> None:
 def test_what_is_the_operators_to_decide_is_never_done() -> None:
     with pytest.raises(OperateError, match="for the operator to decide"):
         do(Step("by-hand", "", "nomad job stop mysql-server", "why"), FREE)
-
-
-def test_the_status_shows_each_volume_with_its_holders_and_what_is_wrong() -> None:
-    header, row, _, problem = status.text([stack_volume(CUT_OFF)]).splitlines()
-    assert header.split()[0] == "VOLUME"
-    for part in (
-        VOLUME,
-        "mysql-server 8f3c2a1b (lost)",
-        "client-1 (down)",
-        f"{INSTANCE} (running)",
-        f"{INSTANCE} (busy)",
-    ):
-        assert part in row
-    assert "`python -m operate recover mysql` says what to do" in problem
-    assert status.text([stack_volume(FREE)]).splitlines()[1].split() == [
-        "mysql",
-        VOLUME,
-        "default",
-        "-",
-        "-",
-        "-",
-        "available",
-    ]
-
-
-def test_scripts_get_the_status_as_an_object() -> None:
-    told = json.loads(json.dumps(status.as_object([stack_volume(CUT_OFF)])))
-    (volume,) = told["volumes"]
-    assert told["ok"] is False
-    assert volume["claims"] == [
-        {
-            "allocation": CLAIM.alloc_id,
-            "job": "mysql-server",
-            "status": "lost",
-            "client": "client-1",
-            "clientStatus": "down",
-            "instance": INSTANCE,
-        }
-    ]
-    assert volume["attachments"][0]["instance"] == INSTANCE
-    assert volume["problems"][0]["steps"] == [f"aws ec2 stop-instances --instance-ids {INSTANCE}"]
-    assert status.as_object([stack_volume(FREE)])["ok"] is True
-
-
-def test_the_status_is_shown_again_until_it_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    states = iter([CUT_OFF, FREE])
-    nomad: Any = FakeNomad()
-    monkeypatch.setattr(status, "connect", lambda: nomad)
-    monkeypatch.setattr(dumps, "failing", lambda _nomad: [])
-    monkeypatch.setattr(time, "sleep", lambda _s: None)
-
-    def volumes(_nomad: Any) -> list[StackVolume]:
-        try:
-            return [stack_volume(next(states))]
-        except StopIteration:
-            raise KeyboardInterrupt from None
-
-    monkeypatch.setattr(status, "stack_volumes", volumes)
-    status.show(as_json=True, every_s=1)
-    assert [json.loads(line)["ok"] for line in capsys.readouterr().out.splitlines()] == [False, True]
-
-
-@pytest.mark.parametrize("given", ["0", "0.2", "-1", "often", "nan", "inf"])
-def test_a_pause_of_less_than_a_second_is_refused(given: str) -> None:
-    parser = ArgumentParser(exit_on_error=False)
-    status.COMMAND.arguments(parser)
-    assert parser.parse_args(["--watch"]).watch == 2
-    assert parser.parse_args([]).watch == 0
-    with pytest.raises(ArgumentError, match="must be a number of seconds, 1 or more"):
-        parser.parse_args(["--watch", given])
-
-
-def test_the_status_shows_dumps_that_fail() -> None:
-    run = FailingRun(
-        "mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "Exit Code: 2", again=True
-    )
-    *_, told = status.text([stack_volume(FREE)], [run]).splitlines()
-    assert told == (
-        "mysql-backup/periodic-1: the dump has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2); Nomad "
-        "retries it. `nomad alloc logs -stderr 01234567` says why"
-    )
