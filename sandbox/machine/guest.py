@@ -7,12 +7,16 @@ import os
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from sandbox.machine import namespaces, naming
+from sandbox.machine.errors import CloudError
 from sandbox.machine.machine import parents
+
+_PAUSE_TIMEOUT_S = 20.0
 
 
 def show_disk(pid: int, volume_id: str, device: str) -> None:
@@ -97,24 +101,52 @@ def _uses(pid: int, rdev: int) -> bool:
 
 
 @contextlib.contextmanager
-def frozen(first: int, device: str) -> Iterator[None]:
-    """Holds the file system of a disk still, so that its image is one moment's when it is copied.
+def paused(first: int) -> Iterator[None]:
+    """Stops every process of an instance for a moment, so that none of them writes to its disks.
 
-    The thawing process waits for the end of its input: a hypervisor that dies cannot leave a file system frozen.
+    Nothing is flushed: what only the instance's memory has does not reach a disk. The process that wakes them waits for
+    the end of its input: a hypervisor that dies cannot leave them stopped.
     """
-    points = mount_points(first, device)
-    if not points:
-        yield
-        return
-    script = 'fsfreeze --freeze "$1" && echo frozen && read -r _; fsfreeze --unfreeze "$1"'
-    words = ["nsenter", "--target", str(first), "--mount", "sh", "-c", script, "freeze", points[0]]
+    # It knows each process before that is stopped.
+    script = 'pids=; while read -r pid; do pids="$pids $pid"; echo noted; done; kill -CONT $pids 2>/dev/null; :'
     with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as process:
-        assert process.stdin is not None  # noqa: S101 - asked for above
-        assert process.stdout is not None  # noqa: S101 - asked for above
-        process.stdout.readline()
+        ["sh", "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as waker:
+        assert waker.stdin is not None  # noqa: S101 - asked for above
+        assert waker.stdout is not None  # noqa: S101 - asked for above
+        stopped: set[int] = set()
         try:
+            deadline = time.monotonic() + _PAUSE_TIMEOUT_S
+            # Until a look finds no process that was started meanwhile, and every thread has come to a stop.
+            while more := [pid for pid in processes(first) if pid not in stopped and not _is_stopped(pid)]:
+                for pid in more:
+                    waker.stdin.write(f"{pid}\n")
+                    waker.stdin.flush()
+                    waker.stdout.readline()
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGSTOP)
+                stopped.update(more)
+                while not all(map(_is_stopped, stopped)):
+                    if time.monotonic() > deadline:
+                        raise CloudError(f"the processes of an instance did not pause within {_PAUSE_TIMEOUT_S:.0f} s")
+                    time.sleep(0.005)
             yield
         finally:
-            process.stdin.close()
+            waker.stdin.close()
+
+
+def _is_stopped(pid: int) -> bool:
+    """Returns whether no thread of a process runs: each is stopped, or has ended."""
+    threads = Path(f"/proc/{pid}/task")
+    with contextlib.suppress(OSError):
+        for thread in threads.iterdir():
+            with contextlib.suppress(OSError):
+                state = (thread / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+                if state not in "TtZX":
+                    return False
+    return True

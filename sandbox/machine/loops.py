@@ -50,6 +50,16 @@ def is_busy(device: str) -> bool:
     return False
 
 
+def writes(device: str) -> tuple[int, ...] | None:
+    """How much has been written to a loop device so far; None while it is being written to.
+
+    https://docs.kernel.org/block/stat.html
+    """
+    fields = Path(f"/sys/block/{Path(device).name}/stat").read_text(encoding="ascii").split()
+    in_flight = int(fields[8])
+    return None if in_flight else (int(fields[4]), int(fields[6]), int(fields[11]) if len(fields) > 11 else 0)
+
+
 def await_free(device: str, timeout_s: float) -> bool:
     """Waits until nothing on the device is mounted; False at the deadline."""
     deadline = time.monotonic() + timeout_s

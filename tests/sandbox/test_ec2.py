@@ -268,13 +268,31 @@ def test_a_mounted_volume_grows_and_never_shrinks(cloud: Cloud, volume: str) -> 
 
 def test_a_volume_from_a_snapshot_starts_with_its_bytes(cloud: Cloud, volume: str) -> None:
     link = cloud.attach(volume, "client-1")
-    cloud.run("client-1", f"{on(link)}; echo old >/mnt/v/f")
+    cloud.run("client-1", f"{on(link)}; echo old >/mnt/v/f; sync")
     snapshot_id = cloud.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
     cloud.run("client-1", "echo new >/mnt/v/f")
     copy = cloud.volume(SnapshotId=snapshot_id)
     link = cloud.attach(copy, "client-2", "/dev/xvdbb")
     assert cloud.run("client-2", f"mkdir -p /mnt/v; mount {link} /mnt/v; cat /mnt/v/f; umount /mnt/v") == "old\n"
     cloud.run("client-1", "umount /mnt/v")
+    cloud.ec2.detach_volume(VolumeId=copy)
+    cloud.ec2.delete_volume(VolumeId=copy)
+    cloud.ec2.delete_snapshot(SnapshotId=snapshot_id)
+
+
+def test_a_snapshot_is_what_a_loss_of_power_would_leave(cloud: Cloud, volume: str) -> None:
+    """EBS copies blocks that were written: it knows neither the file system nor what the instance's memory has."""
+    link = cloud.attach(volume, "client-1")
+    # Only what was synced is on the disk; the rest is in memory for seconds.
+    script = "echo kept >/mnt/v/synced; sync /mnt/v/synced /mnt/v; sync; echo lost >/mnt/v/cached; cat /mnt/v/cached"
+    assert cloud.run("client-1", f"{on(link)}; {script}") == "lost\n"
+    snapshot_id = cloud.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+    # Its processes go on, and have what they had.
+    assert cloud.run("client-1", "cat /mnt/v/cached; umount /mnt/v") == "lost\n"
+    copy = cloud.volume(SnapshotId=snapshot_id)
+    link = cloud.attach(copy, "client-2", "/dev/xvdbb")
+    read = "cat /mnt/v/synced; test ! -s /mnt/v/cached; umount /mnt/v"
+    assert cloud.run("client-2", f"mkdir -p /mnt/v; mount {link} /mnt/v; {read}") == "kept\n"
     cloud.ec2.detach_volume(VolumeId=copy)
     cloud.ec2.delete_volume(VolumeId=copy)
     cloud.ec2.delete_snapshot(SnapshotId=snapshot_id)
