@@ -67,6 +67,8 @@ class ZonalVolume(TypedDict):
     """KMS key; without it the account's default EBS key is used."""
     snapshot_id: NotRequired[pulumi.Input[str] | None]
     """Snapshot the volume is restored from when it is created."""
+    initialization_rate_mibps: NotRequired[int | None]
+    """MiB/s at which the snapshot's blocks are loaded when the volume is created."""
     protect: NotRequired[bool]
     """Refuse to delete or replace the volume; true by default."""
     earlier_names: NotRequired[list[str]]
@@ -142,6 +144,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             encrypted=volume.get("encrypted", True),
             kms_key_id=volume.get("kms_key_arn"),
             snapshot_id=volume.get("snapshot_id"),
+            volume_initialization_rate=volume.get("initialization_rate_mibps"),
             tags=tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -153,7 +156,7 @@ class ZonalVolumes(pulumi.ComponentResource):
                 retain_on_delete=volume.get("retain", False),
                 # They count at creation only. What EC2 answers may differ from what was set (an alias is a key,
                 # encryption is on by default), and must not replace the volume; the guard refuses to change them.
-                ignore_changes=["snapshotId", "encrypted", "kmsKeyId"],
+                ignore_changes=["snapshotId", "volumeInitializationRate", "encrypted", "kmsKeyId"],
             ),
         )
 

@@ -43,3 +43,8 @@ VOLUME_TYPES: dict[str, VolumeType] = {
     "sc1": VolumeType(Range(125, 16384)),
     "standard": VolumeType(Range(1, 1024)),
 }
+INITIALIZATION_MIBPS = Range(100, 300)
+"""How fast a volume may be asked to load its snapshot's blocks.
+
+https://docs.aws.amazon.com/ebs/latest/userguide/initalize-volume.html
+"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nomad_stateful.drivers.ebs_limits import MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
+from nomad_stateful.drivers.ebs_limits import INITIALIZATION_MIBPS, MIBPS_PER_IOPS, VOLUME_TYPES, VolumeType
 from program.settings.errors import Refusal
 
 if TYPE_CHECKING:
@@ -18,9 +18,27 @@ def check(volume: Volume) -> None:
         _check_size(volume, kind)
         _check_iops(volume, kind)
         _check_throughput(volume, kind)
+        _check_initialization(volume)
     if volume.kms_key_arn and not volume.encrypted:
         raise Refusal(
             "kmsKeyArn", volume.kms_key_arn, "needs an encrypted volume", "set encrypted: true, or remove the key"
+        )
+
+
+def _check_initialization(volume: Volume) -> None:
+    rate = volume.initialization_rate_mibps
+    if rate is None:
+        return
+    if not volume.snapshot_id:
+        raise Refusal(
+            "initializationRateMibps",
+            rate,
+            "only a volume that is restored from a snapshot has blocks to load",
+            "remove it, or set snapshotId",
+        )
+    if rate not in INITIALIZATION_MIBPS:
+        raise Refusal(
+            "initializationRateMibps", rate, f"AWS loads {INITIALIZATION_MIBPS} MiB/s", "choose a number in that range"
         )
 
 

@@ -113,6 +113,11 @@ class Volume(Section):
         description="Snapshot to restore the volume from, when it is created.",
         json_schema_extra={"rule": "must be the id of an EBS snapshot, snap- and 17 digits of 0-9 and a-f"},
     )
+    initialization_rate_mibps: int | None = Field(
+        None,
+        description="With snapshotId: MiB/s (100 to 300) at which AWS loads the blocks of the snapshot when the volume "
+        "is created, for a fee; without it each is loaded when it is first read.",
+    )
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
     adopt: bool = Field(
         False,

@@ -17,6 +17,7 @@ _FOR_PULUMI = {
     "type": "parameters.type",
     "iops": "parameters.iops",
     "throughput_mibps": "parameters.throughput",
+    "initialization_rate_mibps": "parameters.volumeInitializationRate",
     "encrypted": "parameters.encrypted",
     "tags": "parameters.tagSpecification_1",
 }

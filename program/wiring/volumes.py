@@ -42,6 +42,7 @@ def _zonal_volume(settings: Settings, volume: Volume, member: Member, environmen
         "encrypted": volume.encrypted,
         "kms_key_arn": volume.kms_key_arn,
         "snapshot_id": volume.snapshot_id,
+        "initialization_rate_mibps": volume.initialization_rate_mibps,
         "protect": volume.protect,
         "earlier_names": volume.earlier_ids(member.volume_id),
         "retain": volume.retain,

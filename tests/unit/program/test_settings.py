@@ -66,6 +66,12 @@ def test_a_size_that_is_no_whole_number_of_gib_is_refused(size: object) -> None:
         ({"iops": 6000}, "iops", "Use at most 5000, or a larger volume"),
         ({"type": "gp2", "throughputMibps": 200}, "throughputMibps", "Remove it, or use gp3"),
         ({"throughputMibps": 100}, "throughputMibps", "Choose a number in that range"),
+        ({"initializationRateMibps": 200}, "initializationRateMibps", "Remove it, or set snapshotId"),
+        (
+            {"initializationRateMibps": 99, "snapshotId": "snap-0123456789abcdef0"},
+            "initializationRateMibps",
+            "Choose a number in that range",
+        ),
         ({"type": "st1"}, "sizeGib", "Choose a size in that range or another type"),
         (
             {"encrypted": False, "kmsKeyArn": KEY},

@@ -172,3 +172,9 @@ def test_under_a_new_name_the_policy_is_the_same_and_one_of_each_set() -> None:
     assert [name for name in made if name.startswith("snapshots-of")] == ["snapshots-of-data"]
     tags = [made[f"ebs-data[{index}]-us-west-2a"].inputs["tags"]["nomad-stateful-snapshots"] for index in range(3)]
     assert set(tags) == {"nomad-stateful/test/data"}
+
+
+def test_a_restored_volume_has_its_blocks_loaded_at_the_rate_that_is_set() -> None:
+    restored = {"snapshotId": "snap-0123456789abcdef0", "initializationRateMibps": 200}
+    made = record(config(**restored))["ebs-data-us-west-2a"].inputs
+    assert (made["snapshotId"], made["volumeInitializationRate"]) == ("snap-0123456789abcdef0", 200)
