@@ -112,7 +112,7 @@ def damage(image: Path) -> int:
 
 def test_a_snapshot_with_a_damaged_table_is_red(stack: Running) -> None:
     statements = ["CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARCHAR(200))"]
-    statements += [f"INSERT INTO shop.orders SELECT seq, '{_TEXT}' FROM seq_1_to_3000"]
+    statements += [f"INSERT INTO shop.orders SELECT seq, '{_TEXT}' FROM shop.seq_1_to_3000"]
     statements += [f"SET GLOBAL innodb_max_dirty_pages_pct{name} = 0" for name in ("_lwm", "")]
     at = stack.mysql_endpoint()
     stack.sql(at, *statements)
