@@ -83,6 +83,9 @@ class CsiPluginArgs(TypedDict):
     """Zones that need a healthy node plugin; empty: one anywhere."""
     zone_keys: list[str]
     """Topology keys that carry a zone, the preferred one first."""
+    metrics_provider: NotRequired[str]
+    """Where the service csi-driver-metrics is registered, nomad or consul, of a driver whose arguments have it serve
+    metrics on NOMAD_PORT_metrics; empty: it serves none."""
     timeout_s: int
     """How long to wait for the plugin to be healthy, in seconds."""
 
@@ -168,6 +171,7 @@ def job_file(role: PluginRole, args: CsiPluginArgs) -> tuple[str, dict[str, Any]
             "health_timeout": args["health_timeout"],
         },
         "task": _task(role, args),
+        "metrics": {"provider": args.get("metrics_provider") or ""},
     }
     if role["role"] != "controller":
         return "csi-node", variables

@@ -55,6 +55,13 @@ variable "count" {
   type        = number
 }
 
+variable "metrics" {
+  description = "Where the service csi-driver-metrics is registered, nomad or consul, of a driver whose args have it serve metrics on NOMAD_PORT_metrics; empty: it serves none."
+  type = object({
+    provider = string
+  })
+}
+
 job "csi-controller" {
   id          = var.job.id
   name        = var.job.id
@@ -98,6 +105,13 @@ job "csi-controller" {
       attribute = "${node.unique.id}"
     }
 
+    dynamic "network" {
+      for_each = var.metrics.provider == "" ? [] : [1]
+      content {
+        port "metrics" {}
+      }
+    }
+
     # A plugin must come back: without it volumes can be neither mounted nor released.
     restart {
       attempts = 10
@@ -118,6 +132,7 @@ job "csi-controller" {
           privileged   = var.task.privileged
           network_mode = var.task.network_mode
           ipc_mode     = var.task.ipc_mode
+          ports        = var.metrics.provider == "" ? null : ["metrics"]
           mount = [for mount in var.task.mounts : {
             type     = "bind"
             source   = mount.source
@@ -138,6 +153,17 @@ job "csi-controller" {
       }
 
       env = var.task.env
+
+      # Without a check: what only Prometheus asks for must not make a plugin unhealthy.
+      dynamic "service" {
+        for_each = var.metrics.provider == "" ? [] : [1]
+        content {
+          name     = "csi-driver-metrics"
+          port     = "metrics"
+          provider = var.metrics.provider
+          tags     = ["prometheus", "plugin=${var.plugin.id}", "role=${var.plugin.type}"]
+        }
+      }
 
       dynamic "template" {
         for_each = var.task.config_file == "" ? [] : [1]

@@ -25,3 +25,5 @@ task = {
 }
 
 count = 2
+
+metrics = { provider = "" }

@@ -49,6 +49,13 @@ variable "task" {
   })
 }
 
+variable "metrics" {
+  description = "Where the service csi-driver-metrics is registered, nomad or consul, of a driver whose args have it serve metrics on NOMAD_PORT_metrics; empty: it serves none."
+  type = object({
+    provider = string
+  })
+}
+
 job "csi-node" {
   id          = var.job.id
   name        = var.job.id
@@ -91,6 +98,13 @@ job "csi-node" {
       }
     }
 
+    dynamic "network" {
+      for_each = var.metrics.provider == "" ? [] : [1]
+      content {
+        port "metrics" {}
+      }
+    }
+
     # A plugin must come back: without it volumes can be neither mounted nor released.
     restart {
       attempts = 10
@@ -110,6 +124,7 @@ job "csi-node" {
           privileged   = var.task.privileged
           network_mode = var.task.network_mode
           ipc_mode     = var.task.ipc_mode
+          ports        = var.metrics.provider == "" ? null : ["metrics"]
           mount = [for mount in var.task.mounts : {
             type     = "bind"
             source   = mount.source
@@ -130,6 +145,17 @@ job "csi-node" {
       }
 
       env = var.task.env
+
+      # Without a check: what only Prometheus asks for must not make a plugin unhealthy.
+      dynamic "service" {
+        for_each = var.metrics.provider == "" ? [] : [1]
+        content {
+          name     = "csi-driver-metrics"
+          port     = "metrics"
+          provider = var.metrics.provider
+          tags     = ["prometheus", "plugin=${var.plugin.id}", "role=${var.plugin.type}"]
+        }
+      }
 
       dynamic "template" {
         for_each = var.task.config_file == "" ? [] : [1]

@@ -22,3 +22,5 @@ task = {
   cpu_mhz      = 100
   memory_mib   = 256
 }
+
+metrics = { provider = "" }

@@ -9,12 +9,15 @@ from components.csi_volumes import CsiVolumes
 from components.driver_policy import DriverPolicy
 from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
+from components.mysql_metrics import MysqlMetrics
 from components.snapshot_schedules import SnapshotSchedules
+from components.volume_metrics import VolumeMetrics
 from components.zonal_volumes import ZonalVolumes
 from program import outputs
 from program.environment import Environment
 from program.settings import Mysql, Settings
 from program.wiring.consumers import container, container_options
+from program.wiring.metrics import mysql_metrics, volume_metrics
 from program.wiring.mysql import mysql_backups, mysql_server
 from program.wiring.plugins import csi_plugin
 from program.wiring.policies import driver_policies
@@ -49,6 +52,8 @@ def deploy(settings: Settings, environment: Environment) -> None:
     if settings.mysql is not None:
         _deploy_mysql(settings, environment, settings.mysql, registered)
     _deploy_consumers(settings, environment, registered)
+    for args in volume_metrics(settings, environment):
+        pulumi.export("volumeMetrics", {"job": VolumeMetrics("volume-metrics", args).job_id})
 
 
 def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, registered: Registered) -> None:
@@ -60,6 +65,8 @@ def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, re
     for args in mysql_backups(settings, environment, mysql, server, registered):
         backup = MysqlBackup("mysql-backup", args)
         pulumi.export("mysqlBackup", {"job": backup.job_id, "restoreJob": backup.restore_job_id})
+    for measured in mysql_metrics(settings, environment, mysql, server):
+        pulumi.export("mysqlMetrics", {"job": MysqlMetrics("mysql-metrics", measured).job_id})
 
 
 def _deploy_consumers(settings: Settings, environment: Environment, registered: Registered) -> None:

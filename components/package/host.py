@@ -18,7 +18,9 @@ from ..csi_volumes import CsiVolumes
 from ..driver_policy import DriverPolicy
 from ..mysql import MysqlServer
 from ..mysql_backup import MysqlBackup
+from ..mysql_metrics import MysqlMetrics
 from ..snapshot_schedules import SnapshotSchedules
+from ..volume_metrics import VolumeMetrics
 from ..zonal_volumes import ZonalVolumes
 
 PACKAGE = "nomad-stateful"
@@ -29,8 +31,10 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     CsiVolumes,
     DriverPolicy,
     MysqlBackup,
+    MysqlMetrics,
     MysqlServer,
     SnapshotSchedules,
+    VolumeMetrics,
     ZonalVolumes,
 )
 

@@ -20,7 +20,8 @@ RESERVED_TAG_PREFIXES = ("kubernetes.io",)
 
 
 def _common_args(options: DriverOptions) -> list[str]:
-    return [f"--endpoint={options.endpoint}", "--logtostderr", f"--v={options.log_level}"]
+    args = [f"--endpoint={options.endpoint}", "--logtostderr", f"--v={options.log_level}"]
+    return [*args, f"--http-endpoint={options.metrics_address}"] if options.metrics_address else args
 
 
 def controller_args(options: DriverOptions) -> list[str]:
@@ -67,5 +68,6 @@ DRIVER = CsiDriver(
     default_fs_type="ext4",
     zonal=True,
     controllers=2,
+    metrics=True,
     backend="ebs",
 )

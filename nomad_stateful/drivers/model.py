@@ -38,6 +38,8 @@ class DriverOptions:
     volume_attach_limit: int | None = None
     reserved_volume_attachments: int | None = None
     extra_args: tuple[str, ...] = ()
+    metrics_address: str = ""
+    """Where the driver serves its metrics, as HOST:PORT; empty: nowhere."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ class CsiDriver:
     """Returns the share that the controller needs mounted, by the text of a configuration file."""
     image_command: str = ""
     """The program in the image, if something has to run before it."""
+    metrics: bool = False
+    """Whether it can serve metrics of its own."""
     backend: Literal["ebs", "none"] = "none"
     """The storage, if a detachment can be watched outside Nomad too."""
 

@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from components import container, csi_plugin, mysql, mysql_backup
+from components import mysql_metrics as mysql_metrics_component
+from components import volume_metrics as volume_metrics_component
 from components.csi_registration import RegisteredCsiVolume
 from components.mysql import MysqlServer
+from components.mysql_metrics import MysqlMetricsArgs
 from components.placement import JobConstraint
+from components.volume_metrics import VolumeMetricsArgs
 from nomad_stateful import jobspec as jobs
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from program.environment import Environment
 from program.settings import Consumer, Mysql, Plugin, Settings, Volume
 from program.settings.mysql import BACKUP_ACCOUNT, MysqlBackup
 from program.wiring.consumers import container as container_args
+from program.wiring.metrics import mysql_metrics, volume_metrics
 from program.wiring.mysql import mysql_backups, mysql_server
 from program.wiring.plugins import csi_plugin as csi_plugin_args
 
@@ -100,6 +105,7 @@ class _Server:
     """A MySQL server before it has passwords."""
 
     password: str = ""
+    """Of root."""
 
     @property
     def account_passwords(self) -> dict[str, str]:
@@ -114,7 +120,7 @@ def of(settings: Settings) -> list[WantedJob]:
     found = [job for plugin in settings.plugins for job in _plugin(settings, plugin)]
     if settings.mysql is not None:
         found += _mysql(settings, settings.mysql)
-    return [*found, *(_consumer(settings, consumer) for consumer in settings.consumers)]
+    return [*found, *(_consumer(settings, consumer) for consumer in settings.consumers), *_exporters(settings)]
 
 
 def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
@@ -197,6 +203,35 @@ def _consumer(settings: Settings, consumer: Consumer) -> WantedJob:
         parts=parts,
         constraints=constraints,
         alike=repr((*asked, consumer.task_driver, consumer.cpu_mhz, consumer.memory_mib)),
+    )
+
+
+def _exporters(settings: Settings) -> Iterator[WantedJob]:
+    server = cast("MysqlServer", _Server())
+    measured = [] if settings.mysql is None else mysql_metrics(settings, _NOWHERE, settings.mysql, server)
+    for of_mysql in measured:
+        yield _exporter(settings, "mysql", of_mysql, mysql_metrics_component.job_variables(of_mysql))
+    for of_volumes in volume_metrics(settings, _NOWHERE):
+        yield _exporter(settings, "volumes", of_volumes, volume_metrics_component.job_variables(of_volumes))
+
+
+def _exporter(
+    settings: Settings, kind: str, args: MysqlMetricsArgs | VolumeMetricsArgs, variables: Mapping[str, Any]
+) -> WantedJob:
+    return WantedJob(
+        section=f"metrics.{kind}",
+        setting="jobId",
+        value=args["job_id"],
+        job_id=args["job_id"],
+        pool=settings.placement.node_pool,
+        driver=args["task"]["driver"],
+        cpu_mhz=args["task"]["cpu_mhz"],
+        memory_mib=args["task"]["memory_mib"],
+        spec="mysql-metrics" if kind == "mysql" else "volume-metrics",
+        namespace=settings.placement.namespace,
+        variables=variables,
+        parts=(Part((), 1),),
+        on_every_client=kind == "volumes",
     )
 
 

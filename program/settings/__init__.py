@@ -14,13 +14,25 @@ from pydantic.fields import FieldInfo
 from program.settings import consumer_rules, driver_policy, identity_rules, rules
 from program.settings.consumer import Consumer
 from program.settings.errors import HALF_CHARACTER, Problem, SettingsError, half_characters, problems_of, shown
+from program.settings.metrics import Metrics, Switched, check_metrics
 from program.settings.mysql import Mysql
 from program.settings.placement import Placement
 from program.settings.plugin import Plugin
 from program.settings.types import Identifier, PlainText, Section
 from program.settings.volume import Volume
 
-__all__ = ["Consumer", "Mysql", "Placement", "Plugin", "Problem", "Settings", "SettingsError", "Volume", "load"]
+__all__ = [
+    "Consumer",
+    "Metrics",
+    "Mysql",
+    "Placement",
+    "Plugin",
+    "Problem",
+    "Settings",
+    "SettingsError",
+    "Volume",
+    "load",
+]
 
 PROJECT = "nomad-stateful"
 
@@ -44,6 +56,7 @@ class Settings(Section):
     mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
 
     consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
+    metrics: Switched = Field(None, description="What a Prometheus needs: true, or a section; nothing if left out.")
     adopt: list[Identifier] = Field(
         default=[],
         description="Ids of jobs and existing volumes that Nomad has already, and that become this stack's with the "
@@ -65,6 +78,7 @@ class Settings(Section):
             consumer_rules.check_backup(self.mysql, self.volumes)
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
+        check_metrics(self.metrics, self.mysql, self.plugins)
         identity_rules.check_jobs(self.jobs)
         identity_rules.check_adopted(self.adopt, self.jobs, self.volumes)
         identity_rules.check_external_ids(self.volumes, self.plugins)
@@ -89,7 +103,7 @@ class Settings(Section):
     @property
     def jobs(self) -> list[tuple[str, str]]:
         """The setting and the id of every job."""
-        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers))
+        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics))
 
     @property
     def zones(self) -> list[str]:
@@ -136,6 +150,8 @@ def _stack_config() -> dict[str, Any]:
 
 def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
     declared = {field.alias: field for field in model.model_fields.values()}.get(key)
+    if not config.get(key):
+        return ""
     return config.get(key) if declared is None or declared.annotation is str else config.get_object(key)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from program.settings import rules
 from program.settings.consumer import Consumer
 from program.settings.errors import Refusal
+from program.settings.metrics import Metrics, mysql_exporter
 from program.settings.mysql import Mysql
 from program.settings.plugin import Plugin
 from program.settings.volume import Volume
@@ -13,7 +14,9 @@ from program.settings.volume import Volume
 _GLOBAL = frozenset({"ebs", "efs"})
 
 
-def jobs(plugins: list[Plugin], mysql: Mysql | None, consumers: list[Consumer]) -> Iterator[tuple[str, str]]:
+def jobs(
+    plugins: list[Plugin], mysql: Mysql | None, consumers: list[Consumer], metrics: Metrics | None
+) -> Iterator[tuple[str, str]]:
     """Yields the setting and the id of every job, which its variable's path and its service are named by."""
     for plugin in plugins:
         for role, job in rules.job_ids(plugin).items():
@@ -22,6 +25,11 @@ def jobs(plugins: list[Plugin], mysql: Mysql | None, consumers: list[Consumer]) 
         yield "mysql.jobId", mysql.job_id
         yield from (("mysql.backup.jobId", job) for job in mysql.backup_job_ids)
     yield from ((f"consumers.{consumer.name}.name", consumer.name) for consumer in consumers)
+    exporter = mysql_exporter(metrics, mysql)
+    if exporter is not None:
+        yield "metrics.mysql.jobId", exporter.job_id
+    if metrics is not None and metrics.volumes is not None:
+        yield "metrics.volumes.jobId", metrics.volumes.job_id
 
 
 def check_jobs(found: Iterable[tuple[str, str]]) -> None:

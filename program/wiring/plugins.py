@@ -8,13 +8,18 @@ from nomad_stateful.drivers.model import CONFIG_FILE, DriverOptions, Role
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from program.environment import Environment
 from program.settings import Plugin, Settings
+from program.settings.metrics import serves
 from program.settings.rules import job_ids
 from program.wiring.jobs import owner, placement, same
+
+# In a container of docker's own network the port is another than on the client.
+METRICS_ADDRESS = "0.0.0.0:${NOMAD_PORT_metrics}"
 
 
 def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> CsiPluginArgs:
     """Returns a driver's jobs, to be healthy in every zone that holds one of its volumes."""
     driver = plugin.known
+    metrics = serves(settings.metrics, plugin)
     config = None if plugin.config is None else pulumi.Output.secret(plugin.config)
     return {
         "plugin_id": plugin.id,
@@ -24,7 +29,7 @@ def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> 
         "task_driver": plugin.task_driver,
         "image": plugin.pinned_image if plugin.task_driver == "docker" else "",
         "command": _program(plugin),
-        "roles": [] if plugin.existing else [_role(plugin, role) for role in driver.roles],
+        "roles": [] if plugin.existing else [_role(plugin, role, serves=metrics) for role in driver.roles],
         "controller_count": plugin.controller_count,
         "config_path": CONFIG_FILE if driver.config_file else "",
         "config": config,
@@ -35,11 +40,12 @@ def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> 
         "memory_mib": plugin.memory_mib,
         "zones": settings.zones_of(plugin),
         "zone_keys": list(driver.topology_keys) if driver.zonal else [],
+        "metrics_provider": settings.metrics.service_provider if settings.metrics and metrics else "",
         "timeout_s": plugin.timeout_s,
     }
 
 
-def _role(plugin: Plugin, role: Role) -> PluginRole:
+def _role(plugin: Plugin, role: Role, *, serves: bool) -> PluginRole:
     task = plugin.known.roles[role]
     controller = role == "controller"
     mounts = task.host_mounts if controller or plugin.host_mounts is None else plugin.host_mounts
@@ -52,6 +58,7 @@ def _role(plugin: Plugin, role: Role) -> PluginRole:
         volume_attach_limit=plugin.volume_attach_limit,
         reserved_volume_attachments=plugin.reserved_volume_attachments,
         extra_args=tuple(plugin.extra_args),
+        metrics_address=METRICS_ADDRESS if serves else "",
     )
     return {
         "role": role,

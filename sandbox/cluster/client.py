@@ -43,6 +43,13 @@ leave_on_interrupt = true
 acl {
   enabled = true
 }
+
+telemetry {
+  prometheus_metrics         = true
+  publish_allocation_metrics = true
+  publish_node_metrics       = true
+  disable_hostname           = true
+}
 $tls
 consul {
   auto_advertise   = false

@@ -37,6 +37,13 @@ def config(settings: SandboxSettings) -> dict[str, object]:
         },
         "log_level": "INFO",
         "disable_update_check": True,
+        # What Prometheus asks /v1/metrics for; docs/metrics.md has the same for a real cluster.
+        "telemetry": {
+            "prometheus_metrics": True,
+            "publish_allocation_metrics": True,
+            "publish_node_metrics": True,
+            "disable_hostname": True,
+        },
         "acl": {"enabled": True},
         **({"tls": tls.agent_block(settings, "server")} if settings.tls else {}),
         "consul": {"auto_advertise": False, "server_auto_join": False, "client_auto_join": False},

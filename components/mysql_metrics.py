@@ -1,0 +1,95 @@
+"""Prometheus exporter of a MySQL server, in a job of its own."""
+
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+import pulumi_nomad as nomad
+
+from nomad_stateful.sdk import GeneratedSecret
+
+from .consumer import Consumer, deadlines
+from .exporter import ExporterService, ExporterTask
+from .ownership import Owner
+from .placement import JobPlacement
+
+# Who runs the official image's process.
+NOBODY = 65534
+
+
+class MeasuredServer(TypedDict):
+    """The server that is measured."""
+
+    service: str
+    """Name of its service."""
+    provider: str
+    """Where the service is registered: nomad or consul."""
+    tls: str
+    """off, preferred or required."""
+    image: str
+    """Image with the database's client (docker)."""
+
+
+class MysqlMetricsArgs(TypedDict):
+    """Inputs of MysqlMetrics."""
+
+    job_id: str
+    """Id of the job."""
+    placement: JobPlacement
+    """Where the job may run."""
+    owner: NotRequired[Owner | None]
+    """Whose the job is: claimed before anything is made under its id."""
+    server: MeasuredServer
+    """The server."""
+    account: str
+    """Account that the exporter has, made by the job; it may see the server's state and no rows."""
+    root_password: pulumi.Input[str]
+    """Password of root, with which the account is made (secret)."""
+    task: ExporterTask
+    """How the exporter runs."""
+    service: ExporterService
+    """Where the exporter is found."""
+    timeout_s: int
+    """How long to wait for the exporter to run, in seconds."""
+
+
+class MysqlMetrics(pulumi.ComponentResource):
+    """mysqld_exporter beside a server, which neither it nor a change of it restarts."""
+
+    job_id: pulumi.Output[str]
+    """Id of the job, once it runs."""
+
+    def __init__(self, name: str, args: MysqlMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:MysqlMetrics", name, None, opts)
+        own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
+        options = pulumi.ResourceOptions(parent=self)
+        password = GeneratedSecret(f"{name}-password", length=32, opts=options).result
+        # By Nomad's own rule of paths, root's password is for the task that makes the account alone.
+        of_root = nomad.Variable(
+            f"{name}-account-variable",
+            namespace=args["placement"]["namespace"],
+            path=f"nomad/jobs/{args['job_id']}/exporter/account",
+            items=pulumi.Output.secret({"root_password": args["root_password"]}),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=own.claims, delete_before_replace=True),
+        )
+        variable = own.variable({"password": password}, [])
+        job = own.job("mysql-metrics", job_variables(args), depends_on=[variable, of_root])
+        self.job_id = own.health(job, "exporter", args["timeout_s"], []).job_id
+        self.register_outputs({"job_id": self.job_id})
+
+
+def job_variables(args: MysqlMetricsArgs) -> dict[str, Any]:
+    """Returns the variables of the job file."""
+    server = args["server"]
+    return {
+        "job": {"id": args["job_id"], **args["placement"]},
+        "server": {
+            "service": server["service"],
+            "provider": server["provider"],
+            "account": args["account"],
+            "tls": server["tls"],
+        },
+        "client": {"image": server["image"]},
+        "task": {**args["task"], "uid": NOBODY},
+        "service": args["service"],
+        "health": deadlines(args["timeout_s"]),
+    }

@@ -1,0 +1,47 @@
+"""Prometheus exporter of the file systems of each client, among them each mounted volume's."""
+
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from .consumer import Consumer
+from .exporter import ExporterService, ExporterTask
+from .ownership import Owner
+from .placement import JobPlacement
+
+
+class VolumeMetricsArgs(TypedDict):
+    """Inputs of VolumeMetrics."""
+
+    job_id: str
+    """Id of the job."""
+    placement: JobPlacement
+    """Where the job runs: on every client there."""
+    owner: NotRequired[Owner | None]
+    """Whose the job is: claimed before anything is made under its id."""
+    task: ExporterTask
+    """How the exporter runs."""
+    service: ExporterService
+    """Where the exporters are found."""
+
+
+class VolumeMetrics(pulumi.ComponentResource):
+    """node_exporter's filesystem collector on every client: Nomad does not ask the drivers how full volumes are."""
+
+    job_id: pulumi.Output[str]
+    """Id of the job."""
+
+    def __init__(self, name: str, args: VolumeMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:VolumeMetrics", name, None, opts)
+        own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
+        self.job_id = own.job("volume-metrics", job_variables(args)).name
+        self.register_outputs({"job_id": self.job_id})
+
+
+def job_variables(args: VolumeMetricsArgs) -> dict[str, Any]:
+    """Returns the variables of the job file."""
+    return {
+        "job": {"id": args["job_id"], **args["placement"]},
+        "task": args["task"],
+        "service": args["service"],
+    }

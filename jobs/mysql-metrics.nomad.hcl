@@ -1,0 +1,240 @@
+# Prometheus exporter of a MySQL server, in a job of its own: neither it nor a change of it restarts the server.
+# Follows https://github.com/prometheus/mysqld_exporter.
+# Run it by hand with: nomad job run -var-file=VARS jobs/mysql-metrics.nomad.hcl
+
+variable "job" {
+  description = "Job id and where the job may run. The id names the service too, and the variables: nomad/jobs/ID has the account's password, and nomad/jobs/ID/exporter/account, which the task that makes the account alone may read, root's."
+  type = object({
+    id          = string
+    namespace   = string
+    datacenters = list(string)
+    node_pool   = string
+  })
+}
+
+variable "server" {
+  description = "The service of the server, where it is registered, and the exporter's account; tls is off, preferred or required."
+  type = object({
+    service  = string
+    provider = string
+    account  = string
+    tls      = string
+  })
+}
+
+variable "client" {
+  description = "The image with the database's client, which makes the account (docker)."
+  type = object({
+    image = string
+  })
+}
+
+variable "task" {
+  description = "How the exporter runs: docker uses image, raw_exec command. The image's process has uid, which alone may read the password."
+  type = object({
+    driver     = string
+    image      = string
+    command    = string
+    uid        = number
+    cpu_mhz    = number
+    memory_mib = number
+  })
+}
+
+variable "service" {
+  description = "Port on the client (0 lets Nomad choose one) and where the service is registered."
+  type = object({
+    port     = number
+    provider = string
+  })
+}
+
+variable "health" {
+  description = "How long an allocation may take to be healthy, such as 300s, and the deployment to make progress, which has to be longer."
+  type = object({
+    deadline          = string
+    progress_deadline = string
+  })
+}
+
+locals {
+  docker = var.task.driver == "docker"
+  lookup = var.server.provider == "consul" ? "service" : "nomadService"
+  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
+  tls_option = {
+    mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
+    mysql   = var.server.tls == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
+  }
+  exporter_args = concat(
+    ["--config.my-cnf=$${NOMAD_SECRETS_DIR}/exporter.cnf", "--web.listen-address=:$${NOMAD_PORT_metrics}"],
+    # A replica's state would take one privilege more.
+    ["--no-collect.slave_status"],
+    var.server.tls == "off" ? [] : ["--tls.insecure-skip-verify"],
+  )
+  # Each server has an id of its own in it: another allocation of the server is another text.
+  address = [
+    "{{ with ${local.lookup} \"${var.server.service}\" }}{{ with index . 0 }}host = {{ .Address }}",
+    "port = {{ .Port }}",
+    "# {{ .ID }}{{ end }}{{ end }}",
+  ]
+}
+
+job "mysql-metrics" {
+  id          = var.job.id
+  name        = var.job.id
+  type        = "service"
+  namespace   = var.job.namespace
+  datacenters = var.job.datacenters
+  node_pool   = var.job.node_pool
+
+  ui {
+    description = "Metrics of a MySQL server, for Prometheus."
+  }
+
+  update {
+    max_parallel      = 1
+    health_check      = "task_states"
+    min_healthy_time  = "1s"
+    healthy_deadline  = var.health.deadline
+    progress_deadline = var.health.progress_deadline
+  }
+
+  group "exporter" {
+    count = 1
+
+    network {
+      port "metrics" {
+        static = var.service.port
+      }
+    }
+
+    restart {
+      attempts = 10
+      interval = "5m"
+      delay    = "5s"
+      mode     = "delay"
+    }
+
+    # Makes the account as soon as a server answers, and again after each allocation of the server, whose data can be others.
+    task "account" {
+      driver = var.task.driver
+
+      lifecycle {
+        hook    = "prestart"
+        sidecar = true
+      }
+
+      dynamic "config" {
+        for_each = local.docker ? [1] : []
+        content {
+          image = var.client.image
+          args  = ["sh", "${NOMAD_TASK_DIR}/account.sh"]
+        }
+      }
+
+      dynamic "config" {
+        for_each = local.docker ? [] : [1]
+        content {
+          command = "/bin/sh"
+          args    = ["${NOMAD_TASK_DIR}/account.sh"]
+        }
+      }
+
+      template {
+        destination = "local/account.sh"
+        perms       = "0755"
+        change_mode = "noop"
+        data        = <<-SCRIPT
+          set -eu
+          trap 'exit 0' TERM INT
+          options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
+          client=$(command -v mysql || command -v mariadb)
+          case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+          while ! said=$("$client" "$options" "$tls" 2>&1 <"$NOMAD_SECRETS_DIR/account.sql"); do
+            [ "$said" = "$${told:-}" ] || echo "the server does not let root in: $said" >&2
+            told=$said
+            sleep 2 &
+            wait $!
+          done
+          echo "the account ${var.server.account} is as configured"
+          # Nomad starts this again when the server's service is another one.
+          while :; do
+            sleep 3600 &
+            wait $!
+          done
+        SCRIPT
+      }
+
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/client.cnf"
+        perms       = "0400"
+        change_mode = "restart"
+        data = join("\n", concat(["[client]", "user = root"], local.address, [
+          "password = {{ with nomadVar \"nomad/jobs/${var.job.id}/exporter/account\" }}{{ .root_password }}{{ end }}",
+        ], [""]))
+      }
+
+      # It sees the server's state and the statements that run, and can read no row.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/account.sql"
+        perms       = "0400"
+        change_mode = "restart"
+        data = join("\n", [
+          "CREATE USER IF NOT EXISTS '${var.server.account}'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}';",
+          "ALTER USER '${var.server.account}'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}' WITH MAX_USER_CONNECTIONS 3;",
+          "GRANT PROCESS ON *.* TO '${var.server.account}'@'%';",
+          "",
+        ])
+      }
+
+      resources {
+        cpu    = 20
+        memory = 64
+      }
+    }
+
+    task "exporter" {
+      driver = var.task.driver
+
+      dynamic "config" {
+        for_each = local.docker ? [1] : []
+        content {
+          image = var.task.image
+          args  = local.exporter_args
+          ports = ["metrics"]
+        }
+      }
+
+      dynamic "config" {
+        for_each = local.docker ? [] : [1]
+        content {
+          command = var.task.command
+          args    = local.exporter_args
+        }
+      }
+
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/exporter.cnf"
+        perms       = "0400"
+        uid         = var.task.uid
+        gid         = var.task.uid
+        change_mode = "restart"
+        data = join("\n", concat(["[client]", "user = ${var.server.account}"], local.address, [
+          "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
+        ], [""]))
+      }
+
+      resources {
+        cpu    = var.task.cpu_mhz
+        memory = var.task.memory_mib
+      }
+
+      service {
+        name     = "mysql-metrics"
+        port     = "metrics"
+        provider = var.service.provider
+        tags     = ["prometheus", "server=${var.server.service}"]
+      }
+    }
+  }
+}
