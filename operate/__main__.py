@@ -14,6 +14,7 @@ from operate.drain import command as drain
 from operate.drill import command as drill
 from operate.errors import OperateError
 from operate.explain import command as explain
+from operate.metrics import command as metrics
 from operate.upgrade import command as upgrade
 
 COMMANDS: tuple[Command, ...] = (
@@ -31,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     drill.COMMAND,
     upgrade.COMMAND,
     adopt.COMMAND,
+    metrics.COMMAND,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

@@ -119,6 +119,12 @@ def resources() -> list[dict[str, Any]]:
     return list((_json("stack", "export").get("deployment") or {}).get("resources") or [])
 
 
+def forget() -> None:
+    """Has the next question read the stack anew: for commands that go on while it changes."""
+    for cached in (outputs, aws_place, _json):
+        cached.cache_clear()
+
+
 def _arns(known: list[dict[str, Any]]) -> list[str]:
     found = [one["outputs"].get("arn") for one in known if one["type"].startswith("aws:") and one.get("outputs")]
     return [arn for arn in found if isinstance(arn, str) and arn.count(":") >= 5]

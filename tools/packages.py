@@ -60,6 +60,7 @@ DOCKER: Final = (
 TESTS: Final = (
     Requirement(("node",), ("nodejs",), "judging IAM policies in the tests"),
     Requirement(("npm",), ("npm",), "judging IAM policies in the tests"),
+    Requirement(("promtool",), ("prometheus",), "checking the alert rules", ("prometheus.service",)),
 )
 
 C_COMPILER: Final = Requirement(("gcc",), ("gcc", "libc6-dev"), "building Nomad from source")

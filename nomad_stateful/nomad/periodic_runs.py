@@ -32,6 +32,25 @@ def failing_runs(api: NomadApi, job_id: str, namespace: str) -> list[FailingRun]
     return sorted((run for run in runs if run is not None), key=lambda run: run.since)
 
 
+def newest_success(api: NomadApi, job_id: str, namespace: str) -> float | None:
+    """Returns when the newest run that succeeded was launched, in seconds of the epoch; None where Nomad has none.
+
+    Nomad forgets runs that have ended after `job_gc_threshold`, 4 hours by default.
+    """
+    stubs = api.get("jobs", prefix=f"{job_id}/", namespace=namespace) or []
+    launched = [
+        int(stub.get("SubmitTime") or 0) / 1e9
+        for stub in stubs
+        if stub.get("ParentID") == job_id and _has_succeeded(stub)
+    ]
+    return max(launched, default=None)
+
+
+def _has_succeeded(stub: Json) -> bool:
+    groups = ((stub.get("JobSummary") or {}).get("Summary") or {}).values()
+    return any(group.get("Complete") for group in groups)
+
+
 def _has_failed(stub: Json) -> bool:
     groups = ((stub.get("JobSummary") or {}).get("Summary") or {}).values()
     return any(group.get("Failed") for group in groups) and not any(group.get("Complete") for group in groups)

@@ -56,6 +56,11 @@ def recovery_plans(usage: VolumeUsage, *, wanted_free: bool) -> list[RecoveryPla
     return found
 
 
+def dead_claims(usage: VolumeUsage) -> list[Claim]:
+    """Returns the claims of allocations that have ended, or whose client is away."""
+    return [claim for claim, client in _claims(usage) if not _is_live(claim, client)]
+
+
 def stray_plans(usage: VolumeUsage) -> list[RecoveryPlan]:
     """Returns a plan for each attachment that no claim accounts for."""
     return [_stray_attachment(usage, attachment) for attachment in _stray_attachments(usage)]

@@ -26,7 +26,7 @@ def mysql_metrics(
                 "service": mysql.job_id,
                 "provider": mysql.service_provider,
                 "tls": mysql.tls,
-                "image": mysql.image if settings.metrics.task_driver == "docker" else "",
+                "image": mysql.image,
             },
             "account": MYSQL_ACCOUNT,
             "root_password": server.password,
@@ -54,11 +54,10 @@ def volume_metrics(settings: Settings, environment: Environment) -> list[VolumeM
 
 
 def _task(metrics: Metrics, exporter: MysqlExporter | VolumeExporter) -> ExporterTask:
-    docker = metrics.task_driver == "docker"
     return {
         "driver": metrics.task_driver,
-        "image": exporter.image if docker else "",
-        "command": "" if docker else exporter.command,
+        "image": exporter.image,
+        "command": exporter.command,
         "cpu_mhz": exporter.cpu_mhz,
         "memory_mib": exporter.memory_mib,
     }

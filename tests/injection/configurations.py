@@ -78,4 +78,5 @@ EVERYTHING: dict[str, Any] = {
             **PROGRAM,
         },
     ],
+    "metrics": {"mysql": {}, "volumes": {}},
 }

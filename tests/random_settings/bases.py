@@ -53,6 +53,7 @@ BASES: list[dict[str, Any]] = [
             {"name": "made", "provision": "plugin", "zone": ZONE, "sizeGib": 4},
         ],
         consumers=[PROGRAM, {"name": "maker", "image": "m:1", "mounts": [{"volume": "made", "path": "/made"}]}],
+        metrics={"mysql": {}, "volumes": {}},
     ),
     _stack(
         [{"id": "aws-ebs0", "taskDriver": "raw_exec"}],

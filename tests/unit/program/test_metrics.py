@@ -106,11 +106,11 @@ def test_each_exporter_can_be_left_out_and_placed() -> None:
     assert "mysql-metrics-job" not in record(with_metrics({"mysql": False}))
 
 
-def test_with_raw_exec_the_exporters_have_programs_and_no_images() -> None:
+def test_with_raw_exec_the_exporters_have_programs() -> None:
     found = record(with_metrics({"taskDriver": "raw_exec", "serviceProvider": "consul"}))
     for name in ("mysql-metrics", "volume-metrics"):
         known = variables(found[f"{name}-job"])
-        assert (known["task"]["driver"], known["task"]["image"]) == ("raw_exec", "")
+        assert known["task"]["driver"] == "raw_exec"
         assert known["task"]["command"].startswith("prometheus-")
         assert known["service"]["provider"] == "consul"
 

@@ -1,0 +1,56 @@
+"""The metrics, each with its labels and what it says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from prometheus_client.core import GaugeMetricFamily
+
+PREFIX = "nomad_stateful_"
+# Their labels and help; docs/metrics.md lists them too.
+GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
+    "plugin_controllers": (("plugin",), "Controllers that the stack asks for."),
+    "plugin_controllers_healthy": (("plugin",), "Controllers that are healthy."),
+    "plugin_nodes": (("plugin", "zone"), "Node plugins that Nomad knows, at least one in each zone with a volume."),
+    "plugin_nodes_healthy": (("plugin", "zone"), "Node plugins that are healthy."),
+    "volume_info": (("volume", "id", "plugin", "zone", "namespace"), "Always 1: which volume it is."),
+    "volume_claims": (("volume",), "Claims in Nomad."),
+    "volume_dead_claims": (("volume",), "Claims of allocations that have ended, or whose client is away."),
+    "volume_problems": (("volume",), "Claims and attachments that should not be there, as operate status shows them."),
+    "volume_attachments": (("volume",), "Instances that EC2 has it attached to."),
+    "volume_snapshot_schedules": (("volume",), "Schedules by which AWS takes snapshots of it."),
+    "volume_snapshots": (("volume", "state"), "Snapshots by EC2's state: pending, completed, error."),
+    "volume_newest_snapshot_timestamp_seconds": (("volume",), "When the newest complete snapshot was started."),
+    "mysql_expected": (("nomad_job",), "Always 1: the stack has this MySQL server."),
+    "dump_scheduled": (("nomad_job",), "Always 1: the stack has dumps of this job."),
+    "dump_failing_runs": (("nomad_job",), "Runs that failed and have not succeeded since."),
+    "dump_last_success_timestamp_seconds": (
+        ("nomad_job",),
+        "When the newest dump that succeeded was started; missing where Nomad no longer has the run.",
+    ),
+    "read_success": (("source",), "Whether nomad, ec2 and stack answered."),
+    "read_timestamp_seconds": ((), "When all of this was read."),
+}
+
+
+@dataclass
+class Gauges:
+    """Samples that are gathered, then shown as families."""
+
+    samples: dict[str, list[tuple[Sequence[str], float]]] = field(default_factory=dict)
+
+    def set(self, name: str, *labels: str, value: float) -> None:
+        """Adds one sample, with the values of the gauge's labels in their order."""
+        if len(labels) != len(GAUGES[name][0]):
+            raise ValueError(f"{name} has the labels {GAUGES[name][0]}")
+        self.samples.setdefault(name, []).append((labels, value))
+
+    def families(self) -> list[GaugeMetricFamily]:
+        """Returns what has samples, in the order of the table."""
+        found = []
+        for name, (labels, text) in GAUGES.items():
+            family = GaugeMetricFamily(f"{PREFIX}{name}", text, labels=labels)
+            for values, value in self.samples.get(name, []):
+                family.add_metric(list(values), value)
+            if family.samples:
+                found.append(family)
+        return found

@@ -1,0 +1,99 @@
+"""/metrics and /targets over HTTP, read when they are asked for."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import Metric
+
+from operate import stack
+from operate.cluster import connect
+from operate.metrics.gauges import Gauges
+from operate.metrics.reading import read
+from operate.metrics.targets import targets
+
+FRESH_S = 5.0
+"""How long what was read answers further scrapes."""
+STACK_S = 300.0
+"""How long the stack's outputs and settings are taken to be what they were."""
+
+
+class Collector:
+    """Reads the gauges at a scrape, once for several that come together."""
+
+    def __init__(self, of: Callable[[Callable[[str], None]], Gauges] = read) -> None:
+        self._read = of
+        self._lock = threading.Lock()
+        self._known: tuple[float, Gauges] | None = None
+        self._stack_read = time.monotonic()
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing: to register must not read."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields the families."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._stack_read > STACK_S:
+                stack.forget()
+                self._stack_read = now
+            if self._known is None or now - self._known[0] > FRESH_S:
+                self._known = time.monotonic(), self._read(say)
+            gauges = self._known[1]
+        yield from gauges.families()
+
+
+def registry(collector: Collector) -> CollectorRegistry:
+    """Returns a registry of these metrics alone, without Python's own."""
+    made = CollectorRegistry()
+    made.register(collector)
+    return made
+
+
+def say(line: str) -> None:
+    """Prints what did not answer on standard error."""
+    print(f"warning: {line}", file=sys.stderr, flush=True)
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing: a scrape every few seconds is no news."""
+
+
+def application(collector: Collector) -> Any:
+    """Returns the WSGI application."""
+    metrics = make_wsgi_app(registry(collector))
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != "/targets":
+            return metrics(environ, start_response)  # type: ignore[no-any-return]
+        nomad = connect()
+        try:
+            body = json.dumps(targets(nomad)).encode()
+        finally:
+            nomad.close()
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [body]
+
+    return answer
+
+
+def serve(host: str, port: int) -> None:
+    """Serves until it is interrupted. Raises OSError where the address cannot be had."""
+    with make_server(host, port, application(Collector()), server_class=_Server, handler_class=_Handler) as server:
+        print(f"http://{host}:{server.server_port}/metrics and /targets", file=sys.stderr, flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return

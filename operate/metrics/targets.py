@@ -1,0 +1,46 @@
+"""Where a Prometheus that knows nothing of Nomad finds what to scrape, as its HTTP service discovery reads it.
+
+https://prometheus.io/docs/prometheus/latest/http_sd/
+"""
+
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi
+
+TAG = "prometheus"
+"""Tag of the services that are scraped."""
+
+
+def targets(nomad: NomadApi) -> list[dict[str, Any]]:
+    """Returns every service with the tag in every namespace that the token may read, and Nomad's agents."""
+    return [*_services(nomad), *_agents(nomad)]
+
+
+def _services(nomad: NomadApi) -> list[dict[str, Any]]:
+    found = []
+    for space in nomad.get("services", namespace="*") or []:
+        for service in space["Services"]:
+            if TAG not in (service.get("Tags") or []):
+                continue
+            for one in nomad.get(f"service/{service['ServiceName']}", namespace=space["Namespace"]) or []:
+                own = dict(tag.split("=", 1) for tag in one.get("Tags") or [] if "=" in tag)
+                labels = {"job": one["ServiceName"], "instance": one["Address"], **own}
+                found.append({"targets": [f"{one['Address']}:{one['Port']}"], "labels": labels})
+    return found
+
+
+def _agents(nomad: NomadApi) -> list[dict[str, Any]]:
+    secure = str(nomad.address).startswith("https:")
+    shared = {"__metrics_path__": "/v1/metrics", "__param_format": "prometheus"}
+    found = []
+    for stub in nomad.get("nodes") or []:
+        if stub["Status"] == "down":
+            continue
+        address = (nomad.find(f"node/{stub['ID']}") or {}).get("HTTPAddr") or ""
+        scheme = {"__scheme__": "https"} if secure else {}
+        labels = {**shared, **scheme, "job": "nomad-client", "instance": str(stub["Name"])}
+        found.append({"targets": [address], "labels": labels})
+    server = str(nomad.address).partition("://")[2].rstrip("/")
+    scheme = {"__scheme__": "https"} if secure else {}
+    found.append({"targets": [server], "labels": {**shared, **scheme, "job": "nomad-server", "instance": server}})
+    return found

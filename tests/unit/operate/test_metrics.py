@@ -1,0 +1,249 @@
+"""What `operate metrics` reads from the stack, Nomad and EC2, and how it is served."""
+
+import json
+import threading
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+from wsgiref.simple_server import make_server
+
+import boto3
+import pytest
+from moto import mock_aws
+from prometheus_client.parser import text_string_to_metric_families
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.nomad.api import NomadApi
+from operate import stack
+from operate.metrics import command, reading, server
+from operate.metrics.gauges import GAUGES, Gauges
+from operate.metrics.targets import targets
+from tests.providers.fake_nomad import FakeNomad, fake_nomad
+
+REGION, NODE = "us-west-2", "node-1"
+ZONE = f"{REGION}a"
+
+
+@pytest.fixture
+def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
+    with fake_nomad() as fake:
+        for module in (reading, server):
+            monkeypatch.setattr(module, "connect", lambda: NomadApi.from_env({"address": fake.address}))
+        yield fake
+
+
+@pytest.fixture
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
+    with mock_aws():
+        yield boto3.client("ec2", region_name=REGION)
+
+
+@pytest.fixture
+def volume_id(ec2: Any, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A stack with MySQL on a volume of EBS, dumps, a plugin that is healthy on one of two clients of its zone."""
+    made = str(ec2.create_volume(AvailabilityZone=ZONE, Size=2)["VolumeId"])
+    known = {
+        "volumes": {"mysql": {"id": made, "nomadId": "mysql", "zone": ZONE, "plugin": "aws-ebs0"}},
+        "plugins": {"aws-ebs0": {}},
+        "mysql": {"job": "mysql-server", "namespace": "default"},
+        "mysqlBackup": {"job": "mysql-backup"},
+    }
+    config = {
+        "nomad-stateful:plugins": [{"id": "aws-ebs0", "controllers": 3}],
+        "nomad-stateful:volumes": [{"name": "mysql", "snapshots": [{"name": "daily"}]}],
+    }
+    monkeypatch.setattr(stack, "outputs", lambda: known)
+    monkeypatch.setattr(stack, "config", lambda: config)
+    attributes = {"platform.aws.placement.availability-zone": ZONE}
+    nomad.put("nodes", [{"ID": one, "Name": one, "Status": "ready"} for one in (NODE, "node-2")])
+    for one in (NODE, "node-2"):
+        nomad.put(f"node/{one}", {"ID": one, "Name": one, "Status": "ready", "Attributes": attributes, "HTTPAddr": "h"})
+    healthy = {"Healthy": True}
+    controllers = {"a1": healthy, "a2": {"Healthy": False}}
+    nomad.put("plugin/csi/aws-ebs0", {"Controllers": controllers, "Nodes": {NODE: healthy, "node-2": {}}})
+    nomad.put("volumes", [{"ID": "mysql", "Namespace": "default", "ExternalID": made}])
+    claimed(nomad, "running")
+    nomad.put("jobs", [])
+    return made
+
+
+def claimed(nomad: FakeNomad, status: str) -> None:
+    allocation = {"ID": "8f3c2a1b", "NodeID": NODE, "JobID": "mysql-server", "Namespace": "default"}
+    stub = {**allocation, "ClientStatus": status, "DesiredStatus": "run"}
+    nomad.put("volume/csi/mysql", {"PluginID": "aws-ebs0", "Allocations": [stub], "WriteAllocs": {"8f3c2a1b": None}})
+    nomad.put("job/mysql-server", {"ID": "mysql-server"})
+
+
+def read() -> tuple[dict[str, float], list[str]]:
+    """Returns the samples as Prometheus would show them, and what did not answer."""
+    said: list[str] = []
+    gauges = reading.read(said.append)
+    found = {}
+    for family in gauges.families():
+        for sample in family.samples:
+            labels = ",".join(f"{key}={value}" for key, value in sorted(sample.labels.items()))
+            found[f"{sample.name.removeprefix('nomad_stateful_')}{{{labels}}}"] = sample.value
+    return found, said
+
+
+def test_plugins_count_what_is_asked_for_and_what_is_healthy_by_zone(volume_id: str) -> None:
+    found, said = read()
+    assert said == []
+    assert found["plugin_controllers{plugin=aws-ebs0}"] == 3
+    assert found["plugin_controllers_healthy{plugin=aws-ebs0}"] == 1
+    assert found[f"plugin_nodes{{plugin=aws-ebs0,zone={ZONE}}}"] == 2
+    assert found[f"plugin_nodes_healthy{{plugin=aws-ebs0,zone={ZONE}}}"] == 1
+
+
+def test_a_zone_with_a_volume_and_no_node_plugin_lacks_one(volume_id: str, nomad: FakeNomad) -> None:
+    nomad.put("plugin/csi/aws-ebs0", None)
+    found, _ = read()
+    assert found[f"plugin_nodes{{plugin=aws-ebs0,zone={ZONE}}}"] == 1
+    assert found[f"plugin_nodes_healthy{{plugin=aws-ebs0,zone={ZONE}}}"] == 0
+    assert found["plugin_controllers_healthy{plugin=aws-ebs0}"] == 0
+
+
+@pytest.mark.parametrize(("status", "dead"), [("running", 0), ("pending", 0), ("lost", 1), ("failed", 1)])
+def test_a_claim_is_dead_when_its_allocation_has_ended(
+    volume_id: str, nomad: FakeNomad, status: str, dead: float
+) -> None:
+    claimed(nomad, status)
+    found, _ = read()
+    assert found["volume_claims{volume=mysql}"] == 1
+    assert found["volume_dead_claims{volume=mysql}"] == dead
+
+
+def test_the_newest_complete_snapshot_counts_and_failed_ones_are_seen(volume_id: str, ec2: Any) -> None:
+    found, _ = read()
+    assert found["volume_snapshots{state=completed,volume=mysql}"] == 0
+    assert not any(name.startswith("volume_newest_snapshot") for name in found)
+    assert found["volume_snapshot_schedules{volume=mysql}"] == 1
+    taken = ec2.create_snapshot(VolumeId=volume_id)
+    found, _ = read()
+    started = ec2.describe_snapshots(SnapshotIds=[taken["SnapshotId"]])["Snapshots"][0]["StartTime"].timestamp()
+    assert found["volume_newest_snapshot_timestamp_seconds{volume=mysql}"] == pytest.approx(started)
+
+
+def test_dumps_tell_the_newest_success_and_the_runs_that_fail(volume_id: str, nomad: FakeNomad) -> None:
+    def run(number: int, **summary: int) -> dict[str, Any]:
+        launched = {"ID": f"mysql-backup/periodic-{number}", "ParentID": "mysql-backup", "Status": "dead"}
+        return {**launched, "SubmitTime": number * 10**9, "JobSummary": {"Summary": {"dump": summary}}}
+
+    nomad.put("jobs", [run(100, Complete=1), run(200, Complete=1, Failed=1), run(300, Failed=2)])
+    failed = {"ID": "a1", "ClientStatus": "failed", "CreateIndex": 1}
+    nomad.put("job/mysql-backup%2Fperiodic-300/allocations", [failed])
+    nomad.put("job/mysql-backup/periodic-300/allocations", [failed])
+    found, _ = read()
+    assert found["dump_last_success_timestamp_seconds{nomad_job=mysql-backup}"] == 200
+    assert found["dump_failing_runs{nomad_job=mysql-backup}"] == 1
+    assert found["dump_scheduled{nomad_job=mysql-backup}"] == 1
+
+
+def test_what_nomad_does_not_answer_leaves_what_ec2_answers(
+    volume_id: str, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad.refuse("nodes", 403, "Permission denied")
+    found, said = read()
+    assert (found["read_success{source=nomad}"], found["read_success{source=ec2}"]) == (0, 1)
+    assert found["volume_snapshots{state=completed,volume=mysql}"] == 0
+    assert said[0].startswith("nomad: ")
+
+
+def test_without_a_stack_only_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> dict[str, Any]:
+        raise stack.StackError("the project has no stack here")
+
+    monkeypatch.setattr(stack, "outputs", fail)
+    found, said = read()
+    assert [name for name in found if not name.startswith("read_")] == []
+    assert said == ["stack: the project has no stack here"]
+
+
+def test_a_gauge_takes_the_labels_it_has() -> None:
+    with pytest.raises(ValueError, match="has the labels"):
+        Gauges().set("volume_claims", value=1)
+
+
+def test_scrapes_that_come_together_read_once_and_targets_are_served(nomad: FakeNomad) -> None:
+    reads = []
+
+    def once(_said: Any) -> Gauges:
+        reads.append(1)
+        gauges = Gauges()
+        gauges.set("volume_claims", "mysql", value=len(reads))
+        return gauges
+
+    nomad.put("services", [])
+    nomad.put("nodes", [])
+    app = server.application(server.Collector(once))
+    with make_server("127.0.0.1", 0, app, handler_class=server._Handler) as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            texts = [get(served.server_port, "/metrics") for _ in range(2)]
+            found = json.loads(get(served.server_port, "/targets"))
+        finally:
+            served.shutdown()
+            thread.join()
+    assert reads == [1]
+    assert texts[0] == texts[1]
+    [family] = text_string_to_metric_families(texts[0])
+    assert (family.name, family.samples[0].labels) == ("nomad_stateful_volume_claims", {"volume": "mysql"})
+    assert [one["labels"]["job"] for one in found] == ["nomad-server"]
+
+
+def get(port: int, path: str) -> str:
+    with urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        return str(answer.read().decode())
+
+
+def test_targets_are_the_services_with_the_tag_and_the_agents(nomad: FakeNomad) -> None:
+    service = {"ServiceName": "csi-driver-metrics", "Tags": ["prometheus", "plugin=aws-ebs0", "role=node"]}
+    other = {"ServiceName": "mysql-server", "Tags": []}
+    nomad.put("services", [{"Namespace": "default", "Services": [service, other]}])
+    nomad.put("service/csi-driver-metrics", [{**service, "Address": "10.0.0.5", "Port": 23456}])
+    nomad.put(
+        "nodes", [{"ID": NODE, "Name": "client-1", "Status": "ready"}, {"ID": "n2", "Name": "x", "Status": "down"}]
+    )
+    nomad.put(f"node/{NODE}", {"HTTPAddr": "10.0.0.5:4646"})
+    api = NomadApi.from_env({"address": nomad.address})
+    try:
+        driver, client, agent = targets(api)
+    finally:
+        api.close()
+    assert driver == {
+        "targets": ["10.0.0.5:23456"],
+        "labels": {"job": "csi-driver-metrics", "instance": "10.0.0.5", "plugin": "aws-ebs0", "role": "node"},
+    }
+    assert client["targets"] == ["10.0.0.5:4646"]
+    assert client["labels"]["__metrics_path__"] == agent["labels"]["__metrics_path__"] == "/v1/metrics"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [("127.0.0.1:9911", ("127.0.0.1", 9911)), (":9911", ("0.0.0.0", 9911)), ("[::1]:1", ("::1", 1))],
+)
+def test_an_address_to_listen_on_has_a_port(given: str, wanted: tuple[str, int]) -> None:
+    assert command.address(given) == wanted
+    for wrong in ("9911x", "localhost", "127.0.0.1:70000"):
+        with pytest.raises(ArgumentTypeError, match="ADDRESS:PORT"):
+            command.address(wrong)
+
+
+def test_a_file_that_cannot_be_written_is_named(volume_id: str, tmp_path: Path) -> None:
+    command.run(Namespace(listen=None, output=tmp_path / "stack.prom"))
+    assert "nomad_stateful_volume_info" in (tmp_path / "stack.prom").read_text(encoding="utf-8")
+    with pytest.raises(command.MetricsError, match="Name a file in a folder that is there"):
+        command.run(Namespace(listen=None, output=tmp_path / "missing" / "stack.prom"))
+
+
+def test_each_metric_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    assert [name for name in GAUGES if f"`nomad_stateful_{name}`" not in page] == []
