@@ -80,7 +80,7 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)
 
 .PHONY: nightly nightly-slow nightly-embedded nightly-examples nightly-faults
-nightly: nightly-slow nightly-embedded matrix nightly-examples nightly-faults ## what CI has no time for: tests marked nightly, the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
+nightly: nightly-slow nightly-embedded matrix nightly-examples nightly-faults zone-changes ## what CI has no time for: tests marked nightly, the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
 
 nightly-slow: bootstrap
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly
@@ -108,6 +108,10 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 	test -z "$(DOCKER)" || set -- "$$@" --docker; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
 	$(PY) -m tools.faults "$$@"
+
+.PHONY: zone-changes
+zone-changes: bootstrap ## move MySQL to another zone and fail over to one under a writer, kill both at five points each and run them again (ARGS='--only move')
+	@$(PY) -m tools.faults.zone_change $(ARGS)
 
 .PHONY: conformance
 conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)

@@ -75,6 +75,8 @@ class ZonalVolume(TypedDict):
     """Names that the volume may have had: it is the same EBS volume under the new one."""
     adopt: NotRequired[Adopted | None]
     """The EBS volume to adopt instead of creating one; every input has to be as that has it."""
+    move_to: NotRequired[str]
+    """Zone that it may move to next: then it is not protected, and stays in AWS when it leaves the stack."""
     retain: NotRequired[bool]
     """Leave the EBS volume in AWS, without a final snapshot, when it leaves the stack; false by default."""
     final_snapshot: NotRequired[bool | None]
@@ -113,7 +115,7 @@ class ZonalVolumes(pulumi.ComponentResource):
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:ZonalVolumes", name, None, opts)
         self.volume_ids, self.sizes_gib, self.restart_ids = {}, {}, {}
-        retained = {volume["name"]: volume.get("retain", False) for volume in args["volumes"]}
+        retained = {volume["name"]: _stays(volume) for volume in args["volumes"]}
         for volume in args["volumes"]:
             guard = self._guard(name, volume, args)
             made = self._volume(name, volume, args["driver_tags"], guard)
@@ -150,10 +152,10 @@ class ZonalVolumes(pulumi.ComponentResource):
                 parent=self,
                 # What it refuses is not attempted.
                 depends_on=[guard],
-                protect=volume.get("protect", True),
+                protect=_protected(volume),
                 aliases=_aliases(volume, f"{name}-{{}}-{volume['zone']}"),
                 import_=adopted["volume_id"] if adopted else None,
-                retain_on_delete=volume.get("retain", False),
+                retain_on_delete=_stays(volume),
                 # They count at creation only. What EC2 answers may differ from what was set (an alias is a key,
                 # encryption is on by default), and must not replace the volume; the guard refuses to change them.
                 ignore_changes=["snapshotId", "volumeInitializationRate", "encrypted", "kmsKeyId"],
@@ -166,14 +168,15 @@ class ZonalVolumes(pulumi.ComponentResource):
             f"volumes.{volume['name']}.protect",
             volume_name=volume["name"],
             volume_id=made.id,
-            final_snapshot=False if volume.get("retain") else guard.final_snapshot,
+            final_snapshot=False if _stays(volume) else guard.final_snapshot,
+            leaving=bool(volume.get("move_to")),
             region=guard.region,
             # The volume's own word, which outlasts a change of the credentials.
             account_id=made.arn.apply(_account_of),
             aws_config=guard.aws_config,
             **_kept(volume, made),
             opts=pulumi.ResourceOptions(
-                parent=self, protect=volume.get("protect", True), aliases=_aliases(volume, "volumes.{}.protect")
+                parent=self, protect=_protected(volume), aliases=_aliases(volume, "volumes.{}.protect")
             ),
         )
 
@@ -187,6 +190,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             snapshot_id=_or_empty(volume.get("snapshot_id")),
             encrypted=volume.get("encrypted", True),
             kms_key_id=_or_empty(volume.get("kms_key_arn")),
+            move_to=volume.get("move_to", ""),
             protect=volume.get("protect", True),
             final_snapshot=volume.get("final_snapshot"),
             guard_id=adopted["guard_id"] if (adopted := volume.get("adopt")) else None,
@@ -235,6 +239,16 @@ def _kept(volume: ZonalVolume, made: aws.ebs.Volume) -> _Kept:
 def _aliases(volume: ZonalVolume, pattern: str) -> list[pulumi.Alias]:
     """Returns what a resource was called under the volume's earlier names, by the pattern of its own name."""
     return [pulumi.Alias(name=pattern.format(earlier)) for earlier in volume.get("earlier_names", [])]
+
+
+def _protected(volume: ZonalVolume) -> bool:
+    """Returns whether the engine refuses to delete the volume: not one that another takes the place of."""
+    return volume.get("protect", True) and not volume.get("move_to")
+
+
+def _stays(volume: ZonalVolume) -> bool:
+    """Returns whether the EBS volume stays in AWS when it leaves the stack."""
+    return volume.get("retain", False) or bool(volume.get("move_to"))
 
 
 def _or_empty(value: pulumi.Input[str] | None) -> pulumi.Input[str]:

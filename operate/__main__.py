@@ -16,6 +16,7 @@ from operate.errors import OperateError
 from operate.explain import command as explain
 from operate.metrics import command as metrics
 from operate.upgrade import command as upgrade
+from operate.zone_change import command as zone_change
 
 COMMANDS: tuple[Command, ...] = (
     verify.COMMAND,
@@ -33,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
     upgrade.COMMAND,
     adopt.COMMAND,
     metrics.COMMAND,
+    zone_change.MOVE,
 )
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 

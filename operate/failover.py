@@ -17,6 +17,8 @@ from operate import ownership, stack
 from operate.cluster import connect
 from operate.command import Command
 from operate.errors import OperateError
+from operate.zone_change.change import Wanted
+from operate.zone_change.command import add_options, change
 
 POLL_S = 1.0
 
@@ -109,18 +111,40 @@ class Watcher:
 
 
 def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="with --zone: the volume whose zone is lost")
+    parser.add_argument("--zone", default="", help="the zone that the volume and what uses it go to, from a snapshot")
+    parser.add_argument("--snapshot", default="", metavar="ID", help="go on from this one; by default the newest")
+    parser.add_argument("--max-loss", type=float, metavar="MINUTES", help="refuse an older snapshot than that")
+    add_options(parser)
     parser.add_argument(
         "--fence", action="store_true", help="stop the instance of a lost client that runs and has the volume attached"
     )
 
 
 def _run(known: Namespace) -> None:
-    watch(fence=known.fence)
+    if not known.volume and not known.zone:
+        watch(fence=known.fence)
+        return
+    if not known.volume or not known.zone or known.fence:
+        raise OperateError(
+            "`operate failover VOLUME --zone ZONE` brings one volume into another zone; without both it is a watch, "
+            "which alone takes --fence"
+        )
+    wanted = Wanted(
+        known.volume,
+        known.zone,
+        lost=True,
+        snapshot_id=known.snapshot,
+        max_loss_min=known.max_loss,
+        timeout_s=known.timeout,
+    )
+    change(wanted, yes=known.yes, dry_run=known.dry_run, as_json=known.json)
 
 
 COMMAND = Command(
     "failover",
-    "watch for lost clients, and start their jobs elsewhere as soon as EC2 says that they cannot write",
+    "watch for lost clients, and start their jobs elsewhere as soon as EC2 says that they cannot write; with VOLUME "
+    "and --zone: its zone is lost, go on in another one from its newest snapshot",
     _run,
     _arguments,
 )

@@ -8,6 +8,7 @@ from datetime import UTC
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_transient, prove_absence
+from nomad_stateful.ebs.tags import GIVEN_UP_TAG
 from nomad_stateful.plugin_server.values import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
@@ -40,6 +41,8 @@ class EbsState:
 
     state: str
     attachments: Sequence[Attachment] = ()
+    given_up: str = ""
+    """When an operator gave it up, because its zone is lost: nothing waits for it any more."""
 
     @property
     def is_free(self) -> bool:
@@ -84,7 +87,8 @@ class EbsVolumes:
             Attachment(item.get("InstanceId", "?"), item.get("Device", "?"), item.get("State", "?"), _since(item))
             for item in volume.get("Attachments") or []
         ]
-        return EbsState(volume["State"], attachments)
+        given_up = next((tag["Value"] for tag in volume.get("Tags") or [] if tag["Key"] == GIVEN_UP_TAG), "")
+        return EbsState(volume["State"], attachments, given_up)
 
     def detach(self, volume_id: str, instance_id: str) -> None:
         """Asks EC2 to detach the volume, without force: it waits for an unmount. Raises ProviderError."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client, prove_absence
-from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, LEFT_TAG, SNAPSHOTS_TAG, STACK_TAG
 from nomad_stateful.plugin_server.values import ProviderError
 
 _ALIVE = ["creating", "available", "in-use", "error"]
@@ -67,6 +67,23 @@ class GuardedVolumes:
             TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
         )
         return str(made["SnapshotId"])
+
+    def snapshot(self, snapshot_id: str) -> Mapping[str, Any] | None:
+        """Returns EC2's description of a snapshot; None where there is none. Raises ProviderError."""
+        named = {"Name": "snapshot-id", "Values": [snapshot_id]}
+        found: list[Mapping[str, Any]] = self._call("describe_snapshots", Filters=[named])["Snapshots"]
+        return found[0] if found else None
+
+    def leave(self, volume_id: str, name: str) -> None:
+        """Takes the stack's tags off a volume that stays in AWS, and notes whose it was. Raises ProviderError."""
+        found = self._described(volume_id, f"{volume_id} ({name})")
+        if not found:
+            return
+        stack = next((tag["Value"] for tag in found[0].get("Tags", []) if tag["Key"] == STACK_TAG), "")
+        if stack:
+            self._call("create_tags", Resources=[volume_id], Tags=[{"Key": LEFT_TAG, "Value": f"{stack}/{name}"}])
+        # Nothing may adopt it, nor take its snapshots on schedule, beside the volume that took its place.
+        self._call("delete_tags", Resources=[volume_id], Tags=[{"Key": STACK_TAG}, {"Key": SNAPSHOTS_TAG}])
 
     def snapshot_progress(self, snapshot_id: str) -> str:
         """Returns "completed", or how much is copied. Raises ProviderError, also if the snapshot failed."""

@@ -31,6 +31,10 @@ VOLUME_GUARD = ResourceTable(
         ),
         "encrypted": boolean("Whether it is encrypted at rest; refused when it changes.", default=True),
         "kmsKeyId": text("KMS key; empty: the account's default. Refused when it changes.", default=""),
+        "moveTo": text(
+            "Zone that it may move to next: then zone may become this one, with a snapshot of the volume.", default=""
+        ),
+        "leftGuardId": text("The guardId of the volume that it moved from; remembered.", default=""),
         "protect": PROTECT,
         "finalSnapshot": FINAL_SNAPSHOT,
         "region": REGION,

@@ -22,6 +22,10 @@ VOLUME_PROTECTION = ResourceTable(
             rule=rules.name("vol-0123456789abcdef0"),
         ),
         "finalSnapshot": boolean("Whether deletion takes a snapshot of the EBS volume.", default=True),
+        "leaving": boolean(
+            "Whether another volume, with its contents, may take its place: then it is left in AWS as it is.",
+            default=False,
+        ),
         "namespace": text("Nomad namespace of a volume that its driver made; empty: Pulumi made it.", default=""),
         "region": REGION,
         "accountId": ACCOUNT_ID,

@@ -20,6 +20,8 @@ class VolumeGuardInputs(TypedDict, total=False):
     snapshot_id: pulumi.Input[str] | None
     encrypted: pulumi.Input[bool] | None
     kms_key_id: pulumi.Input[str] | None
+    move_to: pulumi.Input[str] | None
+    left_guard_id: pulumi.Input[str] | None
     protect: pulumi.Input[bool] | None
     final_snapshot: pulumi.Input[bool] | None
     region: pulumi.Input[str] | None
@@ -42,6 +44,8 @@ class VolumeGuard(NomadCsiResource):
     snapshot_id: pulumi.Output[str]
     encrypted: pulumi.Output[bool]
     kms_key_id: pulumi.Output[str]
+    move_to: pulumi.Output[str]
+    left_guard_id: pulumi.Output[str]
     protect: pulumi.Output[bool]
     final_snapshot: pulumi.Output[bool]
     region: pulumi.Output[str]
@@ -121,6 +125,7 @@ class VolumeProtectionInputs(TypedDict, total=False):
     volume_name: Required[pulumi.Input[str]]
     volume_id: Required[pulumi.Input[str]]
     final_snapshot: pulumi.Input[bool] | None
+    leaving: pulumi.Input[bool] | None
     namespace: pulumi.Input[str] | None
     region: pulumi.Input[str] | None
     account_id: pulumi.Input[str] | None
@@ -149,6 +154,7 @@ class VolumeProtection(NomadCsiResource):
     volume_name: pulumi.Output[str]
     volume_id: pulumi.Output[str]
     final_snapshot: pulumi.Output[bool]
+    leaving: pulumi.Output[bool]
     namespace: pulumi.Output[str]
     region: pulumi.Output[str]
     account_id: pulumi.Output[str]

@@ -147,7 +147,7 @@ def _adopted(
     except CallError as error:
         pulumi.warn(f"{error}. Volumes that this stack left in AWS are not looked for: an empty one may be created.")
         return {}, []
-    known = {one.external_id for one in stored_volumes.stored(resources).values()}
+    known = {one.external_id for one in stored_volumes.stored(resources).values()} | stored_volumes.left(resources)
     left = [one for one in answer["volumes"] if one["id"] not in known]
     return adoption.adopt(made, environment.stack, left, stored_volumes.cut_off(resources))
 

@@ -58,7 +58,7 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     registered = {one["volumeId"]: one for one in _of(resources, NOMAD_CSI_REGISTRATION)}
     made = {one.volume_id: one for one in _made_by_pulumi(resources)}
     # A rename that was cut off: the volume has its name, and is registered under the earlier one still.
-    own = {one.external_id for one in made.values()}
+    own = {one.external_id for one in made.values()} | left(resources)
     found = {volume_id: _existing(one) for volume_id, one in registered.items() if one.get("externalId") not in own}
     protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
     for component in _of(resources, _CSI_VOLUMES):
@@ -66,6 +66,16 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     for one in _of(resources, NOMAD_CSI_VOLUME):
         found[one["volumeId"]] = _made_by_driver(one, protected.get(one["volumeId"]))
     return found | {name: _registered(one, registered.get(name, {})) for name, one in made.items()}
+
+
+def left(resources: Mapping[str, Props]) -> set[str]:
+    """Returns the EBS volumes that others took the place of, and that are in the state still: a move was cut off."""
+    guards = {one.get("leftGuardId") for one in _of(resources, VOLUME_GUARD)} - {None, ""}
+    return {_ebs_id(one) for one in _of(resources, EBS_VOLUME) if (one.get("tags") or {}).get(GUARD_TAG) in guards}
+
+
+def _ebs_id(made: Props) -> str:
+    return str(made["arn"].rpartition("/")[2])
 
 
 def cut_off(resources: Mapping[str, Props]) -> dict[str, str]:
@@ -130,7 +140,7 @@ def _made_by_pulumi(resources: Mapping[str, Props]) -> Iterator[StoredVolume]:
         guard = guards.get((made.get("tags") or {}).get(GUARD_TAG))
         if guard is None:
             continue
-        name, external_id = guard["volumeName"], made["arn"].rpartition("/")[2]
+        name, external_id = guard["volumeName"], _ebs_id(made)
         yield StoredVolume(
             name,
             "pulumi",

@@ -82,6 +82,12 @@ def _two_in_one(wanted: Wanted, stored: Mapping[str, StoredVolume]) -> Iterator[
 
 def _go_on(wanted: Wanted, before: StoredVolume, settings: Settings, found: Findings) -> None:
     """The volume stays configured: whether its data does, too."""
+    if wanted.volume.moves_to:
+        rule = (
+            f"{before} may leave the stack, and then stays in AWS as it is: until it has moved, protect does not count"
+        )
+        remedy = "remove it to have it stay, and be protected again"
+        found.notes.append(Problem(f"{wanted.key}.moveTo", wanted.volume.moves_to, rule, remedy))
     if wanted.volume.provision != before.provision:
         _made_otherwise(wanted, before, found)
     elif before.provision == "plugin":

@@ -53,6 +53,6 @@ def without_client(settings: Settings, cluster: Cluster, prefetch: Prefetch) -> 
 def _stays(member: Member) -> str:
     return (
         "A volume that exists stays there with its data, and nothing can use it until a client is there: start one in "
-        f"{member.zone}. To have the data in another zone, take a snapshot (`python -m operate snapshot "
-        f"'{member.volume_id}'`) and give a volume of a new name snapshotId: that snapshot's id"
+        f"{member.zone}. To have the data in another zone: `python -m operate failover "
+        f"'{member.volume_id}' --zone ZONE`"
     )

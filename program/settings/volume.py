@@ -74,7 +74,13 @@ class Volume(Section):
     external_id: PlainText | None = Field(None, description="Id at the storage provider, of an existing volume.")
     zone: Zone | None = Field(
         None,
-        description="Availability zone the volume lives in (zonal drivers). It cannot move: restore a snapshot.",
+        description="Availability zone the volume lives in (zonal drivers). It moves by `python -m operate move`.",
+    )
+    move_to: Zone | None = Field(
+        None,
+        description="Zone that it moves to next (`python -m operate move` sets it). An `up` with it changes nothing "
+        "but that the volume may leave: `zone` may then become this one, with `snapshotId` of a snapshot of it. A "
+        "new EBS volume is made, and the old one stays in AWS. Leave it out afterwards.",
     )
     zones: list[Zone] = Field(
         default=[],
@@ -175,6 +181,11 @@ class Volume(Section):
     def made_by_driver(self) -> str | None:
         """Size with its unit of a volume that the driver makes; None for others."""
         return (self.capacity or f"{self.size_gib}GiB") if self.provision == "plugin" else None
+
+    @property
+    def moves_to(self) -> str:
+        """Zone that it may move to next; "" once it is there."""
+        return self.move_to if self.move_to and self.move_to != self.zone else ""
 
     @property
     def members(self) -> list[Member]:

@@ -56,6 +56,9 @@ def _check_provision(volume: Volume) -> None:
         raise Refusal("retain", "true", "is for EBS volumes that Pulumi makes, and for existing volumes", "remove it")
     if volume.adopt and volume.provision != "pulumi":
         raise Refusal("adopt", "true", "is for EBS volumes that Pulumi makes", "remove it, or use externalId")
+    if volume.move_to and (volume.provision != "pulumi" or volume.count is not None):
+        rule = "is for single EBS volumes that Pulumi makes"
+        raise Refusal("moveTo", volume.move_to, rule, "remove it, and restore a snapshot to a volume of a new name")
     if volume.capacity and volume.provision != "plugin":
         raise Refusal("capacity", volume.capacity, "is for volumes that the driver makes", "use sizeGib")
     if (volume.size_gib is None) == (volume.capacity is None):

@@ -45,6 +45,7 @@ def _zonal_volume(settings: Settings, volume: Volume, member: Member, environmen
         "initialization_rate_mibps": volume.initialization_rate_mibps,
         "protect": volume.protect,
         "earlier_names": volume.earlier_ids(member.volume_id),
+        "move_to": volume.moves_to,
         "retain": volume.retain,
         "final_snapshot": volume.final_snapshot,
         "adopt": environment.adopted.get(member.volume_id),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from nomad_stateful.nomad import csi_diagnosis, csi_health, plugin_versions, redeployment
 from nomad_stateful.nomad.api import NomadApi, NomadError
@@ -80,7 +80,8 @@ class PluginHealth(DeclaredResource):
         return planned | {key: value for key, value in self._healthy_now(inputs).items() if key in _LASTING}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
-        return inputs | _outputs(self._wait(ctx, inputs))
+        outputs = _outputs(self._wait(ctx, inputs, old_inputs.get("zones") or ()))
+        return inputs | self._with_lost(state, inputs, outputs)
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """Returns the plugin's health now. One unknown to Nomad has none: the next update waits for it."""
@@ -92,7 +93,7 @@ class PluginHealth(DeclaredResource):
         if not inputs:
             zones = sorted(zone for zone in health.zones if zone)
             inputs = self.table.defaults | {"pluginId": id, "controllers": health.controllers, "zones": zones}
-        outputs = _outputs(health)
+        outputs = self._with_lost(state, inputs, _outputs(health))
         unhealthy = bool(health.missing(inputs["controllers"], inputs["zones"]))
         kept = {key: state[key] for key in _LASTING if state.get(key) and (unhealthy or not outputs[key])}
         return ReadResult(id, inputs, inputs | outputs | kept)
@@ -100,7 +101,18 @@ class PluginHealth(DeclaredResource):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Removes nothing: the plugin's jobs are other resources."""
 
-    def _wait(self, ctx: Context, inputs: Props) -> Health:
+    def _with_lost(self, state: Props, inputs: Props, outputs: Props) -> Props:
+        """Returns the outputs with what was last healthy in zones that lost all clients: no update would cure them."""
+        known, now = state.get("zonesHealthy") or {}, outputs["zonesHealthy"]
+        bare = [zone for zone in inputs["zones"] if known.get(zone) and not now.get(zone)]
+        if not bare:
+            return outputs
+        api = self._api()
+        lost = lost_zones(api, bare, ZoneLookup(api))
+        return outputs | {"zonesHealthy": now | {zone: known[zone] for zone in lost}}
+
+    def _wait(self, ctx: Context, inputs: Props, before: Sequence[str] = ()) -> Health:
+        """Waits for every zone, but for those that were healthy `before` and have lost all their clients."""
         api = self._api()
         limit_s = ctx.timeout_s or inputs["timeoutS"]
         progress = Progress(ctx, limit_s)
@@ -114,6 +126,12 @@ class PluginHealth(DeclaredResource):
                 plugin and plugin_versions.without(plugin, older), inputs["zoneKeys"], zone_of_node
             )
             missing = health.missing(inputs["controllers"], inputs["zones"])
+            bare = [zone for zone in before if zone in inputs["zones"] and not health.zones.get(zone)]
+            if bare and (lost := lost_zones(api, bare, zone_of_node)):
+                missing = health.missing(inputs["controllers"], [zone for zone in inputs["zones"] if zone not in lost])
+                if not missing:
+                    where = ", ".join(sorted(lost))
+                    ctx.log("warning", f"{where} is not waited for: no Nomad client there is ready, so nothing can be")
             if older and missing:
                 missing.append(f"{len(older)} of an older version of its jobs")
             if not missing:
@@ -149,6 +167,14 @@ class ZoneLookup:
                 return ""
             self._zones[node_id] = (node.get("Attributes") or {}).get(ZONE_ATTRIBUTE, "")
         return self._zones[node_id]
+
+
+def lost_zones(api: NomadApi, zones: Sequence[str], zone_of_node: ZoneLookup) -> set[str]:
+    """Returns those of the zones that Nomad knows clients in, of which none is ready. Raises NomadError."""
+    by_zone: dict[str, set[bool]] = {}
+    for stub in api.find("nodes") or []:
+        by_zone.setdefault(zone_of_node(stub["ID"]), set()).add(stub["Status"] in ("ready", "initializing"))
+    return {zone for zone in zones if by_zone.get(zone) == {False}}
 
 
 def _outputs(health: Health) -> Props:

@@ -12,10 +12,13 @@ from nomad_stateful.plugin_server.plugin import (
     Checked,
     CheckFailure,
     Context,
+    Diff,
     Props,
     ProviderError,
+    input_diff,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider import volume_move
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.volume_guard import VOLUME_GUARD
 
@@ -38,9 +41,26 @@ class VolumeGuard(DeclaredResource):
         made = self._made(ctx, olds)
         if made is None:
             return Checked(_with_memory(olds, inputs, forget_origin=True))
+        if volume_move.is_wanted(olds, inputs):
+            return self._moved(ctx, olds, inputs, made, refused)
         so_already = {key for key, name in _EC2_NAMES.items() if name in made and made[name] == inputs[key]}
         failures = [failure for key, failure in refused.items() if key not in so_already]
         return Checked(inputs, failures) if failures else Checked(_with_memory(olds, inputs, forget_origin=False))
+
+    def _moved(
+        self, ctx: Context, olds: Props, inputs: Props, made: Mapping[str, Any], refused: Mapping[str, CheckFailure]
+    ) -> Checked:
+        volumes = self._volumes(AwsPlace.of(olds))
+        failures = [one for key, one in refused.items() if key not in volume_move.SETTLED_BY_IT]
+        failures += volume_move.failures(volumes, inputs, made)
+        if failures:
+            return Checked(inputs, failures)
+        volume_move.tell(ctx, volumes, olds, inputs, made)
+        return Checked(_with_memory(olds, inputs, forget_origin=True) | volume_move.begin(olds))
+
+    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
+        """Compares with the defaults of what an earlier release did not have."""
+        return Diff(input_diff(self.table.defaults | old_inputs, news, self.replace_on))
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["guardId"], inputs
@@ -77,7 +97,10 @@ def _with_memory(olds: Props, inputs: Props, *, forget_origin: bool) -> Props:
     guard_id = inputs["guardId"]
     if guard_id is None or guard_id == "":
         guard_id = olds.get("guardId") or secrets.token_hex(8)
-    return inputs | {"guardId": guard_id, "snapshotId": origin, "finalSnapshot": final}
+    left = inputs["leftGuardId"]
+    if left is None or left == "":
+        left = olds.get("leftGuardId", "")
+    return inputs | {"guardId": guard_id, "snapshotId": origin, "finalSnapshot": final, "leftGuardId": left}
 
 
 def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
@@ -91,9 +114,9 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
             news,
             "zone",
             f"EBS volumes cannot move, and this one is in {olds['zone']}",
-            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, snapshot and restore: take a snapshot "
-            f"(`python -m operate snapshot {name}`) and give a new volume a new name with zone: {news['zone']} and "
-            "snapshotId: that snapshot's id",
+            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, run `python -m operate move {name} --zone "
+            f"{news['zone']}`, which takes a snapshot and makes a new EBS volume from it: docs/volumes.md, Another "
+            f"zone",
         )
     if _changed(olds, news, "sizeGib") and news["sizeGib"] < olds["sizeGib"]:
         yield _refusal(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs.tags import SNAPSHOTS_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.watching import Progress
@@ -64,6 +65,8 @@ class VolumeProtection(DeclaredResource):
     def _replaced(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         """Refuses that another volume takes the place of one that exists: its id is another, or not known yet."""
         old, name = olds.get("volumeId"), inputs["volumeName"]
+        if olds.get("leaving") and inputs["hasContents"] is True:
+            return []  # VolumeGuard has looked at what takes its place
         if not old or (not isinstance(inputs["volumeId"], Unknown) and inputs["volumeId"] == old):
             return []
         try:
@@ -113,6 +116,9 @@ class VolumeProtection(DeclaredResource):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""
         name, volume_id = state["volumeName"], state["volumeId"]
+        if state.get("leaving"):
+            self._leave(ctx, state)
+            return
         if not state["finalSnapshot"]:
             if state.get("namespace"):
                 ctx.log(
@@ -139,6 +145,20 @@ class VolumeProtection(DeclaredResource):
         )
         if earlier:
             ctx.log("info", f"older contents, of deletions that did not end, are in {', '.join(sorted(earlier))}")
+
+    def _leave(self, ctx: Context, state: Props) -> None:
+        """Leaves the volume in AWS; where EC2 does not answer that is said, since its zone may be lost."""
+        name, volume_id = state["volumeName"], state["volumeId"]
+        try:
+            ctx.call(lambda: self._volumes(AwsPlace.of(state)).leave(volume_id, name))
+        except ProviderError as error:
+            keys = f"Key={STACK_TAG} Key={SNAPSHOTS_TAG}"
+            ctx.log(
+                "warning",
+                f"{error}. EBS volume {volume_id} keeps the stack's tags: take them off, so that it is not taken for "
+                f"one of its volumes: `aws ec2 delete-tags --resources {volume_id} --tags {keys}`",
+            )
+        ctx.log("info", f"EBS volume {volume_id} stays in AWS as it is: what volume {name} was before it moved")
 
 
 class _Copying:

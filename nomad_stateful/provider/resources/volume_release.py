@@ -101,6 +101,9 @@ class VolumeRelease(DeclaredResource):
         progress = Progress(ctx, limit_s)
         consumer = ConsumerJob(api, wanted["namespace"], wanted["consumerJobId"])
         stopped_before = bool(wanted["consumerJobId"]) and self._stop_user(ctx, consumer, wanted)
+        if self._is_given_up(ctx, wanted):
+            # Its registration, which goes next, takes the claims along: Nomad grants that once their jobs are stopped.
+            return
         held = _await_no_claims(ctx, api, wanted, deadline, progress)
         if held:
             raise ProviderError(self._at_the_deadline(wanted, limit_s))
@@ -109,6 +112,22 @@ class VolumeRelease(DeclaredResource):
         if stopped_before:
             # The last volume that is released takes the job's record with it.
             consumer.purge_if_ended()
+
+    def _is_given_up(self, ctx: Context, wanted: Props) -> bool:
+        """Returns whether an operator gave the volume up with its zone, so that nobody will detach it."""
+        if wanted["backend"] != "ebs":
+            return False
+        try:
+            found = ctx.call(lambda: self._ebs(AwsPlace.of(wanted)).state(wanted["externalId"]))
+        except Ec2Unavailable:
+            return False
+        if found.given_up:
+            name, volume_id = wanted["volumeId"], wanted["externalId"]
+            ctx.log(
+                "warning",
+                f"volume {name} ({volume_id}) is not waited for: it was given up with its zone at {found.given_up}",
+            )
+        return bool(found.given_up)
 
     def _stop_user(self, ctx: Context, consumer: ConsumerJob, wanted: Props) -> bool:
         """Stops a job whose current version uses the volume; returns whether it was stopped already.

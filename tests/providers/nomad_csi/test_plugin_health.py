@@ -287,3 +287,37 @@ def test_controllers_whose_deployment_failed_are_deployed_again(nomad: FakeNomad
     thread.join(10)
     assert outcome[0]["controllersHealthy"] == 2
     assert "jobs" in nomad.requested("PUT")
+
+
+def nodes(nomad: FakeNomad, **statuses: str) -> None:
+    """A client in each zone, of that status."""
+    nomad.put("nodes", [{"ID": zone, "Status": status} for zone, status in statuses.items()])
+    for zone, status in statuses.items():
+        attributes = {"platform.aws.placement.availability-zone": zone}
+        nomad.put(f"node/{zone}", {"ID": zone, "Status": status, "Attributes": attributes})
+
+
+def test_an_update_does_not_wait_for_a_zone_that_has_lost_all_its_clients(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("plugin/csi/ebs", plugin_body(["a", "b"]))
+    made = plugin.create(TYPE, INPUTS)
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    nodes(nomad, a="ready", b="down")
+    updated = plugin.update(TYPE, made.id, made.outputs.props, INPUTS, INPUTS | {"triggers": {"job": "2"}})
+    assert updated["zonesHealthy"] == {"a": 1, "b": 1}, "when the zone is back, nothing is left to update"
+    assert "b is not waited for" in plugin.engine.wait_for("b is not waited for")
+
+
+def test_an_update_waits_for_a_zone_that_it_did_not_have_or_that_has_clients(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    short = INPUTS | {"timeoutS": 1}
+    nomad.put("plugin/csi/ebs", plugin_body(["a"]))
+    nodes(nomad, a="ready", b="down")
+    one = plugin.create(TYPE, short | {"zones": ["a"]})
+    with pytest.raises(Failed, match="no healthy node plugin in b"):
+        plugin.update(TYPE, one.id, one.outputs.props, short | {"zones": ["a"]}, short)
+    nodes(nomad, a="ready", b="ready")
+    with pytest.raises(Failed, match="no healthy node plugin in b"):
+        plugin.update(TYPE, one.id, one.outputs.props, short, short | {"triggers": {"job": "2"}})

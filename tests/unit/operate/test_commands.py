@@ -11,6 +11,7 @@ from operate import recover, snapshots, stack, status
 from operate.doctor import command as doctor
 from operate.drain import command as drain
 from operate.explain import command as explain
+from operate.zone_change import command as zone_change
 
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
@@ -21,6 +22,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not doctor.COMMAND.acts(looking)
     assert not explain.COMMAND.acts(looking)
     assert not drain.COMMAND.acts(Namespace(dry_run=True))
+    assert not zone_change.MOVE.acts(Namespace(dry_run=True))
     assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
     assert recover.COMMAND.acts(Namespace(yes=False, fence=True))
     others = {command.name for command in command_line.COMMANDS} - {

@@ -310,3 +310,36 @@ def test_the_volumes_of_an_earlier_releases_state_are_known() -> None:
         "mysql": ("EBS volume vol-f4c432c835b9c8fc0 (1 GiB, us-west-2a)", "pulumi", "aws-ebs0", False),
         "archive": ("EBS volume vol-4539aad4d45281a58 (1 GiB, us-west-2b)", "pulumi", "aws-ebs0", False),
     }
+
+
+def test_a_move_that_was_cut_off_goes_on_with_a_new_volume_and_leaves_the_old_one_alone() -> None:
+    """The guard has its new zone, the state the old volume still: the new one is made, or adopted if it is there."""
+    guard = {"volumeName": "disk", "guardId": "g2", "leftGuardId": f"g-{FIRST}", "protect": True}
+    state = resources(
+        *[one for one in ebs() if one[0] != "nomad-csi:index:VolumeGuard"], ("nomad-csi:index:VolumeGuard", guard)
+    )
+    wanted = settings.parse({**BASE, "volumes": [{**DISK, "zone": "us-west-2b", "moveTo": "us-west-2b"}]})
+    found = preflight_volumes.judge(wanted, stored_volumes.stored(state))
+    assert (found.problems, found.warnings) == ([], [])
+    assert [one.member.zone for one in found.new] == ["us-west-2b"]
+    assert stored_volumes.left(state) == {FIRST}
+    assert stored_volumes.cut_off(state) == {"disk": "g2"}
+
+
+def test_a_volume_that_may_move_is_said_not_to_be_protected() -> None:
+    found = preflight_volumes.judge(
+        settings.parse({**BASE, "volumes": [{**DISK, "moveTo": "us-west-2b"}]}),
+        stored_volumes.stored(resources(*ebs())),
+    )
+    assert found.problems == []
+    [note] = map(str, found.notes)
+    assert "volumes.disk.moveTo is us-west-2b" in note
+    assert "until it has moved, protect does not count" in note
+
+
+@pytest.mark.parametrize("volume", [{**DYNAMIC, "moveTo": "us-west-2b"}, {**DISK, "count": 2, "moveTo": "us-west-2b"}])
+def test_only_single_volumes_that_pulumi_makes_move(volume: dict[str, Any]) -> None:
+    with pytest.raises(
+        settings.SettingsError, match=r"moveTo is us-west-2b: is for single EBS volumes that Pulumi makes"
+    ):
+        settings.parse({**BASE, "volumes": [volume]})

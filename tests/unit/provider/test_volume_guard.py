@@ -1,5 +1,6 @@
 """What a volume's guard refuses, remembers and says."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,8 +15,11 @@ NEW: dict[str, Any] = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2
 class Ec2:
     """EC2 as the guard sees it."""
 
-    def __init__(self, *, made: bool = True, reachable: bool = True, **described: Any) -> None:
+    def __init__(
+        self, *, made: bool = True, reachable: bool = True, snapshots: dict[str, Any] | None = None, **described: Any
+    ) -> None:
         self.made = made
+        self.snapshots = snapshots or {}
         self.described = described
         self.reachable = reachable
 
@@ -24,6 +28,10 @@ class Ec2:
         if not self.reachable:
             raise ProviderError("EC2 does not answer")
         return self.described if self.made else None
+
+    def snapshot(self, snapshot_id: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self.snapshots.get(snapshot_id)
+        return found
 
 
 class Log:
@@ -52,8 +60,8 @@ def refusals(olds: dict[str, Any], ec2: Ec2 | None = None, **change: Any) -> str
 def test_another_zone_is_refused_with_key_value_rule_and_remedy() -> None:
     assert refusals(first(), zone="us-west-2b") == (
         "volumes.mysql.zone is us-west-2b: EBS volumes cannot move, and this one is in us-west-2a. Keep zone: "
-        "us-west-2a. To have its data in us-west-2b, snapshot and restore: take a snapshot (`python -m operate "
-        "snapshot mysql`) and give a new volume a new name with zone: us-west-2b and snapshotId: that snapshot's id"
+        "us-west-2a. To have its data in us-west-2b, run `python -m operate move mysql --zone us-west-2b`, which takes "
+        "a snapshot and makes a new EBS volume from it: docs/volumes.md, Another zone"
     )
 
 
@@ -140,3 +148,57 @@ def test_bad_inputs_are_refused() -> None:
     assert "sizeGib is 0" in refusals({}, sizeGib=0)
     assert "colour is not an input here" in refusals({}, colour="red")
     assert refusals({}, volumeName="data[0]") == ""
+
+
+TAKEN = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
+COMPLETE = {"VolumeId": "vol-1", "State": "completed", "StartTime": TAKEN}
+TO_B = {"zone": "us-west-2b", "snapshotId": "snap-1"}
+
+
+def moving(**snapshot: Any) -> Ec2:
+    return Ec2(VolumeId="vol-1", snapshots={"snap-1": COMPLETE | snapshot})
+
+
+def test_a_volume_that_was_let_go_moves_by_a_snapshot_of_it_and_gets_a_guard_of_its_own() -> None:
+    log, olds = Log(), first(moveTo="us-west-2b")
+    checked = guard(moving()).check(log.ctx, olds, NEW | TO_B)
+    assert checked.failures == []
+    assert checked.inputs["leftGuardId"] == olds["guardId"] != checked.inputs["guardId"]
+    assert checked.inputs["snapshotId"] == "snap-1"
+    [(severity, told)] = log.told
+    assert severity == "info"
+    assert "moves from us-west-2a to us-west-2b: a new EBS volume is made from snapshot snap-1" in told
+    assert "taken at 2026-11-22 10:15:00 UTC" in told
+    assert "EBS volume vol-1 stays in us-west-2a" in told
+
+
+def test_after_a_move_the_settings_need_not_name_its_snapshot_and_nothing_differs() -> None:
+    there = guard(moving()).check(Context(), first(moveTo="us-west-2b"), NEW | TO_B).inputs
+    again = guard(moving()).check(Context(), there, NEW | {"zone": "us-west-2b"})
+    assert again.failures == []
+    assert again.inputs == there
+    assert guard().diff(Context(), "", there, there, again.inputs).detailed == {}
+
+
+def test_what_is_written_after_the_snapshot_is_said_while_the_volume_is_attached() -> None:
+    log = Log()
+    attached = Ec2(VolumeId="vol-1", Attachments=[{"InstanceId": "i-1"}], snapshots={"snap-1": COMPLETE})
+    guard(attached).check(log.ctx, first(moveTo="us-west-2b"), NEW | TO_B)
+    assert [severity for severity, _ in log.told] == ["info", "warning"]
+    assert "what is written to it after the snapshot is not on the new volume" in log.told[1][1]
+
+
+@pytest.mark.parametrize(
+    ("change", "ec2", "said"),
+    [
+        ({"snapshotId": ""}, moving(), "snapshotId is not set: a volume moves by a snapshot of it, here of vol-1"),
+        ({}, Ec2(VolumeId="vol-1"), "snapshotId is snap-1: this account and region have no such snapshot"),
+        ({}, moving(VolumeId="vol-2"), "it is a snapshot of vol-2, and the volume that moves is vol-1"),
+        ({}, moving(State="pending", Progress="40%"), "the snapshot is pending (40%). Wait until it is completed"),
+        ({}, Ec2(reachable=False), "EC2 does not show the volume that is to move"),
+        ({"sizeGib": 1}, moving(), "volumes.mysql.sizeGib is 1: EBS volumes cannot shrink"),
+        ({"zone": "us-west-2c"}, moving(), "volumes.mysql.zone is us-west-2c: EBS volumes cannot move"),
+    ],
+)
+def test_a_move_without_the_volumes_own_contents_is_refused(change: dict[str, Any], ec2: Ec2, said: str) -> None:
+    assert said in refusals(first(moveTo="us-west-2b"), ec2, **{**TO_B, **change})

@@ -123,3 +123,38 @@ def test_a_snapshot_that_takes_too_long_keeps_the_volume(volume_id: str, monkeyp
     monkeypatch.setattr(GuardedVolumes, "snapshot_progress", lambda _self, _id: "40% copied")
     with pytest.raises(ProviderError, match=r"is not complete after 1 s \(40% copied\); the volume was not deleted"):
         delete(volume_id)
+
+
+def test_a_volume_that_moves_is_left_in_aws_without_the_stacks_tags(ec2: Any, volume_id: str) -> None:
+    stack = [
+        {"Key": "nomad-stateful-stack", "Value": "nomad-stateful/dev"},
+        {"Key": "nomad-stateful-snapshots", "Value": "x"},
+    ]
+    ec2.create_tags(Resources=[volume_id], Tags=stack)
+    told: list[str] = []
+    ctx = Context(sink=lambda _severity, message, _urn, _ephemeral: told.append(message))
+    state = {"volumeName": "mysql", "volumeId": volume_id, "finalSnapshot": True, "leaving": True, "region": REGION}
+    for _ in range(2):
+        VolumeProtection().delete(ctx, volume_id, state | {"accountId": "123456789012", "timeoutS": 1})
+    [found] = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
+    assert {tag["Key"]: tag["Value"] for tag in found["Tags"]} == {
+        "team": "db",
+        "nomad-stateful-left": "nomad-stateful/dev/mysql",
+    }
+    assert snapshots(ec2, volume_id) == []
+    assert f"EBS volume {volume_id} stays in AWS as it is" in told[0]
+
+
+@pytest.mark.usefixtures("ec2")
+def test_only_a_volume_that_was_let_go_is_replaced_and_only_by_one_with_contents(volume_id: str) -> None:
+    olds = {
+        "volumeName": "mysql",
+        "volumeId": volume_id,
+        "region": REGION,
+        "accountId": "123456789012",
+        "leaving": True,
+    }
+    news = {**olds, "volumeId": UNKNOWN, "leaving": False}
+    assert VolumeProtection().check(Context(), olds, news | {"hasContents": True}).failures == []
+    assert VolumeProtection().check(Context(), olds, news | {"hasContents": False}).failures
+    assert VolumeProtection().check(Context(), {**olds, "leaving": False}, news | {"hasContents": True}).failures

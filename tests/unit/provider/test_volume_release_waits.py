@@ -56,6 +56,12 @@ def test_a_throttled_ec2_is_asked_again_until_the_volume_is_free(api: NomadApi) 
     assert ebs.asked == 4
 
 
+def test_a_volume_that_was_given_up_with_its_zone_is_not_waited_for(api: NomadApi) -> None:
+    ebs = Ebs(EbsState("in-use", ATTACHED.attachments, given_up="2026-11-22 10:15:00 UTC"))
+    release(api, ebs)
+    assert ebs.asked == 1
+
+
 def test_a_refusal_is_told_at_once(api: NomadApi) -> None:
     ebs = Ebs(ProviderError("UnauthorizedOperation"))
     with pytest.raises(ProviderError, match="UnauthorizedOperation"):

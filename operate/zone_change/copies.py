@@ -1,0 +1,96 @@
+"""Snapshots on which a volume moves, and EC2's word on the volume that stays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
+from operate.cluster import wait_for
+from operate.zone_change.situation import ZoneChangeError
+
+FIRST = "first"
+"""What is in the tag of the snapshot that is taken while the consumers run, so that the last one is short."""
+_WHEN = "%Y-%m-%d %H:%M:%S UTC"
+_NOT_COPIED = ("aws:", GUARD_TAG, SNAPSHOTS_TAG)
+
+
+class Copies:
+    """Snapshots of one EBS volume."""
+
+    def __init__(self, ec2: Any, volume_id: str, name: str) -> None:
+        self._ec2 = ec2
+        self._volume_id = volume_id
+        self._name = name
+
+    def take(self, mark: str, timeout_s: float) -> str:
+        """Takes a snapshot, or goes on with the one of the same mark, and waits until it is complete; its id."""
+        snapshot_id = self.marked(mark) or self._begin(mark)
+
+        def probe() -> bool | None:
+            found = self.describe(snapshot_id)
+            if found["State"] == "error":
+                why = found.get("StateMessage") or "EC2 gives no reason"
+                raise ZoneChangeError(
+                    f"snapshot {snapshot_id} failed: {why}. Run the same command again: it takes another"
+                )
+            return True if found["State"] == "completed" else None
+
+        remedy = "EC2 goes on copying: run the same command again, with a larger --timeout."
+        wait_for(f"snapshot {snapshot_id} of {self._volume_id} is complete", probe, timeout_s, remedy)
+        return snapshot_id
+
+    def marked(self, mark: str) -> str:
+        """Returns the snapshot with a mark, "" if there is none."""
+        return next((str(one["SnapshotId"]) for one in self._all() if _tag(one, MOVE_TAG) == mark), "")
+
+    def newest(self) -> Mapping[str, Any] | None:
+        """Returns the newest complete snapshot; None if there is none."""
+        complete = [one for one in self._all() if one["State"] == "completed"]
+        return max(complete, key=lambda one: one["StartTime"], default=None)
+
+    def describe(self, snapshot_id: str) -> Mapping[str, Any]:
+        """Returns one of the account's snapshots. Raises ZoneChangeError where there is none."""
+        found = self._ec2.describe_snapshots(Filters=[{"Name": "snapshot-id", "Values": [snapshot_id]}])["Snapshots"]
+        if not found:
+            raise ZoneChangeError(f"EC2 has no snapshot {snapshot_id} in this account and region: `operate snapshots`")
+        return dict(found[0])
+
+    def drop_first(self) -> None:
+        """Deletes the snapshot that was taken to shorten the last one."""
+        if first := self.marked(FIRST):
+            self._ec2.delete_snapshot(SnapshotId=first)
+
+    def give_up(self) -> None:
+        """Notes on the volume that nothing waits for it: its zone is lost."""
+        now = datetime.now(UTC).strftime(_WHEN)
+        self._ec2.create_tags(Resources=[self._volume_id], Tags=[{"Key": GIVEN_UP_TAG, "Value": now}])
+
+    def given_up(self) -> datetime | None:
+        """Returns when the volume was given up; None where it was not, or is gone."""
+        found = self._ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [self._volume_id]}])["Volumes"]
+        when = _tag(found[0], GIVEN_UP_TAG) if found else ""
+        return datetime.strptime(when, _WHEN).replace(tzinfo=UTC) if when else None
+
+    def _begin(self, mark: str) -> str:
+        found = self._ec2.describe_volumes(VolumeIds=[self._volume_id])["Volumes"][0]
+        kept = {tag["Key"]: tag["Value"] for tag in found.get("Tags", []) if not tag["Key"].startswith(_NOT_COPIED)}
+        tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": self._name, MOVE_TAG: mark}.items()]
+        made = self._ec2.create_snapshot(
+            VolumeId=self._volume_id,
+            Description=f"{self._name} ({self._volume_id}) before it moves to another zone",
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
+        )
+        print(f"    snapshot {made['SnapshotId']} of {self._volume_id} begun", file=sys.stderr, flush=True)
+        return str(made["SnapshotId"])
+
+    def _all(self) -> list[Mapping[str, Any]]:
+        filters = [{"Name": "volume-id", "Values": [self._volume_id]}]
+        pages = self._ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
+        return [one for page in pages for one in page["Snapshots"] if one["State"] != "error"]
+
+
+def _tag(described: Mapping[str, Any], key: str) -> str:
+    return next((str(tag["Value"]) for tag in described.get("Tags") or [] if tag["Key"] == key), "")

@@ -1,0 +1,413 @@
+"""A volume's change of zone: what is next by what is found, what is refused, and what is asked of EC2 and Nomad."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from nomad_stateful.ebs.tags import GIVEN_UP_TAG, MOVE_TAG
+from operate.engine import Engine, EngineError
+from operate.zone_change import clients, command
+from operate.zone_change.change import Wanted, ZoneChange
+from operate.zone_change.clients import ZoneClient
+from operate.zone_change.consumers import Consumers
+from operate.zone_change.copies import Copies
+from operate.zone_change.situation import ZoneChangeError, phase, setting, stored
+
+A, B = "us-west-2a", "us-west-2b"
+JOB = {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}], "Type": "service"}
+
+
+class FakeEngine:
+    """Settings and state; an update does what the program would."""
+
+    def __init__(self, volume_id: str, **entry: Any) -> None:
+        self.entry: dict[str, Any] = {"name": "mysql", "zone": A, **entry}
+        self.guard: dict[str, Any] = {"volumeName": "mysql", "zone": A, "guardId": "g1", "moveTo": ""}
+        self.volume_id = volume_id
+        self.done: list[str] = []
+        self.other_changes = ""
+        self.dies_after = ""
+        self.makes: Callable[[], str] = lambda: volume_id
+
+    def config(self) -> dict[str, Any]:
+        return {"nomad-stateful:volumes": [{"name": "other", "zone": A}, self.entry]}
+
+    def resources(self) -> list[dict[str, Any]]:
+        arn = f"arn:aws:ec2:us-west-2:123456789012:volume/{self.volume_id}"
+        registered = {"volumeId": "mysql", "externalId": self.volume_id, "namespace": "default", "pluginId": "ebs0"}
+        found = [
+            ("nomad-csi:index:VolumeGuard", self.guard),
+            ("aws:ebs/volume:Volume", {"arn": arn, "tags": {"nomad-stateful-guard": "g1"}}),
+            ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", registered),
+            ("nomad:index/job:Job", {"jobId": "mysql-server"}),
+        ]
+        return [{"type": token, "outputs": outputs} for token, outputs in found]
+
+    def pending(self) -> str:
+        return self.other_changes
+
+    def refuse_failing(self, values: dict[str, str]) -> None:
+        self._step(f"previews {values['nomad-stateful:volumes[1].zone']}")
+
+    def set(self, values: dict[str, str]) -> None:
+        for path, value in values.items():
+            self.entry[path.removeprefix("nomad-stateful:volumes[1].")] = value
+        self._step(f"sets {' '.join(sorted(path.rpartition('.')[2] for path in values))}")
+
+    def remove(self, path: str) -> None:
+        del self.entry[path.rpartition(".")[2]]
+        self._step(f"removes {path.rpartition('.')[2]}")
+
+    def up(self, why: str, *, refresh: bool) -> None:
+        self.guard["moveTo"] = "" if self.entry["moveTo"] == self.entry["zone"] else self.entry["moveTo"]
+        if self.guard["zone"] != self.entry["zone"]:
+            self.guard |= {"zone": self.entry["zone"], "snapshotId": self.entry["snapshotId"]}
+            self.volume_id = self.makes()
+        self._step(f"up{' --refresh' if refresh else ''}")
+
+    def _step(self, what: str) -> None:
+        self.done.append(what)
+        if what.startswith(self.dies_after or "never"):
+            self.dies_after = ""
+            raise KeyboardInterrupt
+
+
+class FakeNomad:
+    """One job on one volume, and a client in each zone."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self.engine = engine
+        self.job: dict[str, Any] = {"ID": "mysql-server", "JobModifyIndex": 7, "Stop": False, **JOB}
+        self.down: set[str] = set()
+        self.retry = SimpleNamespace(limit_s=1)
+        self.stops = 0
+
+    def get(self, path: str, **_: Any) -> Any:
+        if path == "jobs":
+            return [{"ID": self.job["ID"]}]
+        if path == "nodes":
+            return [{"ID": A}, {"ID": B}]
+        if path.startswith("node/"):
+            return self.find(path)
+        assert path.endswith("/allocations"), path
+        runs = {"DesiredStatus": "run", "ClientStatus": "running", "NodeID": self.engine.entry["zone"]}
+        return [] if self.job["Stop"] and self.engine.guard["zone"] == A else [{**runs, "NodeName": "client"}]
+
+    def find(self, path: str, **_: Any) -> Any:
+        if path.startswith("node/"):
+            zone = path.removeprefix("node/")
+            status = "down" if zone in self.down else "ready"
+            attributes = {"platform.aws.placement.availability-zone": zone}
+            node = {"ID": zone, "Name": zone, "Status": status, "SchedulingEligibility": "eligible"}
+            return node | {"Attributes": attributes, "StatusUpdatedAt": 1_800_000_000}
+        if path.startswith("plugin/"):
+            return {"Nodes": {A: {"Healthy": True}, B: {"Healthy": True}}, "Controllers": {}}
+        if path.startswith("volume/"):
+            return {"ExternalID": self.engine.volume_id}
+        return self.job
+
+    def get_indexed(self, path: str, **_: Any) -> tuple[Any, int]:
+        return ([], 1) if path.endswith("/evaluations") else (self.find(path), 1)
+
+    def delete(self, path: str, **_: Any) -> None:
+        assert path == "job/mysql-server"
+        self.stops += 1
+        self.job |= {"Stop": True, "JobModifyIndex": self.job["JobModifyIndex"] + 1}
+
+
+class Free:
+    """EC2's word that the volume is detached."""
+
+    is_free = True
+
+    def state(self, _volume_id: str) -> "Free":
+        return self
+
+
+@pytest.fixture(scope="module")
+def ec2() -> Iterator[Any]:
+    """One account for all tests, each of which has a volume of its own."""
+    with pytest.MonkeyPatch.context() as patched:
+        for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE"):
+            patched.delenv(key, raising=False)
+        patched.setenv("AWS_ACCESS_KEY_ID", "none")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", "none")
+        patched.setattr("nomad_stateful.nomad.attaching.await_attachable", lambda *_: [])
+        with mock_aws():
+            yield boto3.client("ec2", region_name="us-west-2")
+
+
+def made(ec2: Any, zone: str = A) -> str:
+    return str(ec2.create_volume(AvailabilityZone=zone, Size=1)["VolumeId"])
+
+
+class World:
+    """A stack whose volume is in zone A."""
+
+    def __init__(self, ec2: Any) -> None:
+        self.ec2 = ec2
+        self.old = made(ec2)
+        self.engine = FakeEngine(self.old)
+        self.engine.makes = lambda: made(ec2, B)
+        self.nomad = FakeNomad(self.engine)
+
+    def change(self, **wanted: Any) -> ZoneChange:
+        engine: Any = self.engine
+        nomad: Any = self.nomad
+        ebs: Any = Free()
+        return ZoneChange(engine, nomad, ebs, self.ec2, Wanted("mysql", B, **wanted))
+
+    def run(self, **wanted: Any) -> dict[str, Any]:
+        change = self.change(**wanted)
+        return change.run(change.plan())
+
+    def snapshots(self) -> list[str]:
+        found = self.ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [self.old]}])["Snapshots"]
+        return [one["SnapshotId"] for one in found]
+
+
+WAY = [
+    "sets moveTo",
+    "up",
+    f"previews {B}",
+    "sets snapshotId zone",
+    "up",
+    "removes snapshotId",
+    "removes moveTo",
+]
+
+
+def test_a_move_is_two_updates_with_a_snapshot_of_the_stopped_volume_between_them(ec2: Any) -> None:
+    world = World(ec2)
+    result = world.run()
+    assert world.engine.done == WAY
+    assert world.engine.entry == {"name": "mysql", "zone": B}
+    assert (result["zone"], result["earlierVolumeId"], result["lostMinutes"]) == (B, world.old, 0)
+    assert world.nomad.stops == 1
+    assert world.snapshots() == [result["snapshotId"]], "the first one is dropped"
+
+
+@pytest.mark.parametrize("dies_after", dict.fromkeys(WAY))
+def test_a_move_that_was_killed_goes_on_where_it_was(ec2: Any, dies_after: str) -> None:
+    world = World(ec2)
+    world.engine.dies_after = dies_after
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    result = world.run()
+    assert world.engine.entry == {"name": "mysql", "zone": B}
+    assert result["earlierVolumeId"] == world.old
+    assert world.nomad.stops == 1
+    assert [step for step in world.engine.done if step.startswith("sets")] == [WAY[0], WAY[3]]
+
+
+def test_what_was_started_again_after_the_last_snapshot_is_stopped_and_has_another_one(ec2: Any) -> None:
+    world = World(ec2)
+    world.engine.dies_after = "sets snapshotId"
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    earlier = world.engine.entry["snapshotId"]
+    world.nomad.job |= {"Stop": False, "JobModifyIndex": 99}
+    result = world.run()
+    assert world.nomad.stops == 2
+    assert result["snapshotId"] != earlier
+
+
+def test_a_repeated_command_after_the_end_changes_nothing(ec2: Any) -> None:
+    world = World(ec2)
+    first = world.run()
+    world.engine.done.clear()
+    again = world.run()
+    assert world.engine.done == []
+    assert again["volumeId"] == first["volumeId"]
+
+
+def test_other_changes_of_the_stack_are_not_made_along_with_a_move(ec2: Any) -> None:
+    world = World(ec2)
+    world.engine.other_changes = "~ nomad:index:Job mysql-job"
+    with pytest.raises(ZoneChangeError, match="other changes to make"):
+        world.run()
+    assert world.engine.entry == {"name": "mysql", "zone": A}
+
+
+def test_a_job_of_somebody_else_on_the_volume_is_not_stopped(ec2: Any) -> None:
+    world = World(ec2)
+    world.nomad.job["ID"] = "report"
+    with pytest.raises(ZoneChangeError, match="job report uses volume mysql and is not this stack's"):
+        world.change().plan()
+
+
+def test_a_zone_where_nothing_can_use_the_volume_is_refused(ec2: Any) -> None:
+    world = World(ec2)
+    world.nomad.down = {B}
+    with pytest.raises(ZoneChangeError, match=rf"--zone {B}: nothing there can use the volume.*{B} is down"):
+        world.change().plan()
+
+
+def lose(world: World, minutes_ago: float = 5) -> str:
+    """Zone A, with a snapshot from before; the snapshot."""
+    world.nomad.down = {A}
+    lost_at = datetime.now(UTC) + timedelta(minutes=minutes_ago)
+    find = world.nomad.find
+    world.nomad.find = lambda path, **more: (  # type: ignore[method-assign]
+        find(path, **more) | {"StatusUpdatedAt": lost_at.timestamp()} if path == f"node/{A}" else find(path, **more)
+    )
+    return str(ec2_snapshot(world))
+
+
+def ec2_snapshot(world: World) -> str:
+    return str(world.ec2.create_snapshot(VolumeId=world.old)["SnapshotId"])
+
+
+def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_newest_snapshot(ec2: Any) -> None:
+    world = World(ec2)
+    snapshot = lose(world)
+    change = world.change(lost=True)
+    plan = change.plan()
+    assert plan.lost_minutes == pytest.approx(5, abs=0.2)
+    said = "\n".join(command.lines(plan, change.wanted))
+    assert f"LOST: what was written after snapshot {snapshot} was begun" in said
+    assert "the last 5.0 minutes until Nomad lost us-west-2a" in said
+    result = change.run(plan)
+    assert result["snapshotId"] == snapshot
+    assert result["lostMinutes"] == pytest.approx(5, abs=0.2)
+    tags = ec2.describe_volumes(VolumeIds=[world.old])["Volumes"][0]["Tags"]
+    assert GIVEN_UP_TAG in {tag["Key"] for tag in tags}
+    assert world.snapshots() == [snapshot], "no snapshot of a lost zone is waited for"
+
+
+@pytest.mark.parametrize("dies_after", ["sets moveTo", "up", "sets snapshotId", "removes snapshotId", "removes moveTo"])
+def test_a_failover_that_was_killed_goes_on_from_the_same_snapshot(ec2: Any, dies_after: str) -> None:
+    world = World(ec2)
+    snapshot = lose(world, minutes_ago=0)
+    world.engine.dies_after = dies_after
+    with pytest.raises(KeyboardInterrupt):
+        world.run(lost=True)
+    result = world.run(lost=True)
+    assert (result["snapshotId"], result["zone"]) == (snapshot, B)
+
+
+def test_a_failover_shows_other_changes_and_makes_them_along(ec2: Any) -> None:
+    world = World(ec2)
+    lose(world)
+    world.engine.other_changes = "~ nomad:index:Job mysql-job"
+    change = world.change(lost=True)
+    said = "\n".join(command.lines(change.plan(), change.wanted))
+    assert "ALSO: the stack has other changes to make, which are made along:\n~ nomad:index:Job mysql-job" in said
+
+
+def test_a_zone_that_has_a_ready_client_is_not_lost(ec2: Any) -> None:
+    with pytest.raises(ZoneChangeError, match=rf"the zone {A} is not lost: client {A} there is ready. `operate move`"):
+        World(ec2).change(lost=True).plan()
+
+
+def test_without_a_snapshot_there_is_nothing_to_go_on_from(ec2: Any) -> None:
+    world = World(ec2)
+    world.nomad.down = {A}
+    with pytest.raises(ZoneChangeError, match=r"has no complete snapshot: .* Restore a dump"):
+        world.change(lost=True).plan()
+
+
+def test_more_loss_than_is_accepted_is_refused(ec2: Any) -> None:
+    world = World(ec2)
+    lose(world)
+    with pytest.raises(ZoneChangeError, match=r"--max-loss is 2: snapshot snap-\S+ was taken 5.0 minutes before"):
+        world.change(lost=True, max_loss_min=2).plan()
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"provision": "plugin"}, "volumes.mysql.provision is plugin: only EBS volumes that Pulumi makes"),
+        ({"count": 3}, "volumes.mysql.count is 3: a set of volumes is spread over zones"),
+        ({"name": "data"}, "the settings have no single volume mysql: they have data"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(entry: dict[str, Any], said: str) -> None:
+    with pytest.raises(ZoneChangeError, match=said):
+        setting({"nomad-stateful:volumes": [{"name": "mysql", "zone": A, **entry}]}, "mysql")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"moveTo": "us-west-2c"}, "volumes.mysql.moveTo is us-west-2c: its move there was begun"),
+        (
+            {"zone": B},
+            f"volumes.mysql.zone is {B}, and the stack has the volume in {A}: the setting was changed by hand",
+        ),
+    ],
+)
+def test_another_way_that_was_begun_is_not_mixed_with_this_one(entry: dict[str, Any], said: str) -> None:
+    engine = FakeEngine("vol-1", **entry)
+    with pytest.raises(ZoneChangeError, match=said):
+        phase(setting(engine.config(), "mysql"), stored(engine.resources(), "mysql"), B)
+
+
+def test_a_snapshot_is_taken_once_for_each_stop(ec2: Any) -> None:
+    volume_id = made(ec2)
+    copies = Copies(ec2, volume_id, "mysql")
+    first = copies.take("b 1", 5)
+    assert copies.take("b 1", 5) == first
+    assert copies.take("b 2", 5) != first
+    [tags] = [one["Tags"] for one in ec2.describe_snapshots(SnapshotIds=[first])["Snapshots"]]
+    assert {"Key": MOVE_TAG, "Value": "b 1"} in tags
+
+
+def test_a_job_on_two_volumes_cannot_follow_one_of_them() -> None:
+    nomad = FakeNomad(FakeEngine("vol-1"))
+    groups = [{"Volumes": {"a": {"Type": "csi", "Source": "mysql"}, "b": {"Type": "csi", "Source": "logs"}}}]
+    nomad.job["TaskGroups"] = groups
+    required = [{"Segments": {"topology.ebs.csi.aws.com/zone": A}}]
+    nomad.find = lambda path, **_: (  # type: ignore[method-assign]
+        {"RequestedTopologies": {"Required": required}} if path.startswith("volume") else nomad.job
+    )
+    using = Consumers(nomad, "default", "mysql")  # type: ignore[arg-type]
+    assert using.other_volumes(B) == ["logs"]
+    assert using.other_volumes(A) == []
+
+
+def test_a_zone_is_lost_when_the_last_of_its_clients_went() -> None:
+    there = [
+        ZoneClient(name, A, "down", eligible=True, has_plugin=False, since=since)
+        for name, since in (("c1", 100), ("c2", 160))
+    ]
+    assert clients.lost_at(there, A) == datetime.fromtimestamp(160, UTC)
+
+
+LOCKED = """error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end.
+  file:///state/.pulumi/locks/x.json: created by root@{host} (pid {pid}) at 2026-11-22T10:00:00Z"""
+
+
+def locked_once(monkeypatch: pytest.MonkeyPatch, host: str, pid: int) -> tuple[Engine, list[str]]:
+    """An engine whose first update finds a lock; what it runs."""
+    ran: list[str] = []
+    made = Engine("dev")
+    answers = iter([(255, LOCKED.format(host=host, pid=pid)), (0, "")])
+
+    def shown(*words: str) -> tuple[int, str]:
+        ran.append(words[0])
+        return next(answers)
+
+    monkeypatch.setattr(made, "_shown", shown)
+    monkeypatch.setattr(made, "_run", lambda *words: ran.append(words[0]))
+    monkeypatch.setattr(made, "_deployment", lambda: {"pending_operations": []})
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    return made, ran
+
+
+def test_the_lock_of_a_pulumi_that_is_gone_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, ran = locked_once(monkeypatch, "here", pid=2**22 + 1)
+    made.up("test", refresh=True)
+    assert ran == ["up", "cancel", "up"]
+
+
+def test_the_lock_of_another_machine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, ran = locked_once(monkeypatch, "elsewhere", pid=1)
+    with pytest.raises(EngineError, match=r"locked by a pulumi on elsewhere \(pid 1\) since 2026-11-22T10:00:00Z"):
+        made.up("test", refresh=False)
+    assert ran == ["up"]

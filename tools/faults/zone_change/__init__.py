@@ -1,0 +1,1 @@
+"""A volume's change of zone with a writer running, killed at several points and run again."""
