@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import yaml
+
 from sandbox.machine.private_files import write_private
 from tools.faults.lane import CLIENTS, Lane
 
@@ -50,7 +52,8 @@ def upgrade(lane: Lane) -> float:
 
 def rollback(lane: Lane) -> float:
     """One client lacks the program: all have the version before again."""
+    plugins = yaml.safe_load(lane.stack_file.read_text(encoding="utf-8"))["config"]["nomad-stateful:plugins"]
     code, said = _upgrade(lane, BROKEN, _install(lane, BROKEN, CLIENTS[:-1]))
     assert code == _ROLLED_BACK, said
-    _await_agreement(lane, NEW)
+    _await_agreement(lane, plugins[0]["version"])
     return -1.0

@@ -59,14 +59,19 @@ class Nomad:
         }
 
     def _go_on(self) -> None:
-        """What Nomad does by itself: replaces the next one, or all where no update block holds it back."""
-        newest = self.versions[-1]["Version"]
-        waits = [one for one in self.allocs.values() if one["JobVersion"] == newest and one["DeploymentStatus"] is None]
-        for name, one in self.allocs.items():
-            if one["JobVersion"] < newest and name not in self.ineligible and not (self.manual and waits):
-                self._place(name)
-                if self.manual:
-                    return
+        """What Nomad does by itself: updates in place what has the same task, and replaces the next one."""
+        newest = self.versions[-1]
+        image = newest["TaskGroups"][0]["Tasks"][0]["Config"]["image"]
+        older = [one for one in self.allocs.values() if one["JobVersion"] < newest["Version"]]
+        for one in older:
+            if one["Image"] == image and one["ClientStatus"] == "running":
+                one |= {"JobVersion": newest["Version"], "DeploymentStatus": None}
+        waits = [one for one in self.allocs.values() if one["JobVersion"] == newest["Version"] and not _is_told(one)]
+        for one in older:
+            # Nobody but the operator calls anything healthy: what is updated in place holds the others back.
+            if one["JobVersion"] < newest["Version"] and one["NodeName"] not in self.ineligible and not waits:
+                self._place(one["NodeName"])
+                return
 
     def get(self, path: str, **_: Any) -> Any:
         if path == "nodes":
@@ -108,6 +113,10 @@ class Nomad:
                 self.called.append(one["NodeID"])
 
 
+def _is_told(one: Json) -> bool:
+    return one["DeploymentStatus"] is not None
+
+
 def rollout(nomad: Nomad, timeout_s: float = 5) -> Rollout:
     return Rollout(cast("NomadApi", nomad), "ebs", "node", "default", timeout_s, lambda _: None, poll_s=0.001)
 
@@ -131,7 +140,7 @@ def test_where_one_fails_all_go_back(broken: str, silent: str) -> None:
     with pytest.raises(NodeFailedError, match=r"^b"):
         roll.run()
     assert nomad.called == ["a"]
-    roll.roll_back(before)
+    rollout(nomad).roll_back(before)
     assert {nomad.image(name) for name in "abc"} == {OLD}
     assert not nomad.manual
 
