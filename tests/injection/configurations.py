@@ -38,7 +38,8 @@ VOLUMES: list[dict[str, Any]] = [
     | {"snapshots": [SNAPSHOTS]},
     {"name": "dumps", "zone": "us-west-2a", "sizeGib": 1},
     {"name": "log", "zones": ["us-west-2a"], "count": 2, "sizeGib": 1},
-    {"name": "share", "plugin": "efs", "provision": "existing", "externalId": "fs-1", "fsType": "", **MAPS},
+    {"name": "share", "plugin": "efs", "provision": "existing", "externalId": "fs-1", "fsType": "", **MAPS}
+    | {"registered": {}},
     {"name": "made", "plugin": "nas", "provision": "plugin", "capacity": "100MiB", "fsType": "", **MAPS},
     {"name": "spare", "zone": "us-west-2b", "sizeGib": 1},
 ]

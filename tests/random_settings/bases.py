@@ -57,7 +57,15 @@ BASES: list[dict[str, Any]] = [
     ),
     _stack(
         [{"id": "aws-ebs0", "taskDriver": "raw_exec"}],
-        [{"name": "old", "provision": "existing", "externalId": "vol-0123456789abcdef0", "zone": ZONE}],
+        [
+            {
+                "name": "old",
+                "provision": "existing",
+                "externalId": "vol-0123456789abcdef0",
+                "zone": ZONE,
+                "registered": {},
+            }
+        ],
         consumers=[
             {
                 "name": "raw",
