@@ -31,6 +31,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
         "recover",
         "doctor",
         "explain",
+        "metrics",
     }
     assert {command.name for command in command_line.COMMANDS if command.acts(looking)} == others
 
