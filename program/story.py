@@ -7,6 +7,7 @@ from components.csi_plugin import CsiPlugin
 from components.csi_registration import RegisteredCsiVolume
 from components.csi_volumes import CsiVolumes
 from components.driver_policy import DriverPolicy
+from components.failover_watch import FailoverWatch
 from components.mysql import MysqlServer
 from components.mysql_backup import MysqlBackup
 from components.mysql_metrics import MysqlMetrics
@@ -17,6 +18,7 @@ from program import outputs
 from program.environment import Environment
 from program.settings import Mysql, Settings
 from program.wiring.consumers import container, container_options
+from program.wiring.failover import failover_watches
 from program.wiring.metrics import mysql_metrics, volume_metrics
 from program.wiring.mysql import mysql_backups, mysql_server
 from program.wiring.plugins import csi_plugin
@@ -54,6 +56,8 @@ def deploy(settings: Settings, environment: Environment) -> None:
     _deploy_consumers(settings, environment, registered)
     for args in volume_metrics(settings, environment):
         pulumi.export("volumeMetrics", {"job": VolumeMetrics("volume-metrics", args).job_id})
+    for watch in failover_watches(settings, environment, registered):
+        pulumi.export("failover", FailoverWatch("failover", watch, pulumi.ResourceOptions(depends_on=policies)).job_id)
 
 
 def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, registered: Registered) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_TIMEOUT_S = 10.0
+SOCKET = "unix://"
+"""Start of an address that is a socket's path, such as that of the API within each task:
+https://developer.hashicorp.com/nomad/api-docs/task-api."""
 # Nomad lets a blocking query run up to a sixteenth longer than asked, so that clients spread out.
 # https://developer.hashicorp.com/nomad/api-docs#blocking-queries
 _WAIT_JITTER = 1 / 16
@@ -91,8 +94,11 @@ class NomadApi:
         self._with_token = bool(token)
         self._defaults = {key: value for key, value in (("region", region), ("namespace", namespace)) if value}
         user, _, password = http_auth.partition(":")
+        socket = self.address.removeprefix(SOCKET) if self.address.startswith(SOCKET) else ""
         self._client = httpx.Client(
-            base_url=f"{self.address}/v1/",
+            # Through a socket the name is of no use to anyone, but HTTP wants one.
+            base_url=f"{'http://localhost' if socket else self.address}/v1/",
+            transport=httpx.HTTPTransport(uds=socket) if socket else None,
             headers=dict(headers or {}) | ({"X-Nomad-Token": token} if token else {}),
             auth=(user, password) if http_auth else None,
             verify=_context(self.address, self._tls),

@@ -132,6 +132,6 @@ def cut_off(api: NomadApi, ebs: EbsVolumes) -> tuple[int, int]:
     return list(states.values()).count("running"), [stub["Status"] for stub in stubs].count("ready")
 
 
-def start_elsewhere(api: NomadApi, job: DelayedJob) -> None:
-    """Has Nomad evaluate the job now. Raises NomadError."""
-    api.put(f"{job_path(job.job_id)}/evaluate", {"JobID": job.job_id, "EvalOptions": {}}, namespace=job.namespace)
+def evaluate(api: NomadApi, namespace: str, job_id: str) -> None:
+    """Has Nomad evaluate a job now, which starts a delayed one elsewhere. Takes submit-job. Raises NomadError."""
+    api.put(f"{job_path(job_id)}/evaluate", {"JobID": job_id, "EvalOptions": {}}, namespace=namespace)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from components import container, csi_plugin, mysql, mysql_backup
+from components import container, csi_plugin, failover_watch, mysql, mysql_backup
 from components import mysql_metrics as mysql_metrics_component
 from components import volume_metrics as volume_metrics_component
 from components.csi_registration import RegisteredCsiVolume
@@ -19,6 +19,7 @@ from program.environment import Environment
 from program.settings import Consumer, Mysql, Plugin, Settings, Volume
 from program.settings.mysql import BACKUP_ACCOUNT, MysqlBackup
 from program.wiring.consumers import container as container_args
+from program.wiring.failover import failover_watches
 from program.wiring.metrics import mysql_metrics, volume_metrics
 from program.wiring.mysql import mysql_backups, mysql_server
 from program.wiring.plugins import csi_plugin as csi_plugin_args
@@ -120,7 +121,8 @@ def of(settings: Settings) -> list[WantedJob]:
     found = [job for plugin in settings.plugins for job in _plugin(settings, plugin)]
     if settings.mysql is not None:
         found += _mysql(settings, settings.mysql)
-    return [*found, *(_consumer(settings, consumer) for consumer in settings.consumers), *_exporters(settings)]
+    consumers = [_consumer(settings, consumer) for consumer in settings.consumers]
+    return [*found, *consumers, *_exporters(settings), *_failover(settings)]
 
 
 def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
@@ -233,6 +235,25 @@ def _exporter(
         parts=(Part((), 1),),
         on_every_client=kind == "volumes",
     )
+
+
+def _failover(settings: Settings) -> Iterator[WantedJob]:
+    registered = {member.volume_id: _registered(member.volume_id) for one in settings.volumes for member in one.members}
+    for args in failover_watches(settings, _NOWHERE, registered):
+        yield WantedJob(
+            section="failover",
+            setting="count",
+            value=str(args["count"]),
+            job_id=args["job_id"],
+            pool=settings.placement.node_pool,
+            driver=args["task"]["driver"],
+            cpu_mhz=args["task"]["cpu_mhz"],
+            memory_mib=args["task"]["memory_mib"],
+            spec="failover",
+            namespace=settings.placement.namespace,
+            variables={**failover_watch.job_settings(args), "volumes": sorted(registered)},
+            parts=(Part((), args["count"]),),
+        )
 
 
 def _parts(count: int, mounted: Sequence[tuple[Volume, bool]]) -> tuple[Part, ...]:

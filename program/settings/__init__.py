@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 
 from program.settings import consumer_rules, driver_policy, identity_rules, rules
 from program.settings.consumer import Consumer
-from program.settings.errors import HALF_CHARACTER, Problem, SettingsError, half_characters, problems_of, shown
+from program.settings.errors import HALF_CHARACTER, Problem, Refusal, SettingsError, half_characters, problems_of, shown
+from program.settings.failover import Failover
 from program.settings.metrics import Metrics, Switched, check_metrics
 from program.settings.mysql import Mysql
 from program.settings.placement import Placement
@@ -57,6 +58,10 @@ class Settings(Section):
 
     consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
     metrics: Switched = Field(None, description="What a Prometheus needs: true, or a section; nothing if left out.")
+    failover: Failover | None = Field(
+        None,
+        description="A job that starts those of a lost client elsewhere once EC2 says that it cannot write.",
+    )
     adopt: list[Identifier] = Field(
         default=[],
         description="Ids of jobs and existing volumes that Nomad has already, and that become this stack's with the "
@@ -70,9 +75,10 @@ class Settings(Section):
         consumer_rules.check_renamed("volume", self.volumes)
         for volume in self.volumes:
             rules.check_volume(volume, self.plugins)
-        driver_policy.check_size(
-            self.plugins, [volume for volume in self.volumes if self.plugin_of(volume).driver == "ebs"]
-        )
+        driver_policy.check_size(self.plugins, self.ebs_volumes)
+        if self.failover is not None and not self.ebs_volumes:
+            remedy = "remove it: of other volumes nobody can say whether a lost client still writes to them"
+            raise Refusal("failover", "set", "watches EBS volumes, and the stack has none", remedy)
         if self.mysql is not None:
             rules.check_mysql(self.mysql, self.volumes)
             consumer_rules.check_backup(self.mysql, self.volumes)
@@ -103,7 +109,13 @@ class Settings(Section):
     @property
     def jobs(self) -> list[tuple[str, str]]:
         """The setting and the id of every job."""
-        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics))
+        watch = [("failover.jobId", self.failover.job_id)] if self.failover else []
+        return [*identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics), *watch]
+
+    @property
+    def ebs_volumes(self) -> list[Volume]:
+        """The volumes of the EBS driver."""
+        return [volume for volume in self.volumes if self.plugin_of(volume).driver == "ebs"]
 
     @property
     def zones(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,8 @@ from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 _POLICIES: Final = {"program": "nomad-stateful", "operator": "nomad-stateful-operator"}
 _DESCRIPTIONS: Final = {"program": "The Pulumi program", "operator": "People who operate the stack"}
 _RULES: Final = {"program": PROJECT / "program/nomad-policy.hcl", "operator": PROJECT / "operate/nomad-policy.hcl"}
+_FAILOVER: Final = PROJECT / "program/failover-policy.hcl"
+_FAILOVER_JOB: Final = {"Namespace": "default", "JobID": "failover"}
 _TIMEOUT_S: Final = 30.0
 # Restore drills run in it; only a management token can make one.
 _DRILLS: Final = {"Name": "drill", "Description": "Restore drills"}
@@ -52,6 +55,15 @@ def ensure(settings: SandboxSettings) -> tuple[Tokens, bool]:
         bootstrapped = _bootstrap(settings, api, management)
         api.put("namespace/drill", _DRILLS)
         made = [_token(settings, api, name) for name in _POLICIES]
+        made.append(
+            _put_policy(
+                api,
+                "nomad-stateful-failover",
+                "The failover watch",
+                _FAILOVER.read_text(encoding="utf-8"),
+                _FAILOVER_JOB,
+            )
+        )
     finally:
         api.close()
     return read_tokens(settings), bootstrapped or any(made)
@@ -105,14 +117,15 @@ def _token(settings: SandboxSettings, api: NomadApi, name: str) -> bool:
     return True
 
 
-def _put_policy(api: NomadApi, name: str, description: str, rules: str) -> bool:
+def _put_policy(api: NomadApi, name: str, description: str, rules: str, job: Mapping[str, str] | None = None) -> bool:
+    """Puts a policy, bound to a job's identity where one is named; says whether it was another."""
     try:
         if api.get(f"acl/policy/{name}")["Rules"] == rules:
             return False
     except NomadApiError as error:
         if error.status != 404:
             raise
-    api.put(f"acl/policy/{name}", {"Name": name, "Description": description, "Rules": rules})
+    api.put(f"acl/policy/{name}", {"Name": name, "Description": description, "Rules": rules, "JobACL": job})
     return True
 
 

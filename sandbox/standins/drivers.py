@@ -32,3 +32,7 @@ def write(settings: SandboxSettings) -> None:
     for name, (module, places) in _COMMANDS.items():
         pairs = ",".join(f"{inside}={outside}" for inside, outside in places.items())
         write_launcher(settings.bin_dir / name, module, {folders.VARIABLE: pairs} if pairs else {})
+    # No stand-in: the program itself, which is told where the sandbox's AWS is.
+    ec2 = settings.ec2_url
+    aws = {"AWS_ENDPOINT_URL_EC2": ec2, "AWS_ENDPOINT_URL_STS": ec2, "AWS_REGION": settings.region}
+    write_launcher(settings.bin_dir / "nomad-stateful-failover", "nomad_stateful.recovery", aws)

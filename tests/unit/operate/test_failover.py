@@ -11,7 +11,7 @@ from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
 from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
 from nomad_stateful.recovery.failover import delayed_jobs, judge
-from operate.failover import Watcher
+from nomad_stateful.recovery.watcher import Watcher
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
 HELD = {VOLUME: EbsState("in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")])}

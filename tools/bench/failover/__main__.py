@@ -33,6 +33,10 @@ from tools.trial.running import eventually
 TIMEOUT_S: Final = 480.0
 _WATCHERS: Final = {"watched": ("failover",), "fenced": ("failover", "--fence")}
 _TIMES: Final = re.compile(r"(?m)^    killTimeout: .*\n    stopAfterDisconnect: .*\n")
+_DEPLOYED: Final = {
+    "deployed": "  nomad-stateful:failover: { taskDriver: raw_exec }\n",
+    "deployed-fenced": "  nomad-stateful:failover: { taskDriver: raw_exec, fence: true }\n",
+}
 _CHOSEN: Final = {
     "earlier": "    killTimeout: 60s\n    stopAfterDisconnect: 2m\n",
     "short": "    killTimeout: 10s\n    stopAfterDisconnect: 30s\n",
@@ -44,7 +48,7 @@ def configure(text: str, settings: str) -> str:
     text, changed = _TIMES.subn(_CHOSEN.get(settings, ""), text)
     if changed != 1:
         raise AssertionError(f"the stack's file sets killTimeout and stopAfterDisconnect {changed} times")
-    return text
+    return text + _DEPLOYED.get(settings, "")
 
 
 def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
@@ -55,7 +59,7 @@ def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
     calls, doubled = Calls(lane.call_log), len(lane.mounts.violations)
     watch.begin(loss.strike(lane, at.node_name))
     try:
-        if not loss.ends_by_itself and settings != "fenced":
+        if not loss.ends_by_itself and "fenced" not in settings:
             _fence_once_down(lane, watch)
         with lane.waits(f"a row elsewhere, after {loss.name}", TIMEOUT_S):
             eventually(

@@ -26,6 +26,8 @@ SETTINGS = {
     "short": "30s and 10s",
     "watched": "the defaults, `operate failover`",
     "fenced": "the defaults, `operate failover --fence`",
+    "deployed": "the defaults, `failover` in the settings",
+    "deployed-fenced": "the defaults, `failover` with `fence: true`",
 }
 """What was measured with, in the order of the page."""
 LOSSES = ("terminated", "stopped", "cut off", "agent dead")

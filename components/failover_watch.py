@@ -1,0 +1,74 @@
+"""A job that has the jobs of lost clients started elsewhere without Nomad's wait."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from .consumer import Consumer, deadlines
+from .ownership import Owner
+from .placement import JobPlacement
+
+
+class FailoverTask(TypedDict):
+    """How the program runs."""
+
+    driver: str
+    """docker, exec or raw_exec."""
+    image: str
+    """Image that has the program (docker)."""
+    command: str
+    """The program."""
+    cpu_mhz: int
+    """CPU in MHz."""
+    memory_mib: int
+    """Memory in MiB."""
+
+
+class FailoverWatchArgs(TypedDict):
+    """Inputs of FailoverWatch."""
+
+    job_id: str
+    """Id of the job, which the policy of its identity is bound to."""
+    placement: JobPlacement
+    """Where the job may run."""
+    owner: NotRequired[Owner | None]
+    """Whose the job is: claimed before anything is made under its id."""
+    volumes: list[pulumi.Input[str]]
+    """Ids of the registered volumes whose jobs are watched, all in the job's namespace."""
+    region: str
+    """AWS region of the volumes."""
+    account_id: str
+    """AWS account of the volumes; "" where it is not known."""
+    count: int
+    """Instances, each on another client."""
+    fence: bool
+    """Stop the instance of a lost client that may still write."""
+    task: FailoverTask
+    """How the program runs."""
+    timeout_s: int
+    """How long to wait until it watches, in seconds."""
+
+
+class FailoverWatch(pulumi.ComponentResource):
+    """The job, healthy once it may read in Nomad and EC2 what a failover needs to know."""
+
+    job_id: pulumi.Output[str]
+    """Id of the job."""
+
+    def __init__(self, name: str, args: FailoverWatchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("nomad-stateful:index:FailoverWatch", name, None, opts)
+        own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
+        job = own.job("failover", {**job_settings(args), "volumes": pulumi.Output.all(*args["volumes"])})
+        self.job_id = own.health(job, "failover", args["timeout_s"], [], allocations=args["count"]).job_id
+        self.register_outputs({"job_id": self.job_id})
+
+
+def job_settings(args: FailoverWatchArgs) -> dict[str, object]:
+    """Returns the job's variables without what comes of the registrations."""
+    return {
+        "job": {"id": args["job_id"], **args["placement"]},
+        "aws": {"region": args["region"], "account_id": args["account_id"]},
+        "watch": {"count": args["count"], "fence": args["fence"]},
+        "task": args["task"],
+        "health": deadlines(args["timeout_s"]),
+    }

@@ -1,0 +1,14 @@
+job     = { id = "failover", namespace = "default", datacenters = ["*"], node_pool = "default" }
+volumes = ["mysql"]
+aws     = { region = "us-west-2", account_id = "" }
+watch   = { count = 2, fence = false }
+
+task = {
+  driver     = "docker"
+  image      = "111122223333.dkr.ecr.us-west-2.amazonaws.com/nomad-stateful:0.2.0"
+  command    = "nomad-stateful-failover"
+  cpu_mhz    = 50
+  memory_mib = 128
+}
+
+health = { deadline = "200s", progress_deadline = "300s" }

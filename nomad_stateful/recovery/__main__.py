@@ -1,0 +1,72 @@
+"""Command line of the failover watch that runs as a Nomad job: `nomad-stateful-failover --volume NAMESPACE/ID`.
+
+It reads Nomad's address and token from the environment (NOMAD_ADDR, NOMAD_TOKEN), and AWS's credentials from the usual
+places. The exit status is 1 where it may not read what a failover needs to know.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.recovery.watcher import Watcher
+
+_POLICY = (
+    "The job reads Nomad by its own identity, which needs a policy: nomad acl policy apply -namespace NAMESPACE "
+    "-job JOB NAME program/failover-policy.hcl (docs/failover.md)"
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Watches until it is ended; returns 1 where something that it needs is refused."""
+    parser = argparse.ArgumentParser(prog="nomad-stateful-failover", description=__doc__)
+    parser.add_argument(
+        "--volume", action="append", required=True, type=_volume, metavar="NAMESPACE/ID", help="a volume to watch"
+    )
+    parser.add_argument("--region", default="", help="the volumes' region; by default AWS's own configuration")
+    parser.add_argument("--account", default="", help="the volumes' account; in another one nothing is done")
+    parser.add_argument("--fence", action="store_true", help="stop an instance that may still write")
+    known = parser.parse_args(arguments)
+    place = AwsPlace(known.region, known.account)
+    try:
+        nomad = NomadApi.from_env()
+        watcher = Watcher(nomad, EbsVolumes(place), ec2_client(place), known.fence, frozenset(known.volume))
+        watcher.check(_own_job(os.environ))
+    except NomadApiError as error:
+        print(f"error: {error}" + (f". {_POLICY}" if error.status == 403 else ""), file=sys.stderr)
+        return 1
+    except (ProviderError, BotoCoreError, ClientError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    watcher.watch()
+    return 0
+
+
+def _own_job(environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Returns namespace and id of the job that it runs in; nothing outside of Nomad."""
+    namespace, job_id = environ.get("NOMAD_NAMESPACE", ""), environ.get("NOMAD_JOB_ID", "")
+    return (namespace, job_id) if namespace and job_id else None
+
+
+def _volume(text: str) -> tuple[str, str]:
+    namespace, slash, volume_id = text.partition("/")
+    if not (slash and namespace and volume_id):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/ID")
+    return namespace, volume_id
+
+
+def run() -> None:
+    """Entry of the installed program."""
+    sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,101 @@
+"""Watches for lost clients, and has their jobs started elsewhere once EC2 says that those clients cannot write."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import volume_path
+from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.recovery.failover import DelayedJob, Finding, cut_off, delayed_jobs, evaluate, judge
+
+POLL_S = 1.0
+
+
+@dataclass
+class Watcher:
+    """A stack's volumes, and what was last said about each job."""
+
+    nomad: NomadApi
+    ebs: EbsVolumes
+    ec2: Any
+    fence: bool
+    volumes: frozenset[tuple[str, str]]
+    """Namespace and id of each of the stack's volumes."""
+    _said: dict[str, str] = field(default_factory=dict)
+    _started: set[str] = field(default_factory=set)
+    _fenced: set[str] = field(default_factory=set)
+
+    @property
+    def namespaces(self) -> set[str]:
+        """Where the stack's volumes are."""
+        return {namespace for namespace, _ in self.volumes}
+
+    def check(self, own_job: tuple[str, str] | None = None) -> None:
+        """Does once all that a failover takes: reads, and an evaluation of the watch's own job (namespace and id).
+
+        Raises ProviderError, BotoCoreError or ClientError.
+        """
+        if own_job is not None:
+            evaluate(self.nomad, *own_job)
+        for namespace, volume_id in sorted(self.volumes):
+            list(delayed_jobs(self.nomad, namespace))
+            self.nomad.find(volume_path(volume_id), namespace=namespace)
+        self.nomad.get("nodes")
+        self.ec2.describe_instances(MaxResults=5)
+        self.ec2.describe_volumes(MaxResults=5)
+
+    def watch(self) -> None:
+        """Looks once a second, for ever."""
+        namespaces = ", ".join(sorted(self.namespaces)) or "none"
+        print(f"watching the jobs of namespace {namespaces} that use the stack's volumes", flush=True)
+        while True:
+            self.look()
+            time.sleep(POLL_S)
+
+    def look(self) -> None:
+        """Looks once, and acts where it can; an error of Nomad's or EC2's is said, and the next look tries again."""
+        try:
+            for namespace in self.namespaces:
+                for job in delayed_jobs(self.nomad, namespace):
+                    if {(namespace, volume_id) for volume_id in job.volume_ids} & self.volumes:
+                        self._act(job)
+            self._said.pop("", None)
+        except (ProviderError, BotoCoreError, ClientError) as error:
+            self._say("", f"error: {error}")
+
+    def _act(self, job: DelayedJob) -> None:
+        if job.evaluation_id in self._started:
+            return  # Nomad keeps the evaluation until its time has come
+        finding = judge(job, self.ebs)
+        if finding.verdict == "start":
+            evaluate(self.nomad, job.namespace, job.job_id)
+            self._started.add(job.evaluation_id)
+            self._say(job.evaluation_id, f"{job.job_id} starts elsewhere now: {finding.why}")
+        elif finding.verdict == "fence" and self.fence:
+            self._fence(job, finding)
+        else:
+            self._say(job.evaluation_id, f"{job.job_id} waits: {finding.why}")
+
+    def _fence(self, job: DelayedJob, finding: Finding) -> None:
+        """Stops the instances once; not while the servers may be the ones that are cut off."""
+        wanted = [one for one in finding.instance_ids if one not in self._fenced]
+        away, ready = cut_off(self.nomad, self.ebs) if wanted else (0, 0)
+        if wanted and away >= ready:
+            why = f"{away} clients are down and {ready} ready, so the servers may be what is cut off"
+            self._say(job.evaluation_id, f"{job.job_id} waits: {finding.why}. Not fenced: {why}")
+        elif wanted:
+            self._say(job.evaluation_id, f"stopping {', '.join(wanted)} for {job.job_id}: {finding.why}")
+            self.ec2.stop_instances(InstanceIds=wanted)
+            self._fenced.update(wanted)
+
+    def _say(self, about: str, text: str) -> None:
+        """Prints a line with the time, once until it changes."""
+        if self._said.get(about) != text:
+            self._said[about] = text
+            print(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} UTC {text}", flush=True)

@@ -1,0 +1,19 @@
+# What the failover watch may do in Nomad, by the identity of its own job:
+#   nomad acl policy apply -namespace default -job failover nomad-stateful-failover program/failover-policy.hcl
+# With another namespace in the stack's placement, or another failover.jobId, name those.
+
+namespace "default" {
+  capabilities = [
+    # why a job waits: its evaluations and allocations
+    "read-job",
+    # to have it evaluated, which Nomad counts as a change since 1.6
+    "submit-job",
+    # which EBS volume it is
+    "csi-read-volume",
+  ]
+}
+
+# Which clients are down, and which instances they are.
+node {
+  policy = "read"
+}

@@ -1,0 +1,75 @@
+"""The settings of the failover watch, and the job that they become."""
+
+from typing import Any
+
+import pytest
+
+from program import settings
+from program.preflight import wanted_jobs
+from program.settings.errors import SettingsError
+from tests.unit.program.recorder import record
+
+WATCH = {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-failover"}
+
+
+def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "clientRole": "nomad-client",
+        "plugins": [{"id": "aws-ebs0"}],
+        "volumes": [
+            {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10},
+            {"name": "log", "zone": "us-west-2a", "count": 2, "sizeGib": 1},
+        ],
+        "mysql": {"volume": "mysql"},
+        "failover": failover,
+    } | more
+
+
+@pytest.mark.parametrize(
+    ("failover", "expected"),
+    [
+        ({}, "failover.image"),
+        ({"image": "watch:latest"}, "failover.image is watch:latest"),
+        (
+            {"taskDriver": "exec", "image": "watch:1.0"},
+            "failover.image is watch:1.0: is not used where taskDriver is exec",
+        ),
+        ({**WATCH, "jobId": "mysql-server"}, "failover.jobId is mysql-server"),
+        ({**WATCH, "count": 0}, "failover.count is 0"),
+    ],
+)
+def test_what_could_not_watch_is_refused(failover: dict[str, Any], expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings.parse(config(failover))
+    assert expected in str(caught.value)
+
+
+def test_it_is_refused_where_no_volume_is_on_ebs() -> None:
+    shared = {
+        "name": "shared", "provision": "existing", "externalId": "fs-0123456789abcdef0", "fsType": "",
+        "accessMode": "multi-node-multi-writer",
+    }  # fmt: skip
+    plugin = {"id": "efs", "driver": "efs"}
+    with pytest.raises(SettingsError, match="failover is set: watches EBS volumes, and the stack has none"):
+        settings.parse(config(WATCH, plugins=[plugin], volumes=[shared], mysql={}) | {"mysql": None})
+
+
+def test_the_job_watches_each_registered_ebs_volume() -> None:
+    resources = record(config({**WATCH, "fence": True}))
+    variables = resources["failover-job"].inputs["hcl2"]["vars"]
+    assert variables["volumes"] == '["mysql", "log[0]", "log[1]"]'
+    assert '"fence": true' in variables["watch"]
+    assert variables["aws"] == '{"account_id": "123456789012", "region": "us-west-2"}'
+    health = resources["failover-health"].inputs
+    assert (health["jobId"], health["allocations"]) == ("failover", 2)
+
+
+def test_the_scheduler_is_asked_before_whether_there_are_clients_for_it() -> None:
+    (watch,) = [one for one in wanted_jobs.of(settings.parse(config(WATCH))) if one.job_id == "failover"]
+    assert (watch.key, watch.value, watch.driver, watch.parts[0].count) == ("failover.count", "2", "exec", 2)
+
+
+def test_without_it_nothing_watches() -> None:
+    base = config({})
+    del base["failover"]
+    assert not [name for name in record(base) if name.startswith("failover")]
