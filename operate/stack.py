@@ -137,7 +137,10 @@ def _json(*words: str) -> dict[str, Any]:
 
 def _run(*words: str) -> Any:
     command = ["pulumi", *words, "--non-interactive"]
-    done = subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise StackError("there is no pulumi on PATH: install it, or in the sandbox `source .sandbox/env`") from None
     if done.returncode != 0:
         raise StackError(f"pulumi {' '.join(words)} failed: {done.stderr.strip()}")
     return json.loads(done.stdout)

@@ -100,3 +100,9 @@ def test_every_question_to_pulumi_names_the_chosen_stack(monkeypatch: pytest.Mon
     stack.aws_place.__wrapped__()
     assert len(asked) == 3
     assert all(words[-2:] == ("--stack", "dev") for words in asked)
+
+
+def test_without_pulumi_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(stack.StackError, match="no pulumi on PATH: install it"):
+        stack._run("stack", "ls")
