@@ -43,7 +43,7 @@ def drain(known: Namespace) -> None:
         ownership.namespaces(nomad, stack.outputs().get("volumes") or {})
         node = nodes.find(nomad, known.node)
         if known.undo:
-            _undo(nomad, node, yes=known.yes)
+            _undo(nomad, node, yes=known.yes, dry_run=known.dry_run)
             return
         ebs = EbsVolumes(stack.aws_place()) if node.instance_id else None
         _drain(nomad, node, ebs, known)
@@ -95,12 +95,15 @@ def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
         )
 
 
-def _undo(nomad: NomadApi, node: Node, *, yes: bool) -> None:
+def _undo(nomad: NomadApi, node: Node, *, yes: bool, dry_run: bool) -> None:
     wanted = plugins_elsewhere(nomad, node)
     if node.eligible and not node.draining:
         _say(f"{node} is eligible already")
     else:
         _say(f"{node} becomes eligible, and Nomad places what waits for it")
+    if dry_run:
+        return
+    if node.draining or not node.eligible:
         confirm(f"make {node.name} eligible?", yes=yes)
     undo(nomad, node, wanted, _UNDO_TIMEOUT_S, _say)
 

@@ -222,3 +222,9 @@ def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h", 3600.0)])
 def test_deadlines_are_times(given: str, seconds: float) -> None:
     assert command.duration_s(given) == seconds
+
+
+def test_a_dry_run_of_undo_changes_nothing(world: World) -> None:
+    ineligible(world)
+    command._undo(world.api, node.find(world.api, "client-2"), yes=True, dry_run=True)
+    assert world.did == []
