@@ -105,7 +105,7 @@ def _object(made: Adoption, after: list[str], kept: list[str]) -> dict[str, Any]
 
 
 def _path() -> Path:
-    return stack.project_dir() / f"Pulumi.{stack.chosen()}.yaml"
+    return stack.project_dir() / f"Pulumi.{stack.chosen().rpartition('/')[2]}.yaml"
 
 
 def _file() -> dict[str, Any]:

@@ -190,6 +190,14 @@ def test_settings_are_written_once_and_what_the_file_had_stays(
         run("--write", "--yes")
 
 
+def test_a_stack_that_is_named_with_its_organization_has_the_same_file(
+    nomad: FakeNomad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack, "chosen", lambda: "organization/prod")
+    run("--write", "--yes")
+    assert "nomad-stateful:volumes" in (tmp_path / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+
+
 def test_several_namespaces_need_a_choice(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
     have(nomad, volume(), volume("other", Namespace="apps"))
     with pytest.raises(OperateError, match="apps, default, and a stack has one"):
