@@ -121,7 +121,7 @@ class ZoneChange:
                 "docs/disaster-recovery.md"
             )
         snapshot_id = str(found["SnapshotId"])
-        return replace(plan, snapshot=snapshot_id, taken=f"{taken:%H:%M:%S UTC}", lost_minutes=minutes)
+        return replace(plan, snapshot=snapshot_id, taken=f"{taken:%Y-%m-%d %H:%M:%S UTC}", lost_minutes=minutes)
 
     def _as_it_was(self, plan: Plan) -> Plan:
         """Returns the plan with what was lost when the volume was given up; it has its new zone already."""
@@ -133,7 +133,9 @@ class ZoneChange:
             return plan
         taken = found["StartTime"].astimezone(UTC)
         minutes = (given_up - taken).total_seconds() / 60
-        return replace(plan, snapshot=plan.known.snapshot_id, taken=f"{taken:%H:%M:%S UTC}", lost_minutes=minutes)
+        return replace(
+            plan, snapshot=plan.known.snapshot_id, taken=f"{taken:%Y-%m-%d %H:%M:%S UTC}", lost_minutes=minutes
+        )
 
     def run(self, plan: Plan) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""

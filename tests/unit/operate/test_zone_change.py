@@ -1,5 +1,6 @@
 """A volume's change of zone: what is next by what is found, what is refused, and what is asked of EC2 and Nomad."""
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -272,6 +273,7 @@ def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_n
     said = "\n".join(command.lines(plan, change.wanted))
     assert f"LOST: what was written after snapshot {snapshot} was begun" in said
     assert "the last 5.0 minutes until Nomad lost us-west-2a" in said
+    assert re.search(r"was begun, at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", said)
     result = change.run(plan)
     assert result["snapshotId"] == snapshot
     assert result["lostMinutes"] == pytest.approx(5, abs=0.2)
