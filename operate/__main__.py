@@ -36,6 +36,8 @@ COMMANDS: tuple[Command, ...] = (
     metrics.COMMAND,
     zone_change.MOVE,
 )
+# As a shell has it for SIGINT.
+_INTERRUPTED = 130
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 
 
@@ -57,6 +59,9 @@ def main() -> int:
     try:
         stack.choose(known.stack, f"operate {command.name}", acts=command.acts(known))
         command.run(known)
+    except KeyboardInterrupt:
+        print("interrupted; `python -m operate status` shows how the stack is now", file=sys.stderr)
+        return _INTERRUPTED
     except verify.RowsMissingError as error:
         print(f"\nDATA IS MISSING\n{error}", file=sys.stderr)
         return 1

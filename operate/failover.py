@@ -45,8 +45,25 @@ def _arguments(parser: ArgumentParser) -> None:
     )
 
 
+def _of_a_volume(known: Namespace) -> list[str]:
+    """Returns the options that were given and mean nothing to a watch."""
+    given = {
+        "--dry-run": known.dry_run,
+        "--json": known.json,
+        "--snapshot": known.snapshot,
+        "--max-loss": known.max_loss is not None,
+        "--yes": known.yes,
+    }
+    return [name for name, value in given.items() if value]
+
+
 def _run(known: Namespace) -> None:
     if not known.volume and not known.zone:
+        if given := _of_a_volume(known):
+            raise OperateError(
+                f"{', '.join(given)} is for `operate failover VOLUME --zone ZONE`: without a volume this is a watch, "
+                "which acts until it is ended. Name both, or leave it out. Nothing was changed"
+            )
         watch(fence=known.fence)
         return
     if not known.volume or not known.zone or known.fence:

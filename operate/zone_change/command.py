@@ -14,6 +14,7 @@ from operate.asking import confirm
 from operate.cluster import connect
 from operate.command import Command
 from operate.engine import Engine
+from operate.errors import OperateError
 from operate.zone_change.change import Plan, Wanted, ZoneChange
 
 _DONE = {
@@ -38,11 +39,18 @@ def change(wanted: Wanted, *, yes: bool, dry_run: bool, as_json: bool) -> None:
             return
         if plan.phase != "done":
             confirm("Go on?", yes=yes)
-        result = way.run(plan)
+        result = _run_to_its_end(way, plan)
         print("\n".join(ending(result, plan)), file=said, flush=True)
         _print_json(as_json, result)
     finally:
         nomad.close()
+
+
+def _run_to_its_end(way: ZoneChange, plan: Plan) -> dict[str, Any]:
+    try:
+        return way.run(plan)
+    except KeyboardInterrupt:
+        raise OperateError("interrupted: nothing is lost. The same command goes on from what it finds") from None
 
 
 def lines(plan: Plan, wanted: Wanted) -> list[str]:

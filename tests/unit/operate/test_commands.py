@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operate import __main__ as command_line
-from operate import recover, snapshots, stack, status
+from operate import failover, recover, snapshots, stack, status
 from operate.doctor import command as doctor
 from operate.drain import command as drain
 from operate.explain import command as explain
@@ -45,3 +45,31 @@ def test_a_command_gets_its_arguments_after_its_stack_is_chosen(monkeypatch: pyt
     assert command_line.main() == 0
     taken = (("mysql", ""), {"quiesce": True, "timeout_s": 3600})
     assert seen == [("prod", "operate snapshot", True), taken]
+
+
+def test_an_interrupted_command_ends_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_words: Any, **_more: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
+    monkeypatch.setattr(snapshots, "take", interrupt)
+    monkeypatch.setattr(sys, "argv", ["operate", "snapshot", "mysql"])
+    assert command_line.main() == 130
+    assert "interrupted; `python -m operate status`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", [["--dry-run"], ["--json"], ["--snapshot", "snap-1"], ["--max-loss", "0"], ["--yes"]]
+)
+def test_the_watch_does_not_begin_where_a_volume_was_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    watched: list[bool] = []
+    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
+    monkeypatch.setattr(failover, "watch", lambda *, fence: watched.append(fence))
+    monkeypatch.setattr(sys, "argv", ["operate", "failover", *option])
+    assert command_line.main() == 1
+    assert f"error: {option[0]} is for `operate failover VOLUME --zone ZONE`" in capsys.readouterr().err
+    assert not watched
