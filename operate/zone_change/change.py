@@ -78,10 +78,22 @@ class ZoneChange:
         if following != "done":
             self._check_place(known, using)
         if following == "begin":
+            self._check_cluster(known)
             plan = self._with_others(plan)
         if not self.wanted.lost:
             return plan
         return self._as_it_was(plan) if known.zone == self.wanted.zone else self._with_loss(plan)
+
+    def _check_cluster(self, known: Stored) -> None:
+        """Raises ZoneChangeError where Nomad has not the stack's volume: in another cluster every zone looks lost."""
+        found = self.nomad.find(volume_path(self.wanted.volume), namespace=known.namespace) or {}
+        there = found.get("ExternalID")
+        if there != known.volume_id:
+            raise ZoneChangeError(
+                f"volume {self.wanted.volume} is {known.volume_id} in the stack, and {there or 'not registered'} in "
+                f"namespace {known.namespace} of this Nomad cluster: it is another cluster, or an `up` has not ended. "
+                "Check NOMAD_ADDR and --stack, or run `pulumi up`"
+            )
 
     def _check_place(self, known: Stored, using: Consumers) -> None:
         zone, there = self.wanted.zone, clients.of(self.nomad, known.plugin_id)

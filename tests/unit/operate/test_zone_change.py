@@ -302,6 +302,16 @@ def test_a_failover_shows_other_changes_and_makes_them_along(ec2: Any) -> None:
     assert "ALSO: the stack has other changes to make, which are made along:\n~ nomad:index:Job mysql-job" in said
 
 
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(("there", "said"), [({}, "not registered"), ({"ExternalID": "vol-other"}, "vol-other")])
+def test_another_cluster_is_refused(ec2: Any, there: dict[str, str], said: str, lost: bool) -> None:
+    world = World(ec2)
+    find = world.nomad.find
+    world.nomad.find = lambda path, **more: there if path.startswith("volume/") else find(path, **more)  # type: ignore[method-assign]
+    with pytest.raises(ZoneChangeError, match=rf"and {said} in namespace default .* Check NOMAD_ADDR"):
+        world.change(lost=lost).plan()
+
+
 def test_a_zone_that_has_a_ready_client_is_not_lost(ec2: Any) -> None:
     with pytest.raises(ZoneChangeError, match=rf"the zone {A} is not lost: client {A} there is ready. `operate move`"):
         World(ec2).change(lost=True).plan()
