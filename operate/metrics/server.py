@@ -12,6 +12,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import Metric
 
+from nomad_stateful.plugin_server.values import ProviderError
 from operate import stack
 from operate.cluster import connect
 from operate.metrics.gauges import Gauges
@@ -78,15 +79,24 @@ def application(collector: Collector) -> Any:
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != "/targets":
             return metrics(environ, start_response)  # type: ignore[no-any-return]
-        nomad = connect()
         try:
-            body = json.dumps(targets(nomad)).encode()
-        finally:
-            nomad.close()
+            body = _targets()
+        except ProviderError as error:
+            say(f"/targets: {' '.join(str(error).split())}")
+            start_response("503 Service Unavailable", [("Content-Type", "text/plain; charset=utf-8")])
+            return [b"Nomad does not answer\n"]
         start_response("200 OK", [("Content-Type", "application/json")])
         return [body]
 
     return answer
+
+
+def _targets() -> bytes:
+    nomad = connect()
+    try:
+        return json.dumps(targets(nomad)).encode()
+    finally:
+        nomad.close()
 
 
 def serve(host: str, port: int) -> None:

@@ -15,7 +15,7 @@ from moto import mock_aws
 from prometheus_client.parser import text_string_to_metric_families
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from operate import stack
 from operate.metrics import command, reading, server
 from operate.metrics.gauges import GAUGES, Gauges
@@ -197,6 +197,22 @@ def test_scrapes_that_come_together_read_once_and_targets_are_served(nomad: Fake
     [family] = text_string_to_metric_families(texts[0])
     assert (family.name, family.samples[0].labels) == ("nomad_stateful_volume_claims", {"volume": "mysql"})
     assert [one["labels"]["job"] for one in found] == ["nomad-server"]
+
+
+def test_targets_without_nomad_are_an_error_and_no_empty_list(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def away() -> NomadApi:
+        raise NomadUnreachable("no server answers")
+
+    monkeypatch.setattr(server, "connect", away)
+    answered: list[str] = []
+    app = server.application(server.Collector())
+    assert app({"PATH_INFO": "/targets"}, lambda status, _headers: answered.append(status)) == [
+        b"Nomad does not answer\n"
+    ]
+    assert answered == ["503 Service Unavailable"]
+    assert "warning: /targets: no server answers" in capsys.readouterr().err
 
 
 def get(port: int, path: str) -> str:
