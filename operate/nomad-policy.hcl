@@ -1,4 +1,7 @@
-# What an operator's token may do beyond the program's: drain clients, read logs, look into tasks.
+# What an operator's token may do beyond the program's: drain clients, read logs, look into tasks, stop allocations and
+# jobs. With another namespace in the stack's placement, give this block that namespace's name.
+# Nomad shows a token only the allocations of namespaces that it may read. `operate drain` of a client that also runs
+# consumers of volumes in other namespaces needs such a block (alloc-lifecycle, csi-read-volume, read-job) for each.
 
 namespace "default" {
   policy = "write"
