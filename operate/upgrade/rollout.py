@@ -63,8 +63,11 @@ class Rollout:
             "Canary": 0,
             "Stagger": int(1e9),
         }
+        self._put(job, update)
+
+    def _put(self, job: Mapping[str, Any], update: Mapping[str, Any]) -> None:
         groups = [{**group, "Update": update} for group in job["TaskGroups"]]
-        body = {**job, "Namespace": self.namespace, "Update": update, "TaskGroups": groups}
+        body = {**job, "Namespace": self.namespace, "Update": update, "TaskGroups": groups, "VersionTag": None}
         self.api.put("jobs", {"Job": body}, namespace=self.namespace)
 
     def run(self) -> None:
@@ -97,15 +100,26 @@ class Rollout:
             time.sleep(self.poll_s)
 
     def roll_back(self, before: Mapping[str, Any]) -> None:
-        """Has every client run the version before, client by client too. Raises NodeFailedError, NomadError.
+        """Has every client run the version before, at once. Raises NodeFailedError, NomadError.
 
-        By its own idea of health Nomad would wait for ever where a client still had that version: its allocation is
-        updated in place, and nobody calls it healthy.
+        Without a deployment: one would stand still, since where a client still had that version its allocation is
+        updated in place, and is in no deployment that anybody could call healthy.
         """
-        self.register({**before, "VersionTag": None})
-        self.run()
+        self._put(before, {"MaxParallel": 0})
+        self._await_all()
         # As the stack's update registers it, which restarts nothing.
         self.api.put("jobs", {"Job": {**before, "VersionTag": None}}, namespace=self.namespace)
+
+    def _await_all(self) -> None:
+        began, said = time.monotonic(), 0.0
+        while lacks := self.lacks():
+            now = time.monotonic()
+            if now - began > self.node_timeout_s:
+                raise NodeFailedError(f"after {now - began:.0f} s: {'; '.join(lacks)}")
+            if now - said > REPORT_EVERY_S:
+                said = now
+                self.say(f"    waiting, {self.node_timeout_s - (now - began):.0f} s left: {'; '.join(lacks)}")
+            time.sleep(self.poll_s)
 
     def lacks(self) -> list[str]:
         """Returns the eligible clients whose plugin is not of the newest version of the job, or not healthy."""
@@ -167,7 +181,8 @@ class Rollout:
 
 
 def _is_ours(job: Mapping[str, Any]) -> bool:
-    return any((group.get("Update") or {}).get("HealthCheck") == _MANUAL for group in job.get("TaskGroups") or [])
+    updates = [group.get("Update") or {} for group in job.get("TaskGroups") or []]
+    return any(update.get("HealthCheck") == _MANUAL or update.get("MaxParallel") == 0 for update in updates)
 
 
 def _is_called_healthy(stub: Mapping[str, Any]) -> bool:

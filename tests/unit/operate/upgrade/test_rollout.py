@@ -28,6 +28,7 @@ class Nomad:
         self.ineligible: set[str] = set()
         self.index = 0
         self.called: list[str] = []
+        self.in_place: set[str] = set()
         for name in ("a", "b", "c"):
             self._place(name)
 
@@ -66,9 +67,15 @@ class Nomad:
         for one in older:
             if one["Image"] == image and one["ClientStatus"] == "running":
                 one |= {"JobVersion": newest["Version"], "DeploymentStatus": None}
+                self.in_place.add(one["ID"])
+        if (newest["TaskGroups"][0].get("Update") or {}).get("MaxParallel") == 0:
+            for one in older:
+                if one["JobVersion"] < newest["Version"]:
+                    self._place(one["NodeName"])
+            return
         waits = [one for one in self.allocs.values() if one["JobVersion"] == newest["Version"] and not _is_told(one)]
         for one in older:
-            # Nobody but the operator calls anything healthy: what is updated in place holds the others back.
+            # Nobody but the operator calls anything healthy, and what is updated in place nobody can: the others wait.
             if one["JobVersion"] < newest["Version"] and one["NodeName"] not in self.ineligible and not waits:
                 self._place(one["NodeName"])
                 return
@@ -108,7 +115,7 @@ class Nomad:
             return
         assert path == "deployment/allocation-health/d"
         for one in self.allocs.values():
-            if one["ID"] in body["HealthyAllocationIDs"]:
+            if one["ID"] in body["HealthyAllocationIDs"] and one["ID"] not in self.in_place:
                 one["DeploymentStatus"] = {"Healthy": True}
                 self.called.append(one["NodeID"])
 
