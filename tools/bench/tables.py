@@ -34,13 +34,15 @@ def cases(samples: Sequence[Sample]) -> str:
             [
                 case.title,
                 *(_times(found[one]) for one in present),
-                *(_ratio(found["ours"], found[one]) for one in ("floor", "engine")),
+                *(_ratio(found["ours"], found[one]) for one in ("floor", "plain", "engine")),
                 case.target or NONE,
                 case.verdict(samples) or NONE,
             ]
         )
     names = [CONTENDERS[one] for one in present]
-    return table(["seconds: median (least to most)", *names, "ours / floor", "ours / engine", "target", ""], rows)
+    return table(
+        ["seconds: median (least to most)", *names, "ours / floor", "ours / plain", "ours / engine", "target", ""], rows
+    )
 
 
 def failures(samples: Iterable[Sample]) -> str:

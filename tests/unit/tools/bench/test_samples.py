@@ -44,6 +44,13 @@ def test_a_ratio_to_the_floor_is_judged_by_its_target(ours: float | None, verdic
     assert case.verdict(known) == verdict
 
 
+@pytest.mark.parametrize(("ours", "verdict"), [(10.0, "met"), (10.1, "missed")])
+def test_a_target_may_be_a_ratio_to_the_plain_program(ours: float, verdict: str) -> None:
+    case = Case("Preview", "up", "answering", most_ratio=1.0, over="plain")
+    assert case.target == "≤ 1.00 of plain"
+    assert case.verdict(timed("plain", 10) + timed("floor", 1) + timed("ours", ours)) == verdict
+
+
 @pytest.mark.parametrize(("ours", "verdict"), [(1.5, "met"), (1.6, "missed")])
 def test_seconds_are_judged_without_a_floor(ours: float, verdict: str) -> None:
     assert Case("Preview", "up", "answering", most_seconds=1.5).verdict(timed("ours", ours)) == verdict
