@@ -7,7 +7,7 @@ import pulumi
 from nomad_stateful.sdk import Cluster
 from program.prefetch import Prefetch
 from program.preflight import stack_state
-from program.settings import Problem, Settings
+from program.settings import Problem, Settings, Volume
 from program.settings.volume import Member
 
 
@@ -34,14 +34,15 @@ def without_client(settings: Settings, cluster: Cluster, prefetch: Prefetch) -> 
     lonely = [member for member in members if member.zone not in zones]
     existing = stack_state.volume_zones(prefetch) if lonely else {}
     ids = {member: [member.volume_id, *volume.earlier_ids(member.volume_id)] for volume, member in wanted}
+    stays = {member: _stays(volume, member) for volume, member in wanted}
     stay = [member for member in lonely if member.zone in {existing.get(one) for one in ids[member]}]
     rule = f"no Nomad client is in this zone (clients are in: {', '.join(sorted(zones)) or 'none'})"
     for member in stay:
-        pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {rule}. {_stays(member)}.")
+        pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {rule}. {stays[member]}.")
     for member in members:
         if member.zone in zones and member.zone not in cluster.zones:
             now = "no Nomad client of this zone is ready just now"
-            pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {now}. {_stays(member)}.")
+            pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {now}. {stays[member]}.")
     remedy = "start a client there, or put the volume where a client is"
     return [
         Problem(f"volumes.{member.volume_id}.zone", member.zone, rule, remedy)
@@ -50,9 +51,14 @@ def without_client(settings: Settings, cluster: Cluster, prefetch: Prefetch) -> 
     ]
 
 
-def _stays(member: Member) -> str:
-    return (
+def _stays(volume: Volume, member: Member) -> str:
+    there = (
         "A volume that exists stays there with its data, and nothing can use it until a client is there: start one in "
-        f"{member.zone}. To have the data in another zone: `python -m operate failover "
-        f"'{member.volume_id}' --zone ZONE`"
+        f"{member.zone}. To have the data in another zone"
+    )
+    if volume.provision == "pulumi" and volume.count is None:
+        return f"{there}: `python -m operate failover {member.volume_id} --zone ZONE`"
+    return (
+        f"{there}, take a snapshot (`python -m operate snapshot '{member.volume_id}'`) and give a volume of a new name "
+        "snapshotId: that snapshot's id"
     )

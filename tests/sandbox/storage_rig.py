@@ -114,7 +114,7 @@ def driver(folder: Path, words: list[str], name: str = "csi") -> Iterator[str]:
     with (folder / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(argv, env=environment(folder), stderr=log, cwd="/")
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not socket.exists():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((folder / f"{name}.log").read_text())
@@ -122,7 +122,7 @@ def driver(folder: Path, words: list[str], name: str = "csi") -> Iterator[str]:
         yield f"unix://{socket}"
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=120)  # a machine that writes much else ends it late
 
 
 def main(folder: Path, name: str, command: list[str]) -> int:

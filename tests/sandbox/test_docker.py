@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests import official_parts
+from tools.packages import DOCKER, ensure_packages
 from tools.trial.ground import Ground, claim
 from tools.trial.running import Running
 
@@ -30,6 +31,8 @@ def ground() -> Ground:
 
 @pytest.fixture(scope="module")
 def before(ground: Ground) -> list[str]:
+    # A folder that docker's own package brings is no trace of a sandbox.
+    ensure_packages(DOCKER)
     return traces(ground.name)
 
 

@@ -60,7 +60,7 @@ class Driver:
     def close(self) -> None:
         self.channel.close()
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(120)
 
 
 @pytest.fixture(scope="module")

@@ -128,7 +128,7 @@ def rows(stack: Running, at: Endpoint) -> list[int]:
     [
         (
             {"zone": "us-west-2b"},
-            r"volumes\.mysql\.zone is us-west-2b: EBS volumes cannot move.*: .*a new name with zone: us-west-2b",
+            r"volumes\.mysql\.zone is us-west-2b: EBS volumes cannot move.*: .*operate move mysql --zone us-west-2b",
         ),
         ({"encrypted": False}, r"volumes\.mysql\.encrypted is false: .*snapshot and restore"),
         ({"snapshotId": "snap-0123456789abcdef0"}, r"volumes\.mysql\.snapshotId is snap-0123456789abcdef0: .*new name"),

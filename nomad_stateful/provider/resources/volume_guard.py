@@ -114,9 +114,7 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
             news,
             "zone",
             f"EBS volumes cannot move, and this one is in {olds['zone']}",
-            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, run `python -m operate move {name} --zone "
-            f"{news['zone']}`, which takes a snapshot and makes a new EBS volume from it: docs/volumes.md, Another "
-            f"zone",
+            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, {_to_zone(name, news['zone'])}",
         )
     if _changed(olds, news, "sizeGib") and news["sizeGib"] < olds["sizeGib"]:
         yield _refusal(
@@ -148,6 +146,18 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
             "a volume takes a snapshot's contents when it is made, and this one exists",
             "Change it back, and give a new volume a new name with this snapshotId",
         )
+
+
+def _to_zone(name: str, zone: str) -> str:
+    if name.endswith("]"):  # of a set, which is spread over zones
+        return (
+            f"snapshot and restore: take a snapshot (`python -m operate snapshot '{name}'`) and give a new volume "
+            f"a new name with zone: {zone} and snapshotId: that snapshot's id"
+        )
+    return (
+        f"run `python -m operate move {name} --zone {zone}`, which takes a snapshot and makes a new EBS volume "
+        "from it: docs/volumes.md, Another zone"
+    )
 
 
 def _elsewhere(olds: Props, news: Props, key: str, what: str) -> CheckFailure:

@@ -123,6 +123,12 @@ def test_forgetting_the_snapshot_is_fine_and_remembered() -> None:
     assert "snap-2" in refusals(forgotten, snapshotId="snap-2")
 
 
+def test_one_of_a_set_is_restored_under_another_name() -> None:
+    told = refusals(first(volumeName="log[1]"), volumeName="log[1]", zone="us-west-2b")
+    assert "operate snapshot 'log[1]'" in told
+    assert "operate move" not in told
+
+
 def test_the_guards_id_stays_and_is_not_shared() -> None:
     made = first()
     assert guard().check(Context(), made, NEW).inputs == made
