@@ -80,4 +80,5 @@ EVERYTHING: dict[str, Any] = {
         },
     ],
     "metrics": {"mysql": {}, "volumes": {}},
+    "failover": {"image": "watch:1.0"},
 }

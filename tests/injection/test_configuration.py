@@ -18,7 +18,15 @@ pytestmark = pytest.mark.nomad
 
 LEAVES = leaves(EVERYTHING)
 NAMES_OF_SOMETHING = {
-    *("plugins.config", "plugins.driver", "plugins.endpoint", "plugins.zones", "volumes.zone", "volumes.zones"),
+    *(
+        "plugins.config",
+        "plugins.driver",
+        "plugins.endpoint",
+        "plugins.zones",
+        "volumes.zone",
+        "volumes.zones",
+        "volumes.moveTo",
+    ),
     *("plugins.constraints.operator", "consumers.constraints.operator", "mysql.backup.schedule"),
     "volumes.snapshots.schedule",
 }

@@ -54,6 +54,7 @@ BASES: list[dict[str, Any]] = [
         ],
         consumers=[PROGRAM, {"name": "maker", "image": "m:1", "mounts": [{"volume": "made", "path": "/made"}]}],
         metrics={"mysql": {}, "volumes": {}},
+        failover={"image": "watch:1.0"},
     ),
     _stack(
         [{"id": "aws-ebs0", "taskDriver": "raw_exec"}],
