@@ -16,6 +16,7 @@ from ..csi_plugin import CsiPlugin
 from ..csi_volume import CsiVolume
 from ..csi_volumes import CsiVolumes
 from ..driver_policy import DriverPolicy
+from ..failover_watch import FailoverWatch
 from ..mysql import MysqlServer
 from ..mysql_backup import MysqlBackup
 from ..mysql_metrics import MysqlMetrics
@@ -30,6 +31,7 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     CsiVolume,
     CsiVolumes,
     DriverPolicy,
+    FailoverWatch,
     MysqlBackup,
     MysqlMetrics,
     MysqlServer,

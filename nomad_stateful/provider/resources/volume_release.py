@@ -119,7 +119,8 @@ class VolumeRelease(DeclaredResource):
             return False
         try:
             found = ctx.call(lambda: self._ebs(AwsPlace.of(wanted)).state(wanted["externalId"]))
-        except Ec2Unavailable:
+        except ProviderError:
+            # What follows says it, with who holds the volume.
             return False
         if found.given_up:
             name, volume_id = wanted["volumeId"], wanted["externalId"]
