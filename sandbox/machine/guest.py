@@ -108,7 +108,7 @@ def paused(first: int) -> Iterator[None]:
     the end of its input: a hypervisor that dies cannot leave them stopped.
     """
     # It knows each process before that is stopped.
-    script = 'pids=; while read -r pid; do pids="$pids $pid"; echo noted; done; kill -CONT $pids 2>/dev/null; :'
+    script = 'pids=; while read -r pid; do pids="$pid $pids"; echo noted; done; kill -CONT $pids 2>/dev/null; :'
     with subprocess.Popen(
         ["sh", "-c", script],
         stdin=subprocess.PIPE,
@@ -123,7 +123,9 @@ def paused(first: int) -> Iterator[None]:
         try:
             deadline = time.monotonic() + _PAUSE_TIMEOUT_S
             # Until a look finds no process that was started meanwhile, and every thread has come to a stop.
-            while more := [pid for pid in processes(first) if pid not in stopped and not _is_stopped(pid)]:
+            while new := [pid for pid in processes(first) if pid not in stopped and not _is_stopped(pid)]:
+                # Before what it started, and woken after it.
+                more = [*(one for pid in new for one in _entered_by(pid) if one not in stopped), *new]
                 for pid in more:
                     waker.stdin.write(f"{pid}\n")
                     waker.stdin.flush()
@@ -138,6 +140,16 @@ def paused(first: int) -> Iterator[None]:
             yield
         finally:
             waker.stdin.close()
+
+
+def _entered_by(pid: int) -> list[int]:
+    """Returns the nsenter, outside of the instance, that waits for a process: it stops itself when that is stopped."""
+    with contextlib.suppress(OSError):
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        parent = int(status.rpartition(")")[2].split()[1])
+        if Path(f"/proc/{parent}/comm").read_text(encoding="utf-8").strip() == "nsenter":
+            return [parent]
+    return []
 
 
 def _is_stopped(pid: int) -> bool:
