@@ -75,8 +75,8 @@ class Settings(Section):
         consumer_rules.check_renamed("volume", self.volumes)
         for volume in self.volumes:
             rules.check_volume(volume, self.plugins)
-        driver_policy.check_size(self.plugins, self.ebs_volumes)
-        if self.failover is not None and not self.ebs_volumes:
+        driver_policy.check_size(self.plugins, self.volumes_of("ebs"))
+        if self.failover is not None and not self.volumes_of("ebs"):
             remedy = "remove it: of other volumes nobody can say whether a lost client still writes to them"
             raise Refusal("failover", "set", "watches EBS volumes, and the stack has none", remedy)
         if self.mysql is not None:
@@ -109,13 +109,11 @@ class Settings(Section):
     @property
     def jobs(self) -> list[tuple[str, str]]:
         """The setting and the id of every job."""
-        watch = [("failover.jobId", self.failover.job_id)] if self.failover else []
-        return [*identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics), *watch]
+        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics, self.failover))
 
-    @property
-    def ebs_volumes(self) -> list[Volume]:
-        """The volumes of the EBS driver."""
-        return [volume for volume in self.volumes if self.plugin_of(volume).driver == "ebs"]
+    def volumes_of(self, driver: str) -> list[Volume]:
+        """Returns the volumes of a driver."""
+        return [volume for volume in self.volumes if self.plugin_of(volume).driver == driver]
 
     @property
     def zones(self) -> list[str]:

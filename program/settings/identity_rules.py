@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from program.settings import rules
 from program.settings.consumer import Consumer
 from program.settings.errors import Refusal
+from program.settings.failover import Failover
 from program.settings.metrics import Metrics, mysql_exporter
 from program.settings.mysql import Mysql
 from program.settings.plugin import Plugin
@@ -15,7 +16,11 @@ _GLOBAL = frozenset({"ebs", "efs"})
 
 
 def jobs(
-    plugins: list[Plugin], mysql: Mysql | None, consumers: list[Consumer], metrics: Metrics | None
+    plugins: list[Plugin],
+    mysql: Mysql | None,
+    consumers: list[Consumer],
+    metrics: Metrics | None,
+    failover: Failover | None,
 ) -> Iterator[tuple[str, str]]:
     """Yields the setting and the id of every job, which its variable's path and its service are named by."""
     for plugin in plugins:
@@ -30,6 +35,8 @@ def jobs(
         yield "metrics.mysql.jobId", exporter.job_id
     if metrics is not None and metrics.volumes is not None:
         yield "metrics.volumes.jobId", metrics.volumes.job_id
+    if failover is not None:
+        yield "failover.jobId", failover.job_id
 
 
 def check_jobs(found: Iterable[tuple[str, str]]) -> None:

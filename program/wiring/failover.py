@@ -14,7 +14,7 @@ def failover_watches(
     failover = settings.failover
     if failover is None:
         return []
-    watched = [member.volume_id for volume in settings.ebs_volumes for member in volume.members]
+    watched = [member.volume_id for volume in settings.volumes_of("ebs") for member in volume.members]
     return [
         {
             "job_id": failover.job_id,

@@ -5,7 +5,7 @@ from typing import Any
 from components.driver_policy import DriverPolicyArgs
 from nomad_stateful.drivers import efs_policy
 from program.environment import Environment
-from program.settings import Settings, Volume, driver_policy
+from program.settings import Settings, driver_policy
 
 
 def driver_policies(settings: Settings, environment: Environment) -> dict[str, DriverPolicyArgs]:
@@ -16,7 +16,7 @@ def driver_policies(settings: Settings, environment: Environment) -> dict[str, D
         "account_id": environment.account_id,
     }
     found = {
-        "ebs": driver_policy.of_ebs(settings.plugins, _volumes_of(settings, "ebs"), **scope),
+        "ebs": driver_policy.of_ebs(settings.plugins, settings.volumes_of("ebs"), **scope),
         "efs": _efs_policy(settings, scope),
     }
     return {
@@ -30,12 +30,8 @@ def driver_policies(settings: Settings, environment: Environment) -> dict[str, D
     }
 
 
-def _volumes_of(settings: Settings, driver: str) -> list[Volume]:
-    return [volume for volume in settings.volumes if settings.plugin_of(volume).driver == driver]
-
-
 def _efs_policy(settings: Settings, scope: dict[str, str]) -> dict[str, Any] | None:
     if all(plugin.existing for plugin in settings.plugins if plugin.driver == "efs"):
         return None
-    dynamic = any(volume.provision == "plugin" for volume in _volumes_of(settings, "efs"))
+    dynamic = any(volume.provision == "plugin" for volume in settings.volumes_of("efs"))
     return efs_policy.policy({efs_policy.Mode.DYNAMIC} if dynamic else set(), **scope)
