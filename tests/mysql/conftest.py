@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from sandbox.docker import images, layers
 from sandbox.standins.mysql import rootfs
 from tests import official_parts
 from tests.mysql.place import Flavour, Place, place
+from tests.ports import unused_port
 from tools import packages, toolchain
 from tools.toolchain import cache
 
@@ -63,10 +63,4 @@ def new_place(flavour: Flavour, tmp_path: Path) -> Iterator[Callable[[], Place]]
     """Makes root folders, each with a port of its own."""
     with ExitStack() as stack:
         count = iter(range(1000))
-        yield lambda: stack.enter_context(place(flavour, tmp_path / str(next(count)), free_port()))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        yield lambda: stack.enter_context(place(flavour, tmp_path / str(next(count)), unused_port()))

@@ -14,9 +14,10 @@ import pymysql
 import pytest
 
 from program.wiring.mysql import BACKUP_PRIVILEGES
-from tests.mysql.conftest import FLAVOURS, free_port
+from tests.mysql.conftest import FLAVOURS
 from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, server_task, task
 from tests.mysql.test_first_start import query, until_it_answers
+from tests.ports import unused_port
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
@@ -90,7 +91,7 @@ TLS = {"mode": "preferred", "certificate": False, "ca": False}
 @contextmanager
 def running(flavour: Flavour, folder: Path, nomad: Path, *options: str) -> Iterator[Databases]:
     """A server whose accounts are made."""
-    with place(flavour, folder, free_port()) as made:
+    with place(flavour, folder, unused_port()) as made:
         found = server_task(nomad, flavour, args=list(options))
         made.put(found, {"root_password": ROOT_PASSWORD})
         until_it_answers(made, made.start(found))

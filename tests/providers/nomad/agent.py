@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.plugin_server.plugin import Context
 from sandbox.machine import processes
 from sandbox.machine.machine import descendants
+from tests.ports import unused_ports
 
 READY_S = 60.0
 STOPPED_S = 60.0
@@ -121,7 +121,7 @@ def nomad_binary() -> str | None:
 @contextlib.contextmanager
 def running_agent(nomad: str, folder: Path) -> Iterator[Agent]:
     """Starts an agent whose data is in `folder`; stops its jobs, then the agent."""
-    http, rpc, serf = _free_ports(3)
+    http, rpc, serf = unused_ports(3)
     config = folder / "agent.hcl"
     config.write_text(_CONFIG.format(data_dir=folder / "data", http=http, rpc=rpc, serf=serf))
     env = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "NOMAD_"))}
@@ -155,11 +155,3 @@ def _unmount_below(folder: Path) -> None:
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
         subprocess.run(["umount", mount], check=False)
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
