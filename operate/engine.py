@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,10 +25,21 @@ from operate.errors import OperateError
 _LOCK = re.compile(r"created by \S+@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 _OTHER_ENDS_S = 3600.0
 _LAST_LINES = 60
+_UNCHANGED = frozenset({"same", "read", "refresh", "discard"})
 
 
 class EngineError(OperateError):
     """Pulumi refused or failed; its own output is above, or in the text."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One resource that a preview would change."""
+
+    op: str
+    type: str
+    name: str
+    inputs: Mapping[str, Any]
 
 
 class Engine:
@@ -42,8 +55,7 @@ class Engine:
 
     def set(self, values: Mapping[str, str]) -> None:
         """Writes settings by their paths, all at once. Raises EngineError."""
-        words = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
-        self._call("config", "set-all", "--path", *words)
+        self._set(values)
 
     def remove(self, path: str) -> None:
         """Removes a setting by its path. Raises EngineError."""
@@ -65,15 +77,16 @@ class Engine:
 
     def refuse_failing(self, values: Mapping[str, str]) -> None:
         """Previews other settings, by their paths, without writing them. Raises EngineError where that fails."""
-        own = stack.project_dir() / f"Pulumi.{self._name.rpartition('/')[2]}.yaml"
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / own.name
-            shutil.copy2(own, copy)
-            words = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
-            self._call("config", "set-all", "--path", *words, "--config-file", str(copy))
+        with self._copied(values) as copy:
             done = self._run("preview", "--diff=false", "--config-file", str(copy))
         if done.returncode != 0:
             raise EngineError(f"it would be refused, so nothing is stopped:\n{(done.stdout + done.stderr).strip()}")
+
+    def changes(self, values: Mapping[str, str]) -> list[Change]:
+        """Returns what an update with other settings, by their paths, would change. Raises EngineError."""
+        with self._copied(values) as copy:
+            said = json.loads(self._call("preview", "--json", "--config-file", str(copy)))
+        return [_change(step) for step in said.get("steps") or [] if step["op"] not in _UNCHANGED]
 
     def up(self, why: str, *, refresh: bool) -> None:
         """Runs `pulumi up`; of an earlier one that was killed it first ends what is left. Raises EngineError."""
@@ -99,6 +112,20 @@ class Engine:
                 f"`pulumi {words[0]}` failed: its output is above. Fix the cause and run the same command again: it "
                 "goes on from here"
             )
+
+    def _set(self, values: Mapping[str, str], *more: str) -> None:
+        words = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
+        self._call("config", "set-all", "--path", *words, *more)
+
+    @contextmanager
+    def _copied(self, values: Mapping[str, str]) -> Iterator[Path]:
+        """Gives a copy of the stack's file with other settings, and removes it."""
+        own = stack.project_dir() / f"Pulumi.{self._name.rpartition('/')[2]}.yaml"
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / own.name
+            shutil.copy2(own, copy)
+            self._set(values, "--config-file", str(copy))
+            yield copy
 
     def _deployment(self) -> dict[str, Any]:
         return dict(json.loads(self._call("stack", "export")).get("deployment") or {})
@@ -131,6 +158,12 @@ class Engine:
 
     def _command(self, words: Sequence[str]) -> list[str]:
         return ["pulumi", *words, "--non-interactive", "--stack", self._name]
+
+
+def _change(step: Mapping[str, Any]) -> Change:
+    state = step.get("newState") or step.get("oldState") or {}
+    urn = str(step.get("urn") or "")
+    return Change(str(step["op"]), str(state.get("type") or ""), urn.rpartition("::")[2], state.get("inputs") or {})
 
 
 def _await_end(lock: re.Match[str]) -> None:

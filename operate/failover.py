@@ -10,6 +10,7 @@ from operate import ownership, stack
 from operate.cluster import connect
 from operate.command import Command
 from operate.errors import OperateError
+from operate.options import at_least_0
 from operate.zone_change.change import Wanted
 from operate.zone_change.command import add_options, change
 
@@ -38,7 +39,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", nargs="?", default="", help="with --zone: the volume whose zone is lost")
     parser.add_argument("--zone", default="", help="the zone that the volume and what uses it go to, from a snapshot")
     parser.add_argument("--snapshot", default="", metavar="ID", help="go on from this one; by default the newest")
-    parser.add_argument("--max-loss", type=float, metavar="MINUTES", help="refuse an older snapshot than that")
+    parser.add_argument("--max-loss", type=at_least_0, metavar="MINUTES", help="refuse an older snapshot than that")
     add_options(parser)
     parser.add_argument(
         "--fence", action="store_true", help="stop the instance of a lost client that runs and has the volume attached"

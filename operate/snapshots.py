@@ -20,6 +20,7 @@ from operate import stack
 from operate.command import Command, reads_only
 from operate.database import Database
 from operate.errors import OperateError, TimedOutError
+from operate.options import at_least_0
 from operate.ownership import mysql_cluster
 
 POLL_S = 1.0
@@ -182,7 +183,7 @@ def _take_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", help="the volume's name in the stack")
     parser.add_argument("--description", default="", help="what the snapshot is for")
     parser.add_argument("--quiesce", action="store_true", help="block MySQL's writes while the snapshot starts")
-    parser.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
+    parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
 
 
 def _list_arguments(parser: ArgumentParser) -> None:

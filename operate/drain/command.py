@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from nomad_stateful.columns import columns
@@ -23,10 +21,10 @@ from operate.drain.plan import DrainPlan
 from operate.drain.undo import plugins_elsewhere, undo
 from operate.drain.work import Drain, Options
 from operate.errors import OperateError
+from operate.options import add_change_options, duration_s
+from operate.progress import say
 
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 _UNDO_TIMEOUT_S = 180.0
-_MOST_S = 24 * 3600
 
 
 class RefusedError(OperateError):
@@ -54,21 +52,21 @@ def drain(known: Namespace) -> None:
 def _drain(nomad: NomadApi, node: Node, ebs: EbsVolumes | None, known: Namespace) -> None:
     plan = plans.make(nomad, node, ebs.attached_to(node.instance_id) if ebs else [])
     options = Options(known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch)
-    _say(plans.text(plan, keep_system=options.keep_system))
+    say(plans.text(plan, keep_system=options.keep_system))
     if known.dry_run and known.json:
         print(json.dumps(plans.as_object(plan), indent=2))
     refuse(plan, leave_down=known.leave_down)
     if known.dry_run:
         return
-    work, began = Drain(nomad, ebs, plan, options, _say), time.monotonic()
+    work, began = Drain(nomad, ebs, plan, options, say), time.monotonic()
     if plan.is_done(keep_system=options.keep_system):
-        _say(f"{node.name} is drained already: nothing to do")
+        say(f"{node.name} is drained already: nothing to do")
     else:
         confirm(f"drain {node.name}?", yes=known.yes)
         _run(work)
     took_s = time.monotonic() - began
     print(json.dumps(_result(work, took_s), indent=2) if known.json else _table(work, took_s))
-    _say(f"to have it take allocations again: python -m operate drain {node.name} --undo")
+    say(f"to have it take allocations again: python -m operate drain {node.name} --undo")
 
 
 def _run(work: Drain) -> None:
@@ -98,14 +96,14 @@ def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
 def _undo(nomad: NomadApi, node: Node, *, yes: bool, dry_run: bool) -> None:
     wanted = plugins_elsewhere(nomad, node)
     if node.eligible and not node.draining:
-        _say(f"{node} is eligible already")
+        say(f"{node} is eligible already")
     else:
-        _say(f"{node} becomes eligible, and Nomad places what waits for it")
+        say(f"{node} becomes eligible, and Nomad places what waits for it")
     if dry_run:
         return
     if node.draining or not node.eligible:
         confirm(f"make {node.name} eligible?", yes=yes)
-    undo(nomad, node, wanted, _UNDO_TIMEOUT_S, _say)
+    undo(nomad, node, wanted, _UNDO_TIMEOUT_S, say)
 
 
 def _result(work: Drain, took_s: float) -> dict[str, Any]:
@@ -136,24 +134,9 @@ def _table(work: Drain, took_s: float) -> str:
     return f"{table}{work.plan.node.name} is drained after {took_s:.0f} s"
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def duration_s(given: str) -> float:
-    """Returns a duration such as 90s, 10m or 1h in seconds. Raises ArgumentTypeError."""
-    found = re.fullmatch(r"(\d+)([smh])", given)
-    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
-    if not 1 <= seconds <= _MOST_S:
-        raise ArgumentTypeError(f"{given} must be a time such as 90s, 10m or 1h, at most a day")
-    return float(seconds)
-
-
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("node", metavar="NODE", help="a client's name, id (or its beginning) or EC2 instance id")
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--json", action="store_true", help="print an object for scripts: the result, or the plan")
+    add_change_options(parser)
     parser.add_argument("--deadline", type=duration_s, default=600.0, metavar="TIME", help="give up then (10m)")
     parser.add_argument("--leave-down", action="store_true", help="also stop jobs that no other client can take")
     parser.add_argument("--ignore-system", action="store_true", help="let system jobs and node plugins run on")

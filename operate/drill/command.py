@@ -22,6 +22,7 @@ from operate.drill import place, snapshots
 from operate.drill import report as reports
 from operate.drill.model import DrillError, Json, Options, Report, Snapshot, Target
 from operate.drill.run import Drill
+from operate.options import at_least_0
 from operate.ownership import namespaces, stack_cluster
 
 _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
@@ -218,7 +219,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--max-age", type=age, metavar="AGE", help="how old the snapshot may be, such as 26h")
     parser.add_argument(
-        "--timeout", type=float, default=3600, metavar="SECONDS", help="how long restore and checks may take"
+        "--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long restore and checks may take"
     )
     parser.add_argument(
         "--metrics", default="", metavar="FILE", help="write the result for Prometheus's textfile collector"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -12,8 +11,10 @@ from nomad_stateful.nomad.api import NomadApi, NomadError
 from operate import ownership, stack
 from operate.asking import confirm
 from operate.command import Command
-from operate.drain.command import duration_s
+from operate.engine import Engine, EngineError
 from operate.errors import OperateError
+from operate.options import add_change_options, duration_s
+from operate.progress import say
 from operate.upgrade import preview
 from operate.upgrade.rollout import NodeFailedError, Rollout
 from operate.upgrade.wanted import PLUGINS, Wanted, wanted
@@ -33,14 +34,14 @@ def upgrade(known: Namespace) -> None:
     try:
         ownership.namespaces(nomad, stack.outputs().get("volumes") or {})
         namespace = str((config.get("nomad-stateful:placement") or {}).get("namespace") or "default")
-        roll = Rollout(nomad, asked.plugin_id, asked.node_job, namespace, known.node_timeout, _say)
-        _upgrade(nomad, roll, asked, known)
+        roll = Rollout(nomad, asked.plugin_id, asked.node_job, namespace, known.node_timeout, say)
+        _upgrade(nomad, Engine(stack.chosen()), roll, asked, known)
     finally:
         nomad.close()
 
 
-def _upgrade(nomad: NomadApi, roll: Rollout, asked: Wanted, known: Namespace) -> None:
-    found = preview.changes(asked)
+def _upgrade(nomad: NomadApi, engine: Engine, roll: Rollout, asked: Wanted, known: Namespace) -> None:
+    found = engine.changes(asked.settings)
     preview.refuse_others(asked, found)
     job = preview.node_job(nomad, asked, found)
     clients = sorted(str(stub["NodeName"]) for stub in _targets(roll))
@@ -51,7 +52,7 @@ def _upgrade(nomad: NomadApi, roll: Rollout, asked: Wanted, known: Namespace) ->
         "clients": clients if job else [],
         "changes": [{"op": one.op, "type": one.type, "name": one.name} for one in found],
     }
-    _say(_text(asked, clients if job else [], [one.name for one in found]))
+    say(_text(asked, clients if job else [], [one.name for one in found]))
     if known.dry_run or not found:
         print(json.dumps(plan, indent=2) if known.json else ("nothing to do" if not found else "nothing was changed"))
         return
@@ -61,12 +62,11 @@ def _upgrade(nomad: NomadApi, roll: Rollout, asked: Wanted, known: Namespace) ->
     try:
         if job:
             _roll(roll, job)
-        _settle(asked)
+        _settle(engine, asked)
     except KeyboardInterrupt:
-        back = f"nomad job revert -namespace {roll.namespace} {roll.job_id} {before.get('Version')}"
-        raise OperateError(f"interrupted: the same command goes on; `{back}` goes back") from None
-    except (NodeFailedError, preview.PulumiError) as error:
-        _back(roll, asked, before, str(error))
+        raise OperateError(f"interrupted: the same command goes on; `{_revert(roll, before)}` goes back") from None
+    except (NodeFailedError, EngineError) as error:
+        _back(engine, roll, asked, before, str(error))
     result = plan | {"ok": True, "seconds": round(time.monotonic() - began, 1), "healthyAfter": roll.done}
     took = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
     print(json.dumps(result, indent=2) if known.json else took)
@@ -79,34 +79,35 @@ def _targets(roll: Rollout) -> list[dict[str, Any]]:
 
 def _roll(roll: Rollout, job: dict[str, Any]) -> None:
     if lacks := roll.lacks():
-        _say(f"before: {'; '.join(lacks)}")
+        say(f"before: {'; '.join(lacks)}")
     roll.register(job)
     roll.run()
 
 
-def _settle(asked: Wanted) -> None:
-    """Has settings and cluster agree: the node plugins are as the update would make them. Raises PulumiError."""
-    _say(f"the settings get {', '.join(f'{path} = {value}' for path, value in asked.settings.items())}; pulumi up")
-    preview.set_config(asked.settings)
-    preview.pulumi("up", "--yes", "--skip-preview")
-    preview.pulumi("preview", "--expect-no-changes")
+def _settle(engine: Engine, asked: Wanted) -> None:
+    """Has settings and cluster agree: the node plugins are as the update would make them. Raises EngineError."""
+    say(f"the settings get {', '.join(f'{path} = {value}' for path, value in asked.settings.items())}")
+    engine.set(asked.settings)
+    engine.up(f"{asked.plugin_id} gets {asked.version}", refresh=False)
+    if left := engine.pending():
+        raise EngineError(f"the next preview is not empty:\n{left}")
 
 
-def _back(roll: Rollout, asked: Wanted, before: dict[str, Any], why: str) -> None:
+def _back(engine: Engine, roll: Rollout, asked: Wanted, before: dict[str, Any], why: str) -> None:
     """Restores the version and the settings from before. Raises RolledBackError, and OperateError where it cannot."""
-    _say(f"FAILED: {why}")
-    _say(f"rolling back to {asked.before}")
+    say(f"FAILED: {why}")
+    say(f"rolling back to {asked.before}")
     try:
         current = stack.fresh_config().get(PLUGINS) or []
         changed = str(current[asked.index].get("version")) == asked.version
         roll.roll_back(before)
         if changed:
-            preview.set_config(asked.earlier)
-            preview.pulumi("up", "--yes", "--skip-preview")
-    except (NomadError, NodeFailedError, preview.PulumiError) as error:
+            engine.set(asked.earlier)
+            engine.up(f"{asked.plugin_id} gets {asked.before} back", refresh=False)
+    except (NomadError, NodeFailedError, EngineError) as error:
         raise OperateError(
             f"{asked.version} failed ({why}), and so did the way back: {error}. Set {asked.before} in the settings of "
-            f"plugin {asked.plugin_id}, `nomad job revert {roll.job_id} {before.get('Version')}`, `pulumi up`"
+            f"plugin {asked.plugin_id}, `{_revert(roll, before)}`, `pulumi up`"
         ) from error
     raise RolledBackError(f"{asked.version} failed: {why}. {asked.before} runs everywhere again; nothing was lost")
 
@@ -122,8 +123,8 @@ def _text(asked: Wanted, clients: list[str], names: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _revert(roll: Rollout, before: dict[str, Any]) -> str:
+    return f"nomad job revert -namespace {roll.namespace} {roll.job_id} {before.get('Version')}"
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -134,9 +135,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--downgrade", action="store_true", help="allow an older version than the present one")
     parser.add_argument("--node-timeout", type=duration_s, default=180.0, metavar="TIME", help="for one client (3m)")
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--json", action="store_true", help="print an object for scripts: the result, or the plan")
+    add_change_options(parser)
 
 
 COMMAND = Command(

@@ -15,6 +15,7 @@ from operate.cluster import connect
 from operate.command import Command
 from operate.engine import Engine
 from operate.errors import OperateError
+from operate.options import add_change_options, at_least_0
 from operate.zone_change.change import Plan, Wanted, ZoneChange
 
 _DONE = {
@@ -130,11 +131,9 @@ def _print_json(as_json: bool, result: dict[str, Any]) -> None:
 
 def add_options(parser: ArgumentParser) -> None:
     """Adds what both commands take."""
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="say the plan, and change nothing")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+    add_change_options(parser)
     parser.add_argument(
-        "--timeout", type=float, default=3600, metavar="SECONDS", help="how long a snapshot may take (3600)"
+        "--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long a snapshot may take (3600)"
     )
 
 

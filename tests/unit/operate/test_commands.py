@@ -73,3 +73,14 @@ def test_the_watch_does_not_begin_where_a_volume_was_left_out(
     assert command_line.main() == 1
     assert f"error: {option[0]} is for `operate failover VOLUME --zone ZONE`" in capsys.readouterr().err
     assert not watched
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-1", "soon"])
+def test_a_limit_that_would_limit_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    words = ["failover", "mysql", "--zone", "us-west-2b", f"--max-loss={given}"]
+    monkeypatch.setattr(sys, "argv", ["operate", *words])
+    with pytest.raises(SystemExit):
+        command_line.main()
+    assert f"{given} must be a number, 0 or more" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from operate.drain import command, letting_go, node, plan
 from operate.drain.plan import DrainPlan
 from operate.drain.undo import plugins_elsewhere, undo
 from operate.drain.work import Drain, NotDrainedError, Options
+from operate.options import duration_s
 from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
 
 STOP, REST = "allocation/mysql-1/stop", "node/aaaa0001/drain"
@@ -221,7 +222,7 @@ def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h", 3600.0)])
 def test_deadlines_are_times(given: str, seconds: float) -> None:
-    assert command.duration_s(given) == seconds
+    assert duration_s(given) == seconds
 
 
 def test_a_dry_run_of_undo_changes_nothing(world: World) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from operate.upgrade.preview import Change, refuse_others
+from operate.engine import Change
+from operate.upgrade.preview import refuse_others
 from operate.upgrade.wanted import UpgradeRefusedError, Wanted, wanted
 
 EBS = {"id": "aws-ebs0", "driver": "ebs", "version": "v1.48.0"}

@@ -1,0 +1,35 @@
+"""Options that commands share."""
+
+import math
+import re
+from argparse import ArgumentParser, ArgumentTypeError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_MOST_S = 86_400
+
+
+def add_change_options(parser: ArgumentParser) -> None:
+    """Adds what every command takes that changes something by a plan."""
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print an object for scripts: the result, or the plan")
+
+
+def duration_s(given: str) -> float:
+    """Returns a duration such as 90s, 10m or 1h in seconds. Raises ArgumentTypeError."""
+    found = re.fullmatch(r"(\d+)([smh])", given)
+    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 1 <= seconds <= _MOST_S:
+        raise ArgumentTypeError(f"{given} must be a time such as 90s, 10m or 1h, at most a day")
+    return float(seconds)
+
+
+def at_least_0(given: str) -> float:
+    """Returns a number. Raises ArgumentTypeError for one that is negative, infinite or none."""
+    try:
+        number = float(given)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ArgumentTypeError(f"{given} must be a number, 0 or more")
+    return number
