@@ -11,9 +11,11 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED
 from operate import stack
+from operate.asking import confirm
 from operate.cluster import wait_for
 from operate.command import Command
 from operate.errors import OperateError
+from operate.options import at_least_0
 from operate.ownership import stack_cluster
 
 _ASK_AGAIN_S = 2.0
@@ -23,8 +25,8 @@ class RestoreError(OperateError):
     """A restore failed, or there is nothing to restore with."""
 
 
-def restore(dump: str, timeout_s: float) -> None:
-    """Dispatches the restore job and waits for its end. Raises RestoreError, StackError and TimedOutError.
+def restore(dump: str, timeout_s: float, *, yes: bool) -> None:
+    """Asks, then dispatches the restore job and waits for its end. Raises RestoreError, StackError and TimedOutError.
 
     Nomad does not evaluate a job that waits for a volume when the volume is released, so this asks it to.
     """
@@ -32,6 +34,7 @@ def restore(dump: str, timeout_s: float) -> None:
     backup = known.get("mysqlBackup")
     if not backup:
         raise RestoreError("the stack has no backup: set mysql.backup and run `pulumi up`")
+    confirm(f"Every table in dump {dump} is dropped and made again as it was then. Go on?", yes=yes)
     namespace = known["mysql"]["namespace"]
     nomad = stack_cluster(known["mysql"]["volume"])
     try:
@@ -70,12 +73,13 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("dump", nargs="?", default="latest", help="name of the dump's file; by default the latest")
-    parser.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="how long to wait for it")
+    parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 COMMAND = Command(
     "restore",
     "restore MySQL from one of its dumps, and wait until it is done",
-    lambda known: restore(known.dump, known.timeout),
+    lambda known: restore(known.dump, known.timeout, yes=known.yes),
     _arguments,
 )

@@ -287,7 +287,7 @@ def test_of_two_stacks_what_acts_wants_the_name(stack: Running) -> None:
     config = (stack.project / "Pulumi.dev.yaml").read_text()
     assert stack.run("pulumi", "stack", "init", "second", "--non-interactive").returncode == 0
     try:
-        for words in (["verify"], ["recover", "--yes"], ["snapshot", "mysql"], ["restore"], ["mysql"]):
+        for words in (["verify"], ["recover", "--yes"], ["snapshot", "mysql"], ["restore", "--yes"], ["mysql"]):
             refused = stack.run(stack.python, "-m", "operate", *words)
             assert refused.returncode == 1
             assert "--stack is not set: there are the stacks dev, second (selected: second)" in refused.stderr

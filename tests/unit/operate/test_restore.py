@@ -1,10 +1,13 @@
 """A restore by the operator's command: what it waits for, and what it says."""
 
+import io
+import sys
 from typing import Any
 
 import pytest
 
 from operate import restore, stack
+from operate.asking import NotConfirmedError
 from operate.errors import TimedOutError
 
 JOB = "mysql-backup-restore/dispatch-1"
@@ -40,7 +43,7 @@ def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10) -> No
     monkeypatch.setattr(restore, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    restore.restore("20260101T030000Z.sql.gz", timeout_s)
+    restore.restore("20260101T030000Z.sql.gz", timeout_s, yes=True)
     return nomad
 
 
@@ -63,4 +66,15 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(mon
 def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: {"mysql": {"namespace": "data"}})
     with pytest.raises(restore.RestoreError, match=r"set mysql\.backup"):
-        restore.restore("latest", 1)
+        restore.restore("latest", 1, yes=True)
+
+
+def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_volume: str) -> None:
+        raise AssertionError("the cluster was asked")
+
+    monkeypatch.setattr(restore, "stack_cluster", refused)
+    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(NotConfirmedError, match="Every table in dump latest is dropped"):
+        restore.restore("latest", 1, yes=False)
