@@ -24,14 +24,16 @@ def main() -> int:
         return int(stale and known.check)
     # So that an end by a signal takes the sandbox down too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    given = {"terraform": known.terraform_plugins, "official": known.official}
     plan = Plan(
         repetitions=1 if known.quick else known.repetitions,
-        contenders=known.contenders,
+        contenders=[one for one in known.contenders if given.get(one, True)],
         results=QUICK_RESULTS if known.quick else page.RESULTS,
         idle_s=10 if known.quick else known.idle_minutes * 60,
         limit_s=known.minutes * 60,
         cold=known.cold,
         terraform_plugins=known.terraform_plugins,
+        official=known.official,
     )
     failed = run(plan)
     if not known.quick:
@@ -45,7 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     wanted = commands.add_parser("run", help="measure, in a sandbox of its own, and write the page")
     wanted.add_argument("--repetitions", type=int, default=5, help="how often each case is run (default: 5)")
     wanted.add_argument(
-        "--contenders", nargs="+", choices=list(CONTENDERS), default=[one for one in CONTENDERS if one != "terraform"]
+        "--contenders",
+        nargs="+",
+        choices=list(CONTENDERS),
+        default=list(CONTENDERS),
+        help="terraform and official only with the option that names their plugins (default: all)",
     )
     wanted.add_argument("--cold", action="store_true", help="also `make up` with nothing cached, once (minutes)")
     wanted.add_argument("--idle-minutes", type=float, default=3, help="how long a stack is watched doing nothing")
@@ -53,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     wanted.add_argument("--quick", action="store_true", help="one of each, kept out of the committed results")
     wanted.add_argument(
         "--terraform-plugins", type=Path, metavar="FOLDER", help="where terraform finds its AWS provider (-plugin-dir)"
+    )
+    wanted.add_argument(
+        "--official", type=Path, metavar="FOLDER", help="release archives of official Pulumi plugins, for ours"
     )
     shown = commands.add_parser("page", help="write the page and its figures from the committed results")
     shown.add_argument("--check", action="store_true", help="only compare")

@@ -20,6 +20,7 @@ _COLOURS = {
     "terraform": svg.PURPLE,
     "engine": svg.GREEN,
     "ours": svg.BLUE,
+    "official": svg.RED,
 }
 
 

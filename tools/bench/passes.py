@@ -10,7 +10,7 @@ from tools.bench import course, verification
 from tools.bench.answering import Watch
 from tools.bench.contender import Contender, Failed
 from tools.bench.plugin_health import HealthWatch
-from tools.bench.pulumi import Engine, Ours, Pulumi
+from tools.bench.pulumi import Engine, Pulumi
 from tools.bench.recorder import Recorder
 from tools.bench.rig import Rig, wait_until
 from tools.bench.wanted import MYSQL
@@ -67,7 +67,7 @@ class Passes:
         self._change(contender, repetition)
         if contender.name in ("floor", "ours"):
             self._drain(contender, repetition)
-        if isinstance(contender, Ours):
+        if contender.name == "ours":
             verification.measure(self._rig.running, self._recorder, repetition)
 
     def _time(self, case: str, contender: Pulumi, repetition: int, action: Callable[[], object]) -> None:

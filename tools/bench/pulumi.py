@@ -86,8 +86,8 @@ class Pulumi:
 class Ours(Pulumi):
     """This project's program with the stack that the sandbox has."""
 
-    def __init__(self, rig: Rig) -> None:
-        super().__init__(rig, "ours", rig.running.project, "dev")
+    def __init__(self, rig: Rig, name: str = "ours") -> None:
+        super().__init__(rig, name, rig.running.project, "dev")
         self._config = rig.running.project / "Pulumi.dev.yaml"
         self._at_first = self._config.read_text(encoding="utf-8")
 

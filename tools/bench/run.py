@@ -16,6 +16,7 @@ from tools.bench import bringing_up, machine, page, tables
 from tools.bench.contender import Contender
 from tools.bench.costs import Costs
 from tools.bench.floor import Floor
+from tools.bench.official import OnOfficialPlugins
 from tools.bench.passes import Passes
 from tools.bench.pulumi import Engine, Ours, Plain
 from tools.bench.recorder import Recorder
@@ -29,7 +30,7 @@ from tools.trial.running import Running
 
 GROUND = Ground("nbn", IPv4Network("10.173.150.0/24"))
 # Of a pass, and of bringing the sandbox up, on two cores.
-_ROUGHLY_S = {"floor": 45, "plain": 100, "terraform": 100, "engine": 10, "ours": 110}
+_ROUGHLY_S = {"floor": 45, "plain": 100, "terraform": 100, "engine": 10, "ours": 110, "official": 110}
 _WARM_S, _COLD_S, _COSTS_S = 60, 420, 120
 # Of these it is known that they leave the volume attached.
 _MAY_FAIL = ("plain",)
@@ -46,6 +47,7 @@ class Plan:
     limit_s: float
     cold: bool
     terraform_plugins: Path | None
+    official: Path | None
 
     @property
     def rough_s(self) -> float:
@@ -116,6 +118,8 @@ def _contenders(plan: Plan, rig: Rig, ours: Ours) -> list[Contender]:
     known: dict[str, Contender] = {one.name: one for one in (floor, plain, engine, ours)}
     if plan.terraform_plugins is not None:
         known["terraform"] = Terraform(rig, wanted, nomad, plan.terraform_plugins)
+    if plan.official is not None:
+        known["official"] = OnOfficialPlugins(rig, plan.official)
     return [known[name] for name in plan.contenders if name in known]
 
 

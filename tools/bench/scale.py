@@ -6,6 +6,7 @@ A sandbox of its own (root is needed) with three zones; every size is brought up
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -171,6 +172,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--csv", type=Path, default=Path("tools/bench/results/scale.csv"))
     parser.add_argument("--figure", type=Path, default=Path("docs/figures/scale.svg"))
     options = parser.parse_args(arguments)
+    # So that an end by a signal takes the sandbox down too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-scale-") as folder:
         measured = measure(Path(folder), options.sizes, options.csv)
     options.figure.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from tools.bench.targets import CASES, CONTENDERS
 
 NONE = "-"
 # Everyone else has a column even where nothing was measured.
-_OPTIONAL = ("terraform",)
+_OPTIONAL = ("terraform", "official")
 NOT_YET = "Not measured yet."
 _PARTS = (("make up, warm", "Warm `make up`"), ("verify", "`make verify`"))
 _COLD = "make up, cold"
