@@ -64,9 +64,9 @@ def environment(url: str) -> dict[str, str]:
 
 
 def clients(url: str) -> Any:
-    """The account as somebody else sees it: clients for ec2, iam and dlm."""
+    """The account as somebody else sees it: clients for ec2, iam, dlm and s3."""
     session = boto3.Session(aws_access_key_id="other", aws_secret_access_key="other", region_name=REGION)
-    made = {name: session.client(name, endpoint_url=url) for name in ("ec2", "iam", "dlm")}
+    made = {name: session.client(name, endpoint_url=url) for name in ("ec2", "iam", "dlm", "s3")}
     return SimpleNamespace(**made)
 
 
@@ -74,13 +74,21 @@ def things() -> int:
     """How much there is; asked of moto itself, whose API lists thousands of snapshots and policies of others."""
     roles = get_backend("iam")[ACCOUNT]["aws"].roles.values()
     in_roles = sum(len(role.policies) + len(role.managed_policies) for role in roles)
-    return in_roles + len(LIFECYCLE.everything()) + sum(len(holds) for holds in _holdings())
+    in_buckets = sum(_set_in(bucket) for bucket in get_backend("s3")[ACCOUNT]["aws"].buckets.values())
+    return in_roles + in_buckets + len(LIFECYCLE.everything()) + sum(len(holds) for holds in _holdings())
+
+
+def _set_in(bucket: Any) -> int:
+    """How much is set in a bucket."""
+    parts = (bucket.policy, bucket.encryption, bucket.public_access_block, bucket.rules)
+    return sum(map(bool, parts)) + int(bucket.versioning_status == "Enabled")
 
 
 def _holdings() -> Sequence[dict[str, Any]]:
     """What the account holds, by id; with moto's own snapshots and policies."""
     ec2, iam = get_backend("ec2")[ACCOUNT][REGION], get_backend("iam")[ACCOUNT]["aws"]
-    return ec2.volumes, ec2.snapshots, ec2.reservations, iam.managed_policies, iam.roles
+    buckets = get_backend("s3")[ACCOUNT]["aws"].buckets
+    return ec2.volumes, ec2.snapshots, ec2.reservations, iam.managed_policies, iam.roles, buckets
 
 
 @functools.cache
@@ -93,6 +101,8 @@ def empty_account() -> None:
     for holds, known in zip(_holdings(), _from_the_start(), strict=True):
         for one in set(holds) - known:
             del holds[one]
+    # Names are everybody's, and moto keeps whose they are apart.
+    get_backend("s3").bucket_accounts.clear()
     LIFECYCLE.clear()
 
 

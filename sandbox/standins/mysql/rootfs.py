@@ -1,4 +1,4 @@
-"""The small root file system of Nomad's exec tasks in the sandbox: a shell, a few tools, MySQL's server and clients."""
+"""The small root of Nomad's exec tasks in the sandbox: a shell, tools, the AWS CLI, MySQL's server and clients."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.settings import SandboxError
+from sandbox.standins.mysql import aws_cli
 
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint")
 _SERVERS: Final = ("mariadbd", "mysqld")
@@ -32,8 +33,9 @@ _TOOLS: Final = (
         "printf",
         "rm",
         "rmdir",
+        "sha256sum",
     ),
-    *("sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "tr", "uname", "wc", "gzip", "openssl"),
+    *("cut", "sleep", "sort", "stat", "sync", "tail", "timeout", "touch", "tr", "uname", "wc", "gzip", "openssl"),
 )
 _SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DATA: Final = ("/usr/share/mysql", "/usr/share/mysql-8.0", "/usr/share/mysql-8.4", "/usr/lib/mysql/plugin")
@@ -77,7 +79,9 @@ def build(target: Path) -> None:
         (fresh / folder).mkdir(parents=True, exist_ok=True)
     for source, inside in programs.items():
         shutil.copy2(source, fresh / inside)
-    for library in _libraries(list(programs)):
+    tools = aws_cli.folder()
+    shutil.copytree(tools, fresh, symlinks=True, dirs_exist_ok=True)
+    for library in _libraries([*programs, *aws_cli.binaries(tools)]):
         copy = fresh / library.relative_to("/")
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(library, copy)

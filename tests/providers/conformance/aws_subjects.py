@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.plugin_server.values import Props
@@ -82,6 +83,40 @@ def details(count: int) -> Props:
 
 def _made_role(_world: World) -> Props:
     return {"assumeRolePolicy": TRUST, "description": "for snapshots", "tags": {"a": "b"}}
+
+
+def _bucket(world: World) -> str:
+    place: Any = {"LocationConstraint": world.aws.s3.meta.region_name}
+    world.aws.s3.create_bucket(Bucket="dumps", CreateBucketConfiguration=place)
+    return "dumps"
+
+
+def _in_bucket(more: Props) -> Callable[[World], Props]:
+    return lambda world: {"bucket": _bucket(world), **more}
+
+
+def _expiry(days: int) -> list[Props]:
+    """A lifecycle's rules."""
+    return [
+        {
+            "id": "keep",
+            "status": "Enabled",
+            "filter": {"prefix": ""},
+            "expiration": {"days": days},
+            "noncurrentVersionExpiration": {"noncurrentDays": days},
+            "abortIncompleteMultipartUpload": {"daysAfterInitiation": 7},
+        }
+    ]
+
+
+def _default_key(algorithm: str) -> list[Props]:
+    return [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": algorithm}, "bucketKeyEnabled": False}]
+
+
+def _statement(effect: str) -> str:
+    """A bucket's policy."""
+    statement = {"Effect": effect, "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::dumps/*"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 def _delete_policy(world: World, resource: Resource) -> None:
@@ -202,6 +237,85 @@ TYPES = (
         import_id=_id,
         invalid={"policyArn": "no-arn"},
     ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucket:Bucket",
+        lambda _world: {"tags": {"a": "b"}},
+        required=frozenset(),
+        updates={"tags": {"a": "c"}, "forceDestroy": True},
+        replaces={"bucket": "another"},
+        delete_first_if_named=True,
+        autonamed=True,
+        named_by="bucket",
+        vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
+        import_id=_id,
+        hidden=frozenset({"forceDestroy"}),
+        left_out=frozenset(
+            {
+                *("accelerationStatus", "acl", "bucketNamespace", "corsRules", "grants", "lifecycleRules", "logging"),
+                *("objectLockConfiguration", "objectLockEnabled", "policy", "replicationConfiguration"),
+                *("requestPayer", "serverSideEncryptionConfiguration", "versioning", "website"),
+            }
+        ),
+        invalid={"bucket": "Under_Score"},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucketVersioning:BucketVersioning",
+        _in_bucket({"versioningConfiguration": {"status": "Enabled"}}),
+        required=frozenset({"bucket", "versioningConfiguration"}),
+        updates={"versioningConfiguration": {"status": "Suspended"}},
+        delete_stops=True,
+        replaces={"bucket": "another"},
+        vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
+        import_id=_id,
+        left_out=frozenset({"expectedBucketOwner", "mfa"}),
+        invalid={"versioningConfiguration": {"status": "ON"}},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+        _in_bucket({"rules": _default_key("AES256")}),
+        required=frozenset({"bucket", "rules"}),
+        updates={"rules": _default_key("aws:kms")},
+        replaces={"bucket": "another"},
+        vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
+        import_id=_id,
+        left_out=frozenset({"expectedBucketOwner"}),
+    ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+        _in_bucket({"blockPublicAcls": True, "restrictPublicBuckets": True}),
+        required=frozenset({"bucket"}),
+        updates={"blockPublicPolicy": True, "ignorePublicAcls": True, "blockPublicAcls": False},
+        replaces={"bucket": "another"},
+        vanish=lambda world, made: world.aws.s3.delete_public_access_block(Bucket=made.id),
+        import_id=_id,
+        hidden=frozenset({"skipDestroy"}),
+    ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+        _in_bucket({"rules": _expiry(35)}),
+        required=frozenset({"bucket"}),
+        updates={"rules": _expiry(7)},
+        replaces={"bucket": "another"},
+        vanish=lambda world, made: world.aws.s3.delete_bucket_lifecycle(Bucket=made.id),
+        import_id=_id,
+        left_out=frozenset({"expectedBucketOwner", "timeouts", "transitionDefaultMinimumObjectSize"}),
+    ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucketPolicy:BucketPolicy",
+        _in_bucket({"policy": _statement("Deny")}),
+        required=frozenset({"bucket", "policy"}),
+        updates={"policy": _statement("Allow")},
+        replaces={"bucket": "another"},
+        vanish=lambda world, made: world.aws.s3.delete_bucket_policy(Bucket=made.id),
+        import_id=_id,
+        invalid={"policy": "{"},
+    ),
 )
 
 
@@ -227,6 +341,14 @@ FUNCTIONS = (
     FunctionSubject("aws", "aws:ec2/getInstance:getInstance", _with_instance, waits=True),
     FunctionSubject("aws", "aws:ec2/getInstances:getInstances", _nothing, waits=True),
     FunctionSubject("aws", "aws:ebs/getVolume:getVolume", _with_volume, waits=True),
+    FunctionSubject(
+        "aws",
+        "aws:s3/getBucket:getBucket",
+        _in_bucket({}),
+        required=frozenset({"bucket"}),
+        waits=True,
+        left_out=frozenset({"region", "tags"}),
+    ),
     FunctionSubject(
         "aws",
         "aws:iam/getRole:getRole",

@@ -48,6 +48,8 @@ class TypeSubject(Subject):
     delete_first_if_named: bool = False
     """Whether it deletes first where the program chose the name."""
     autonamed: bool = False
+    named_by: str = "name"
+    """The input that names it, where it is autonamed."""
     secrets: frozenset[str] = frozenset()
     """Outputs that are secret whatever the inputs were."""
     vanish: Callable[[World, Resource], None] | None = None
@@ -59,7 +61,7 @@ class TypeSubject(Subject):
     delete_leaves: str = ""
     """Why a deletion asks nothing of any service and a refresh still finds it; empty where deletion takes it away."""
     delete_stops: bool = False
-    """Whether deletion stops it, and a refresh still finds it stopped."""
+    """Whether deletion stops or suspends it, and a refresh still finds it so."""
     import_id: Callable[[Resource], str] | None = None
     """Id for an import; None where it cannot be imported."""
     import_fails: str = ""

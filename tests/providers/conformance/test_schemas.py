@@ -26,12 +26,15 @@ OWN = of(lambda subject: subject.plugin == "nomad-csi")
 
 def sdk_class(token: str, suffix: str = "") -> Any:
     """The SDK's class of a type, as aws:ebs/volume:Volume is pulumi_aws.ebs.Volume."""
+    if suffix:
+        # Under the other name where an object of another type has this one.
+        made = sdk_class(token)
+        beside = importlib.import_module(made.__module__)
+        return getattr(beside, f"{made.__name__}Init{suffix}", None) or getattr(beside, made.__name__ + suffix)
     package, path, name = token.split(":")
     module = path.rpartition("/")[0]
     places = [f"pulumi_{package}", *([] if module == "index" else [module])]
-    return getattr(importlib.import_module(".".join(places)), name + suffix, None) or _hidden(
-        places, path, name + suffix
-    )
+    return getattr(importlib.import_module(".".join(places)), name, None) or _hidden(places, path, name)
 
 
 def _hidden(places: list[str], path: str, name: str) -> Any:

@@ -113,6 +113,10 @@ class Cloud:
         """Returns the client of Data Lifecycle Manager in a region."""
         return self._client("dlm", region)
 
+    def s3(self, region: str) -> Any:
+        """Returns the S3 client of a region."""
+        return self._client("s3", region)
+
     def _sts(self) -> STSClient:
         client: STSClient = self._client("sts", self.config.sts_region or self.config.region)
         return client

@@ -10,7 +10,7 @@ from nomad_stateful.plugin_server.plugin import UNKNOWN
 from sandbox.standins.plugins.aws.policy_json import go_json
 from sandbox.standins.plugins.aws.tags import plain_tags
 
-Kind = Literal["string", "integer", "boolean", "tags", "policy", "object"]
+Kind = Literal["string", "integer", "boolean", "tags", "policy", "object", "list"]
 
 _RANDOM_DIGITS: Final = 7
 
@@ -35,8 +35,8 @@ def coerce(kind: Kind, value: Any) -> Any:
             return _boolean(value)
         case "tags":
             return _tags(value)
-        case "object":
-            return _object(value)
+        case "object" | "list":
+            return _shaped(kind, value)
         case "policy" if isinstance(value, (dict, list)):
             return go_json(value)
         case _:
@@ -53,11 +53,10 @@ def autoname(logical_name: str, seed: bytes) -> str:
     return f"{logical_name}-{hashlib.sha256(seed).hexdigest()[:_RANDOM_DIGITS]}"
 
 
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("expected an object")
-    cleaned: dict[str, Any] = _cleaned(value)
-    return cleaned
+def _shaped(kind: Literal["object", "list"], value: Any) -> Any:
+    if not isinstance(value, dict if kind == "object" else list):
+        raise ValueError("expected an object" if kind == "object" else "expected a list")
+    return _cleaned(value)
 
 
 def _cleaned(value: Any) -> Any:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, ProviderError
 from nomad_stateful.plugin_server.values import contains_unknown
 from sandbox.standins.plugins.aws import config as provider_config
+from sandbox.standins.plugins.aws.bucket import BucketResource
+from sandbox.standins.plugins.aws.bucket_settings import SETTINGS
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.functions.availability_zones import AvailabilityZones
+from sandbox.standins.plugins.aws.functions.bucket import Bucket
 from sandbox.standins.plugins.aws.functions.caller_identity import CallerIdentity
 from sandbox.standins.plugins.aws.functions.instance import Instance
 from sandbox.standins.plugins.aws.functions.instances import Instances
@@ -25,10 +28,10 @@ from sandbox.standins.plugins.aws.volume import VolumeResource
 
 _RESOURCES = (
     VolumeResource, SnapshotResource, LifecyclePolicyResource, PolicyResource, RoleResource, RolePolicyResource,
-    RolePolicyAttachmentResource,
+    RolePolicyAttachmentResource, BucketResource, *SETTINGS,
 )  # fmt: skip
 _FUNCTIONS = (
-    AvailabilityZones, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Volume,
+    AvailabilityZones, Bucket, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Volume,
 )  # fmt: skip
 
 

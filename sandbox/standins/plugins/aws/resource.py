@@ -34,6 +34,8 @@ class AwsResource(ResourceType):
     regional: ClassVar[bool] = False
     tagged: ClassVar[bool] = False
     autonamed: ClassVar[bool] = False
+    named_by: ClassVar[str] = "name"
+    """The input that names it."""
     delete_first: ClassVar[bool] = False
     """Always delete before replacing: two of them cannot exist side by side."""
 
@@ -92,10 +94,11 @@ class AwsResource(ResourceType):
             if field.default is not None and name not in checked:
                 checked[name] = field.default
                 filled.append(name)
-        if self.autonamed and "name" not in checked and "namePrefix" not in checked:
-            kept = olds.get("name") if "name" in olds.get(_DEFAULTS, ["name"]) else None
-            checked["name"] = kept or declared.autoname(ctx.name, ctx.random_seed)
-            filled.append("name")
+        name = self.named_by
+        if self.autonamed and name not in checked and f"{name}Prefix" not in checked:
+            kept = olds.get(name) if name in olds.get(_DEFAULTS, [name]) else None
+            checked[name] = kept or declared.autoname(ctx.name, ctx.random_seed)
+            filled.append(name)
         return filled
 
     # -- diff -----------------------------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ class AwsResource(ResourceType):
             detailed |= {path: kind.as_replace() for path, kind in changes.items()} if field.replaces else changes
         replaces = sorted(name for name, field in self.fields.items() if field.replaces and _touches(name, detailed))
         stables = sorted(name for name, field in self.fields.items() if field.replaces and name not in replaces)
-        named = self.autonamed and "name" in news and "name" not in news.get(_DEFAULTS, ())
+        named = self.autonamed and self.named_by in news and self.named_by not in news.get(_DEFAULTS, ())
         return Diff(detailed, replaces, bool(replaces) and (self.delete_first or named), stables)
 
     def _compared(self) -> dict[str, Field]:

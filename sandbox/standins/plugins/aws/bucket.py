@@ -1,0 +1,114 @@
+"""aws:s3/bucket:Bucket: a bucket, without what other types set in it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from botocore.exceptions import ClientError
+
+from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.inputs import Field
+from sandbox.standins.plugins.aws.resource import AwsResource, known
+from sandbox.standins.plugins.aws.tags import from_aws, to_aws
+
+NO_BUCKET: Final = ("NoSuchBucket", "404", "NotFound")
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_UNPLACED: Final = "us-east-1"
+"""The region whose buckets have no location constraint."""
+
+
+class BucketResource(AwsResource):
+    """Its name and region stay; deleted only while it is empty, or with `forceDestroy`."""
+
+    token = "aws:s3/bucket:Bucket"
+    regional = True
+    tagged = True
+    autonamed = True
+    named_by = "bucket"
+    computed = frozenset({"arn", "bucketDomainName", "bucketRegion", "bucketRegionalDomainName"})
+    fields: ClassVar = {
+        "bucket": Field("string", computed=True, replaces=True),
+        "bucketPrefix": Field("string", computed=True, replaces=True),
+        "forceDestroy": Field("boolean", default=False),
+        "region": Field("string", computed=True, replaces=True),
+        "tags": Field("tags"),
+    }
+
+    def rules(self, inputs: Props) -> Iterator[CheckFailure]:
+        name = known(inputs, "bucket")
+        if name is not None and not _NAME.fullmatch(name):
+            yield CheckFailure("bucket", f"({name}) is no bucket's name: small letters, digits, '.' and '-'; 3 to 63")
+
+    def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
+        name = inputs.get("bucket") or f"{inputs['bucketPrefix']}{uuid.uuid4().hex[:26]}"
+        region = self.region_of(inputs)
+        place: Any = {} if region == _UNPLACED else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        with aws_errors(f"creating S3 Bucket ({name})"):
+            self.cloud.s3(region).create_bucket(Bucket=name, **place)
+            self._tag(name, inputs)
+        return name, self._outputs_of(name, inputs)
+
+    def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        with aws_errors(f"updating S3 Bucket ({id})"):
+            self._tag(id, inputs)
+        return self._outputs_of(id, inputs)
+
+    def find(self, id: str, state: Props) -> Props | None:
+        region = self.region_of(state)
+        s3 = self.cloud.s3(region)
+        with aws_errors(f"reading S3 Bucket ({id})"):
+            try:
+                s3.head_bucket(Bucket=id)
+                tags = from_aws(s3.get_bucket_tagging(Bucket=id)["TagSet"])
+            except ClientError as error:
+                if error_code(error) in NO_BUCKET:
+                    return None
+                if error_code(error) != "NoSuchTagSet":
+                    raise
+                tags = {}
+        return {
+            **self.tag_outputs(tags, state),
+            "arn": self.cloud.arn("s3", "", "", id),
+            "bucket": id,
+            "bucketDomainName": f"{id}.s3.amazonaws.com",
+            "bucketPrefix": state.get("bucketPrefix") or "",
+            "bucketRegion": region,
+            "bucketRegionalDomainName": f"{id}.s3.{region}.amazonaws.com",
+            "forceDestroy": bool(state.get("forceDestroy")),
+            "id": id,
+            "region": region,
+        }
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        s3 = self.cloud.s3(self.region_of(state))
+        with aws_errors(f"deleting S3 Bucket ({id})"):
+            try:
+                if state.get("forceDestroy"):
+                    _empty(s3, id)
+                s3.delete_bucket(Bucket=id)
+            except ClientError as error:
+                if error_code(error) not in NO_BUCKET:
+                    raise
+
+    def _tag(self, name: str, inputs: Props) -> None:
+        s3 = self.cloud.s3(self.region_of(inputs))
+        if tags := inputs.get("tagsAll"):
+            s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": to_aws(tags)})
+        else:
+            s3.delete_bucket_tagging(Bucket=name)
+
+    def _outputs_of(self, id: str, inputs: Props) -> Props:
+        outputs = self.find(id, inputs)
+        if outputs is None:
+            raise ProviderError(f"reading S3 Bucket ({id}): it vanished while it was being worked on")
+        return outputs
+
+
+def _empty(s3: Any, bucket: str) -> None:
+    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+        for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
+            s3.delete_object(Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"])
