@@ -44,6 +44,27 @@ class BackupSchedule(TypedDict):
     """Dumps that are kept."""
 
 
+class DumpCopies(TypedDict):
+    """Where in S3 each dump is copied to."""
+
+    bucket: pulumi.Input[str]
+    """Name of the bucket."""
+    prefix: str
+    """What the dumps' keys start with, up to and with a slash."""
+    region: str
+    """Region of the bucket."""
+    endpoint: str
+    """Where S3 is reached; empty for the region's own."""
+    image: str
+    """Image with the AWS CLI (docker); with exec the command aws has to be there."""
+    memory_mib: int
+    """Memory of the AWS CLI, in MiB."""
+
+
+NOWHERE: DumpCopies = {"bucket": "", "prefix": "", "region": "", "endpoint": "", "image": "", "memory_mib": 64}
+"""What stands in the job files where dumps are not copied."""
+
+
 class MysqlBackupArgs(TypedDict):
     """Inputs of MysqlBackup."""
 
@@ -71,12 +92,14 @@ class MysqlBackupArgs(TypedDict):
     """When to dump and what to keep."""
     task: BackupTask
     """How the client runs."""
+    s3: NotRequired[DumpCopies | None]
+    """Where each dump is copied to; nowhere if left out."""
     release_timeout_s: int
     """How long a destroy waits for the volume to be released, in seconds."""
 
 
 class MysqlBackup(pulumi.ComponentResource):
-    """A periodic job that dumps all databases, and a job that restores a dump when it is dispatched."""
+    """A periodic job that dumps all databases, also to S3, and one that restores a dump when it is dispatched."""
 
     job_id: pulumi.Output[str]
     """Id of the job that dumps."""
@@ -101,6 +124,7 @@ class MysqlBackup(pulumi.ComponentResource):
             {
                 "volume": volume,
                 "task": args["task"],
+                "s3": args.get("s3") or NOWHERE,
                 "job": {"id": restore.job_id, **args["placement"]},
                 "server": {**args["server"], "account": "root"},
             },
@@ -129,6 +153,7 @@ def dump_variables(args: MysqlBackupArgs, volume: dict[str, pulumi.Input[str]]) 
     return {
         "volume": volume,
         "task": args["task"],
+        "s3": args.get("s3") or NOWHERE,
         "job": {"id": args["job_id"], **args["placement"]},
         "server": {**args["server"], "account": args["account"]},
         "schedule": args["schedule"],

@@ -52,6 +52,19 @@ variable "schedule" {
   })
 }
 
+variable "s3" {
+  description = "Where in S3 each dump is copied to; an empty bucket means nowhere. docker runs the AWS CLI of image, exec the client's."
+  type = object({
+    bucket     = string
+    prefix     = string
+    region     = string
+    endpoint   = string
+    image      = string
+    memory_mib = number
+  })
+  default = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 64 }
+}
+
 locals {
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
   # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
@@ -114,6 +127,14 @@ job "mysql-backup" {
       driver = var.task.driver
       user   = var.task.user
 
+      dynamic "lifecycle" {
+        for_each = var.s3.bucket == "" ? [] : [1]
+        content {
+          hook    = "prestart"
+          sidecar = false
+        }
+      }
+
       dynamic "config" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
@@ -133,6 +154,7 @@ job "mysql-backup" {
       env {
         DUMPS = var.volume.mount_path
         KEEP  = var.schedule.keep
+        S3    = var.s3.bucket
       }
 
       template {
@@ -163,6 +185,15 @@ job "mysql-backup" {
             information_schema.schemata WHERE schema_name NOT IN
             ('mysql', 'sys', 'information_schema', 'performance_schema')")
           [ -n "$databases" ] || { echo "there is no database to dump yet"; exit 0; }
+
+          # Tried again since the upload failed: this run's own dump is there, and would only be made a second time.
+          launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/periodic-\([0-9][0-9]*\)$|\1|p')
+          newest=$(ls -1 "$DUMPS" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | tail -n 1)
+          if [ -n "$S3" ] && [ -n "$launched" ] && [ -n "$newest" ]; then
+            since=$(date -u -d "@$launched" +%Y%m%dT%H%M%SZ)
+            oldest=$(printf '%s\n' "$since" "$newest" | sort | head -n 1)
+            [ "$oldest" = "$newest" ] || { echo "$newest is of this run already"; exit 0; }
+          fi
 
           name=$(date -u +%Y%m%dT%H%M%SZ).sql.gz
           partial=$DUMPS/.partial
@@ -210,6 +241,113 @@ job "mysql-backup" {
       resources {
         cpu    = var.task.cpu_mhz
         memory = var.task.memory_mib
+      }
+    }
+
+    dynamic "task" {
+      for_each = var.s3.bucket == "" ? [] : [1]
+      labels   = ["upload"]
+      content {
+        driver = var.task.driver
+        user   = var.task.driver == "docker" ? "" : var.task.user
+
+        # Of the upload alone. After that the allocation fails, and the next one has another dump only if it is of another run.
+        restart {
+          attempts = 3
+          interval = "30m"
+          delay    = "20s"
+          mode     = "fail"
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [1] : []
+          content {
+            image      = var.s3.image
+            entrypoint = ["sh"]
+            args       = ["${NOMAD_TASK_DIR}/upload.sh"]
+          }
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [] : [1]
+          content {
+            command = "/bin/sh"
+            args    = ["${NOMAD_TASK_DIR}/upload.sh"]
+          }
+        }
+
+        env {
+          DUMPS                             = var.volume.mount_path
+          BUCKET                            = var.s3.bucket
+          PREFIX                            = var.s3.prefix
+          AWS_REGION                        = var.s3.region
+          AWS_DEFAULT_REGION                = var.s3.region
+          AWS_ENDPOINT_URL_S3               = var.s3.endpoint
+          AWS_PAGER                         = ""
+          AWS_RETRY_MODE                    = "standard"
+          AWS_MAX_ATTEMPTS                  = "5"
+          AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
+          # A second, the default, is short for a client that is busy with a dump.
+          AWS_METADATA_SERVICE_TIMEOUT = "5"
+        }
+
+        template {
+          destination = "local/upload.sh"
+          perms       = "0755"
+          change_mode = "noop"
+          data        = <<-SCRIPT
+            set -eu
+            umask 077
+            [ -n "$AWS_ENDPOINT_URL_S3" ] || unset AWS_ENDPOINT_URL_S3
+            command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
+            target=s3://$BUCKET/$PREFIX
+            cd "$DUMPS"
+            # Says of each dump on the volume where its checked copy is.
+            mkdir -p .uploaded
+
+            digest() { sha256sum | cut -d ' ' -f 1; }
+
+            upload() { # upload NAME
+              size=$(stat -c %s "$1")
+              sum=$(digest <"$1")
+              echo "$1: $size bytes go to $target$1"
+              aws s3 cp --only-show-errors --metadata "sha256=$sum" "$1" "$target$1"
+              stored=$(aws s3api head-object --bucket "$BUCKET" --key "$PREFIX$1" \
+                --query '[to_string(ContentLength), Metadata.sha256]' --output text | tr '\t' ' ')
+              [ "$stored" = "$size $sum" ] || { echo "$target$1 is '$stored' and not '$size $sum'" >&2; return 1; }
+              # What S3 would give back for a restore, byte for byte.
+              [ "$(aws s3 cp --only-show-errors "$target$1" - | digest)" = "$sum" ] || {
+                echo "$target$1 does not come back as it was sent" >&2
+                return 1
+              }
+              echo "$target$1 $sum" >".uploaded/$1.new"
+              mv ".uploaded/$1.new" ".uploaded/$1"
+              echo "$target$1 is there and checked: $size bytes, SHA-256 $sum"
+            }
+
+            for marker in .uploaded/*; do
+              name=$${marker##*/}
+              [ -e "$name" ] || rm -f -- "$marker"
+            done
+            # The newest first: it is what is worth most if the next one fails.
+            for name in $(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort -r); do
+              case "$(cat ".uploaded/$name" 2>/dev/null)" in "$target$name "*) continue ;; esac
+              upload "$name"
+            done
+            echo "every dump on the volume is in $target"
+          SCRIPT
+        }
+
+        volume_mount {
+          volume      = "dumps"
+          destination = var.volume.mount_path
+          read_only   = false
+        }
+
+        resources {
+          cpu    = var.task.cpu_mhz
+          memory = var.s3.memory_mib
+        }
       }
     }
   }

@@ -1,6 +1,6 @@
 # Feeds a dump that mysql-backup made to a MySQL server; nothing runs until it is dispatched.
 # Register it by hand with: nomad job run -var-file=VARS jobs/mysql-restore.nomad.hcl, and restore with:
-# nomad job dispatch -meta dump=NAME ID, where NAME is a file on the volume or latest
+# nomad job dispatch -meta dump=NAME ID, where NAME is a file on the volume or latest; with -meta from=s3 it is in S3
 
 variable "job" {
   description = "Job id and where the job may run. The id names the variable nomad/jobs/ID with the account's password too."
@@ -44,6 +44,19 @@ variable "server" {
   })
 }
 
+variable "s3" {
+  description = "Where in S3 the dumps are; an empty bucket means nowhere. docker runs the AWS CLI of image, exec the client's."
+  type = object({
+    bucket     = string
+    prefix     = string
+    region     = string
+    endpoint   = string
+    image      = string
+    memory_mib = number
+  })
+  default = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 64 }
+}
+
 locals {
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
   # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
@@ -68,6 +81,7 @@ job "mysql-restore" {
   parameterized {
     payload       = "forbidden"
     meta_required = ["dump"]
+    meta_optional = ["from"]
   }
 
   group "restore" {
@@ -93,6 +107,107 @@ job "mysql-restore" {
     reschedule {
       attempts  = 0
       unlimited = false
+    }
+
+    dynamic "task" {
+      for_each = var.s3.bucket == "" ? [] : [1]
+      labels   = ["fetch"]
+      content {
+        driver = var.task.driver
+        user   = var.task.driver == "docker" ? "" : var.task.user
+
+        lifecycle {
+          hook    = "prestart"
+          sidecar = false
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [1] : []
+          content {
+            image      = var.s3.image
+            entrypoint = ["sh"]
+            args       = ["${NOMAD_TASK_DIR}/fetch.sh"]
+          }
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [] : [1]
+          content {
+            command = "/bin/sh"
+            args    = ["${NOMAD_TASK_DIR}/fetch.sh"]
+          }
+        }
+
+        env {
+          DUMPS                             = var.volume.mount_path
+          BUCKET                            = var.s3.bucket
+          PREFIX                            = var.s3.prefix
+          AWS_REGION                        = var.s3.region
+          AWS_DEFAULT_REGION                = var.s3.region
+          AWS_ENDPOINT_URL_S3               = var.s3.endpoint
+          AWS_PAGER                         = ""
+          AWS_RETRY_MODE                    = "standard"
+          AWS_MAX_ATTEMPTS                  = "5"
+          AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
+          # A second, the default, is short for a client that is busy with a dump.
+          AWS_METADATA_SERVICE_TIMEOUT = "5"
+        }
+
+        template {
+          destination = "local/fetch.sh"
+          perms       = "0755"
+          change_mode = "noop"
+          data        = <<-SCRIPT
+            set -eu
+            umask 077
+            [ "$${NOMAD_META_from:-volume}" = s3 ] || exit 0
+            [ -n "$AWS_ENDPOINT_URL_S3" ] || unset AWS_ENDPOINT_URL_S3
+            command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
+            target=s3://$BUCKET/$PREFIX
+            # A command's own status, which a pipe would hide.
+            keys=$(aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].Key' --output text)
+            names=$(printf '%s\n' $keys | sed "s|^$PREFIX||" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort) || true
+            name=$NOMAD_META_dump
+            [ "$name" != latest ] || name=$(printf '%s\n' $names | tail -n 1)
+            printf '%s\n' $names | grep -qxF -e "$name" && [ -n "$name" ] || {
+              echo "there is no dump $NOMAD_META_dump in $target; these are there:" $names >&2
+              exit 1
+            }
+            stored=$(aws s3api head-object --bucket "$BUCKET" --key "$PREFIX$name" \
+              --query '[to_string(ContentLength), Metadata.sha256]' --output text | tr '\t' ' ')
+            size=$${stored% *} sum=$${stored#* }
+
+            fetched=$DUMPS/.fetched
+            rm -rf "$fetched"
+            mkdir "$fetched"
+            free=$(($(df -P -k "$DUMPS" | tail -n 1 | sed 's/  */ /g' | cut -d ' ' -f 4) * 1024))
+            [ "$free" -gt "$size" ] || {
+              echo "$name has $size bytes, and the volume has $free free: enlarge it (sizeGib), or remove dumps from it" >&2
+              exit 1
+            }
+            echo "$name: $size bytes come from $target"
+            aws s3 cp --only-show-errors "$target$name" "$fetched/$name"
+            got=$(sha256sum <"$fetched/$name" | cut -d ' ' -f 1)
+            [ "$got" = "$sum" ] || {
+              rm -rf "$fetched"
+              echo "$target$name has the SHA-256 $got, and was uploaded with $sum" >&2
+              exit 1
+            }
+            echo "$name came as it was uploaded: SHA-256 $sum"
+          SCRIPT
+        }
+
+        volume_mount {
+          volume      = "dumps"
+          destination = var.volume.mount_path
+          read_only   = false
+        }
+
+        resources {
+          cpu    = var.task.cpu_mhz
+          memory = var.s3.memory_mib
+        }
+      }
     }
 
     task "restore" {
@@ -131,6 +246,15 @@ job "mysql-restore" {
           case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
 
           cd "$DUMPS"
+          case "$${NOMAD_META_from:-volume}" in
+          volume) ;;
+          s3)
+            # The task before has put the dump there, and nothing else.
+            [ -d .fetched ] || { echo "nothing was fetched from S3: mysql.backup.s3 is not set" >&2; exit 1; }
+            cd .fetched
+            ;;
+          *) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
+          esac
           name=$NOMAD_META_dump
           [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | tail -n 1)
           case "$name" in
@@ -148,6 +272,7 @@ job "mysql-restore" {
             sed '1,/^-- Current Database/{/^SET @@GLOBAL[.]GTID_PURGED=/,/;$/d;/^SET @@SESSION[.]SQL_LOG_BIN= *0;$/d}' |
             "$client" "$options" "$tls"
           echo "$name is restored"
+          rm -rf "$DUMPS/.fetched"
         SCRIPT
       }
 

@@ -7,6 +7,7 @@ EBS_SNAPSHOT: Final = "aws:ebs/snapshot:Snapshot"
 EBS_SNAPSHOT_COPY: Final = "aws:ebs/snapshotCopy:SnapshotCopy"
 LIFECYCLE_POLICY: Final = "aws:dlm/lifecyclePolicy:LifecyclePolicy"
 EFS_FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
+S3_BUCKET: Final = "aws:s3/bucket:Bucket"
 NOMAD_JOB: Final = "nomad:index/job:Job"
 NOMAD_CSI_VOLUME: Final = "nomad:index/csiVolume:CsiVolume"
 NOMAD_CSI_REGISTRATION: Final = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
@@ -28,6 +29,7 @@ DATA_HOLDERS: Final = {
     **VOLUMES,
     EBS_SNAPSHOT: "a snapshot, which may be the last copy",
     EBS_SNAPSHOT_COPY: "a snapshot, which may be the last copy",
+    S3_BUCKET: "a bucket, which may hold the last copies",
     "aws:kms/key:Key": "a key, without which what it encrypted cannot be read",
     "nomad-csi:index:GeneratedSecret": "a generated password, which the data may be locked with",
 }

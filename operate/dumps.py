@@ -4,6 +4,8 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs
 from operate import stack
 
+_WHAT = {"upload": "the dump's copy to S3"}
+
 
 def failing(nomad: NomadApi) -> list[FailingRun]:
     """Returns the runs that failed and have not succeeded since. Raises StackError."""
@@ -17,7 +19,8 @@ def failing(nomad: NomadApi) -> list[FailingRun]:
 def text(run: FailingRun) -> str:
     """Returns a line that says which run failed, how often, and where its log is."""
     again = "Nomad retries it" if run.again else "Nomad does not retry it"
+    what = _WHAT.get(run.task, "the dump")
     return (
-        f"{run.job_id}: the dump has failed {run.failures} times since {run.since} ({run.reason}); {again}. "
-        f"`nomad alloc logs -stderr {run.allocation_id[:8]}` says why"
+        f"{run.job_id}: {what} has failed {run.failures} times since {run.since} ({run.reason}); {again}. "
+        f"`nomad alloc logs -stderr {run.allocation_id[:8]} {run.task or 'dump'}` says why"
     )

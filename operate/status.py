@@ -91,7 +91,14 @@ def _attachment(item: Attachment) -> dict[str, str]:
 
 
 def _dump(run: FailingRun) -> dict[str, Any]:
-    return {"job": run.job_id, "failures": run.failures, "since": run.since, "reason": run.reason, "again": run.again}
+    return {
+        "job": run.job_id,
+        "failures": run.failures,
+        "since": run.since,
+        "task": run.task,
+        "reason": run.reason,
+        "again": run.again,
+    }
 
 
 def _volume(line: VolumeLine) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pulumi
+
 from components.container import Container
 from components.csi_plugin import CsiPlugin
 from components.csi_registration import RegisteredCsiVolume
 from components.mysql import MysqlServer
+from components.mysql_backup import DumpCopies, MysqlBackup
 from program.settings import Mysql, Settings
 
 
@@ -45,6 +48,12 @@ def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, A
         "tls": wanted.tls,
         "ca": _authority(wanted),
     }
+
+
+def backup(made: MysqlBackup, copies: DumpCopies | None) -> dict[str, Any]:
+    """Returns the jobs that dump and restore, and where in S3 the dumps are copied to."""
+    place = pulumi.Output.format("s3://{0}/{1}", copies["bucket"], copies["prefix"]) if copies else ""
+    return {"job": made.job_id, "restoreJob": made.restore_job_id, "s3": place}
 
 
 def _authority(wanted: Mysql) -> str:

@@ -1,5 +1,7 @@
 """The story: every component of the stack in the order that they need each other, and what the stack exports."""
 
+from typing import cast
+
 import pulumi
 
 from components.container import Container
@@ -9,7 +11,7 @@ from components.csi_volumes import CsiVolumes
 from components.driver_policy import DriverPolicy
 from components.failover_watch import FailoverWatch
 from components.mysql import MysqlServer
-from components.mysql_backup import MysqlBackup
+from components.mysql_backup import DumpCopies, MysqlBackup
 from components.mysql_metrics import MysqlMetrics
 from components.snapshot_schedules import SnapshotSchedules
 from components.volume_metrics import VolumeMetrics
@@ -17,6 +19,7 @@ from components.zonal_volumes import ZonalVolumes
 from program import outputs
 from program.environment import Environment
 from program.settings import Mysql, Settings
+from program.wiring import dump_bucket
 from program.wiring.consumers import container, container_options
 from program.wiring.failover import failover_watches
 from program.wiring.metrics import mysql_metrics, volume_metrics
@@ -66,11 +69,30 @@ def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, re
     pulumi.export("mysqlPassword", server.password)
     if mysql.users:
         pulumi.export("mysqlUserPasswords", outputs.user_passwords(mysql, server))
-    for args in mysql_backups(settings, environment, mysql, server, registered):
-        backup = MysqlBackup("mysql-backup", args)
-        pulumi.export("mysqlBackup", {"job": backup.job_id, "restoreJob": backup.restore_job_id})
+    copies, allowed = _deploy_dump_bucket(settings, environment)
+    for args in mysql_backups(settings, environment, mysql, server, registered, copies=copies):
+        backup = MysqlBackup("mysql-backup", args, pulumi.ResourceOptions(depends_on=allowed))
+        pulumi.export("mysqlBackup", outputs.backup(backup, copies))
     for measured in mysql_metrics(settings, environment, mysql, server):
         pulumi.export("mysqlMetrics", {"job": MysqlMetrics("mysql-metrics", measured).job_id})
+
+
+def _deploy_dump_bucket(
+    settings: Settings, environment: Environment
+) -> tuple[DumpCopies | None, list[pulumi.Resource]]:
+    """Makes the bucket unless it is given, and lets the clients use it; returns where the dumps go to."""
+    wanted = dump_bucket.wanted(settings)
+    if wanted is None:
+        return None, []
+    bucket: pulumi.Input[str] | None = wanted.bucket
+    if bucket is None:
+        # Of all its types this program needs few, and the package takes a while to load.
+        from components.dump_bucket import DumpBucket, DumpBucketArgs
+
+        args = cast("DumpBucketArgs", dump_bucket.bucket_inputs(wanted, environment))
+        bucket = DumpBucket("mysql-dumps", args).bucket
+    policy = DriverPolicy("mysql-dumps-access", dump_bucket.bucket_policy(settings, wanted, environment, bucket))
+    return dump_bucket.dump_copies(wanted, environment, bucket), [policy]
 
 
 def _deploy_consumers(settings: Settings, environment: Environment, registered: Registered) -> None:

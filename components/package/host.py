@@ -16,6 +16,7 @@ from ..csi_plugin import CsiPlugin
 from ..csi_volume import CsiVolume
 from ..csi_volumes import CsiVolumes
 from ..driver_policy import DriverPolicy
+from ..dump_bucket import DumpBucket
 from ..failover_watch import FailoverWatch
 from ..mysql import MysqlServer
 from ..mysql_backup import MysqlBackup
@@ -31,6 +32,7 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     CsiVolume,
     CsiVolumes,
     DriverPolicy,
+    DumpBucket,
     FailoverWatch,
     MysqlBackup,
     MysqlMetrics,

@@ -19,8 +19,10 @@ class FailingRun:
     since: str
     """When it was launched, as 2026-01-01T03:00:00Z."""
     allocation_id: str
+    task: str
+    """The task that failed in it; empty where none was started."""
     reason: str
-    """How the newest failed task ended, such as Exit Code: 1."""
+    """How that task ended, such as Exit Code: 1."""
     again: bool
     """Whether Nomad retries it."""
 
@@ -62,21 +64,25 @@ def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
     if not failed:
         return None
     newest = max(failed, key=lambda one: int(one["CreateIndex"]))
+    task, reason = _failed_task(newest)
     launched = datetime.fromtimestamp(int(stub.get("SubmitTime") or 0) / 1e9, UTC)
     return FailingRun(
         job_id=stub["ID"],
         failures=len(failed),
         since=f"{launched:%Y-%m-%dT%H:%M:%SZ}",
         allocation_id=newest["ID"],
-        reason=_reason(newest),
+        task=task,
+        reason=reason,
         again=stub["Status"] != "dead",
     )
 
 
-def _reason(allocation: Json) -> str:
-    """Returns how a task ended last."""
-    for state in (allocation.get("TaskStates") or {}).values():
+def _failed_task(allocation: Json) -> tuple[str, str]:
+    """Returns the task that failed, and how it ended last."""
+    states = (allocation.get("TaskStates") or {}).items()
+    # One that ended well before the other failed says nothing.
+    for name, state in sorted(states, key=lambda item: not item[1].get("Failed")):
         ended = [event for event in state.get("Events") or [] if event.get("Type") in ("Terminated", "Driver Failure")]
         if ended:
-            return str(ended[-1].get("DisplayMessage") or ended[-1]["Type"])
-    return "it could not be started"
+            return name, str(ended[-1].get("DisplayMessage") or ended[-1]["Type"])
+    return "", "it could not be started"

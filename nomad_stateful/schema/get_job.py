@@ -22,6 +22,7 @@ FAILING_RUN = ObjectType(
         "failures": integer("Allocations of it that failed."),
         "since": text("When it was launched, in UTC."),
         "allocationId": text("The newest allocation that failed."),
+        "task": text("The task that failed in it; empty where none was started."),
         "reason": text("What that one's task ended with."),
         "again": boolean("Whether Nomad tries again."),
     },

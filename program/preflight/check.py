@@ -13,6 +13,7 @@ from program.prefetch import CallError, Prefetch
 from program.preflight import (
     adoption,
     answers,
+    dump_bucket,
     mysql,
     nomad_versions,
     ownership,
@@ -43,6 +44,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     role = prefetch.call("aws:iam/getRole:getRole", {"name": settings.client_role})
     jobs = [prefetch.call(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)]
     planned = placement.plan(settings, prefetch)
+    bucket = dump_bucket.ask(settings, prefetch)
     owners = prefetch.call(_GET_OWNERS, ownership.question(settings))
     environment = _environment(prefetch)
     nomad = answers.cluster(prefetch)
@@ -55,6 +57,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
         *placement.unknown_pools(settings, nomad),
         *_unknown_role(settings, role),
         *_mysql_problems(settings, [_job(settings, answer) for answer in jobs]),
+        *dump_bucket.problems(settings, environment.region, bucket),
         *lost,
     ]
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())

@@ -48,13 +48,13 @@ def _version(image: str) -> tuple[str, tuple[int, ...]] | None:
 
 def failing_dumps(job: Mapping[str, Any]) -> list[str]:
     """Returns a sentence for each run of the dumps that fails."""
-    return [
-        f"mysql.backup: the dump {run['jobId']} has failed {int(run['failures'])} times since {run['since']} "
-        f"({run['reason']}). See `nomad alloc logs -stderr {run['allocationId'][:8]}`."
-        + (
-            " It is tried again."
-            if run["again"]
-            else " It is not tried again: `nomad job periodic force` after the fix."
-        )
-        for run in job["failingRuns"]
-    ]
+    return [_failing(run) for run in job["failingRuns"]]
+
+
+def _failing(run: Mapping[str, Any]) -> str:
+    what = "the copy to S3 of" if run["task"] == "upload" else "the dump"
+    again = "It is tried again." if run["again"] else "It is not tried again: `nomad job periodic force` after the fix."
+    return (
+        f"mysql.backup: {what} {run['jobId']} has failed {int(run['failures'])} times since {run['since']} "
+        f"({run['reason']}). See `nomad alloc logs -stderr {run['allocationId'][:8]} {run['task'] or 'dump'}`. {again}"
+    )

@@ -19,6 +19,7 @@ from program.environment import Environment
 from program.settings import Consumer, Mysql, Plugin, Settings, Volume
 from program.settings.mysql import BACKUP_ACCOUNT, MysqlBackup
 from program.wiring.consumers import container as container_args
+from program.wiring.dump_bucket import dump_copies
 from program.wiring.failover import failover_watches
 from program.wiring.metrics import mysql_metrics, volume_metrics
 from program.wiring.mysql import mysql_backups, mysql_server
@@ -157,7 +158,8 @@ def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
     if backup is None:
         return
     registered = {backup.volume: _registered(backup.volume)}
-    for dumps in mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered):
+    copies = dump_copies(backup.s3, _NOWHERE, backup.s3.bucket or "made-by-the-stack") if backup.s3 else None
+    for dumps in mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered, copies=copies):
         variables = mysql_backup.dump_variables(dumps, mysql_backup.volume_variable(dumps, backup.volume, ""))
         yield _of_server(settings, server, backup, "mysql-backup", variables)
 

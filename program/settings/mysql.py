@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from program.settings import paths, schedule, server_options, times, variable
+from program.settings.dump_bucket import DumpBucket
 from program.settings.errors import Refusal
 from program.settings.types import (
     DAY_S,
@@ -90,7 +91,8 @@ class MysqlBackup(Section):
         "mysql-backup", description="Id of the job that dumps; the job that restores has `-restore` added."
     )
     schedule: Schedule = Field("0 3 * * *", description="When to dump, in cron's notation and UTC.")
-    keep: int = Field(7, ge=1, le=1000, description="Dumps that are kept; older ones are removed.")
+    keep: int = Field(7, ge=1, le=1000, description="Dumps that are kept on the volume; older ones are removed.")
+    s3: DumpBucket | None = Field(None, description="A copy of each dump in S3; none if left out.")
     cpu_mhz: int = Field(100, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
     memory_mib: int = Field(256, ge=64, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
     release_timeout_s: int = Field(

@@ -4,7 +4,7 @@ import pulumi
 
 from components.csi_registration import RegisteredCsiVolume
 from components.mysql import MysqlAccount, MysqlCertificate, MysqlServer, MysqlServerArgs
-from components.mysql_backup import MysqlBackupArgs
+from components.mysql_backup import DumpCopies, MysqlBackupArgs
 from program.environment import Environment
 from program.settings import Mysql, Settings
 from program.settings.mysql import BACKUP_ACCOUNT
@@ -75,6 +75,8 @@ def mysql_backups(
     mysql: Mysql,
     server: MysqlServer,
     registered: dict[str, RegisteredCsiVolume],
+    *,
+    copies: DumpCopies | None = None,
 ) -> list[MysqlBackupArgs]:
     """Returns the dumps of the server on a volume of their own, where they are wanted."""
     backup = mysql.backup
@@ -99,6 +101,7 @@ def mysql_backups(
             "cpu_mhz": backup.cpu_mhz,
             "memory_mib": backup.memory_mib,
         },
+        "s3": copies,
         "release_timeout_s": backup.release_timeout_s,
     }
     return [args]

@@ -51,7 +51,7 @@ MYSQL: dict[str, Any] = {
     "tlsCertificate": {"certificate": CERTIFICATE, "key": "whispered", "ca": CERTIFICATE},
     "databases": ["spare", "app"],
     "users": [{"name": "app", "database": "app"}],
-    "backup": {"volume": "dumps"},
+    "backup": {"volume": "dumps", "s3": {}},
 }
 PROGRAM: dict[str, Any] = {
     "args": ["--verbose"],

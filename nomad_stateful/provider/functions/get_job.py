@@ -39,6 +39,7 @@ class GetJob(DeclaredFunction):
                     "failures": run.failures,
                     "since": run.since,
                     "allocationId": run.allocation_id,
+                    "task": run.task,
                     "reason": run.reason,
                     "again": run.again,
                 }

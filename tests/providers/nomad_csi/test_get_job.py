@@ -78,7 +78,19 @@ def test_runs_that_failed_and_did_not_succeed_since_are_told_with_the_newest_rea
             "failures": 2,
             "since": "2026-01-01T03:00:00Z",
             "allocationId": "a2",
+            "task": "dump",
             "reason": "Exit Code: 5",
             "again": True,
         }
     ]
+
+
+def test_a_run_whose_upload_failed_is_told_with_that_task(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/dumps", {"ID": "dumps", "Periodic": {"Enabled": True}})
+    nomad.put("jobs", [run("dumps/periodic-1", "pending", Failed=1)])
+    dumped = {"Failed": False, "Events": [{"Type": "Terminated", "DisplayMessage": "Exit Code: 0"}]}
+    uploaded = {"Failed": True, "Events": [{"Type": "Terminated", "DisplayMessage": "Exit Code: 1"}]}
+    states = {"dump": dumped, "upload": uploaded}
+    nomad.put("job/dumps%2Fperiodic-1/allocations", [failed("a1", 10, 1) | {"TaskStates": states}])
+    (told,) = plugin.invoke(FUNCTION, {"jobId": "dumps"})["failingRuns"]
+    assert (told["task"], told["reason"]) == ("upload", "Exit Code: 1")

@@ -13,7 +13,7 @@ from operate.errors import TimedOutError
 JOB = "mysql-backup-restore/dispatch-1"
 OUTPUTS = {
     "mysql": {"namespace": "data", "volume": "mysql"},
-    "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore"},
+    "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": "s3://dumps/nomad/"},
 }
 
 
@@ -27,7 +27,9 @@ class Nomad:
     def get(self, path: str, **_params: Any) -> Any:
         assert path == "job/mysql-backup-restore%2Fdispatch-1/allocations"
         asked = any(path.endswith("/evaluate") for path, _ in self.puts)
-        return [{"ID": "0123456789abcdef", "ClientStatus": self._ends}] if asked and self._ends else []
+        states = {"fetch": {"Failed": self._ends == "failed"}, "restore": {"Failed": False}}
+        ended = {"ID": "0123456789abcdef", "ClientStatus": self._ends, "TaskStates": states}
+        return [ended] if asked and self._ends else []
 
     def put(self, path: str, body: Any, *, namespace: str) -> Any:
         assert namespace == "data"
@@ -38,12 +40,12 @@ class Nomad:
         pass
 
 
-def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10) -> Nomad:
+def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, source: str = "volume") -> Nomad:
     nomad = Nomad(ends)
     monkeypatch.setattr(restore, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    restore.restore("20260101T030000Z.sql.gz", timeout_s, yes=True)
+    restore.restore("20260101T030000Z.sql.gz", source, timeout_s, yes=True)
     return nomad
 
 
@@ -53,11 +55,11 @@ def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
     nomad = run(monkeypatch, "complete")
     assert nomad.puts[0] == ("job/mysql-backup-restore/dispatch", {"Meta": {"dump": "20260101T030000Z.sql.gz"}})
     assert nomad.puts[1][0] == "job/mysql-backup-restore%2Fdispatch-1/evaluate"
-    assert capsys.readouterr().out == "restored. `nomad alloc logs 01234567` says from which dump\n"
+    assert capsys.readouterr().out == "restored. `nomad alloc logs 01234567 restore` says from which dump\n"
 
 
 def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(restore.RestoreError, match="nomad alloc logs -stderr 01234567"):
+    with pytest.raises(restore.RestoreError, match="nomad alloc logs -stderr 01234567 fetch"):
         run(monkeypatch, "failed")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
         run(monkeypatch, "", timeout_s=0)
@@ -66,7 +68,7 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(mon
 def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: {"mysql": {"namespace": "data"}})
     with pytest.raises(restore.RestoreError, match=r"set mysql\.backup"):
-        restore.restore("latest", 1, yes=True)
+        restore.restore("latest", "volume", 1, yes=True)
 
 
 def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,5 +78,20 @@ def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.Monkey
     monkeypatch.setattr(restore, "stack_cluster", refused)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    with pytest.raises(NotConfirmedError, match="Every table in dump latest is dropped"):
-        restore.restore("latest", 1, yes=False)
+    with pytest.raises(NotConfirmedError, match="Every table in dump latest on the dumps' volume is dropped"):
+        restore.restore("latest", "volume", 1, yes=False)
+
+
+def test_a_restore_from_s3_names_its_source(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = run(monkeypatch, "complete", source="s3")
+    assert nomad.puts[0][1] == {"Meta": {"dump": "20260101T030000Z.sql.gz", "from": "s3"}}
+    assert "restores 20260101T030000Z.sql.gz in s3://dumps/nomad/" in capsys.readouterr().err
+
+
+def test_a_restore_from_s3_where_nothing_is_copied_there_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = OUTPUTS | {"mysqlBackup": OUTPUTS["mysqlBackup"] | {"s3": ""}}
+    monkeypatch.setattr(stack, "outputs", lambda: without)
+    with pytest.raises(restore.RestoreError, match=r"set mysql\.backup\.s3"):
+        restore.restore("latest", "s3", 1, yes=True)

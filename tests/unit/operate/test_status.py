@@ -36,7 +36,9 @@ WELL = Overview(
     jobs=[JobLine("mysql-server", "running", 1, 1, ["client-1"])],
 )
 CUT = replace(WELL, volumes=[replace(WELL.volumes[0], volume=stack_volume(CUT_OFF))])
-RUN = FailingRun("mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "Exit Code: 2", again=True)
+RUN = FailingRun(
+    "mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "dump", "Exit Code: 2", again=True
+)
 
 
 def shown(overview: Overview) -> str:

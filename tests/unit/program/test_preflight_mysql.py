@@ -66,13 +66,17 @@ def test_a_dump_that_fails_is_told_with_its_log() -> None:
         "failures": 3.0,
         "since": "2026-01-01T03:00:00Z",
         "allocationId": "0123456789abcdef",
+        "task": "dump",
         "reason": "Exit Code: 2",
         "again": True,
     }
     (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run]})
     assert told == (
         "mysql.backup: the dump mysql-backup/periodic-1 has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2). "
-        "See `nomad alloc logs -stderr 01234567`. It is tried again."
+        "See `nomad alloc logs -stderr 01234567 dump`. It is tried again."
     )
+    (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run | {"task": "upload"}]})
+    assert told.startswith("mysql.backup: the copy to S3 of mysql-backup/periodic-1 has failed 3 times")
+    assert "`nomad alloc logs -stderr 01234567 upload`" in told
     (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run | {"again": False}]})
     assert told.endswith("It is not tried again: `nomad job periodic force` after the fix.")

@@ -1,0 +1,21 @@
+job = { id = "mysql-restore", namespace = "default", datacenters = ["*"], node_pool = "default" }
+
+volume = {
+  id              = "dumps"
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+  mount_path      = "/dumps"
+  release         = "by-hand"
+}
+
+task   = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
+server = { service = "mysql-server", provider = "nomad", account = "root", tls = "preferred" }
+
+s3 = {
+  bucket     = "my-dumps"
+  prefix     = "mysql/"
+  region     = "us-west-2"
+  endpoint   = ""
+  image      = "public.ecr.aws/aws-cli/aws-cli:2.31.0"
+  memory_mib = 256
+}

@@ -1,0 +1,27 @@
+"""What the clients may do with MySQL's dumps in S3: write, read and list under one prefix, and delete nothing.
+
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
+"""
+
+from typing import Any
+
+from nomad_stateful.drivers.iam import allow, document
+
+
+def policy(bucket: str, prefix: str, *, partition: str, region: str, kms_key_arn: str | None = None) -> dict[str, Any]:
+    """Returns the policy document; ``region`` is the bucket's."""
+    arn = f"arn:{partition}:s3:::{bucket}"
+    objects = f"{arn}/{prefix}*"
+    statements = [
+        # By which a restore finds the latest, and which tells an object that is missing from a refusal.
+        allow("ListDumps", ["s3:ListBucket"], arn, {"StringLike": {"s3:prefix": f"{prefix}*"}}),
+        allow("WriteDumps", ["s3:PutObject", "s3:AbortMultipartUpload"], objects),
+        # Each dump is read again after its upload.
+        allow("ReadDumps", ["s3:GetObject"], objects),
+    ]
+    if kms_key_arn:
+        suffix = ".amazonaws.com.cn" if partition == "aws-cn" else ".amazonaws.com"
+        through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{region}{suffix}"}}
+        # A multipart upload needs Decrypt too.
+        statements.append(allow("UseDumpKey", ["kms:GenerateDataKey", "kms:Decrypt"], kms_key_arn, through_s3))
+    return document(statements)

@@ -1,0 +1,68 @@
+"""From settings to the bucket of MySQL's dumps, and who may use it."""
+
+from typing import Any
+
+import pulumi
+
+from components.driver_policy import DriverPolicyArgs
+from components.mysql_backup import DumpCopies
+from nomad_stateful.drivers import dump_policy
+from program.environment import Environment
+from program.settings import Settings
+from program.settings.dump_bucket import KEEP_DAYS, DumpBucket
+
+
+def wanted(settings: Settings) -> DumpBucket | None:
+    """Returns the settings of the copies; None where there are none."""
+    backup = settings.mysql.backup if settings.mysql else None
+    return backup.s3 if backup else None
+
+
+def bucket_inputs(copies: DumpBucket, environment: Environment) -> dict[str, Any]:
+    """Returns the inputs of the bucket that the program makes."""
+    return {
+        "region": copies.region or environment.region,
+        "partition": environment.partition,
+        "keep_days": copies.keep_days or KEEP_DAYS,
+        "kms_key_arn": copies.kms_key_arn,
+        # The clients' own requests would be refused.
+        "tls_only": not copies.endpoint.startswith("http://"),
+    }
+
+
+def dump_copies(copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str]) -> DumpCopies:
+    """Returns where each dump is copied to."""
+    return {
+        "bucket": bucket,
+        "prefix": prefix(copies, environment),
+        "region": copies.region or environment.region,
+        "endpoint": copies.endpoint,
+        "image": copies.image,
+        "memory_mib": copies.memory_mib,
+    }
+
+
+def bucket_policy(
+    settings: Settings, copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str]
+) -> DriverPolicyArgs:
+    """Returns what the clients may do with the dumps."""
+
+    def document(name: str) -> dict[str, Any]:
+        return dump_policy.policy(
+            name,
+            prefix(copies, environment),
+            partition=environment.partition,
+            region=copies.region or environment.region,
+            kms_key_arn=copies.kms_key_arn,
+        )
+
+    return {
+        "role": settings.client_role,
+        "description": "What MySQL's dumps to S3 on the Nomad clients need",
+        "policy": pulumi.Output.from_input(bucket).apply(document),
+    }
+
+
+def prefix(copies: DumpBucket, environment: Environment) -> str:
+    """Returns what the dumps' keys start with, so that stacks can share a bucket."""
+    return copies.prefix or f"{environment.stack}/"

@@ -1,0 +1,86 @@
+"""What the clients may do with dumps in S3: each statement allows what the jobs do, and nothing of others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from nomad_stateful.drivers.dump_policy import policy
+from tests.iam.evaluator import Request, judge
+
+BUCKET = "arn:aws:s3:::dumps"
+DUMP = f"{BUCKET}/nomad-stateful/prod/20260101T030000Z.sql.gz"
+OTHERS = f"{BUCKET}/nomad-stateful/prod-2/20260101T030000Z.sql.gz"
+ELSEWHERE = "arn:aws:s3:::dumps-2/nomad-stateful/prod/20260101T030000Z.sql.gz"
+KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+THROUGH_S3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
+KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::123456789012:root"}, "Action": "kms:*", "Resource": "*"}
+    ],
+}
+Case = tuple[str, str, Mapping[str, Any]]
+
+STATEMENTS: dict[str, tuple[list[Case], list[Case]]] = {
+    "ListDumps": (
+        [("s3:ListBucket", BUCKET, {"s3:prefix": "nomad-stateful/prod/"})],
+        [
+            ("s3:ListBucket", BUCKET, {}),
+            ("s3:ListBucket", BUCKET, {"s3:prefix": ""}),
+            ("s3:ListBucket", BUCKET, {"s3:prefix": "nomad-stateful/prod-2/"}),
+            ("s3:ListBucketVersions", BUCKET, {"s3:prefix": "nomad-stateful/prod/"}),
+        ],
+    ),
+    "WriteDumps": (
+        [("s3:PutObject", DUMP, {}), ("s3:AbortMultipartUpload", DUMP, {})],
+        [
+            ("s3:PutObject", OTHERS, {}),
+            ("s3:PutObject", ELSEWHERE, {}),
+            ("s3:DeleteObject", DUMP, {}),
+            ("s3:DeleteObjectVersion", DUMP, {}),
+            ("s3:PutObjectRetention", DUMP, {}),
+        ],
+    ),
+    "ReadDumps": (
+        [("s3:GetObject", DUMP, {})],
+        [("s3:GetObject", OTHERS, {}), ("s3:GetObject", ELSEWHERE, {}), ("s3:GetObjectVersion", DUMP, {})],
+    ),
+    "UseDumpKey": (
+        [("kms:GenerateDataKey", KEY, THROUGH_S3), ("kms:Decrypt", KEY, THROUGH_S3)],
+        [
+            ("kms:Decrypt", KEY, {}),
+            ("kms:Decrypt", KEY.replace("1111", "9999"), THROUGH_S3),
+            ("kms:ScheduleKeyDeletion", KEY, THROUGH_S3),
+        ],
+    ),
+}
+
+
+def document(kms_key_arn: str | None = KEY) -> dict[str, Any]:
+    """The policy of a stack."""
+    return policy("dumps", "nomad-stateful/prod/", partition="aws", region="us-west-2", kms_key_arn=kms_key_arn)
+
+
+def requests(cases: list[Case]) -> list[Request]:
+    """The cases as questions to IAM."""
+    return [
+        Request(action, resource, context, resource_policy=KEY_POLICY if ":kms:" in resource else None)
+        for action, resource, context in cases
+    ]
+
+
+def test_every_statement_is_judged_here() -> None:
+    assert [one["Sid"] for one in document()["Statement"]] == list(STATEMENTS)
+    assert [one["Sid"] for one in document(None)["Statement"]] == list(STATEMENTS)[:-1]
+
+
+@pytest.mark.parametrize("sid", STATEMENTS)
+def test_a_statement_allows_what_it_is_for_and_no_more(sid: str) -> None:
+    allowed, denied = STATEMENTS[sid]
+    whole = document()
+    alone = {**whole, "Statement": [one for one in whole["Statement"] if one["Sid"] == sid]}
+    rest = {**whole, "Statement": [one for one in whole["Statement"] if one["Sid"] != sid]}
+    (verdicts, without) = judge([alone, rest], requests([*allowed, *denied]))
+    assert verdicts == [True] * len(allowed) + [False] * len(denied)
+    assert not any(without[: len(allowed)])

@@ -1,0 +1,143 @@
+"""The tasks that bring dumps to S3 and back, by their own scripts and the AWS CLI that exec tasks have."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mysql.place import Flavour, Place, place, task
+from tests.ports import unused_port
+from tests.providers.moto_account import clients, empty_account, environment, moto
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+BUCKET, PREFIX = "dumps", "mysql/prod/"
+FIRST, SECOND = "20260101T030000Z.sql.gz", "20260102T030000Z.sql.gz"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The tasks in a root of their own, and the bucket."""
+
+    root: Place
+    nomad: Path
+    url: str
+    s3: Any
+
+    def upload(self, url: str = "") -> subprocess.CompletedProcess[str]:
+        return self._run("mysql-backup", "upload", url)
+
+    def fetch(self, name: str) -> subprocess.CompletedProcess[str]:
+        return self._run("mysql-restore", "fetch", NOMAD_META_dump=name, NOMAD_META_from="s3")
+
+    def put(self, name: str, content: bytes) -> None:
+        (self.dumps / name).write_bytes(content)
+
+    @property
+    def dumps(self) -> Path:
+        return self.root.root / "dumps"
+
+    @property
+    def fetched(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (self.dumps / ".fetched").glob("*")}
+
+    @property
+    def stored(self) -> dict[str, bytes]:
+        found = self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return {one["Key"]: self.s3.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read() for one in found}
+
+    def versions(self) -> int:
+        return len(self.s3.list_object_versions(Bucket=BUCKET).get("Versions", []))
+
+    def _run(self, spec: str, name: str, url: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        place_of = {"bucket": BUCKET, "prefix": PREFIX, "region": "us-west-2", "endpoint": url or self.url}
+        found = task(self.nomad, spec, name, {"s3": {**place_of, "image": "", "memory_mib": 64}})
+        self.root.put(found, {})
+        # In place of those of the instance's role.
+        return self.root.run(found, **{**environment(self.url), "AWS_MAX_ATTEMPTS": "1", **env})
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[str]:
+    with moto() as url:
+        yield url
+
+
+@pytest.fixture
+def copies(account: str, flavour_of: Callable[[str], Flavour], nomad: Path, tmp_path: Path) -> Iterator[Copies]:
+    empty_account()
+    s3 = clients(account).s3
+    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    with place(flavour_of("mariadb"), tmp_path, unused_port()) as root:
+        yield Copies(root, nomad, account, s3)
+
+
+def test_each_dump_on_the_volume_is_copied_once_and_comes_back_as_it_was(copies: Copies) -> None:
+    # More than one part of an upload.
+    large = bytes(range(256)) * 40_000
+    copies.put(FIRST, b"first")
+    copies.put(SECOND, large)
+    copies.put("notes.txt", b"no dump")
+    done = copies.upload()
+    assert done.returncode == 0, done.stderr
+    assert copies.stored == {PREFIX + FIRST: b"first", PREFIX + SECOND: large}
+    assert done.stdout.index(SECOND) < done.stdout.index(FIRST)
+    again = copies.upload()
+    assert again.returncode == 0, again.stderr
+    assert copies.versions() == 2
+    for name in (FIRST, SECOND):
+        (copies.dumps / name).unlink()
+    assert copies.fetch("latest").returncode == 0
+    assert copies.fetched == {SECOND: large}
+    assert copies.fetch(FIRST).returncode == 0
+    assert copies.fetched == {FIRST: b"first"}
+
+
+@pytest.mark.nightly
+def test_what_s3_gives_back_otherwise_is_neither_taken_for_copied_nor_restored(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    assert copies.upload().returncode == 0
+    kept = copies.s3.head_object(Bucket=BUCKET, Key=PREFIX + FIRST)["Metadata"]
+    copies.s3.put_object(Bucket=BUCKET, Key=PREFIX + FIRST, Body=b"other", Metadata=kept)
+    refused = copies.fetch(FIRST)
+    assert refused.returncode != 0
+    assert "was uploaded with" in refused.stderr
+    assert copies.fetched == {}
+
+
+@pytest.mark.nightly
+def test_a_dump_that_is_not_there_is_told_with_those_that_are(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    assert copies.upload().returncode == 0
+    for name in (SECOND, "../" + FIRST, ".*", ""):
+        refused = copies.fetch(name)
+        assert refused.returncode != 0
+        assert f"these are there: {FIRST}" in refused.stderr
+
+
+@pytest.mark.nightly
+def test_an_upload_that_cannot_be_done_fails_and_the_next_makes_up_for_it(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    started = time.monotonic()
+    assert copies.upload("http://127.0.0.1:1").returncode != 0
+    assert time.monotonic() - started < 60
+    assert copies.stored == {}
+    copies.put(SECOND, b"second")
+    assert copies.upload().returncode == 0
+    assert copies.stored == {PREFIX + FIRST: b"first", PREFIX + SECOND: b"second"}
+
+
+@pytest.mark.nightly
+def test_another_bucket_or_prefix_gets_every_dump_anew(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    (copies.dumps / ".uploaded").mkdir()
+    (copies.dumps / ".uploaded" / FIRST).write_text("s3://another/mysql/ 0123\n")
+    assert copies.upload().returncode == 0
+    assert copies.stored == {PREFIX + FIRST: b"first"}

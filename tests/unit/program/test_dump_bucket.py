@@ -1,0 +1,134 @@
+"""Copies of the dumps in S3: what is refused, what is made for them, and what the jobs are told."""
+
+import json
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from components.dump_bucket import tls_only
+from nomad_stateful.drivers import dump_policy
+from program import settings
+from program.prefetch import CallError
+from program.preflight import dump_bucket as preflight
+from program.settings.dump_bucket import DumpBucket
+from tests.unit.program.recorder import record
+
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+PARTS = {
+    "aws:s3/bucket:Bucket",
+    "aws:s3/bucketVersioning:BucketVersioning",
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+    "aws:s3/bucketPolicy:BucketPolicy",
+}
+
+
+def config(s3: dict[str, Any] | None) -> dict[str, Any]:
+    """A stack with dumps, and their copies."""
+    backup = {"volume": "dumps", **({} if s3 is None else {"s3": s3})}
+    names = ("mysql", "dumps")
+    return {
+        "clientRole": "nomad-client",
+        "plugins": [{"id": "aws-ebs0"}],
+        "volumes": [{"name": name, "zone": "us-west-2a", "sizeGib": 10} for name in names],
+        "mysql": {"volume": "mysql", "backup": backup},
+    }
+
+
+def made(s3: dict[str, Any] | None) -> dict[str, Any]:
+    """The inputs of what is made, by type; jobs and policies by name."""
+    resources = record(config(s3))
+    return {one.typ if one.typ in PARTS else name: one.inputs for name, one in resources.items()}
+
+
+def test_without_the_setting_nothing_is_made_and_no_task_uploads() -> None:
+    resources = made(None)
+    assert not PARTS & set(resources)
+    assert "mysql-dumps-access-policy" not in resources
+    assert json.loads(resources["mysql-backup-job"]["hcl2"]["vars"]["s3"])["bucket"] == ""
+
+
+def test_the_bucket_that_is_made_is_versioned_encrypted_closed_and_for_tls_only() -> None:
+    resources = made({"keepDays": 90, "kmsKeyArn": KEY, "region": "eu-central-1"})
+    assert set(resources) >= PARTS
+    assert {resources[part]["region"] for part in PARTS} == {"eu-central-1"}
+    by_type = {part.rpartition(":")[2]: resources[part] for part in PARTS}
+    assert by_type["BucketVersioning"]["versioningConfiguration"] == {"status": "Enabled"}
+    assert by_type["BucketServerSideEncryptionConfiguration"]["rules"] == [
+        {
+            "applyServerSideEncryptionByDefault": {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": KEY},
+            "bucketKeyEnabled": True,
+        }
+    ]
+    block = by_type["BucketPublicAccessBlock"]
+    assert all(value is True for name, value in block.items() if name not in ("bucket", "region"))
+    (rule,) = by_type["BucketLifecycleConfiguration"]["rules"]
+    assert (rule["expiration"], rule["noncurrentVersionExpiration"]) == ({"days": 90}, {"noncurrentDays": 90})
+    assert json.loads(by_type["BucketPolicy"]["policy"]) == tls_only("aws", "mysql-dumps-bucket-id")
+
+
+def test_clients_that_ask_without_tls_are_not_refused_by_the_bucket() -> None:
+    resources = made({"endpoint": "http://s3.internal"})
+    assert PARTS - set(resources) == {"aws:s3/bucketPolicy:BucketPolicy"}
+
+
+def test_the_jobs_and_the_clients_role_know_the_given_bucket() -> None:
+    resources = made({"bucket": "given", "endpoint": "https://s3.internal:8443"})
+    assert not PARTS & set(resources)
+    for job in ("mysql-backup-job", "mysql-backup-restore-job"):
+        s3 = json.loads(resources[job]["hcl2"]["vars"]["s3"])
+        assert (s3["bucket"], s3["prefix"], s3["region"]) == ("given", "nomad-stateful/test/", "us-west-2")
+        assert s3["endpoint"] == "https://s3.internal:8443"
+    expected = dump_policy.policy("given", "nomad-stateful/test/", partition="aws", region="us-west-2")
+    assert json.loads(resources["mysql-dumps-access-policy"]["policy"]) == expected
+    assert resources["mysql-dumps-access-attachment"]["role"] == "nomad-client"
+
+
+@pytest.mark.parametrize(
+    ("s3", "key", "said"),
+    [
+        ({"bucket": "Under_Score"}, "bucket", "must be the name of an S3 bucket"),
+        ({"bucket": "a..b"}, "bucket", "S3 takes no name with .."),
+        ({"bucket": "192.168.0.1"}, "bucket", "none like an address"),
+        ({"bucket": "given", "keepDays": 3}, "keepDays", "its own lifecycle says what it keeps"),
+        ({"prefix": "no-slash"}, "prefix", "must be folders that end in /"),
+        ({"prefix": "a//"}, "prefix", "must be folders that end in /"),
+        ({"kmsKeyArn": KEY, "region": "us-west-2"}, "kmsKeyArn", "S3 encrypts with keys of its region"),
+        ({"kmsKeyArn": "alias/mine"}, "kmsKeyArn", "not of an alias"),
+        ({"endpoint": "ftp://x"}, "endpoint", "must be https://HOST"),
+        ({"image": "amazon/aws-cli"}, "image", "must be pinned"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(s3: dict[str, Any], key: str, said: str) -> None:
+    with pytest.raises(settings.SettingsError) as refused:
+        settings.parse(config(s3))
+    (problem,) = refused.value.problems
+    assert problem.key == f"mysql.backup.s3.{key}"
+    assert said in problem.rule
+
+
+def answer(value: dict[str, Any] | Exception) -> Future[dict[str, Any]]:
+    """What S3 said."""
+    future: Future[dict[str, Any]] = Future()
+    if isinstance(value, Exception):
+        future.set_exception(value)
+    else:
+        future.set_result(value)
+    return future
+
+
+def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview() -> None:
+    wanted = settings.parse(config({"bucket": "given"}))
+    (missing,) = preflight.problems(wanted, "us-west-2", answer(CallError("there is no bucket 'given'")))
+    assert (missing.key, missing.value) == ("mysql.backup.s3.bucket", "given")
+    assert "there is no bucket 'given'" in missing.rule
+    (elsewhere,) = preflight.problems(wanted, "us-west-2", answer({"bucketRegion": "eu-central-1"}))
+    assert (elsewhere.key, elsewhere.remedy) == ("mysql.backup.s3.region", "set it to eu-central-1")
+    assert preflight.problems(wanted, "eu-central-1", answer({"bucketRegion": "eu-central-1"})) == []
+
+
+def test_a_bucket_that_is_made_is_not_asked_for() -> None:
+    assert preflight.ask(settings.parse(config({})), None) is None  # type: ignore[arg-type]
+    assert DumpBucket.model_validate({}).bucket is None
