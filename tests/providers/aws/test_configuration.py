@@ -137,10 +137,10 @@ def test_without_the_account_id_arns_have_none(plugin: PluginProcess, fresh: Plu
 
 
 def test_unknown_types_and_functions_are_refused_with_the_way_out(plugin: PluginProcess) -> None:
-    with pytest.raises(Failed, match=r"aws:s3/bucket:Bucket.*Volume.*--plugins official"):
-        plugin.check("aws:s3/bucket:Bucket", {})
-    with pytest.raises(Failed, match=r"aws:s3/getBucket:getBucket.*getRole.*--plugins official"):
-        plugin.invoke("aws:s3/getBucket:getBucket", {})
+    with pytest.raises(Failed, match=r"aws:sqs/queue:Queue.*Volume.*--plugins official"):
+        plugin.check("aws:sqs/queue:Queue", {})
+    with pytest.raises(Failed, match=r"aws:sqs/getQueue:getQueue.*getRole.*--plugins official"):
+        plugin.invoke("aws:sqs/getQueue:getQueue", {})
 
 
 def test_the_version_is_the_sdks(plugin: PluginProcess) -> None:

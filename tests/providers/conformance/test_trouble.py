@@ -18,6 +18,7 @@ from tests.providers.harness import Failed, PluginProcess
 
 NOBODY = "http://127.0.0.1:9"
 IDENTITY = "a-role:an-id-as-long-as-an-arn@default"
+BUCKET = "a-bucket-by-its-name"
 CANCELLED_WITHIN_S = 15.0
 """What is under way has 5 seconds to end; the rest is for a busy machine."""
 
@@ -42,7 +43,7 @@ def operations(subjects: Prepared) -> list[Operation]:
     for subject, inputs in subjects:
         if subject.vanish is None:
             continue
-        state = inputs | {"id": IDENTITY}
+        state = inputs | {"id": BUCKET if subject.token.startswith("aws:s3/") else IDENTITY}
         # A CSI volume is given up a minute before its time, so this is the shortest that is tried at all.
         limit_s = 61 if "csiVolume" in subject.token else 2
         asking.append(functools.partial(_read, subject.token, inputs, state))
