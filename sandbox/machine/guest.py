@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -124,22 +124,26 @@ def paused(first: int) -> Iterator[None]:
             deadline = time.monotonic() + _PAUSE_TIMEOUT_S
             # Until a look finds no process that was started meanwhile, and every thread has come to a stop.
             while new := [pid for pid in processes(first) if pid not in stopped and not _is_stopped(pid)]:
-                # Before what it started, and woken after it.
-                more = [*(one for pid in new for one in _entered_by(pid) if one not in stopped), *new]
-                for pid in more:
-                    waker.stdin.write(f"{pid}\n")
-                    waker.stdin.flush()
-                    waker.stdout.readline()
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGSTOP)
-                stopped.update(more)
-                while not all(map(_is_stopped, stopped)):
-                    if time.monotonic() > deadline:
-                        raise CloudError(f"the processes of an instance did not pause within {_PAUSE_TIMEOUT_S:.0f} s")
-                    time.sleep(0.005)
+                # Before what it started, and woken after it: an nsenter that is told of a stop stops itself, for good.
+                for more in ([one for pid in new for one in _entered_by(pid) if one not in stopped], new):
+                    for pid in more:
+                        waker.stdin.write(f"{pid}\n")
+                        waker.stdin.flush()
+                        waker.stdout.readline()
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGSTOP)
+                    stopped.update(more)
+                    _wait_until_stopped(stopped, deadline)
             yield
         finally:
             waker.stdin.close()
+
+
+def _wait_until_stopped(pids: Collection[int], deadline: float) -> None:
+    while not all(map(_is_stopped, pids)):
+        if time.monotonic() > deadline:
+            raise CloudError(f"the processes of an instance did not pause within {_PAUSE_TIMEOUT_S:.0f} s")
+        time.sleep(0.005)
 
 
 def _entered_by(pid: int) -> list[int]:
