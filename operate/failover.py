@@ -89,4 +89,5 @@ COMMAND = Command(
     "and --zone: its zone is lost, go on in another one from its newest snapshot",
     _run,
     _arguments,
+    lambda known: not known.dry_run,
 )

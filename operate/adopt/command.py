@@ -189,4 +189,5 @@ COMMAND = Command(
     "print settings for the volumes and plugins that run already; --write writes them",
     run,
     _arguments,
+    lambda known: bool(known.write),
 )

@@ -8,6 +8,7 @@ import pytest
 
 from operate import __main__ as command_line
 from operate import failover, recover, snapshots, stack, status
+from operate.adopt import command as adopt
 from operate.doctor import command as doctor
 from operate.drain import command as drain
 from operate.explain import command as explain
@@ -15,7 +16,7 @@ from operate.zone_change import command as zone_change
 
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
-    looking = Namespace(yes=False, fence=False, dry_run=False)
+    looking = Namespace(yes=False, fence=False, dry_run=False, write=False)
     assert not snapshots.LIST.acts(looking)
     assert not status.COMMAND.acts(looking)
     assert not recover.COMMAND.acts(looking)
@@ -23,6 +24,9 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not explain.COMMAND.acts(looking)
     assert not drain.COMMAND.acts(Namespace(dry_run=True))
     assert not zone_change.MOVE.acts(Namespace(dry_run=True))
+    assert not failover.COMMAND.acts(Namespace(dry_run=True))
+    assert not adopt.COMMAND.acts(looking)
+    assert adopt.COMMAND.acts(Namespace(write=True))
     assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
     assert recover.COMMAND.acts(Namespace(yes=False, fence=True))
     others = {command.name for command in command_line.COMMANDS} - {
@@ -32,6 +36,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
         "doctor",
         "explain",
         "metrics",
+        "adopt",
     }
     assert {command.name for command in command_line.COMMANDS if command.acts(looking)} == others
 
