@@ -4,6 +4,7 @@ import re
 
 from pydantic import Field, model_validator
 
+from nomad_stateful import aws_cli_image
 from program.settings.errors import Refusal
 from program.settings.types import PinnedImage, Section
 
@@ -58,7 +59,7 @@ class DumpBucket(Section):
         json_schema_extra={"rule": "must be https://HOST, with a port if need be"},
     )
     image: PinnedImage = Field(
-        "public.ecr.aws/aws-cli/aws-cli:2.31.0",
+        f"{aws_cli_image.REPOSITORY}:{aws_cli_image.VERSION}",
         description="Image with the AWS CLI (docker only); with exec the command `aws` has to be there.",
     )
     memory_mib: int = Field(256, ge=64, le=65_536, description="Memory of the AWS CLI, in MiB.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nomad_stateful import aws_cli_image
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
 from sandbox.docker.errors import DockerError
@@ -19,6 +20,7 @@ from tools.toolchain import cache, official
 MYSQL_SERIES: Final = "9.7"
 """The series that the project is run with; Debian's unstable suite moves on some day."""
 
+_AWS_CLI_PINS: Final = PROJECT / "tools/aws-cli-requirements.txt"
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint.sh")
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PYTHON_PACKAGES: Final = (
@@ -104,6 +106,7 @@ def catalogue(parts: Path | None) -> tuple[Image, ...]:
     return (
         _mysql(base, parts),
         *_drivers(base, tools, python, parts),
+        _aws_cli(base, tools, python),
         _busybox(base),
     )
 
@@ -159,6 +162,19 @@ def _official_program(folder: Path | None, driver: CsiDriver) -> Path | None:
     return official.take(folder, driver.command, driver.default_version.removeprefix("v"))
 
 
+def _aws_cli(base: Recipe, tools: Recipe, python: Recipe) -> Image:
+    pins = cache.digest(_AWS_CLI_PINS.read_bytes())
+    layers = (base, tools, python, Recipe("aws-cli", (base, tools, python), fill=_aws_cli_packages, fill_key=pins))
+    return Image(
+        aws_cli_image.REPOSITORY,
+        aws_cli_image.VERSION,
+        layers,
+        entrypoint=("aws",),
+        env=(_PATH,),
+        note="AWS CLI 1 of PyPI",
+    )
+
+
 def _busybox(base: Recipe) -> Image:
     made = Recipe("busybox", (base,), ("busybox-static",), _BUSYBOX_SCRIPT, fill=_nothing_else, fill_key="only")
     return Image("busybox", "", (made,), tag_from="busybox-static", command=("sh",), env=(_PATH,))
@@ -170,17 +186,27 @@ def _requirements() -> list[str]:
 
 def _python_packages(layer: Path, base: Path) -> None:
     """Installs the packages that the stand-ins import, for the image's own Python."""
+    _install(layer, base, *_requirements())
+
+
+def _aws_cli_packages(layer: Path, base: Path) -> None:
+    _install(layer, base, "--require-hashes", "--requirement", str(_AWS_CLI_PINS))
+    command = layer / "usr/local/bin/aws"
+    command.parent.mkdir(parents=True, exist_ok=True)
+    command.write_text('#!/bin/sh\nexec python3 -W ignore -m awscli "$@"\n', encoding="ascii")
+    command.chmod(0o755)
+
+
+def _install(layer: Path, base: Path, *wanted: str) -> None:
+    """Installs packages for the image's own Python. Raises DockerError."""
     found = sorted((base / "usr/lib").glob("python3.*")) + sorted((layer / "usr/lib").glob("python3.*"))
     if not found:
-        raise DockerError("The image's layer python has no Python in it.")
+        raise DockerError("The image has no Python in it.")
     version = found[-1].name.removeprefix("python")
     target = layer / "usr/local/lib" / found[-1].name / "dist-packages"
     words = ["pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", version]
     done = subprocess.run(
-        [sys.executable, "-m", *words, "--target", str(target), *_requirements()],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", *words, "--target", str(target), *wanted], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise DockerError(f"The image's Python {version} cannot have its packages: {done.stderr.strip()[-500:]}")

@@ -27,9 +27,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-def set_s3(running: Running, s3: dict[str, Any]) -> None:
+def set_s3(running: Running, s3: dict[str, Any], name: str = "dev") -> None:
     """The sandbox's stack with dumps, and copies of them."""
-    path = running.project / "Pulumi.dev.yaml"
+    path = running.project / f"Pulumi.{name}.yaml"
     whole = yaml.safe_load(path.read_text())
     config = whole["config"]
     volumes = config["nomad-stateful:volumes"]

@@ -1,0 +1,32 @@
+"""Dumps that leave the zone where everything runs in containers: MySQL's image dumps, the AWS CLI's uploads."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import official_parts
+from tests.sandbox.test_consumers import force_dump, sql, summary
+from tests.sandbox.test_dumps_in_s3 import PORT, operate, rows, set_s3
+from tools.trial.running import Running
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
+
+
+@pytest.fixture(scope="module")
+def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running.prepare(tmp_path_factory.mktemp("docker"))
+    with running.up("--docker", *official_parts.words()):
+        set_s3(running, {"endpoint": f"http://{running.ground.gateway}:{PORT}"}, "docker")
+        done = running.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield running
+
+
+def test_a_dump_is_copied_by_the_image_of_the_aws_cli_and_restored_from_there(docker: Running) -> None:
+    sql(docker, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARCHAR(20))")
+    sql(docker, "INSERT INTO shop.orders VALUES (1, 'one'), (2, 'two')")
+    assert summary(docker, force_dump(docker)) == {"Complete": 1}
+    sql(docker, "DROP DATABASE shop")
+    restored = operate(docker, "restore", "--yes", "--from", "s3")
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert rows(docker) == ((1, "one"), (2, "two"))
