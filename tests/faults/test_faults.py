@@ -14,7 +14,7 @@ from tools.faults.table import failures, table
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-RUNS, SEED = 20, 1295
+RUNS, SEED = 12, 1295
 
 
 def test_nothing_is_lost_and_nothing_is_left_whatever_fails(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -86,6 +86,7 @@ def _plugins(sandbox: Running) -> dict[str, Path]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.sandbox
 @pytest.mark.engine
 def test_a_typescript_program_with_the_package_brings_a_volume_up_and_destroys_it(

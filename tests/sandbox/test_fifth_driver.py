@@ -8,7 +8,7 @@ import yaml
 from tests.documents.test_add_a_driver import blocks
 from tools.trial.running import Running, eventually, traces
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 WRITER = {
     "name": "writer",
