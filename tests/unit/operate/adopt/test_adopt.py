@@ -1,115 +1,17 @@
 """Settings for what a cluster has already, made by hand or by Terraform, and what is named since no setting has it."""
 
 import json
-from argparse import ArgumentParser
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import yaml
 
-from nomad_stateful.nomad.api import NomadApi
 from operate import stack
-from operate.adopt import command, found
 from operate.errors import OperateError
 from program import settings
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
-
-ZONE_KEY = "topology.ebs.csi.aws.com/zone"
-CLIENT = {
-    "ID": "node-1",
-    "Status": "ready",
-    "Attributes": {
-        "unique.platform.aws.instance-id": "i-1",
-        "platform.aws.placement.availability-zone": "us-west-2a",
-    },
-}
-PLUGIN = {
-    "ID": "ebs",
-    "Provider": "ebs.csi.aws.com",
-    "Version": "v1.48.0",
-    "ControllersExpected": 1,
-    "Controllers": {"node-1": {"Healthy": True}},
-    "Nodes": {
-        "node-1": {"Healthy": True, "NodeInfo": {"AccessibleTopology": {"Segments": {ZONE_KEY: "us-west-2a"}}}},
-    },
-}
-PLUGIN_JOB = {
-    "ID": "ebs-nodes",
-    "Namespace": "default",
-    "TaskGroups": [{"Tasks": [{"CSIPluginConfig": {"ID": "ebs"}}]}],
-}
-EBS = {"VolumeId": "vol-0000000000000000a", "AvailabilityZone": "us-west-2a", "Size": 10}
-
-
-def volume(volume_id: str = "ledger", **other: Any) -> dict[str, Any]:
-    return {
-        "ID": volume_id,
-        "Namespace": "default",
-        "Name": volume_id,
-        "ExternalID": "vol-0000000000000000a",
-        "PluginID": "ebs",
-        "RequestedCapabilities": [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}],
-        "RequestedTopologies": {"Required": [{"Segments": {ZONE_KEY: "us-west-2a"}}]},
-        "MountOptions": {"FSType": "ext4"},
-        "Allocations": [{"ID": "a1", "JobID": "writer"}],
-    } | other
-
-
-class Ec2:
-    """EC2 and IAM, as far as they are asked."""
-
-    def __init__(self, volumes: list[dict[str, Any]]) -> None:
-        self.volumes = volumes
-
-    def get_paginator(self, _name: str) -> "Ec2":
-        return self
-
-    def paginate(self, **_filters: Any) -> list[dict[str, Any]]:
-        return [{"Volumes": self.volumes}]
-
-    def describe_instances(self, **_filters: Any) -> dict[str, Any]:
-        profile = {"Arn": "arn:aws:iam::123456789012:instance-profile/clients"}
-        return {"Reservations": [{"Instances": [{"InstanceId": "i-1", "IamInstanceProfile": profile}]}]}
-
-    def get_instance_profile(self, **_name: Any) -> dict[str, Any]:
-        return {"InstanceProfile": {"Roles": [{"RoleName": "nomad-client"}]}}
-
-
-@pytest.fixture
-def nomad(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        monkeypatch.setattr(command, "connect", lambda: NomadApi.from_env({}, {"NOMAD_ADDR": fake.address}))
-        monkeypatch.setattr(found, "aws_client", lambda _service, _place: Ec2([EBS]))
-        monkeypatch.setattr(stack, "project_dir", lambda: tmp_path)
-        monkeypatch.setattr(stack, "chosen", lambda: "prod")
-        fake.put("nodes", [{"ID": "node-1", "Status": "ready"}])
-        fake.put("node/node-1", CLIENT)
-        fake.put("plugins", [{"ID": "ebs"}])
-        fake.put("plugin/csi/ebs", PLUGIN)
-        fake.put("jobs", [{"ID": "ebs-nodes", "Namespace": "default", "Status": "running"}])
-        fake.put("job/ebs-nodes", PLUGIN_JOB)
-        have(fake, volume())
-        yield fake
-
-
-def have(nomad: FakeNomad, *volumes: dict[str, Any]) -> None:
-    nomad.put("volumes", [{"ID": one["ID"], "Namespace": one["Namespace"]} for one in volumes])
-    for one in volumes:
-        nomad.put(f"volume/csi/{quote(one['ID'])}", one)
-
-
-def run(*words: str) -> None:
-    parser = ArgumentParser()
-    command.COMMAND.arguments(parser)
-    command.COMMAND.run(parser.parse_args(words))
-
-
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    run("--json", *words)
-    return dict(json.loads(capsys.readouterr().out))
+from tests.providers.fake_nomad import FakeNomad
+from tests.unit.operate.adopt.cluster import ZONE_KEY, have, run, terraform, told, volume
 
 
 def test_what_runs_becomes_settings_that_the_program_takes(
@@ -205,26 +107,6 @@ def test_several_namespaces_need_a_choice(nomad: FakeNomad, capsys: pytest.Captu
     said = told(capsys, "--namespace", "default")
     assert said["settings"]["adopt"] == ["ledger"]
     assert [(gap["subject"], gap["key"]) for gap in said["notExpressed"]] == [("volume other", "namespace")]
-
-
-def terraform(folder: Path, version: int = 4, **registration: Any) -> Path:
-    attributes = {"volume_id": "ledger", "namespace": "default", "mount_options": [{"mount_flags": ["noatime"]}]}
-    resources = [
-        _managed("nomad_csi_volume_registration", attributes | registration, index="a"),
-        _managed("aws_ebs_volume", {"id": "vol-0000000000000000c"}),
-        _managed("nomad_job", {"id": "ebs-nodes"}, module="module.csi"),
-        {"mode": "data", "type": "aws_ebs_volume", "name": "read", "instances": [{"attributes": {"id": "vol-1"}}]},
-    ]
-    path = folder / "terraform.tfstate"
-    path.write_text(json.dumps({"version": version, "serial": 3, "lineage": "x", "resources": resources}))
-    return path
-
-
-def _managed(type_: str, attributes: dict[str, Any], *, index: str = "", module: str = "") -> dict[str, Any]:
-    instance: dict[str, Any] = {"schema_version": 0, "attributes": attributes}
-    instance |= {"index_key": index} if index else {}
-    made = {"mode": "managed", "type": type_, "name": "this", "instances": [instance]}
-    return made | ({"module": module} if module else {})
 
 
 def test_a_terraform_state_has_what_nomad_hides_and_says_what_to_hand_over(
