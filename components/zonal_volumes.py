@@ -230,7 +230,11 @@ def _kept(volume: ZonalVolume, made: aws.ebs.Volume) -> _Kept:
         kept["mount_flags"] = registration["mount_flags"]
         kept["secrets"] = registration["secrets"]
         kept["growth"] = registration["growth"]
-    if earlier := registration.get("earlier"):
+    if volume.get("adopt"):
+        kept["has_contents"] = True
+        # It is registered as it is, perhaps under a consumer: nothing about it has grown.
+        kept["earlier_size_gib"] = volume["size_gib"]
+    elif earlier := registration.get("earlier"):
         kept["earlier_size_gib"] = earlier["size_gib"]
         kept["earlier_restart_id"] = earlier["restart_id"]
     return kept

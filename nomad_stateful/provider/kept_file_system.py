@@ -38,7 +38,7 @@ class KeptFileSystem:
 
     def begin(self, ctx: Context, inputs: Props) -> str:
         """Grows what is in use already, and may be behind; returns the id of the restart that it takes."""
-        if not inputs["sizeGib"]:
+        if not inputs["sizeGib"] or inputs["sizeGib"] == inputs["earlierSizeGib"]:
             return restart_id({}, inputs)
         return self._growth.grow(ctx, _as_growth({}, inputs), restart_id({}, inputs), quiet=True)
 

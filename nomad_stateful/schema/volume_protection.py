@@ -34,7 +34,7 @@ VOLUME_PROTECTION = ResourceTable(
         "registeredIn": text("Nomad namespace in which `volumeName` is, or will be, registered.", default=""),
         "attachmentMode": ATTACHMENT_MODE,
         "fsType": FS_TYPE,
-        "hasContents": boolean("Whether the volume came with contents: it is a snapshot's.", default=False),
+        "hasContents": boolean("Whether the volume came with contents: it is adopted, or a snapshot's.", default=False),
         "sizeGib": integer(
             "Size the volume has, in GiB; when it changes, the file system grows.",
             rule=rules.whole_number(1, LARGEST_GIB, "It is in GiB"),
@@ -42,7 +42,7 @@ VOLUME_PROTECTION = ResourceTable(
         "mountFlags": MOUNT_FLAGS,
         "secrets": SECRETS,
         "growth": MODE,
-        "earlierSizeGib": integer("Size that a VolumeGrowth of an earlier release knew.", default=0),
+        "earlierSizeGib": integer("Size that its file system has already, by VolumeGrowth or on adoption.", default=0),
         "earlierRestartId": text("The restartId of a VolumeGrowth of an earlier release.", default=""),
     },
     outputs={"restartId": RESTART_ID},

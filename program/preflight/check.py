@@ -62,13 +62,13 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     ]
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())
     adopted, not_adopted = _adopted(prefetch, environment, new, resources)
-    known = ownership.Known.of(resources.values(), [one["volume_id"] for one in adopted.values()])
+    known = ownership.Known.of(resources.values(), {name: one["volume_id"] for name, one in adopted.items()})
     owned = ownership.judge(settings, environment.claimant, known, _owners(prefetch, settings, known, owners))
     problems += [*not_adopted, *owned.problems]
     if problems:
         raise SettingsError(problems)
     for volume_id, one in adopted.items():
-        pulumi.info(f"volume {volume_id} is {one['volume_id']}, which this stack made before, with what is on it.")
+        pulumi.info(f"volume {volume_id} is {one['volume_id']}, this stack's by its tags, with what is on it.")
     return replace(environment, adopted=adopted, grown=stored_volumes.grown(resources), expects=owned.expects)
 
 

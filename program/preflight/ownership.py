@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nomad_stateful.nomad import registration
@@ -35,11 +35,14 @@ class Known:
     subjects: frozenset[tuple[str, str]] = frozenset()
     owner_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
     ebs_volumes: frozenset[str] = frozenset()
+    adopted: Mapping[str, str] = field(default_factory=dict)
+    """EBS volumes that become the stack's by their tags, by the id in Nomad; `ebs_volumes` has them, too."""
 
     @classmethod
-    def of(cls, resources: Iterable[Mapping[str, Any]], adopted: Iterable[str] = ()) -> Known:
-        """Reads resources, each with its type and outputs, and ids of EBS volumes that become the stack's."""
-        subjects, owner_ids, ebs_volumes = set(), {}, set(adopted)
+    def of(cls, resources: Iterable[Mapping[str, Any]], adopted: Mapping[str, str] | None = None) -> Known:
+        """Reads resources, each with its type and outputs."""
+        adopted = adopted or {}
+        subjects, owner_ids, ebs_volumes = set(), {}, set(adopted.values())
         for resource in resources:
             kind, outputs = resource["type"], resource.get("outputs") or {}
             namespace = outputs.get("namespace") or "default"
@@ -51,7 +54,7 @@ class Known:
                 owner_ids[namespace, f"{outputs.get('kind')}/{outputs.get('resourceId')}"] = outputs.get("ownerId", "")
             elif kind == EBS_VOLUME:
                 ebs_volumes.add(str(outputs.get("id")))
-        return cls(frozenset(subjects), owner_ids, frozenset(ebs_volumes))
+        return cls(frozenset(subjects), owner_ids, frozenset(ebs_volumes), adopted)
 
 
 def subjects(settings: Settings) -> list[Subject]:
@@ -131,15 +134,19 @@ class _Look:
             return [self._another_stacks(subject, found)]
         if in_state or owner_id is not None:
             return UNCLAIMED
-        if not found["exists"] or self._is_own_volume(subject):
-            return NOTHING
+        return self._unclaimed(subject, found, adopted=adopted) if found["exists"] else NOTHING
+
+    def _unclaimed(self, subject: Subject, found: Mapping[str, Any], *, adopted: bool) -> str | list[Problem]:
+        if self._is_own_volume(subject):
+            # Without `adopt` on the volume this stack wrote it, and was cut off before the answer arrived.
+            is_adopted = _volume(self.settings, subject.id).adopt
+            return (self._different(subject, found) if is_adopted else []) or NOTHING
         if adopted and self._can_adopt(subject):
-            different = self._different(subject, found)
-            return different or UNCLAIMED
+            return self._different(subject, found) or UNCLAIMED
         return [self._nobodys(subject, found)]
 
     def _is_own_volume(self, subject: Subject) -> bool:
-        """Returns whether a volume's registration was cut off before its answer arrived."""
+        """Returns whether what is registered is an EBS volume of this stack, or becomes one."""
         there = self.registered.get((self.namespace, subject.id)) if subject.kind == "volume" else None
         return there is not None and there["externalId"] in self.known.ebs_volumes
 
@@ -156,7 +163,12 @@ class _Look:
         if known is None:
             return []
         volume = _volume(self.settings, subject.id)
-        return list(registrations.differences(volume, self.settings.plugin_of(volume), known))
+        member = next(one for one in volume.members if one.volume_id == subject.id)
+        if subject.id in self.known.adopted:
+            member = replace(member, external_id=self.known.adopted[subject.id])
+        elif volume.external_id is None:  # in the state since an `up` that was cut off
+            member = replace(member, external_id=known.external_id)
+        return list(registrations.differences(volume, member, self.settings.plugin_of(volume), known))
 
     def _another_stacks(self, subject: Subject, found: Mapping[str, Any]) -> Problem:
         same_name = found["stack"] == self.stack
@@ -200,31 +212,41 @@ def _volume(settings: Settings, volume_id: str) -> Volume:
 def _second_registrations(
     settings: Settings, known: Known, registered: Iterable[Mapping[str, str]]
 ) -> Iterator[Problem]:
-    """Yields existing volumes that are registered under another id: Nomad would let both have a writer."""
+    """Yields volumes not made here that are registered under another id: Nomad would let both have a writer."""
     namespace = settings.placement.namespace
     plugins = {plugin.id: plugin for plugin in settings.plugins}
-    for volume in settings.volumes:
-        if volume.external_id is None or volume.access_mode in ("multi-node-multi-writer", "multi-node-reader-only"):
-            continue
-        plugin = settings.plugin_of(volume)
-        if volume.external_id in known.ebs_volumes:
+    for volume, volume_id, external_id in _not_made_here(settings, known):
+        plugin, adopted = settings.plugin_of(volume), volume.external_id is None
+        key = f"volumes.{volume.name}.{'adopt' if adopted else 'externalId'}"
+        if not adopted and external_id in known.ebs_volumes:
             yield Problem(
-                f"volumes.{volume.name}.externalId",
-                volume.external_id,
+                key,
+                external_id,
                 "this stack made this volume itself, under another name",
                 "mount that one wherever it is needed, and remove this one",
             )
         for one in registered:
             there = (one["namespace"], f"volume/{one['id']}")
             same = external_identity(plugins.get(one["pluginId"], plugin), one["externalId"])
-            if there == (namespace, f"volume/{volume.name}") or there in known.subjects:
+            if there == (namespace, f"volume/{volume_id}") or there in known.subjects:
                 continue
-            if same == external_identity(plugin, volume.external_id):
+            if same == external_identity(plugin, external_id):
                 yield Problem(
-                    f"volumes.{volume.name}.externalId",
-                    volume.external_id,
+                    key,
+                    f"true, for {external_id}" if adopted else external_id,
                     f"it is registered as volume {one['id']} in namespace {one['namespace']}, and Nomad counts the "
                     "writers of each registration separately",
                     f"deregister that one (`nomad volume deregister -namespace {one['namespace']} {one['id']}`), or "
                     "use another volume",
                 )
+
+
+def _not_made_here(settings: Settings, known: Known) -> Iterator[tuple[Volume, str, str]]:
+    """Yields volumes that exist already and may have one writer: setting, id in Nomad and id at the provider."""
+    for volume in settings.volumes:
+        if volume.access_mode in ("multi-node-multi-writer", "multi-node-reader-only"):
+            continue
+        for member in volume.members:
+            external_id = volume.external_id or known.adopted.get(member.volume_id)
+            if external_id is not None:
+                yield volume, member.volume_id, external_id

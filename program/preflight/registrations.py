@@ -5,14 +5,19 @@ from collections.abc import Iterator
 
 from nomad_stateful.nomad.registration import Registration
 from program.settings import Plugin, Problem, Volume
+from program.settings.volume import Member
 
 _HIDDEN = "Nomad does not say which"
 
 
-def differences(volume: Volume, plugin: Plugin, found: Registration) -> Iterator[Problem]:
-    """Yields what the settings would change of a registration, by key, value, rule and remedy."""
+def differences(volume: Volume, member: Member, plugin: Plugin, found: Registration) -> Iterator[Problem]:
+    """Yields what the settings would change of a registration, by key, value, rule and remedy.
+
+    `member` has the storage that is adopted as its external id.
+    """
     key = f"volumes.{volume.name}"
-    if found.capacity:
+    # One that Pulumi made has it since Nomad expanded it, and is registered again as it is.
+    if found.capacity and volume.provision == "existing":
         rule = f"its driver made it, through Nomad ({found.capacity} bytes), and Nomad refuses to register such a one"
         remedy = "leave this volume out; to have it here, deregister it while nothing uses it"
         yield Problem(f"{key}.provision", "existing", rule, remedy)
@@ -24,12 +29,12 @@ def differences(volume: Volume, plugin: Plugin, found: Registration) -> Iterator
             remedy = "the settings have one: leave this volume out, or register it with one"
         yield Problem(f"{key}.accessMode", value, f"it is registered as {capabilities or 'nothing'}", remedy)
     compared = [
-        ("registered.name", volume.registered.name or volume.name, found.name),
+        ("registered.name", volume.registered.name or member.volume_id, found.name),
         ("plugin", plugin.id, found.plugin_id),
-        ("externalId", volume.external_id or "", found.external_id),
+        ("externalId", member.external_id, found.external_id),
         ("parameters", _shown(volume.parameters), _shown(found.parameters)),
         ("context", _shown(volume.context), _shown(found.context)),
-        ("zone", *_places(volume, plugin, found)),
+        ("zone", *_places(volume, member.zone, plugin, found)),
     ]
     if volume.attachment_mode == "file-system":
         compared.append(("fsType", volume.fs_type, found.fs_type))
@@ -48,7 +53,7 @@ def _shown(values: object) -> str:
     return json.dumps(values, sort_keys=True) if values else ""
 
 
-def _places(volume: Volume, plugin: Plugin, found: Registration) -> tuple[str, str]:
+def _places(volume: Volume, zone: str, plugin: Plugin, found: Registration) -> tuple[str, str]:
     """Returns what the volume would be reachable from, and what it is; a key that the nodes decide is either's."""
     has = "; ".join(",".join(f"{key}={value}" for key, value in segments) for segments in found.topologies)
     key = volume.registered.topology_key
@@ -57,4 +62,4 @@ def _places(volume: Volume, plugin: Plugin, found: Registration) -> tuple[str, s
         key = given if given in plugin.known.topology_keys else None
     if key is None:
         key = next(iter(plugin.known.topology_keys), "")
-    return (f"{key}={volume.zone}" if key and volume.zone else ""), has
+    return (f"{key}={zone}" if key and zone else ""), has

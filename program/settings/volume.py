@@ -127,8 +127,9 @@ class Volume(Section):
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
     adopt: bool = Field(
         False,
-        description="Adopt the EBS volume that this stack left in AWS under this name, found by its tags, instead of "
-        "creating an empty one. A volume that the stack has is left as it is.",
+        description="Adopt the EBS volume that has this name and the stack's tags, which this stack left in AWS or "
+        "`operate adopt --ebs` gave them, instead of creating an empty one. A volume that the stack has is left as it "
+        "is.",
     )
     retain: bool = Field(
         False,
@@ -174,7 +175,7 @@ class Volume(Section):
     )
     registered: Registered = Field(
         default_factory=Registered,
-        description="What an existing volume is registered with already, for one that is adopted.",
+        description="What a volume that is adopted is registered with already: an existing one, or one with `adopt`.",
     )
 
     @property

@@ -25,12 +25,13 @@ _FOR_PULUMI = {
 
 def check(volume: Volume) -> None:
     """Raises Refusal for a setting that does not go with the others of its volume."""
-    if volume.provision != "existing" and volume.registered.model_fields_set:
+    if volume.provision != "existing" and not volume.adopt and volume.registered.model_fields_set:
         raise Refusal(
             "registered",
             "set",
-            f"is for existing volumes, which may be registered already, and provision is {volume.provision}",
-            "remove it",
+            "is for volumes that may be registered already: existing ones, and those with adopt: true (provision is "
+            f"{volume.provision})",
+            "set adopt: true, or remove it" if volume.provision == "pulumi" else "remove it",
         )
     _check_provision(volume)
     _check_set(volume)

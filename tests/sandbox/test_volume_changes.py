@@ -246,7 +246,7 @@ def test_a_retained_volume_stays_in_aws_when_it_leaves_the_stack(stack: Running)
     )
     assert f"volumes.archive.sizeGib is 2: EBS volume {ebs} (1 GiB, us-west-2b, available) is adopted as it is" in said
     said = changed(stack, lambda config: config["volumes"].append(again | {"adopt": True}))
-    assert f"volume archive is {ebs}, which this stack made before, with what is on it" in said
+    assert f"volume archive is {ebs}, this stack's by its tags, with what is on it" in said
     assert registered(stack)["archive"] == ebs
 
 
@@ -259,5 +259,5 @@ def test_a_volume_that_the_state_lost_is_taken_up_by_its_guard(stack: Running) -
     forgotten = stack.run("pulumi", "state", "delete", urn, "--yes", "--target-dependents", "--force")
     assert forgotten.returncode == 0, forgotten.stderr
     said = changed(stack, with_volume("archive", adopt=False))
-    assert f"volume archive is {ebs}, which this stack made before" in said
+    assert f"volume archive is {ebs}, this stack's by its tags" in said
     assert volume_id(stack, "archive") == ebs

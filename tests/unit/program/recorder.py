@@ -1,11 +1,14 @@
 """The program's resources, recorded instead of made."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 import pulumi
 from pulumi.runtime import mocks
 
+from components.zonal_volumes import Adopted
 from program import settings, story
 from program.environment import Environment
 
@@ -53,7 +56,7 @@ class Recorder(mocks.Mocks):
         return {"allocationId": "allocation-1", "nodeName": "client-1", "host": "10.0.0.5", "port": 3306}, []
 
 
-def record(config: dict[str, Any]) -> dict[str, mocks.MockResourceArgs]:
+def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None) -> dict[str, mocks.MockResourceArgs]:
     """Returns every resource of the program under a configuration, by logical name."""
     recorder = Recorder()
     mocks.set_mocks(recorder, project="nomad-stateful", stack="test")
@@ -63,7 +66,7 @@ def record(config: dict[str, Any]) -> dict[str, mocks.MockResourceArgs]:
     def run() -> pulumi.Output[Any]:
         exported: dict[str, Any] = {}
         with patch.object(pulumi, "export", exported.__setitem__):
-            story.deploy(settings.parse(config), ENVIRONMENT)
+            story.deploy(settings.parse(config), replace(ENVIRONMENT, adopted=adopted or {}))
         return pulumi.Output.all(**exported)
 
     run()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_JOB
+from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_JOB, VOLUME_PROTECTION
 from program import settings
 from program.preflight import wanted_jobs
 from tests.unit.program.recorder import record
@@ -45,6 +45,18 @@ def test_no_job_no_policy_and_no_volume_is_made() -> None:
     assert "topologyRequest" not in registration
 
 
+def test_an_ebs_volume_that_is_adopted_is_imported_and_keeps_its_registration() -> None:
+    volume = {key: value for key, value in CONFIG["volumes"][0].items() if key not in ("provision", "externalId")}
+    config = CONFIG | {"volumes": [volume | {"sizeGib": 10, "adopt": True}]}
+    made = record(config, adopted={"ledger": {"volume_id": EBS, "guard_id": "g1"}}).values()
+    (storage,) = (one for one in made if one.typ == EBS_VOLUME)
+    (protection,) = (one.inputs for one in made if one.typ == VOLUME_PROTECTION)
+    (registration,) = (one.inputs for one in made if one.typ == NOMAD_CSI_REGISTRATION)
+    assert (storage.resource_id, storage.inputs["tags"]["nomad-stateful-guard"]) == (EBS, "g1")
+    assert (protection["hasContents"], protection["earlierSizeGib"]) == (True, 10)
+    assert (registration["name"], "topologyRequest" in registration) == ("The ledger", False)
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
@@ -53,7 +65,7 @@ def test_no_job_no_policy_and_no_volume_is_made() -> None:
         (changed("plugins", driver="efs", controllers=1), "plugins.ebs.controllers is 1: the efs driver has no contro"),
         (
             changed("volumes", provision="pulumi", externalId=None, sizeGib=1, retain=False),
-            "volumes.ledger.registered is set: is for existing volumes",
+            "volumes.ledger.registered is set: is for volumes that may be registered already",
         ),
         (
             changed("volumes", provision="plugin", externalId=None, sizeGib=1, registered={}),

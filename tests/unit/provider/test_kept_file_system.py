@@ -84,6 +84,18 @@ def test_a_volume_of_an_earlier_release_changes_nothing_but_its_memory() -> None
     assert nomad.registered == []
 
 
+def test_a_volume_that_is_adopted_under_a_consumer_is_not_grown() -> None:
+    nomad = registered()
+    _, state = protection(nomad).create(Impatient(), checked(earlierSizeGib=1, hasContents=True))
+    assert (nomad.registered, state["restartId"]) == ([], "")
+    protection(nomad).create(Impatient(), checked())
+    assert len(nomad.registered) == 1
+    # What it grows by later is followed.
+    grown = checked(sizeGib=2, hasContents=True)
+    protection(nomad).update(Impatient(), "vol-1", state, state, grown)
+    assert nomad.registered[-1]["RequestedCapacityMin"] == 2 << 30
+
+
 def test_what_an_earlier_release_knew_counts_once_and_is_no_difference_later() -> None:
     first, later = checked(earlierSizeGib=1, earlierRestartId="before"), checked()
     assert not protection(Nomad()).diff(Context(), "vol-1", first, first, later).detailed
