@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from operate import stack
+from operate.adopt import ebs, terraform
 from operate.adopt import found as cluster
-from operate.adopt import terraform
 from operate.adopt.settings import Adoption, adoption
 from operate.asking import confirm
 from operate.cluster import connect
@@ -26,24 +28,23 @@ _PREFIX = "nomad-stateful:"
 def run(known: Namespace) -> None:
     """Prints the settings, and writes them where that is asked for. Raises OperateError where there are none."""
     managed = terraform.read(known.terraform_state) if known.terraform_state else []
-    nomad = connect()
+    nomad, place = connect(), _place(_file())
     try:
-        found = cluster.read(nomad, _place(_file()), dict(known.driver))
+        found = cluster.read(nomad, place, dict(known.driver))
     finally:
         nomad.close()
     namespace = known.namespace or _only_namespace(found)
     flags = terraform.mount_flags(managed) | dict(known.mount_flags)
     made = adoption(found, namespace, flags)
+    made, tags = ebs.take(made, found, place) if known.ebs else (made, [])
     made.gaps.extend(terraform.gaps(managed, found))
-    after = terraform.handover(managed, made.settings["adopt"], namespace)
-    if known.json:
-        print(json.dumps(_object(made, after, terraform.kept(managed)), indent=2))
-    else:
-        print(text(made, after, terraform.kept(managed)))
-    if not made.settings["volumes"]:
+    own = {one.external_id for one in tags}
+    plan = _Plan(made, tags, terraform.handover(managed, made.names, namespace, own), terraform.kept(managed, own))
+    print(json.dumps(plan.object(), indent=2) if known.json else plan.text())
+    if not made.names:
         raise OperateError("no volume can be adopted: the lines above say why")
     if known.write:
-        _write(made.settings, yes=known.yes)
+        _write(plan, place, yes=known.yes)
 
 
 def _only_namespace(found: cluster.Found) -> str:
@@ -66,42 +67,59 @@ def yaml_text(settings: dict[str, Any]) -> str:
     return str(yaml.safe_dump({"config": keyed}, sort_keys=False, width=120))
 
 
-def text(made: Adoption, after: list[str], kept: list[str]) -> str:
-    """Returns the plan: settings, what is not among them, what goes on as it is, and what to do."""
-    lines = [yaml_text(made.settings).rstrip()] if made.settings["volumes"] else []
-    lines += _section(
-        "No setting expresses, so that these volumes are left out:", [g for g in made.gaps if g.leaves_out]
-    )
-    lines += _section("To look after:", [one for one in made.gaps if not one.leaves_out])
-    lines += _section("These go on as they are, and are not the stack's:", [*made.untouched, *kept])
-    if made.settings["volumes"]:
-        steps = ["pulumi preview  # creates only: docs/adopt.md says what each is", "pulumi up"]
-        lines += _section("Next:", [*steps, f"remove {_PREFIX}adopt from the settings", *after])
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class _Plan:
+    """What is written, and what is said of it."""
 
+    made: Adoption
+    tags: list[ebs.Tagging]
+    after: list[str]
+    """Commands for afterwards."""
+    kept: list[str]
+    """Addresses of what goes on being Terraform's."""
 
-def _section(title: str, lines: list[Any]) -> list[str]:
-    return ["", title, *(f"  {line}" for line in lines)] if lines else []
+    def text(self) -> str:
+        """Returns settings, what is not among them, what goes on as it is, and what to do."""
+        made = self.made
+        lines = [yaml_text(made.settings).rstrip()] if made.names else []
+        lines += _section(
+            "No setting expresses, so that these volumes are left out:", [g for g in made.gaps if g.leaves_out]
+        )
+        lines += _section("To look after:", [one for one in made.gaps if not one.leaves_out])
+        lines += _section("Tags that --write gives EBS volumes, which become the stack's by them:", self.tags)
+        lines += _section("These go on as they are, and are not the stack's:", [*made.untouched, *self.kept])
+        if made.names:
+            what = "creates and imports" if self.tags else "creates"
+            steps = [f"pulumi preview  # {what} only: docs/adopt.md says what each is", "pulumi up"]
+            steps += [f"remove {_PREFIX}adopt from the settings"] if "adopt" in made.settings else []
+            lines += _section("Next:", [*steps, *self.after])
+        return "\n".join(lines)
 
-
-def _object(made: Adoption, after: list[str], kept: list[str]) -> dict[str, Any]:
-    gaps = [
-        {
-            "subject": gap.subject,
-            "key": gap.key,
-            "value": gap.value,
-            "why": gap.why,
-            "remedy": gap.remedy,
-            "leftOut": gap.leaves_out,
+    def object(self) -> dict[str, Any]:
+        """Returns the same for scripts."""
+        gaps = [
+            {
+                "subject": gap.subject,
+                "key": gap.key,
+                "value": gap.value,
+                "why": gap.why,
+                "remedy": gap.remedy,
+                "leftOut": gap.leaves_out,
+            }
+            for gap in self.made.gaps
+        ]
+        tags = [{"volume": one.volume, "externalId": one.external_id, "tags": one.missing} for one in self.tags]
+        return {
+            "settings": self.made.settings,
+            "notExpressed": gaps,
+            "tags": tags,
+            "untouched": [*self.made.untouched, *self.kept],
+            "afterwards": self.after,
         }
-        for gap in made.gaps
-    ]
-    return {
-        "settings": made.settings,
-        "notExpressed": gaps,
-        "untouched": [*made.untouched, *kept],
-        "afterwards": after,
-    }
+
+
+def _section(title: str, lines: Sequence[Any]) -> list[str]:
+    return ["", title, *(f"  {line}" for line in lines)] if lines else []
 
 
 def _path() -> Path:
@@ -128,8 +146,11 @@ def _place(known: dict[str, Any]) -> AwsPlace:
     return AwsPlace(region=str(of_aws.get("region") or ""), config=aws_session.chosen(of_aws))
 
 
-def _write(settings: dict[str, Any], *, yes: bool) -> None:
-    """Writes the stack's settings file. Raises OperateError where it has such settings already, or nobody agrees."""
+def _write(plan: _Plan, place: AwsPlace, *, yes: bool) -> None:
+    """Writes the tags, then the stack's settings file.
+
+    Raises OperateError where that has such settings already, nobody agrees, or EC2 refuses.
+    """
     import yaml
 
     path, known = _path(), _file()
@@ -139,8 +160,13 @@ def _write(settings: dict[str, Any], *, yes: bool) -> None:
             f"{path.name} has {', '.join(given)} already: nothing was written. Merge the settings above by hand, or "
             "adopt by a stack of its own (`pulumi stack init NAME`)"
         )
-    confirm(f"write {path.name}?", yes=yes)
-    keyed = {f"{_PREFIX}{key}": value for key, value in settings.items()}
+    tagged = [one.external_id for one in plan.tags if one.missing]
+    first = f"tag {', '.join(tagged)}, and " if tagged else ""
+    confirm(f"{first}write {path.name}?", yes=yes)
+    if tagged:
+        ebs.write(plan.tags, place)
+        print(f"tagged {', '.join(tagged)}", file=sys.stderr)
+    keyed = {f"{_PREFIX}{key}": value for key, value in plan.made.settings.items()}
     whole = {**known, "config": {**config, **keyed}}
     path.write_text(yaml.safe_dump(whole, sort_keys=False, width=120), encoding="utf-8")
     print(f"wrote {path.name}", file=sys.stderr)
@@ -180,7 +206,16 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="PLUGIN=DRIVER",
         help="the driver of a plugin that does not say it itself",
     )
-    parser.add_argument("--write", action="store_true", help="write the settings to Pulumi.STACK.yaml; asks before")
+    parser.add_argument(
+        "--ebs",
+        action="store_true",
+        help="have the EBS volumes become the stack's, too: --write tags them, and `pulumi up` imports them",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write what is printed: the settings to Pulumi.STACK.yaml, and with --ebs the tags; asks before",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 

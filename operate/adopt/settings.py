@@ -38,6 +38,11 @@ class Adoption:
     untouched: list[str] = field(default_factory=list)
     """Jobs that go on as they are, and are not the stack's."""
 
+    @property
+    def names(self) -> list[str]:
+        """Ids of the volumes that become the stack's, or whose registrations do."""
+        return [one["name"] for one in self.settings["volumes"]]
+
 
 def adoption(found: Found, namespace: str, mount_flags: Mapping[str, Sequence[str]]) -> Adoption:
     """Returns the settings for a namespace; `mount_flags` are those that Nomad hides, by volume id."""

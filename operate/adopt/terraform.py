@@ -7,7 +7,7 @@ is the stored one. Values that Terraform marks as sensitive are read like others
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,15 +91,20 @@ def gaps(managed: list[Managed], found: Found) -> Iterator[Gap]:
             yield Gap(one.address, "id", ebs, "no volume in Nomad is this one", remedy, False)
 
 
-def handover(managed: list[Managed], adopted: list[str], namespace: str) -> list[str]:
-    """Returns the commands by which Terraform forgets what has become the stack's."""
+def handover(managed: list[Managed], adopted: list[str], namespace: str, ebs: Collection[str]) -> list[str]:
+    """Returns the commands by which Terraform forgets what becomes the stack's: registrations, and `ebs` by id."""
     return [
         f"terraform state rm '{one.address}'"
         for one in managed
-        if one.type == REGISTRATION and one.volume[0] == namespace and one.volume[1] in adopted
+        if (one.type == REGISTRATION and one.volume[0] == namespace and one.volume[1] in adopted)
+        or (one.type == EBS and one.attributes.get("id") in ebs)
     ]
 
 
-def kept(managed: list[Managed]) -> list[str]:
-    """Returns what goes on being Terraform's: EBS volumes and jobs."""
-    return [one.address for one in managed if one.type in (EBS, JOB)]
+def kept(managed: list[Managed], ebs: Collection[str]) -> list[str]:
+    """Returns what goes on being Terraform's: jobs, and EBS volumes but for those that become the stack's."""
+    return [
+        one.address
+        for one in managed
+        if one.type in (EBS, JOB) and not (one.type == EBS and one.attributes.get("id") in ebs)
+    ]

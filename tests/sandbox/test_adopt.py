@@ -122,6 +122,11 @@ def registration(place: Running) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in ("ModifyIndex", "ModifyTime", "Allocations")}
 
 
+def tags(place: Running, volume_id: str) -> dict[str, str]:
+    [found] = place.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
+    return {tag["Key"]: tag["Value"] for tag in found.get("Tags") or []}
+
+
 def operate(place: Running, *words: str, fails: bool = False) -> str:
     done = place.run(place.python, "-m", "operate", *words, "--stack", "taken")
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
@@ -218,3 +223,73 @@ def test_it_is_adopted_again_from_a_terraform_state(place: Running, ebs: str) ->
     assert_the_writer_never_stopped(place, before)
     pulumi(place, "destroy", "--yes", "--skip-preview", "--stack", "taken")
     assert registration(place) == was
+
+
+@pytest.fixture
+def audit(place: Running, ebs: str) -> str:
+    """A second EBS volume: encrypted, out of a snapshot, with more than gp3's baseline, tagged, and used by nobody."""
+    snapshot = place.ec2.create_snapshot(VolumeId=ebs)["SnapshotId"]
+    place.ec2.get_waiter("snapshot_completed").wait(SnapshotIds=[snapshot])
+    made = place.ec2.create_volume(
+        AvailabilityZone="us-west-2a",
+        SnapshotId=snapshot,
+        Size=10,
+        VolumeType="gp3",
+        Iops=4000,
+        Throughput=250,
+        Encrypted=True,
+        TagSpecifications=[{"ResourceType": "volume", "Tags": [{"Key": "team", "Value": "audit"}]}],
+    )
+    text = (FILES / "audit.volume.hcl").read_text(encoding="utf-8").replace("EXTERNAL_ID", made["VolumeId"])
+    (place.project / "audit.hcl").write_text(text, encoding="utf-8")
+    nomad(place, "volume", "register", "audit.hcl")
+    return str(made["VolumeId"])
+
+
+def test_its_ebs_volume_becomes_the_stacks_under_the_writer(place: Running, ebs: str, audit: str) -> None:
+    before, had, was = writer(place), jobs(place), registration(place)
+    configure(place, **dict.fromkeys(("clientRole", "placement", "plugins", "volumes", "adopt")))
+    place.ec2.create_tags(Resources=[ebs], Tags=[{"Key": "Name", "Value": "ledger of 2019"}])
+    words = ("adopt", "--ebs", "--mount-flags", "ledger=noatime")
+    assert "Name=ledger (it is ledger of 2019)" in operate(place, *words)
+    assert (tags(place, ebs), tags(place, audit)) == ({"Name": "ledger of 2019"}, {"team": "audit"})
+
+    operate(place, *words, "--write", "--yes")
+    given = tags(place, ebs)
+    own = {"Name": "ledger", "ebs.csi.aws.com/cluster": "true", "nomad-stateful-stack": "nomad-stateful/taken"}
+    assert given == own | {"nomad-stateful-guard": given["nomad-stateful-guard"]}
+    # As after a kill between the tags and the settings.
+    configure(place, **dict.fromkeys(("clientRole", "placement", "plugins", "volumes")))
+    assert f"volume ledger ({ebs}) has them already" in operate(place, *words, "--write", "--yes")
+    assert tags(place, ebs) == given
+
+    steps = json.loads(pulumi(place, "preview", "--stack", "taken", "--json"))["steps"]
+    assert {step["op"] for step in steps} == {"create", "import"}
+    imported = {step["newState"]["type"] for step in steps if step["op"] == "import"}
+    assert imported == {"aws:ebs/volume:Volume"}
+    pulumi(place, "up", "--yes", "--skip-preview", "--stack", "taken")
+    assert (jobs(place), registration(place)) == (had, was)
+    assert state_ids(place) == {ebs, audit}
+    pulumi(place, "up", "--yes", "--skip-preview", "--expect-no-changes", "--stack", "taken")
+    pulumi(place, "preview", "--refresh", "--expect-no-changes", "--stack", "taken")
+    print(f"longest pause of the writer: {assert_the_writer_never_stopped(place, before):.2f} s")
+    assert_it_stays_when_the_stack_goes(place, ebs)
+
+
+def state_ids(place: Running) -> set[str]:
+    """The EBS volumes in the stack's state."""
+    exported = json.loads(pulumi(place, "stack", "export", "--stack", "taken"))["deployment"]["resources"]
+    return {one["id"] for one in exported if one["type"] == "aws:ebs/volume:Volume"}
+
+
+def assert_it_stays_when_the_stack_goes(place: Running, ebs: str) -> None:
+    """A destroy, once nobody uses it, deregisters it and leaves the EBS volume in AWS."""
+    path = place.project / "Pulumi.taken.yaml"
+    known = yaml.safe_load(path.read_text(encoding="utf-8"))
+    configure(place, volumes=[one | {"protect": False} for one in known["config"]["nomad-stateful:volumes"]])
+    pulumi(place, "up", "--yes", "--skip-preview", "--stack", "taken")
+    nomad(place, "job", "stop", "writer")
+    eventually(lambda: True if not place.nomad.get("volume/csi/ledger")["Allocations"] else None, 120, "it is free")
+    pulumi(place, "destroy", "--yes", "--skip-preview", "--stack", "taken")
+    assert place.nomad.find("volume/csi/ledger") is None
+    assert tags(place, ebs)["nomad-stateful-stack"] == "nomad-stateful/taken"

@@ -35,7 +35,16 @@ PLUGIN_JOB = {
     "Namespace": "default",
     "TaskGroups": [{"Tasks": [{"CSIPluginConfig": {"ID": "ebs"}}]}],
 }
-EBS = {"VolumeId": "vol-0000000000000000a", "AvailabilityZone": "us-west-2a", "Size": 10}
+EBS = {
+    "VolumeId": "vol-0000000000000000a",
+    "AvailabilityZone": "us-west-2a",
+    "Size": 10,
+    "VolumeType": "gp3",
+    "Iops": 3000,
+    "Throughput": 125,
+    "Encrypted": False,
+    "State": "in-use",
+}
 
 
 def volume(volume_id: str = "ledger", **other: Any) -> dict[str, Any]:
@@ -55,14 +64,34 @@ def volume(volume_id: str = "ledger", **other: Any) -> dict[str, Any]:
 class Ec2:
     """EC2 and IAM, as far as they are asked."""
 
-    def __init__(self, volumes: list[dict[str, Any]]) -> None:
-        self.volumes = volumes
+    def __init__(self, *volumes: dict[str, Any]) -> None:
+        self.volumes = list(volumes)
+        self.refuses: Exception | None = None
 
     def get_paginator(self, _name: str) -> "Ec2":
         return self
 
-    def paginate(self, **_filters: Any) -> list[dict[str, Any]]:
-        return [{"Volumes": self.volumes}]
+    def paginate(self, Filters: list[dict[str, Any]]) -> list[dict[str, Any]]:  # noqa: N803
+        by_tag = {one["Name"].removeprefix("tag:"): one["Values"] for one in Filters if one["Name"].startswith("tag:")}
+        found = [
+            one
+            for one in self.volumes
+            if all(self.tags(one["VolumeId"]).get(key) in values for key, values in by_tag.items())
+        ]
+        return [{"Volumes": found}]
+
+    def tags(self, volume_id: str) -> dict[str, str]:
+        """What a volume is tagged with."""
+        [one] = [one for one in self.volumes if one["VolumeId"] == volume_id]
+        return {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}
+
+    def create_tags(self, Resources: list[str], Tags: list[dict[str, str]]) -> None:  # noqa: N803
+        if self.refuses:
+            raise self.refuses
+        for one in self.volumes:
+            if one["VolumeId"] in Resources:
+                whole = self.tags(one["VolumeId"]) | {tag["Key"]: tag["Value"] for tag in Tags}
+                one["Tags"] = [{"Key": key, "Value": value} for key, value in whole.items()]
 
     def describe_instances(self, **_filters: Any) -> dict[str, Any]:
         profile = {"Arn": "arn:aws:iam::123456789012:instance-profile/clients"}

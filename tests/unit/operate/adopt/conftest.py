@@ -5,20 +5,29 @@ from pathlib import Path
 
 import pytest
 
+from nomad_stateful.ebs import guarded_volumes
 from nomad_stateful.nomad.api import NomadApi
 from operate import stack
-from operate.adopt import command, found
+from operate.adopt import command, ebs, found
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.operate.adopt.cluster import CLIENT, EBS, PLUGIN, PLUGIN_JOB, Ec2, have, volume
 
 
 @pytest.fixture
-def nomad(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeNomad]:
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Ec2:
+    fake = Ec2(dict(EBS))
+    for module, name in ((found, "aws_client"), (ebs, "aws_client"), (guarded_volumes, "ec2_client")):
+        monkeypatch.setattr(module, name, lambda *_which: fake)
+    return fake
+
+
+@pytest.fixture
+def nomad(ec2: Ec2, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeNomad]:
     with fake_nomad() as fake:
         monkeypatch.setattr(command, "connect", lambda: NomadApi.from_env({}, {"NOMAD_ADDR": fake.address}))
-        monkeypatch.setattr(found, "aws_client", lambda _service, _place: Ec2([EBS]))
         monkeypatch.setattr(stack, "project_dir", lambda: tmp_path)
         monkeypatch.setattr(stack, "chosen", lambda: "prod")
+        (tmp_path / "Pulumi.yaml").write_text("name: nomad-stateful\nruntime: python\n", encoding="utf-8")
         fake.put("nodes", [{"ID": "node-1", "Status": "ready"}])
         fake.put("node/node-1", CLIENT)
         fake.put("plugins", [{"ID": "ebs"}])
