@@ -65,7 +65,8 @@ BASES: list[dict[str, Any]] = [
                 "externalId": "vol-0123456789abcdef0",
                 "zone": ZONE,
                 "registered": {},
-            }
+            },
+            {"name": "own", "zone": ZONE, "sizeGib": 4, "adopt": True, "registered": {}},
         ],
         consumers=[
             {
