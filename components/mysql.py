@@ -78,6 +78,42 @@ class MysqlAccount(TypedDict):
     """Database they are for; empty is all of them."""
 
 
+class BinlogCopies(TypedDict):
+    """Where in S3 the binary logs are copied to, and how often."""
+
+    bucket: pulumi.Input[str]
+    """Name of the bucket."""
+    prefix: str
+    """What the keys start with, up to and with a slash; the logs are below binlogs/ of it."""
+    region: str
+    """Region of the bucket."""
+    endpoint: str
+    """Where S3 is reached; empty for the region's own."""
+    image: str
+    """Image with the AWS CLI (docker); with exec the command aws has to be there."""
+    memory_mib: int
+    """Memory of the AWS CLI, in MiB."""
+    account: str
+    """The account that closes a log; it is among the accounts and may RELOAD."""
+    interval_s: int
+    """How often a log is closed and copied, in seconds."""
+
+
+NO_BINLOGS: BinlogCopies = {
+    "bucket": "",
+    "prefix": "",
+    "region": "",
+    "endpoint": "",
+    "image": "",
+    "memory_mib": 64,
+    "account": "",
+    "interval_s": 30,
+}
+"""What stands in the job file where no logs are copied."""
+GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+"""Server arguments with which logs can be applied to a copy of the server, from any point of it."""
+
+
 class MysqlServerArgs(TypedDict):
     """Inputs of MysqlServer."""
 
@@ -115,6 +151,8 @@ class MysqlServerArgs(TypedDict):
     """Databases that are made when they are missing."""
     accounts: list[MysqlAccount]
     """Accounts that are made, each time the server starts."""
+    binlogs: NotRequired[BinlogCopies | None]
+    """Where the binary logs are copied to; with MySQL 8.0 or newer. Nowhere if left out."""
     release_timeout_s: int
     """How long a destroy waits for the volume to be released, in seconds."""
     timeout_s: int
@@ -202,6 +240,7 @@ def job_settings(args: MysqlServerArgs) -> dict[str, Any]:
         f"--datadir={args['data_dir']}",
         # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
         "--skip-name-resolve",
+        *(GTIDS if args.get("binlogs") else ()),
         *args["task"]["args"],
     ]
     certificate = args["tls"].get("certificate")
@@ -227,4 +266,5 @@ def job_settings(args: MysqlServerArgs) -> dict[str, Any]:
         },
         "databases": args["databases"],
         "accounts": args["accounts"],
+        "binlogs": args.get("binlogs") or NO_BINLOGS,
     }

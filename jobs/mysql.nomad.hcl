@@ -110,6 +110,21 @@ variable "accounts" {
   }))
 }
 
+variable "binlogs" {
+  description = "Where in S3 the binary logs are copied to, every interval_s seconds; an empty bucket means nowhere. account may RELOAD and is among the accounts. docker runs the AWS CLI of image, exec the client's."
+  type = object({
+    bucket     = string
+    prefix     = string
+    region     = string
+    endpoint   = string
+    image      = string
+    memory_mib = number
+    account    = string
+    interval_s = number
+  })
+  default = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 64, account = "", interval_s = 30 }
+}
+
 locals {
   config_file = "$${NOMAD_TASK_DIR}/my.cnf"
   tls_files = merge(
@@ -130,6 +145,7 @@ locals {
     contains(keys(local.tls_files), "tls_ca") ? ["--ssl-ca=$${NOMAD_SECRETS_DIR}/ca.pem"] : [],
   )
   init_folder = "docker-entrypoint-initdb.d"
+  data_dir    = [for one in var.task.args : trimprefix(one, "--datadir=") if trimprefix(one, "--datadir=") != one][0]
   accounts_sql = concat(
     [for name in var.databases : "CREATE DATABASE IF NOT EXISTS `${name}`;"],
     flatten([for account in var.accounts : [
@@ -243,6 +259,7 @@ job "mysql" {
         MYSQL_ROOT_PASSWORD_FILE = "${NOMAD_SECRETS_DIR}/root-password"
         START_ENTRYPOINT         = var.task.command
         START_UID                = var.task.uid
+        START_NEEDS_GTIDS        = var.binlogs.bucket == "" ? "" : "yes"
       }
 
       # An entrypoint takes a data directory for whole as soon as it has the folder mysql, also where its first start was cut
@@ -267,6 +284,9 @@ job "mysql" {
           command -v "$START_ENTRYPOINT" >/dev/null ||
             fail "there is no $START_ENTRYPOINT here: set mysql.command to the entrypoint"
           server=$(command -v mysqld || command -v mariadbd) || fail "there is no mysqld and no mariadbd here"
+          [ -z "$${START_NEEDS_GTIDS:-}" ] || case "$("$server" --version)" in
+            *MariaDB*) fail "this is MariaDB, and mysql.pointInTime is for MySQL: remove it, or run an image of MySQL" ;;
+          esac
 
           # Of two versions as 9.7.4 the first is older than a server may be for the second's files: a lower series, or a lower
           # patch of a series without long-term support.
@@ -493,6 +513,212 @@ job "mysql" {
         resources {
           cpu    = 50
           memory = 64
+        }
+      }
+    }
+
+    # Both go on trying for ever: a server whose logs are not copied serves, and says so in its age (docs/point-in-time.md).
+    dynamic "task" {
+      for_each = var.binlogs.bucket == "" ? [] : [1]
+      labels   = ["binlog-close"]
+      content {
+        driver = var.task.driver
+        user   = var.task.user
+
+        lifecycle {
+          hook    = "poststart"
+          sidecar = true
+        }
+
+        restart {
+          attempts = 3
+          interval = "1m"
+          delay    = "5s"
+          mode     = "delay"
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [1] : []
+          content {
+            image = var.task.image
+            args  = ["sh", "${NOMAD_TASK_DIR}/close.sh"]
+          }
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [] : [1]
+          content {
+            command = "/bin/sh"
+            args    = ["${NOMAD_TASK_DIR}/close.sh"]
+          }
+        }
+
+        # Says in the file closed until when every transaction is in a log that is closed.
+        template {
+          destination = "local/close.sh"
+          perms       = "0755"
+          change_mode = "noop"
+          data        = <<-SCRIPT
+            set -u
+            closed=$NOMAD_ALLOC_DIR/data/closed
+            options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
+            sql() { mysql "$options" ${local.tls_option.mysql} --batch --skip-column-names --execute "$1" 2>&1; }
+            last=none
+            failed=
+            while :; do
+              now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+              # Transactions after this question, and before the log is closed, are closed once more: that costs an empty log.
+              if executed=$(sql "SELECT @@GLOBAL.gtid_executed") &&
+                { [ "$executed" = "$last" ] || said=$(sql "FLUSH NO_WRITE_TO_BINLOG BINARY LOGS"); }; then
+                last=$executed
+                echo "$now" >"$closed.new" && mv "$closed.new" "$closed"
+                [ -z "$failed" ] || echo "the binary log is closed again"
+                failed=
+              elif [ -z "$failed" ]; then
+                failed=yes
+                echo "the binary log cannot be closed: $${said:-$executed}" >&2
+              fi
+              sleep ${var.binlogs.interval_s}
+            done
+          SCRIPT
+        }
+
+        template {
+          destination = "${NOMAD_SECRETS_DIR}/client.cnf"
+          perms       = "0400"
+          change_mode = "noop"
+          data = join("\n", concat([
+            "[client]",
+            "user = ${var.binlogs.account}",
+            "host = {{ env \"NOMAD_HOST_IP_db\" }}",
+            "port = {{ env \"NOMAD_HOST_PORT_db\" }}",
+            "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password_${var.binlogs.account} }}{{ end }}",
+          ], [""]))
+        }
+
+        resources {
+          cpu    = 20
+          memory = 64
+        }
+      }
+    }
+
+    dynamic "task" {
+      for_each = var.binlogs.bucket == "" ? [] : [1]
+      labels   = ["binlog-copy"]
+      content {
+        driver = var.task.driver
+        user   = var.task.driver == "docker" ? "" : var.task.user
+
+        lifecycle {
+          hook    = "poststart"
+          sidecar = true
+        }
+
+        restart {
+          attempts = 3
+          interval = "1m"
+          delay    = "5s"
+          mode     = "delay"
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [1] : []
+          content {
+            image      = var.binlogs.image
+            entrypoint = ["sh"]
+            args       = ["${NOMAD_TASK_DIR}/copy.sh"]
+          }
+        }
+
+        dynamic "config" {
+          for_each = var.task.driver == "docker" ? [] : [1]
+          content {
+            command = "/bin/sh"
+            args    = ["${NOMAD_TASK_DIR}/copy.sh"]
+          }
+        }
+
+        env {
+          BUCKET                            = var.binlogs.bucket
+          PREFIX                            = "${var.binlogs.prefix}binlogs/"
+          AWS_REGION                        = var.binlogs.region
+          AWS_DEFAULT_REGION                = var.binlogs.region
+          AWS_ENDPOINT_URL_S3               = var.binlogs.endpoint
+          AWS_PAGER                         = ""
+          AWS_RETRY_MODE                    = "standard"
+          AWS_MAX_ATTEMPTS                  = "5"
+          AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
+          AWS_METADATA_SERVICE_TIMEOUT      = "5"
+        }
+
+        # A log's key begins with the time at which it was begun: after a restore of the volume another log has its name, and the
+        # last log before it is shorter than the one that the old server copied.
+        template {
+          destination = "local/copy.sh"
+          perms       = "0755"
+          change_mode = "noop"
+          data        = <<-SCRIPT
+            set -u
+            umask 077
+            [ -n "$AWS_ENDPOINT_URL_S3" ] || unset AWS_ENDPOINT_URL_S3
+            command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
+            datadir=${local.data_dir}
+            closed=$NOMAD_ALLOC_DIR/data/closed
+            there=$NOMAD_TASK_DIR/there
+            until aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].[Key,Size]' \
+              --output text | tr '\t' ' ' >"$there"; [ -s "$there" ]; do
+              echo "s3://$BUCKET/$PREFIX cannot be listed" >&2
+              sleep 5
+            done
+
+            copy() { # copy FILE
+              began=$(od -An -tu4 -j4 -N4 "$1" | tr -d ' ')
+              key=$PREFIX$(date -u -d "@$began" +%Y%m%dT%H%M%SZ)-$${1##*/}
+              size=$(stat -c %s "$1")
+              ! grep -qxF -e "$key $size" -e "$key-$size $size" "$there" || return 0
+              ! grep -qF "$key " "$there" || key=$key-$size
+              # S3 compares the digest that the CLI sends along.
+              aws s3api put-object --bucket "$BUCKET" --key "$key" --body "$1" --checksum-algorithm SHA256 >/dev/null || return 1
+              echo "$key $size" >>"$there"
+              echo "$${1##*/}: $size bytes are in s3://$BUCKET/$key"
+            }
+
+            last=
+            until=
+            while :; do
+              until [ -s "$closed" ] && [ "$(cat "$closed")" != "$until" ]; do sleep 1; done
+              now=$(cat "$closed")
+              names=$(sed '$d' "$datadir/binlog.index")
+              # Those after the last copy; all of them if the server has removed that one.
+              ! printf '%s\n' "$names" | grep -qxF -- "$last" || names=$(printf '%s\n' "$names" | sed "1,\|^$last\$|d")
+              whole=yes
+              for name in $names; do
+                file=$datadir/$${name##*/}
+                [ -f "$file" ] || continue
+                copy "$file" || { whole=; break; }
+                last=$name
+              done
+              if [ -n "$whole" ] && echo "$now" >"$NOMAD_TASK_DIR/until" &&
+                aws s3api put-object --bucket "$BUCKET" --key "$${PREFIX}until" --body "$NOMAD_TASK_DIR/until" >/dev/null; then
+                until=$now
+              else
+                echo "the binary logs cannot be copied to s3://$BUCKET/$PREFIX; they stay on the volume" >&2
+                sleep 5
+              fi
+            done
+          SCRIPT
+        }
+
+        volume_mount {
+          volume      = "data"
+          destination = var.volume.mount_path
+          read_only   = true
+        }
+
+        resources {
+          cpu    = 50
+          memory = var.binlogs.memory_mib
         }
       }
     }

@@ -56,6 +56,11 @@ def backup(made: MysqlBackup, copies: DumpCopies | None) -> dict[str, Any]:
     return {"job": made.job_id, "restoreJob": made.restore_job_id, "s3": place}
 
 
+def point_in_time(copies: DumpCopies) -> dict[str, Any]:
+    """Returns where the binary logs are."""
+    return {"bucket": copies["bucket"], "prefix": copies["prefix"], "region": copies["region"]}
+
+
 def _authority(wanted: Mysql) -> str:
     """Returns what a client knows the server by, in PEM: its authority, or the certificate where none is given."""
     given = wanted.tls_certificate

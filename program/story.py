@@ -19,6 +19,7 @@ from components.zonal_volumes import ZonalVolumes
 from program import outputs
 from program.environment import Environment
 from program.settings import Mysql, Settings
+from program.settings.dump_bucket import DumpBucket as DumpBucketSettings
 from program.wiring import dump_bucket
 from program.wiring.consumers import container, container_options
 from program.wiring.failover import failover_watches
@@ -64,34 +65,43 @@ def deploy(settings: Settings, environment: Environment) -> None:
 
 
 def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, registered: Registered) -> None:
-    server = MysqlServer("mysql", mysql_server(settings, environment, mysql, registered[mysql.volume]))
+    copies = {
+        name: _deploy_bucket(settings, environment, name, wanted)
+        for name, (_, wanted) in dump_bucket.wanted(settings).items()
+    }
+    binlogs, may_copy = copies.get(dump_bucket.BINLOGS, (None, []))
+    server = MysqlServer(
+        "mysql",
+        mysql_server(settings, environment, mysql, registered[mysql.volume], binlogs=binlogs),
+        pulumi.ResourceOptions(depends_on=may_copy),
+    )
     pulumi.export("mysql", outputs.mysql(settings, mysql, server))
     pulumi.export("mysqlPassword", server.password)
     if mysql.users:
         pulumi.export("mysqlUserPasswords", outputs.user_passwords(mysql, server))
-    copies, allowed = _deploy_dump_bucket(settings, environment)
-    for args in mysql_backups(settings, environment, mysql, server, registered, copies=copies):
-        backup = MysqlBackup("mysql-backup", args, pulumi.ResourceOptions(depends_on=allowed))
-        pulumi.export("mysqlBackup", outputs.backup(backup, copies))
+    if binlogs is not None:
+        pulumi.export("mysqlPointInTime", outputs.point_in_time(binlogs))
+    dumps, may_copy = copies.get(dump_bucket.DUMPS, (None, []))
+    for args in mysql_backups(settings, environment, mysql, server, registered, copies=dumps):
+        backup = MysqlBackup("mysql-backup", args, pulumi.ResourceOptions(depends_on=may_copy))
+        pulumi.export("mysqlBackup", outputs.backup(backup, dumps))
     for measured in mysql_metrics(settings, environment, mysql, server):
         pulumi.export("mysqlMetrics", {"job": MysqlMetrics("mysql-metrics", measured).job_id})
 
 
-def _deploy_dump_bucket(
-    settings: Settings, environment: Environment
-) -> tuple[DumpCopies | None, list[pulumi.Resource]]:
-    """Makes the bucket unless it is given, and lets the clients use it; returns where the dumps go to."""
-    wanted = dump_bucket.wanted(settings)
-    if wanted is None:
-        return None, []
+def _deploy_bucket(
+    settings: Settings, environment: Environment, name: str, wanted: DumpBucketSettings
+) -> tuple[DumpCopies, list[pulumi.Resource]]:
+    """Makes the bucket unless it is given, and lets the clients use it; returns where the copies go to."""
     bucket: pulumi.Input[str] | None = wanted.bucket
     if bucket is None:
         # Of all its types this program needs few, and the package takes a while to load.
         from components.dump_bucket import DumpBucket, DumpBucketArgs
 
         args = cast("DumpBucketArgs", dump_bucket.bucket_inputs(wanted, environment))
-        bucket = DumpBucket("mysql-dumps", args).bucket
-    policy = DriverPolicy("mysql-dumps-access", dump_bucket.bucket_policy(settings, wanted, environment, bucket))
+        bucket = DumpBucket(name, args).bucket
+    what = "dumps" if name == dump_bucket.DUMPS else "binary logs"
+    policy = DriverPolicy(f"{name}-access", dump_bucket.bucket_policy(settings, wanted, environment, bucket, what=what))
     return dump_bucket.dump_copies(wanted, environment, bucket), [policy]
 
 

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from program.settings import paths, schedule, server_options, times, variable
+from program.settings import paths, point_in_time, schedule, server_options, times, variable
 from program.settings.dump_bucket import DumpBucket
 from program.settings.errors import Refusal
+from program.settings.point_in_time import PointInTime
 from program.settings.types import (
     DAY_S,
     DISCONNECT_TIME,
@@ -172,6 +173,11 @@ class Mysql(Section):
         default=[], description="Accounts that are made, each time the server starts, with generated passwords."
     )
     backup: MysqlBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
+    point_in_time: PointInTime | None = Field(
+        None,
+        description="Copies of the binary logs in S3, from which `operate restore --to` goes to any moment; with MySQL "
+        "alone, which then runs with GTIDs. None if left out.",
+    )
     cpu_mhz: int = Field(500, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
     memory_mib: int = Field(1024, ge=128, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
     release_timeout_s: int = Field(
@@ -231,6 +237,8 @@ def _check_options(mysql: Mysql) -> None:
         server_options.check_argument(f"serverArgs.{index}", argument, mysql.mount_path)
     for name, value in mysql.config.items():
         server_options.check_option(f"config.{name}", name, _written(value), mysql.mount_path)
+    if mysql.point_in_time is not None:
+        point_in_time.check_options(mysql.options, mysql.server_args)
 
 
 def _check_data_dir(mysql: Mysql) -> None:
@@ -268,7 +276,7 @@ def _check_users(mysql: Mysql) -> None:
         if count > 1:
             raise Refusal("users", name, f"{count} users have this name", "give each a name of its own")
     for user in mysql.users:
-        if user.name in ("root", "mysql", BACKUP_ACCOUNT):
+        if user.name in ("root", "mysql", BACKUP_ACCOUNT, point_in_time.ACCOUNT):
             raise Refusal(f"users.{user.name}.name", user.name, "this account is reserved", "rename it")
         unknown = sorted(set(user.privileges.split(", ")) - DATABASE_PRIVILEGES)
         if unknown and user.privileges not in EVERY_PRIVILEGE:

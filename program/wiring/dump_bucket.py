@@ -1,4 +1,4 @@
-"""From settings to the bucket of MySQL's dumps, and who may use it."""
+"""From settings to the buckets of MySQL's dumps and binary logs, and who may use them."""
 
 from typing import Any
 
@@ -11,11 +11,19 @@ from program.environment import Environment
 from program.settings import Settings
 from program.settings.dump_bucket import KEEP_DAYS, DumpBucket
 
+DUMPS, BINLOGS = "mysql-dumps", "mysql-binlogs"
+"""Names of the buckets that the program makes."""
 
-def wanted(settings: Settings) -> DumpBucket | None:
-    """Returns the settings of the copies; None where there are none."""
-    backup = settings.mysql.backup if settings.mysql else None
-    return backup.s3 if backup else None
+
+def wanted(settings: Settings) -> dict[str, tuple[str, DumpBucket]]:
+    """Returns by the name of the bucket's resource: path and settings of the copies that there are."""
+    found: dict[str, tuple[str, DumpBucket]] = {}
+    mysql = settings.mysql
+    if mysql and mysql.backup and mysql.backup.s3:
+        found[DUMPS] = ("mysql.backup.s3", mysql.backup.s3)
+    if mysql and mysql.point_in_time:
+        found[BINLOGS] = ("mysql.pointInTime.s3", mysql.point_in_time.s3)
+    return found
 
 
 def bucket_inputs(copies: DumpBucket, environment: Environment) -> dict[str, Any]:
@@ -31,7 +39,7 @@ def bucket_inputs(copies: DumpBucket, environment: Environment) -> dict[str, Any
 
 
 def dump_copies(copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str]) -> DumpCopies:
-    """Returns where each dump is copied to."""
+    """Returns where each dump or log is copied to."""
     return {
         "bucket": bucket,
         "prefix": prefix(copies, environment),
@@ -43,9 +51,9 @@ def dump_copies(copies: DumpBucket, environment: Environment, bucket: pulumi.Inp
 
 
 def bucket_policy(
-    settings: Settings, copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str]
+    settings: Settings, copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str], *, what: str = "dumps"
 ) -> DriverPolicyArgs:
-    """Returns what the clients may do with the dumps."""
+    """Returns what the clients may do with the dumps or logs."""
 
     def document(name: str) -> dict[str, Any]:
         return dump_policy.policy(
@@ -58,7 +66,7 @@ def bucket_policy(
 
     return {
         "role": settings.client_role,
-        "description": "What MySQL's dumps to S3 on the Nomad clients need",
+        "description": f"What MySQL's {what} to S3 on the Nomad clients need",
         "policy": pulumi.Output.from_input(bucket).apply(document),
     }
 

@@ -3,19 +3,26 @@
 import pulumi
 
 from components.csi_registration import RegisteredCsiVolume
-from components.mysql import MysqlAccount, MysqlCertificate, MysqlServer, MysqlServerArgs
+from components.mysql import BinlogCopies, MysqlAccount, MysqlCertificate, MysqlServer, MysqlServerArgs
 from components.mysql_backup import DumpCopies, MysqlBackupArgs
 from program.environment import Environment
-from program.settings import Mysql, Settings
+from program.settings import Mysql, Settings, point_in_time
 from program.settings.mysql import BACKUP_ACCOUNT
 from program.wiring.jobs import own_time, owner, placement, registered_volume, restart, same
 
 # The least with which every database can be read for a dump.
 BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT"
+# The least with which a binary log can be closed.
+BINLOG_PRIVILEGES = "RELOAD"
 
 
 def mysql_server(
-    settings: Settings, environment: Environment, mysql: Mysql, volume: RegisteredCsiVolume
+    settings: Settings,
+    environment: Environment,
+    mysql: Mysql,
+    volume: RegisteredCsiVolume,
+    *,
+    binlogs: DumpCopies | None = None,
 ) -> MysqlServerArgs:
     """Returns the MySQL server on its registered volume."""
     return {
@@ -50,9 +57,16 @@ def mysql_server(
         "tls": {"mode": mysql.tls, "certificate": _certificate(mysql)},
         "databases": mysql.databases,
         "accounts": _accounts(mysql),
+        "binlogs": _binlogs(mysql, binlogs),
         "release_timeout_s": mysql.release_timeout_s,
         "timeout_s": mysql.timeout_s,
     }
+
+
+def _binlogs(mysql: Mysql, copies: DumpCopies | None) -> BinlogCopies | None:
+    if mysql.point_in_time is None or copies is None:
+        return None
+    return {**copies, "account": point_in_time.ACCOUNT, "interval_s": mysql.point_in_time.interval_s}
 
 
 def _certificate(mysql: Mysql) -> MysqlCertificate | None:
@@ -66,6 +80,8 @@ def _accounts(mysql: Mysql) -> list[MysqlAccount]:
     accounts = [same(MysqlAccount, user) for user in mysql.users]
     if mysql.backup is not None:
         accounts.append({"name": BACKUP_ACCOUNT, "privileges": BACKUP_PRIVILEGES, "database": ""})
+    if mysql.point_in_time is not None:
+        accounts.append({"name": point_in_time.ACCOUNT, "privileges": BINLOG_PRIVILEGES, "database": ""})
     return accounts
 
 

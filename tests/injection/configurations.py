@@ -52,6 +52,7 @@ MYSQL: dict[str, Any] = {
     "databases": ["spare", "app"],
     "users": [{"name": "app", "database": "app"}],
     "backup": {"volume": "dumps", "s3": {}},
+    "pointInTime": {"s3": {"prefix": "logs/"}, "intervalS": 20},
 }
 PROGRAM: dict[str, Any] = {
     "args": ["--verbose"],

@@ -24,6 +24,7 @@ SERVER: dict[str, Any] = {
     "databases": ["app"],
     "users": [{"name": "app", "database": "app"}],
     "backup": {"volume": "dumps"},
+    "pointInTime": {"s3": {"bucket": "given"}},
 }
 PROGRAM: dict[str, Any] = {
     "name": "logs",

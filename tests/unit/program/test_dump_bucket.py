@@ -119,16 +119,20 @@ def answer(value: dict[str, Any] | Exception) -> Future[dict[str, Any]]:
     return future
 
 
-def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview() -> None:
-    wanted = settings.parse(config({"bucket": "given"}))
-    (missing,) = preflight.problems(wanted, "us-west-2", answer(CallError("there is no bucket 'given'")))
-    assert (missing.key, missing.value) == ("mysql.backup.s3.bucket", "given")
+@pytest.mark.parametrize("key", ["mysql.backup.s3", "mysql.pointInTime.s3"])
+def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview(key: str) -> None:
+    given = config({"bucket": "given"} if key == "mysql.backup.s3" else None)
+    if key == "mysql.pointInTime.s3":
+        given["mysql"]["pointInTime"] = {"s3": {"bucket": "given"}}
+    wanted = settings.parse(given)
+    (missing,) = preflight.problems(wanted, "us-west-2", {key: answer(CallError("there is no bucket 'given'"))})
+    assert (missing.key, missing.value) == (f"{key}.bucket", "given")
     assert "there is no bucket 'given'" in missing.rule
-    (elsewhere,) = preflight.problems(wanted, "us-west-2", answer({"bucketRegion": "eu-central-1"}))
-    assert (elsewhere.key, elsewhere.remedy) == ("mysql.backup.s3.region", "set it to eu-central-1")
-    assert preflight.problems(wanted, "eu-central-1", answer({"bucketRegion": "eu-central-1"})) == []
+    (elsewhere,) = preflight.problems(wanted, "us-west-2", {key: answer({"bucketRegion": "eu-central-1"})})
+    assert (elsewhere.key, elsewhere.remedy) == (f"{key}.region", "set it to eu-central-1")
+    assert preflight.problems(wanted, "eu-central-1", {key: answer({"bucketRegion": "eu-central-1"})}) == []
 
 
 def test_a_bucket_that_is_made_is_not_asked_for() -> None:
-    assert preflight.ask(settings.parse(config({})), None) is None  # type: ignore[arg-type]
+    assert preflight.ask(settings.parse(config({})), None) == {}  # type: ignore[arg-type]
     assert DumpBucket.model_validate({}).bucket is None

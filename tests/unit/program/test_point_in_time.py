@@ -1,0 +1,95 @@
+"""Binary logs in S3: what is refused, what is made for them, and what the server and its job are told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from program import settings
+from program.settings import SettingsError
+from tests.unit.program.recorder import record
+
+
+def config(point_in_time: dict[str, Any] | None, **mysql: Any) -> dict[str, Any]:
+    """A stack with MySQL, and copies of its logs."""
+    own = {} if point_in_time is None else {"pointInTime": point_in_time}
+    return {
+        "clientRole": "nomad-client",
+        "plugins": [{"id": "aws-ebs0"}],
+        "volumes": [{"name": "mysql", "zone": "us-west-2a", "sizeGib": 10}],
+        "mysql": {"volume": "mysql", **own, **mysql},
+    }
+
+
+def test_without_the_setting_nothing_is_made_and_the_server_runs_as_it_did() -> None:
+    made = record(config(None))
+    variables = made["mysql-job"].inputs["hcl2"]["vars"]
+    assert json.loads(variables["binlogs"])["bucket"] == ""
+    assert "--gtid-mode=ON" not in json.loads(variables["task"])["args"]
+    assert "mysql-binlogs-access-policy" not in made
+    assert not any(one.typ.startswith("aws:s3") for one in made.values())
+
+
+def test_the_server_runs_with_gtids_and_an_account_that_may_only_close_logs() -> None:
+    made = record(config({"s3": {"prefix": "db/"}, "intervalS": 20}))
+    variables = {name: json.loads(text) for name, text in made["mysql-job"].inputs["hcl2"]["vars"].items()}
+    assert {"--gtid-mode=ON", "--enforce-gtid-consistency=ON"} <= set(variables["task"]["args"])
+    assert variables["accounts"] == [{"name": "binlogs", "privileges": "RELOAD", "database": ""}]
+    binlogs = variables["binlogs"]
+    assert (binlogs["prefix"], binlogs["account"], binlogs["interval_s"]) == ("db/", "binlogs", 20)
+    assert binlogs["bucket"]
+    (document,) = [
+        json.loads(one.inputs["policy"]) for name, one in made.items() if name == "mysql-binlogs-access-policy"
+    ]
+    writes = next(one for one in document["Statement"] if one["Sid"] == "WriteDumps")
+    assert writes["Resource"] == f"arn:aws:s3:::{binlogs['bucket']}/db/*"
+    assert not any("Delete" in action for one in document["Statement"] for action in one["Action"])
+
+
+def test_dumps_and_logs_have_a_bucket_each() -> None:
+    wanted = config({"s3": {}}, backup={"volume": "dumps", "s3": {}})
+    wanted["volumes"].append({"name": "dumps", "zone": "us-west-2a", "sizeGib": 5})
+    made = record(wanted)
+    assert {name for name, one in made.items() if one.typ == "aws:s3/bucket:Bucket"} == {
+        "mysql-dumps-bucket",
+        "mysql-binlogs-bucket",
+    }
+
+
+@pytest.mark.parametrize(
+    ("mysql", "key"),
+    [
+        ({"config": {"skip_log_bin": True}}, "mysql.config.skip_log_bin"),
+        ({"config": {"log-bin": "other"}}, "mysql.config.log-bin"),
+        ({"config": {"gtid_mode": "OFF"}}, "mysql.config.gtid_mode"),
+        ({"config": {"enforce_gtid_consistency": "WARN"}}, "mysql.config.enforce_gtid_consistency"),
+        ({"config": {"binlog_encryption": True}}, "mysql.config.binlog_encryption"),
+        ({"config": {"sync_binlog": 0}}, "mysql.config.sync_binlog"),
+        ({"serverArgs": ["--binlog-ignore-db=scratch"]}, "mysql.serverArgs.0"),
+        ({"serverArgs": ["--disable-log-bin"]}, "mysql.serverArgs.0"),
+        ({"serverArgs": ["--loose-gtid-mode=OFF_PERMISSIVE"]}, "mysql.serverArgs.0"),
+    ],
+)
+def test_options_that_keep_transactions_out_of_the_logs_are_refused(mysql: dict[str, Any], key: str) -> None:
+    settings.parse(config(None, **mysql))
+    with pytest.raises(SettingsError, match="pointInTime needs") as refused:
+        settings.parse(config({"s3": {}}, **mysql))
+    assert key in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "mysql", [{"config": {"gtid_mode": "ON", "sync_binlog": 1}}, {"serverArgs": ["--gtid-mode=on"]}]
+)
+def test_options_that_say_the_same_are_taken(mysql: dict[str, Any]) -> None:
+    settings.parse(config({"s3": {}}, **mysql))
+
+
+@pytest.mark.parametrize("interval", [1, 60])
+def test_a_pause_that_is_too_short_or_leaves_more_than_a_minute_behind_is_refused(interval: int) -> None:
+    with pytest.raises(SettingsError, match="intervalS"):
+        settings.parse(config({"s3": {}, "intervalS": interval}))
+
+
+def test_its_account_is_reserved() -> None:
+    with pytest.raises(SettingsError, match="reserved"):
+        settings.parse(config({"s3": {}}, databases=["app"], users=[{"name": "binlogs", "database": "app"}]))
