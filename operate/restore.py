@@ -1,10 +1,10 @@
-"""A restore of the stack's MySQL server from one of its dumps."""
+"""A restore of the stack's MySQL server: from one of its dumps, or beside it to a point in time."""
 
 from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
@@ -14,11 +14,15 @@ from operate import stack
 from operate.asking import confirm
 from operate.cluster import wait_for
 from operate.command import Command
+from operate.drill.command import drill
+from operate.drill.model import Options, Report
+from operate.drill.point import moment
 from operate.errors import OperateError
 from operate.options import at_least_0
 from operate.ownership import stack_cluster
 
 _ASK_AGAIN_S = 2.0
+_LATEST = "latest"
 
 
 class RestoreError(OperateError):
@@ -85,7 +89,7 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("dump", nargs="?", default="latest", help="name of the dump's file; by default the latest")
+    parser.add_argument("dump", nargs="?", default=_LATEST, help="name of the dump's file; by default the latest")
     parser.add_argument(
         "--from",
         dest="source",
@@ -93,13 +97,57 @@ def _arguments(parser: ArgumentParser) -> None:
         default="volume",
         help="where the dump is: on the dumps' volume (the default), or in S3 (mysql.backup.s3)",
     )
+    parser.add_argument(
+        "--to",
+        type=moment,
+        metavar="TIME",
+        help="restore to this time (2026-11-22T10:15:00Z, or latest) beside the running server, from a snapshot and "
+        "the binary logs: what comes of it is a snapshot",
+    )
+    parser.add_argument("--snapshot", default="", metavar="ID", help="with --to: begin with this snapshot")
+    parser.add_argument("--namespace", default="drill", help="with --to: Nomad namespace of its own; by default drill")
+    parser.add_argument(
+        "--newest", default="", metavar="SELECT", help="with --to: statement that returns the newest row's time, in UTC"
+    )
+    parser.add_argument("--json", action="store_true", help="with --to: print the report as an object for scripts")
     parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
+def _run(known: Namespace) -> None:
+    if not known.to:
+        if given := [name for name in ("snapshot", "newest", "json") if getattr(known, name)]:
+            raise RestoreError(f"--{given[0]} is for a restore to a point in time: add --to, or leave it out")
+        restore(known.dump, known.source, known.timeout, yes=known.yes)
+        return
+    if known.dump != _LATEST or known.source != "volume":
+        raise RestoreError("--to restores from a snapshot and the binary logs: name no dump, and leave --from out")
+    options = Options(
+        volume="",
+        snapshot=known.snapshot,
+        namespace=known.namespace,
+        newest=known.newest,
+        to=known.to,
+        keep=True,
+        timeout_s=known.timeout,
+    )
+    report = drill(options, yes=known.yes, clean=False, as_json=known.json, metrics="")
+    if not known.json:
+        print(_way_on(report))
+
+
+def _way_on(report: Report) -> str:
+    name = f"{report.volume}-{report.to:%Y%m%d-%H%M%S}"
+    return (
+        f"\nTo go on from it, add a volume like {report.volume} to the settings under a new name, with\n"
+        f"    name: {name}\n    snapshotId: {report.kept}\n"
+        f"set mysql.volume to {name}, and run `pulumi up`. The old volume stays: docs/point-in-time.md"
+    )
+
+
 COMMAND = Command(
     "restore",
-    "restore MySQL from one of its dumps, and wait until it is done",
-    lambda known: restore(known.dump, known.source, known.timeout, yes=known.yes),
+    "restore MySQL from one of its dumps, or to a point in time beside it, and wait until it is done",
+    _run,
     _arguments,
 )

@@ -15,22 +15,25 @@ from types import FrameType
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client, refuse_another_account
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
 from operate import stack
 from operate.command import Command
 from operate.drill import job as jobs
-from operate.drill import place, snapshots
+from operate.drill import place, point, snapshots
 from operate.drill import report as reports
-from operate.drill.model import DrillError, Json, Options, Report, Snapshot, Target
+from operate.drill.model import DrillError, Json, Options, Report, Target
 from operate.drill.run import Drill
 from operate.options import at_least_0
 from operate.ownership import namespaces, stack_cluster
+from operate.point_in_time import replay as replays
+from operate.point_in_time.logs import Replay
 
 _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: str) -> None:
-    """Makes one drill and prints its report. Raises DrillError where it is red, and where it cannot be made."""
+def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: str) -> Report:
+    """Makes one drill, prints and returns its report. Raises DrillError where it is red, or cannot be made."""
     known = stack.outputs()
     volume = options.volume or _mysql_volume(known)
     nomad = stack_cluster(_checked(known, volume))
@@ -45,17 +48,26 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         place.refuse_live(options.namespace, live)
         target = _target(known, volume, options)
         report = Report(volume, datetime.now(UTC))
-        report.snapshot = snapshots.named(ec2, options.snapshot) if options.snapshot else snapshots.newest(ec2, target)
+        replay: Replay | None = None
+        if options.to and not clean:
+            replay = point.replay(known, (place_of_aws, ec2), target, options, report)
+        elif options.snapshot:
+            report.snapshot = snapshots.named(ec2, options.snapshot)
+        else:
+            report.snapshot = snapshots.newest(ec2, target)
         if not clean:
             snapshots.judge(report, options.max_age_s)
-        _confirm(_plan(nomad, target, report.snapshot, options, clean=clean), yes=yes)
+        _confirm(_plan(nomad, target, report, options, clean=clean), yes=yes)
         if clean or report.snapshot is not None:
             with place.provided(nomad, target.namespace):
                 made = Drill(nomad, ec2, target, report)
                 if clean or report.snapshot is None:
                     made.clean()
                 else:
-                    made.run(report.snapshot, _job(nomad, known, live, target, options), options.timeout_s)
+                    job = _job(nomad, known, live, target, options)
+                    if replay is not None:
+                        replays.add(job, nomad.get(job_path(stack.mysql_outputs().job), namespace=live), replay)
+                    made.run(report.snapshot, job, options.timeout_s, keep=options.keep)
                     if options.max_lag_s is not None:
                         snapshots.judge_newest(report, options.max_lag_s)
     except KeyboardInterrupt:
@@ -67,6 +79,7 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
     finally:
         nomad.close()
     _tell(report, clean=clean, as_json=as_json, metrics=metrics)
+    return report
 
 
 def _tell(report: Report, *, clean: bool, as_json: bool, metrics: str) -> None:
@@ -93,13 +106,14 @@ def _job(nomad: NomadApi, known: Json, live: str, target: Target, options: Optio
     )
 
 
-def _plan(nomad: NomadApi, target: Target, snapshot: Snapshot | None, options: Options, *, clean: bool) -> str:
+def _plan(nomad: NomadApi, target: Target, report: Report, options: Options, *, clean: bool) -> str:
+    snapshot = report.snapshot
     if clean:
         return (
             f"remove what drills of volume {target.volume} left: {target.id} in Nomad, EBS volumes tagged {target.tag}"
         )
     if snapshot is None:
-        return f"nothing is restored: volume {target.volume} has no snapshot"
+        return f"nothing is restored: volume {target.volume} has no snapshot{' of before --to' if options.to else ''}"
     made = "" if place.exists(nomad, target.namespace) else " (made and removed)"
     what = (
         f"run `{options.check}` in its consumer's task"
@@ -108,9 +122,17 @@ def _plan(nomad: NomadApi, target: Target, snapshot: Snapshot | None, options: O
     )
     return (
         f"restore {snapshot.id} ({reports.taken(snapshot)}) to an EBS volume ({snapshot.size_gib} GiB, {target.zone})\n"
-        f"register it as {target.id} in namespace {target.namespace}{made}; {what}\n"
-        "remove all of it. The live volume, its job and its namespace are not touched"
+        f"{_replayed(report)}register it as {target.id} in namespace {target.namespace}{made}; {what}\n"
+        + ("take a snapshot of it, and " if options.keep else "")
+        + "remove all of it. The live volume, its job and its namespace are not touched"
     )
+
+
+def _replayed(report: Report) -> str:
+    if report.to is None:
+        return ""
+    mib = report.log_bytes / (1 << 20)
+    return f"apply {report.logs} binary logs ({mib:.1f} MiB) up to {report.to:%Y-%m-%dT%H:%M:%S.%fZ}\n"
 
 
 def _confirm(plan: str, *, yes: bool) -> None:
@@ -206,6 +228,12 @@ def age(text: str) -> float:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default MySQL's")
     parser.add_argument("--snapshot", default="", metavar="ID", help="restore this snapshot; by default the newest")
+    parser.add_argument(
+        "--to",
+        type=point.moment,
+        metavar="TIME",
+        help="go to this time by MySQL's binary logs, such as 2026-11-22T10:15:00Z, or latest (mysql.pointInTime)",
+    )
     parser.add_argument("--zone", default="", help="restore in this zone; by default the volume's own")
     parser.add_argument("--namespace", default="drill", help="Nomad namespace of the drill's own; by default drill")
     parser.add_argument(
@@ -234,6 +262,8 @@ def _run(known: Namespace) -> None:
         raise DrillError("--newest is a statement for MySQL, and --check a command of its own: leave one of them out")
     if known.max_lag is not None and not known.newest:
         raise DrillError("--max-lag is about the newest row: add --newest 'SELECT MAX(created) FROM …'")
+    if known.check and known.to:
+        raise DrillError("--to is for MySQL's own check: leave --check out")
     options = Options(
         volume=known.volume,
         snapshot=known.snapshot,
@@ -243,6 +273,7 @@ def _run(known: Namespace) -> None:
         newest=known.newest,
         max_age_s=known.max_age,
         max_lag_s=known.max_lag,
+        to=known.to or "",
         timeout_s=known.timeout,
     )
     drill(options, yes=known.yes, clean=known.clean, as_json=known.json, metrics=known.metrics)

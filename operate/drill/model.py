@@ -34,6 +34,10 @@ class Options:
     """How old the snapshot may be."""
     max_lag_s: float | None = None
     """How much older than the snapshot its newest row may be."""
+    to: str = ""
+    """Point in time, as 2026-11-22T10:15:00Z, or latest; "" is the snapshot's own."""
+    keep: bool = False
+    """Whether a snapshot of what was restored is taken before it is removed."""
     timeout_s: float = 3600
 
 
@@ -103,6 +107,14 @@ class Report:
     volume: str
     started: datetime
     snapshot: Snapshot | None = None
+    to: datetime | None = None
+    """The point in time that binary logs were applied up to; None where the snapshot is as it was."""
+    logs: int = 0
+    """How many logs were applied."""
+    log_bytes: int = 0
+    """Their size."""
+    kept: str = ""
+    """The snapshot of what was restored."""
     server: str = ""
     """Version of the server that ran on the restored volume."""
     phases: dict[str, float] = field(default_factory=dict)
@@ -123,8 +135,10 @@ class Report:
 
     @property
     def rpo_s(self) -> float | None:
-        """Age of the snapshot: what would be lost if the volume were lost now."""
-        return None if self.snapshot is None else max(0.0, (self.started - self.snapshot.taken).total_seconds())
+        """Age of what was restored: what would be lost if the volume were lost now."""
+        if self.snapshot is None:
+            return None
+        return max(0.0, (self.started - (self.to or self.snapshot.taken)).total_seconds())
 
     def wrong(self, what: str, then: str) -> None:
         """Adds a finding."""

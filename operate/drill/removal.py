@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -23,8 +24,10 @@ def variable_path(target: Target) -> str:
     return f"nomad/jobs/{target.id}"
 
 
-def remove(nomad: NomadApi, ec2: Any, target: Target) -> list[str]:
+def remove(nomad: NomadApi, ec2: Any, target: Target, keep: Callable[[str], None] | None = None) -> list[str]:
     """Removes job, password, registration and EBS volumes, in the order that detaches before it deletes.
+
+    `keep` is called with each EBS volume that is detached, before it is deleted.
 
     Returns what there was. Raises OperateError, NomadError and botocore's errors; then the rest is still there.
     """
@@ -40,6 +43,8 @@ def remove(nomad: NomadApi, ec2: Any, target: Target) -> list[str]:
         nomad.delete(volume_path(target.id), namespace=target.namespace)
         removed.append(f"registration {target.id}")
     for volume_id in volumes:
+        if keep is not None:
+            keep(volume_id)
         snapshots.delete(ec2, volume_id)
         removed.append(f"EBS volume {volume_id}")
     return removed

@@ -31,12 +31,8 @@ def text(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"volume    {report.volume}"
     if report.snapshot is not None:
-        yield f"snapshot  {report.snapshot.id}, taken {_time(report.snapshot.taken)}"
-        yield f"RPO       {_span(report.rpo_s)} (age of the snapshot)"
-    if report.rto_s is not None:
-        yield f"RTO       {_span(report.rto_s)}"
-    if report.phases:
-        yield f"phases    {', '.join(f'{name} {seconds:.1f} s' for name, seconds in report.phases.items())}"
+        yield from _restored(report, report.snapshot)
+    yield from _times(report)
     if report.server:
         yield f"server    {report.server}"
     if report.tables:
@@ -52,7 +48,23 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("", f"RED   {finding.what}", f"next: {finding.next}")
     for left in report.left:
         yield f"left: {left}"
+    if report.kept:
+        yield f"kept      {report.kept}, a snapshot of what was restored"
     yield from ("", "GREEN: the snapshot can be restored, and all of the drill is removed" if report.ok else "RED")
+
+
+def _times(report: Report) -> Iterator[str]:
+    if report.rto_s is not None:
+        yield f"RTO       {_span(report.rto_s)}"
+    if report.phases:
+        yield f"phases    {', '.join(f'{name} {seconds:.1f} s' for name, seconds in report.phases.items())}"
+
+
+def _restored(report: Report, snapshot: Snapshot) -> Iterator[str]:
+    yield f"snapshot  {snapshot.id}, taken {_time(snapshot.taken)}"
+    if report.to is not None:
+        yield f"logs      {report.logs} ({report.log_bytes / (1 << 20):.1f} MiB), up to {_time(report.to)}"
+    yield f"RPO       {_span(report.rpo_s)} (age of the {'snapshot' if report.to is None else 'point in time'})"
 
 
 def _tables(report: Report) -> Iterator[str]:
@@ -82,6 +94,10 @@ def as_json(report: Report) -> dict[str, Any]:
         "ok": report.ok,
         "volume": report.volume,
         "snapshot": None if found is None else {"id": found.id, "taken": _time(found.taken), "sizeGib": found.size_gib},
+        "to": None if report.to is None else report.to.isoformat(),
+        "logs": report.logs,
+        "logBytes": report.log_bytes,
+        "kept": report.kept,
         "rpoSeconds": report.rpo_s,
         "rtoSeconds": report.rto_s,
         "phases": report.phases,

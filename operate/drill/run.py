@@ -34,16 +34,22 @@ class Drill:
         self._target = target
         self._report = report
 
-    def run(self, snapshot: Snapshot, job: Json, timeout_s: float) -> None:
-        """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs."""
+    def run(self, snapshot: Snapshot, job: Json, timeout_s: float, *, keep: bool = False) -> None:
+        """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs.
+
+        With `keep`, a snapshot of what was restored, and is whole, is taken before it is removed.
+        """
         with self._locked():
             self._remove_left()
+            deadline = time.monotonic() + timeout_s
+            done = False
             try:
-                self._restore(snapshot, job, time.monotonic() + timeout_s)
+                self._restore(snapshot, job, deadline)
+                done = True
             except FAILURES as error:
                 self._report.wrong(str(error), "fix the cause, and run the drill again")
             finally:
-                self._remove()
+                self._remove(deadline if keep and done and self._report.ok else None)
 
     def clean(self) -> None:
         """Removes what an earlier drill left. Raises what stands in its way."""
@@ -86,13 +92,19 @@ class Drill:
         body = {"Namespace": self._target.namespace, "Path": path, "Items": items}
         self._nomad.put(f"var/{path}", body, namespace=self._target.namespace)
 
-    def _remove(self) -> None:
+    def _remove(self, keep_until: float | None) -> None:
         """Removes whatever this drill has made; what cannot be removed is in the report."""
-        print("==> remove", file=sys.stderr)
+        print("==> remove" if keep_until is None else "==> keep a snapshot, then remove", file=sys.stderr)
         began = time.monotonic()
+
+        def keep(volume_id: str) -> None:
+            with self._phase("keep", f"a snapshot of {volume_id}"):
+                seconds = max(60.0, (keep_until or 0) - time.monotonic())
+                self._report.kept = snapshots.keep(self._ec2, self._target, self._report, volume_id, seconds)
+
         try:
-            removal.remove(self._nomad, self._ec2, self._target)
-            self._report.phases["remove"] = round(time.monotonic() - began, 2)
+            removal.remove(self._nomad, self._ec2, self._target, None if keep_until is None else keep)
+            self._report.phases["remove"] = round(time.monotonic() - began - self._report.phases.get("keep", 0), 2)
         except KeyboardInterrupt:
             self._report.left.append("the removal was interrupted")
             raise

@@ -1,13 +1,16 @@
 """What runs beside the restored server: it waits for it, checks its tables and counts their rows.
 
-Its lines begin with ``drill``, then have fields between tabs: ``answers VERSION``, ``tables N``, ``checking NAME``,
+Its lines begin with ``drill``, then have fields between tabs: ``answers VERSION``, ``replaying``,
+``replayed``, ``unreplayed WHY``, ``tables N``, ``checking NAME``,
 ``table NAME ROWS STATUS``, ``newest TIME`` and ``done``. MySQL's batch mode writes names without tabs and line breaks.
 """
+
+from operate.point_in_time.replay import APPLY
 
 OPTIONS = "client.cnf"
 NEWEST = "newest.sql"
 
-MYSQL = r"""set -u
+_WAIT = r"""set -u
 client=$(command -v mysql || command -v mariadb)
 case $("$client" --version) in *MariaDB*) tls=$DRILL_TLS_MARIADB ;; *) tls=$DRILL_TLS_MYSQL ;; esac
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
@@ -24,7 +27,8 @@ until version=$(sql 'SELECT VERSION()'); do
   sleep 0.5
 done
 say answers "$version"
-
+"""
+_CHECK = r"""
 names=$(sql "SELECT CONCAT('\`', REPLACE(table_schema, '\`', '\`\`'), '\`.\`', REPLACE(table_name, '\`', '\`\`'), '\`')
   FROM information_schema.tables WHERE table_type = 'BASE TABLE'
   AND table_schema NOT IN ('information_schema', 'performance_schema', 'sys') ORDER BY 1") ||
@@ -52,3 +56,5 @@ if [ -f "$NOMAD_TASK_DIR/newest.sql" ]; then
 fi
 say done
 """
+
+MYSQL = _WAIT + APPLY + _CHECK

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
+from datetime import datetime
 from typing import Any
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from nomad_stateful.ebs.tags import DRILL_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import DRILL_TAG, RESTORED_TAG, STACK_TAG
 from operate.cluster import wait_for
 from operate.drill.model import DrillError, Json, Report, Snapshot, Target
 
@@ -16,8 +17,11 @@ _DETACH_AFTER_S = 30.0
 _GONE = frozenset({"deleting", "deleted"})
 
 
-def newest(ec2: Any, target: Target) -> Snapshot | None:
-    """Returns the newest completed snapshot of the volume, also of an earlier EBS volume of its name in the stack."""
+def newest(ec2: Any, target: Target, before: datetime | None = None) -> Snapshot | None:
+    """Returns the newest completed snapshot of the volume, also of an earlier EBS volume of its name in the stack.
+
+    With `before`, the newest that was begun by then.
+    """
     stack_name = target.tag.removesuffix(f"/{target.volume}")
     by_id = [{"Name": "volume-id", "Values": [target.volume_id]}]
     by_tags = [{"Name": "tag:Name", "Values": [target.volume]}, {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}]
@@ -25,7 +29,8 @@ def newest(ec2: Any, target: Target) -> Snapshot | None:
     for filters in (by_id, by_tags):
         pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
         found |= {one["SnapshotId"]: _snapshot(one) for page in pages for one in page["Snapshots"] if _complete(one)}
-    return max(found.values(), key=lambda one: one.taken, default=None)
+    wanted = [one for one in found.values() if before is None or one.taken <= before]
+    return max(wanted, key=lambda one: one.taken, default=None)
 
 
 def named(ec2: Any, snapshot_id: str) -> Snapshot:
@@ -42,8 +47,9 @@ def named(ec2: Any, snapshot_id: str) -> Snapshot:
 def judge(report: Report, max_age_s: float | None) -> None:
     """Adds what is wrong with the snapshot before it is restored: none, or an old one."""
     if report.snapshot is None:
+        early = f" that was begun 15 s before {report.to:%Y-%m-%dT%H:%M:%SZ}, or earlier" if report.to else ""
         report.wrong(
-            f"there is no completed snapshot of volume {report.volume}",
+            f"there is no completed snapshot of volume {report.volume}{early}",
             "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`; for one now: `python -m operate "
             f"snapshot {report.volume}`",
         )
@@ -100,6 +106,36 @@ def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
 
     wait_for(f"{volume_id} is available", available, _MADE_TIMEOUT_S, f"See `aws ec2 describe-volumes {volume_id}`.")
     return volume_id
+
+
+def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: float) -> str:
+    """Takes a snapshot of a scratch volume that nothing has attached, waits until it is complete, and returns its id.
+
+    Raises DrillError where it fails, and TimedOutError.
+    """
+    restored = f"{report.to or report.started:%Y-%m-%dT%H:%M:%SZ}"
+    # Neither the volume's name nor the stack's tag: it is no snapshot of the live volume, and no schedule removes it.
+    tags = {"Name": f"{target.volume} as of {restored}", RESTORED_TAG: target.tag}
+    made = ec2.create_snapshot(
+        VolumeId=volume_id,
+        Description=f"{target.tag} as of {restored}",
+        TagSpecifications=[
+            {"ResourceType": "snapshot", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        ],
+    )
+    snapshot_id = str(made["SnapshotId"])
+
+    def complete() -> bool | None:
+        found = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
+        if found["State"] == "error":
+            raise DrillError(f"snapshot {snapshot_id} failed: {found.get('StateMessage') or 'EC2 gives no reason'}")
+        return True if _complete(found) else None
+
+    remedy = (
+        f"EC2 goes on with it: `aws ec2 wait snapshot-completed --snapshot-ids {snapshot_id}`, or a longer --timeout."
+    )
+    wait_for(f"snapshot {snapshot_id} is complete", complete, timeout_s, remedy)
+    return snapshot_id
 
 
 def left_over(ec2: Any, target: Target) -> list[str]:

@@ -15,11 +15,26 @@ from operate.cluster import wait_for
 from operate.drill.job import CHECK
 from operate.drill.model import DrillError, Json, Report, Table, Target
 from operate.errors import OperateError, TimedOutError
+from operate.point_in_time.replay import FETCH
 
 SERVER = "mysql"
 _LAST_LINES = 12
 _LATE_READS = 25
-_KINDS = frozenset({"answers", "silent", "tables", "checking", "table", "newest", "failed", "done"})
+_KINDS = frozenset(
+    {
+        "answers",
+        "replaying",
+        "replayed",
+        "unreplayed",
+        "silent",
+        "tables",
+        "checking",
+        "table",
+        "newest",
+        "failed",
+        "done",
+    }
+)
 
 
 class Watch:
@@ -133,12 +148,19 @@ class Watch:
             self._report.rto_s = round(time.monotonic() - self._began, 2)
             self._phase("recover")
             print(f"==> check: {value} answers; checking its tables", file=sys.stderr)
+        elif kind == "replaying":
+            print(f"==> replay: {self._report.logs} binary logs are applied", file=sys.stderr)
+        elif kind == "replayed":
+            self._report.rto_s = round(time.monotonic() - self._began, 2)
+            self._phase("replay")
         elif kind == "checking":
             self._checking = value
         elif kind == "table":
             self._report.tables.append(_table(values))
         elif kind == "newest":
             self._newest(value)
+        elif kind == "unreplayed":
+            raise _Failed(f"the binary logs cannot be applied: {value}", "see docs/point-in-time.md, Red")
         elif kind in ("failed", "silent"):
             raise _Failed(
                 f"the restored server does not let root in: {value}" if kind == "silent" else value,
@@ -177,6 +199,12 @@ class Watch:
             self._report.output = self._lines or self._tail(allocation["ID"], CHECK)
             self._report.wrong(f"--check failed on the restored volume: {events}", f"see its output, and {_EARLIER}")
             return
+        if ((allocation.get("TaskStates") or {}).get(FETCH) or {}).get("Failed"):
+            self._report.output = self._tail(allocation["ID"], FETCH)
+            self._report.wrong(
+                f"the binary logs cannot be fetched: {events}", "see its output, and docs/point-in-time.md, Red"
+            )
+            return
         self._report.output = self._tail(allocation["ID"], SERVER)
         if self._report.rto_s is None:
             self._report.wrong(
@@ -207,6 +235,8 @@ class Watch:
     def _why_unfinished(self) -> str:
         if self._report.rto_s is None:
             return "The server does not answer yet; its recovery may need longer"
+        if self._report.to is not None and "replay" not in self._report.phases:
+            return f"It applies {self._report.logs} binary logs"
         return f"It checks table {self._checking}; {len(self._report.tables)} are done"
 
 

@@ -27,7 +27,12 @@ GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
         ("nomad_job",),
         "When the newest dump that succeeded was started; missing where Nomad no longer has the run.",
     ),
-    "read_success": (("source",), "Whether nomad, ec2 and stack answered."),
+    "binlogs_until_timestamp_seconds": (
+        ("nomad_job",),
+        "Until when every transaction is in the binary logs in S3; missing where nothing was copied yet.",
+    ),
+    "binlogs_expected": (("nomad_job",), "Always 1: the stack copies this server's binary logs to S3."),
+    "read_success": (("source",), "Whether nomad, ec2, s3 and stack answered."),
     "read_timestamp_seconds": ((), "When all of this was read."),
 }
 

@@ -22,6 +22,7 @@ from operate import stack
 from operate.cluster import connect
 from operate.errors import OperateError
 from operate.metrics.gauges import Gauges
+from operate.point_in_time.place import until
 from operate.volumes import stack_volumes
 
 Json = Mapping[str, Any]
@@ -45,6 +46,8 @@ def read(said: Callable[[str], None]) -> Gauges:
     if gauges.samples["read_success"][0][1]:
         attempt("nomad", lambda: _of_nomad(gauges))
         attempt("ec2", lambda: _of_ec2(gauges))
+        if stack.outputs().get("mysqlPointInTime"):
+            attempt("s3", lambda: _of_s3(gauges))
     gauges.set("read_timestamp_seconds", value=time.time())
     return gauges
 
@@ -144,6 +147,15 @@ def _of_ec2(gauges: Gauges) -> None:
         gauges.set("volume_snapshots", name, state, value=count)
     for name, started in sorted(newest.items()):
         gauges.set("volume_newest_snapshot_timestamp_seconds", name, value=started.timestamp())
+
+
+def _of_s3(gauges: Gauges) -> None:
+    known = stack.outputs()
+    job = str(known["mysql"]["job"])
+    gauges.set("binlogs_expected", job, value=1)
+    reached = until(known, stack.aws_place())
+    if reached is not None:
+        gauges.set("binlogs_until_timestamp_seconds", job, value=reached.timestamp())
 
 
 def _snapshots(volume_ids: Sequence[str]) -> Iterator[Json]:

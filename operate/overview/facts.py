@@ -20,6 +20,7 @@ from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.plan import recovery_plans
 from operate import dumps, stack
+from operate.point_in_time.place import late as late_logs
 from operate.volumes import StackVolume, stack_volumes
 
 Json = Mapping[str, Any]
@@ -104,6 +105,9 @@ class Overview:
     volumes: Sequence[VolumeLine] = ()
     jobs: Sequence[JobLine] = ()
     failing_dumps: Sequence[FailingRun] = ()
+    late_logs: str = ""
+    """What is wrong with the copies of MySQL's binary logs; "" where nothing is."""
+    mysql_job: str = ""
     backup_job: str = ""
     newest_backup: str = ""
     """When the newest dump that succeeded was begun; "" where Nomad remembers none."""
@@ -126,6 +130,8 @@ class Overview:
                 yield job.job_id, f"{job.running} of {job.wanted} instances run: {why}"
         for run in self.failing_dumps:
             yield run.job_id, dumps.text(run).removeprefix(f"{run.job_id}: ")
+        if self.late_logs:
+            yield self.mysql_job, self.late_logs
 
 
 def _volume_problems(line: VolumeLine) -> Iterator[tuple[str, str]]:
@@ -162,6 +168,7 @@ def read(nomad: NomadApi) -> Overview:
         jobs = pool.map(lambda job: _job(nomad, *job), _jobs(outputs, found))
         backup = _told("dumps", lambda: _newest_dump(nomad, outputs), ("", ""), unread)
         failing: list[FailingRun] = _told("dumps", lambda: dumps.failing(nomad), [], unread)
+        late = pool.submit(_told, "binary logs", lambda: late_logs(outputs, place), "", unread)
         zones = {str(node["ID"]): _zone(node) for node in nodes.result()}
         known = sorted(outputs.get("plugins") or {})
         plugins = pool.map(lambda plugin_id: _plugin(nomad, plugin_id, zones), known)
@@ -178,6 +185,8 @@ def read(nomad: NomadApi) -> Overview:
             volumes=lines,
             jobs=list(jobs),
             failing_dumps=failing,
+            late_logs=late.result(),
+            mysql_job=str((outputs.get("mysql") or {}).get("job") or ""),
             backup_job=backup[0],
             newest_backup=backup[1],
             unread=unread,

@@ -4,6 +4,7 @@ import json
 import threading
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -20,7 +21,10 @@ from operate import stack
 from operate.metrics import command, reading, server
 from operate.metrics.gauges import GAUGES, Gauges
 from operate.metrics.targets import targets
+from operate.point_in_time import place
+from operate.point_in_time.place import late
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.unit.operate.point_in_time.test_logs import Bucket
 
 REGION, NODE = "us-west-2", "node-1"
 ZONE = f"{REGION}a"
@@ -144,6 +148,24 @@ def test_dumps_tell_the_newest_success_and_the_runs_that_fail(volume_id: str, no
     assert found["dump_last_success_timestamp_seconds{nomad_job=mysql-backup}"] == 200
     assert found["dump_failing_runs{nomad_job=mysql-backup}"] == 1
     assert found["dump_scheduled{nomad_job=mysql-backup}"] == 1
+
+
+def test_binary_logs_tell_until_when_they_are_in_s3(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects: dict[str, bytes] = {}
+    monkeypatch.setattr(place, "aws_client", lambda *_: Bucket(objects))
+    where = {"bucket": "logs", "prefix": "dev/", "region": REGION}
+    known = {**stack.outputs(), "mysqlPointInTime": where}
+    monkeypatch.setattr(stack, "outputs", lambda: known)
+    found, _ = read()
+    assert found["binlogs_expected{nomad_job=mysql-server}"] == 1
+    assert not any(name.startswith("binlogs_until") for name in found)
+    assert "have not begun" in late(known, stack.aws_place())
+    for age_s, is_late in ((30, False), (240, True)):
+        reached = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=age_s)
+        objects["dev/binlogs/until"] = f"{reached:%Y-%m-%dT%H:%M:%SZ}\n".encode()
+        found, _ = read()
+        assert found["binlogs_until_timestamp_seconds{nomad_job=mysql-server}"] == reached.timestamp()
+        assert ("4 min behind" in late(known, stack.aws_place())) == is_late
 
 
 def test_what_nomad_does_not_answer_leaves_what_ec2_answers(

@@ -2,12 +2,15 @@
 
 import io
 import sys
+from argparse import ArgumentParser
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from operate import restore, stack
 from operate.asking import NotConfirmedError
+from operate.drill.model import Options, Report
 from operate.errors import TimedOutError
 
 JOB = "mysql-backup-restore/dispatch-1"
@@ -88,6 +91,42 @@ def test_a_restore_from_s3_names_its_source(
     nomad = run(monkeypatch, "complete", source="s3")
     assert nomad.puts[0][1] == {"Meta": {"dump": "20260101T030000Z.sql.gz", "from": "s3"}}
     assert "restores 20260101T030000Z.sql.gz in s3://dumps/nomad/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--snapshot", "snap-1"], "--snapshot is for a restore to a point in time: add --to"),
+        (["--json"], "--json is for a restore to a point in time: add --to"),
+        (["20260101T030000Z.sql.gz", "--to", "latest"], "name no dump, and leave --from out"),
+        (["--from", "s3", "--to", "latest"], "name no dump, and leave --from out"),
+    ],
+)
+def test_options_of_the_other_kind_of_restore_are_refused(words: list[str], why: str) -> None:
+    parser = ArgumentParser()
+    restore.COMMAND.arguments(parser)
+    with pytest.raises(restore.RestoreError, match=why):
+        restore.COMMAND.run(parser.parse_args(words))
+
+
+def test_a_restore_to_a_point_in_time_keeps_a_snapshot_and_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Options] = []
+
+    def drilled(options: Options, **_words: Any) -> Report:
+        asked.append(options)
+        moment = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
+        return Report("mysql", moment, to=moment, kept="snap-2")
+
+    monkeypatch.setattr(restore, "drill", drilled)
+    parser = ArgumentParser()
+    restore.COMMAND.arguments(parser)
+    restore.COMMAND.run(parser.parse_args(["--to", "2026-11-22T10:15:00Z", "--yes"]))
+    assert asked == [Options("", to="2026-11-22T10:15:00+00:00", keep=True, timeout_s=3600)]
+    said = capsys.readouterr().out
+    assert "name: mysql-20261122-101500" in said
+    assert "snapshotId: snap-2" in said
 
 
 def test_a_restore_from_s3_where_nothing_is_copied_there_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,73 @@
+"""The point in time that a drill goes to: its snapshot, and the binary logs from there on."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from operate.drill import snapshots
+from operate.drill.model import Json, Options, Report, Target
+from operate.point_in_time import logs
+from operate.point_in_time.logs import PointInTimeError, Replay
+from operate.point_in_time.place import client
+
+LATEST = "latest"
+# A snapshot may have what was written shortly after EC2 says that it was begun.
+_MARGIN = timedelta(seconds=15)
+
+
+def replay(known: Json, aws: tuple[AwsPlace, Any], target: Target, options: Options, report: Report) -> Replay | None:
+    """Chooses snapshot and logs, and notes them in the report; None where there is no snapshot.
+
+    `aws` is the stack's place, and EC2's client of it.
+
+    Raises OperateError where the point in time cannot be reached, and botocore's errors.
+    """
+    place, ec2 = aws
+    where = known.get("mysqlPointInTime")
+    if not where:
+        raise PointInTimeError("the stack copies no binary logs: set mysql.pointInTime and run `pulumi up`")
+    if target.volume != known["mysql"]["volume"]:
+        raise PointInTimeError(
+            f"volume {target.volume} is not MySQL's: leave --to out, or name {known['mysql']['volume']}"
+        )
+    s3 = client(place, where)
+    there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
+    to = there.until if options.to == LATEST and there.until else _moment(options.to)
+    report.to = to
+    if options.snapshot:
+        report.snapshot = snapshots.named(ec2, options.snapshot)
+        if report.snapshot.taken > to:
+            raise PointInTimeError(
+                f"--snapshot {options.snapshot} was taken at {report.snapshot.taken:%Y-%m-%dT%H:%M:%SZ}, after --to: "
+                "name an earlier one, or leave it out"
+            )
+    else:
+        report.snapshot = snapshots.newest(ec2, target, before=to - _MARGIN)
+    if report.snapshot is None:
+        return None
+    found = logs.replay(s3, there, report.snapshot.taken, to)
+    report.logs, report.log_bytes = len(found.logs), found.size
+    return found
+
+
+def _moment(text: str) -> datetime:
+    # Until something was copied, the latest is now; that nothing was is told by the logs.
+    return datetime.now(UTC) if text == LATEST else datetime.fromisoformat(text)
+
+
+def moment(text: str) -> str:
+    """Returns a checked --to: latest, or date and time with a zone. Raises ArgumentTypeError."""
+    if text == LATEST:
+        return text
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is no time: write it as 2026-11-22T10:15:00Z, or latest") from None
+    if found.tzinfo is None:
+        raise ArgumentTypeError(f"{text} has no time zone: add Z for UTC, as in {text}Z")
+    if found > datetime.now(UTC):
+        raise ArgumentTypeError(f"{text} is in the future")
+    return found.astimezone(UTC).isoformat()

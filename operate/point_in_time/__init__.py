@@ -1,0 +1,1 @@
+"""Restores to a point in time: a snapshot, and the binary logs from there on."""

@@ -1,0 +1,153 @@
+"""The drill's job with the binary logs: a task that fetches them, and a server that applies them as its relay log.
+
+The official image has no mysqlbinlog. A replica's applier reads the same files: with GTIDs it leaves out what the
+snapshot has, and ends at a given transaction.
+https://dev.mysql.com/doc/refman/8.4/en/start-replica.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operate.point_in_time.logs import FOLDER, PointInTimeError, Replay
+
+Json = dict[str, Any]
+FETCH = "fetch"
+"""The task that fetches the logs."""
+COPY = "binlog-copy"
+"""The live job's task that copies them, whose image and place in S3 this has."""
+_MIB = 1 << 20
+_OTHER_SERVER = 4_294_967_290
+"""An applier leaves out what has its own server id."""
+_KEPT_ENV = (
+    *("BUCKET", "PREFIX", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3", "AWS_PAGER", "AWS_RETRY_MODE"),
+    *("AWS_MAX_ATTEMPTS", "AWS_METADATA_SERVICE_NUM_ATTEMPTS", "AWS_METADATA_SERVICE_TIMEOUT"),
+)
+_READY = "$NOMAD_ALLOC_DIR/data/replay/ready"
+_WAIT = f'until [ -e "{_READY}" ]; do sleep 1; done; exec sh "$@"'
+
+_SCRIPT = r"""set -eu
+umask 077
+fail() { echo "$*" >&2; exit 1; }
+[ -n "${AWS_ENDPOINT_URL_S3:-}" ] || unset AWS_ENDPOINT_URL_S3
+place=s3://$BUCKET/$PREFIX
+folder=$NOMAD_ALLOC_DIR/data/replay
+mkdir -p "$folder/fetched"
+newest=$REPLAY_DATADIR/$(basename "$(tail -n 1 "$REPLAY_DATADIR/binlog.index")")
+key=$(date -u -d "@$(od -An -tu4 -j4 -N4 "$newest" | tr -d ' ')" +%Y%m%dT%H%M%SZ)-${newest##*/}
+aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].Key' --output text |
+  tr '\t' '\n' | sed "s|^$PREFIX||" | sort >"$folder/listed"
+sed -n "\|^$REPLAY_FIRST\$|,\|^$REPLAY_LAST\$|p" "$folder/listed" >"$folder/wanted"
+[ "$(grep -c . "$folder/wanted")" = "$REPLAY_COUNT" ] || fail "$place has other logs than a moment ago: begin again"
+grep -qxF -e "$key" "$folder/wanted" ||
+  fail "the snapshot ends with the log $key, which does not lead to this point in time: restore from another snapshot"
+set --
+for hour in $(cut -c 1-11 "$folder/wanted" | sort -u); do set -- "$@" --include "$hour*"; done
+aws s3 cp --recursive --only-show-errors "$place" "$folder/fetched/" --exclude '*' "$@"
+number=0
+: >"$folder/relay.index"
+while IFS= read -r name; do
+  number=$((number + 1))
+  relay=$folder/relay.$(printf %06d "$number")
+  mv "$folder/fetched/$name" "$relay"
+  echo "$relay" >>"$folder/relay.index"
+done <"$folder/wanted"
+rm -rf "$folder/fetched"
+# Otherwise the transactions of this server and of the old one after the point in time had the same names.
+rm -f "$REPLAY_DATADIR/auto.cnf"
+[ "$(id -u)" != 0 ] || chown -R "$REPLAY_UID" "$folder"
+touch "$folder/ready"
+echo "$number logs are fetched from $place"
+"""
+
+APPLY = r"""
+if [ -n "${REPLAY_TO:-}" ]; then
+  applied() { sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)"; }
+  fail() { say unreplayed "$*"; exit 1; }
+  say replaying
+  if [ -n "$REPLAY_LAST_GTID" ] && [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; then
+    said=$(sql "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'none', RELAY_LOG_FILE = 'relay.000001',
+        RELAY_LOG_POS = 4") &&
+      said=$(sql "START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '$REPLAY_LAST_GTID'") ||
+      fail "they are not taken for relay logs: $said"
+    while [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; do
+      state=$(sql "SELECT service_state FROM performance_schema.replication_applier_status") || fail "$state"
+      [ "$state" = ON ] || {
+        # It may have ended between the two questions.
+        [ "$(applied "$REPLAY_LAST_GTID")" = 1 ] && break
+        fail "$(sql "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker" |
+          tr '\n\t' '; ')"
+      }
+      sleep 0.5
+    done
+    said=$(sql "STOP REPLICA") && said=$(sql "RESET REPLICA ALL") || fail "$said"
+  fi
+  [ -z "$REPLAY_AFTER_GTID" ] || [ "$(applied "$REPLAY_AFTER_GTID")" = 0 ] ||
+    fail "the snapshot has transactions of after that time: restore from one that was taken earlier, with --snapshot"
+  say replayed
+fi
+"""
+
+
+def add(job: Json, live: Json, replay: Replay) -> None:
+    """Changes the drill's job so that its server has the logs; `live` is the running job. Raises PointInTimeError."""
+    tasks = live["TaskGroups"][0]["Tasks"]
+    copier = next((task for task in tasks if task["Name"] == COPY), None)
+    if copier is None:
+        raise PointInTimeError(f"job {live['ID']} copies no binary logs: set mysql.pointInTime, and run `pulumi up`")
+    [group] = job["TaskGroups"]
+    server = next(task for task in group["Tasks"] if task["Name"] == "mysql")
+    words = server["Config"]["args"]
+    datadir = next(str(word).partition("=")[2] for word in words if str(word).startswith("--datadir="))
+    folder = "${NOMAD_ALLOC_DIR}/data/replay"
+    server["Config"]["args"] = [
+        *("-c", _WAIT, "sh", *words),
+        *(f"--relay-log={folder}/relay", f"--relay-log-index={folder}/relay.index"),
+        *(f"--server-id={_OTHER_SERVER}", "--relay-log-recovery=OFF", "--log-replica-updates=OFF"),
+    ]
+    checker = group["Tasks"][-1]
+    checker["Env"] |= {
+        "REPLAY_TO": replay.to.isoformat(),
+        "REPLAY_LAST_GTID": replay.last,
+        "REPLAY_AFTER_GTID": replay.after,
+    }
+    group["Tasks"].insert(0, _fetcher(copier, server, datadir, replay))
+    group["EphemeralDisk"] = {"SizeMB": 300 + replay.size * 11 // 10 // _MIB}
+
+
+def _fetcher(copier: Json, server: Json, datadir: str, replay: Replay) -> Json:
+    docker = copier["Driver"] == "docker"
+    script = "${NOMAD_TASK_DIR}/fetch.sh"
+    words = {"args": [script]} if docker else {"command": "/bin/sh", "args": [script]}
+    env = {name: copier["Env"][name] for name in _KEPT_ENV if name in copier["Env"]}
+    own = {
+        "REPLAY_DATADIR": datadir,
+        "REPLAY_UID": str((server.get("Env") or {}).get("START_UID") or 0),
+        "REPLAY_FIRST": _name(replay.logs[0].key),
+        "REPLAY_LAST": _name(replay.logs[-1].key),
+        "REPLAY_COUNT": str(len(replay.logs)),
+    }
+    return {
+        "Name": FETCH,
+        "Driver": copier["Driver"],
+        "User": copier.get("User") or "",
+        "Lifecycle": {"Hook": "prestart", "Sidecar": False},
+        "Config": {**copier["Config"], **words},
+        "Env": {**env, **own},
+        "Templates": [
+            {
+                "DestPath": "local/fetch.sh",
+                "EmbeddedTmpl": _SCRIPT,
+                "ChangeMode": "noop",
+                "Perms": "0755",
+                "LeftDelim": "<<<drill",
+                "RightDelim": "drill>>>",
+            }
+        ],
+        "VolumeMounts": server["VolumeMounts"],
+        "Resources": {"CPU": 100, "MemoryMB": copier["Resources"]["MemoryMB"]},
+    }
+
+
+def _name(key: str) -> str:
+    return key.rpartition(FOLDER)[2]

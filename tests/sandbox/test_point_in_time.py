@@ -1,0 +1,246 @@
+"""Restores to a point in time under writes, with MySQL itself and the image of the AWS CLI."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import official_parts
+from tests.sandbox.test_dumps_in_s3 import PORT, operate
+from tools.faults.background import Background
+from tools.faults.writer import MySql
+from tools.trial.running import Running, eventually
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
+
+INSTANTS = 5
+_PAUSE_S = 0.05
+_NEWEST = "SELECT MAX(number) FROM faults.acknowledged"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A row: asked for, and acknowledged, in seconds since 1970."""
+
+    number: int
+    asked: float
+    acknowledged: float
+
+
+class Rows:
+    """Commits one row after the other, and remembers when."""
+
+    def __init__(self, mysql: MySql) -> None:
+        self._mysql = mysql
+        self.commits: list[Commit] = []
+        self._ends = False
+        self._background = Background("rows", self._work)
+
+    @contextlib.contextmanager
+    def written(self) -> Iterator[None]:
+        self._background.begin()
+        try:
+            yield
+        finally:
+            self._ends = True
+            self._background.end()
+
+    def _work(self) -> None:
+        number = 0
+        while not self._ends:
+            with contextlib.suppress(Exception), self._mysql.session() as (_, commit):
+                while not self._ends:
+                    # One that failed may be there or not: its number is not taken again.
+                    number += 1
+                    asked = time.time()
+                    commit(number)
+                    self.commits.append(Commit(number, asked, time.time()))
+                    time.sleep(_PAUSE_S)
+
+    def await_more(self, count: int) -> None:
+        wanted = len(self.commits) + count
+        eventually(lambda: len(self.commits) >= wanted or None, 120, f"{count} more rows")
+
+
+@pytest.fixture(scope="module")
+def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running.prepare(tmp_path_factory.mktemp("docker"))
+    with running.up("--docker", *official_parts.words()):
+        path = running.project / "Pulumi.docker.yaml"
+        whole = yaml.safe_load(path.read_text())
+        s3 = {"endpoint": f"http://{running.ground.gateway}:{PORT}"}
+        whole["config"]["nomad-stateful:mysql"]["pointInTime"] = {"s3": s3}
+        path.write_text(yaml.safe_dump(whole))
+        done = running.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield running
+
+
+def until(stack: Running) -> float:
+    """Until when every transaction is in S3, in seconds since 1970; 0 before the first copy."""
+    place = stack.outputs()["mysqlPointInTime"]
+    client = stack._aws("s3")
+    key = f"{place['prefix']}binlogs/until"
+    if not client.list_objects_v2(Bucket=place["bucket"], Prefix=key).get("Contents"):
+        return 0.0
+    text = client.get_object(Bucket=place["bucket"], Key=key)["Body"].read().decode().strip()
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+def rows(docker: Running) -> Iterator[Rows]:
+    """Rows that are written meanwhile, to an empty table."""
+    docker.sql(docker.mysql_endpoint(), "DROP DATABASE IF EXISTS faults")
+    rows = Rows(MySql(docker.nomad))
+    with rows.written():
+        rows.await_more(40)
+        yield rows
+
+
+def between(commits: list[Commit], since: float, before: float, chance: random.Random) -> tuple[float, int]:
+    """A moment at which no commit runs, and how many rows there were."""
+    pairs = [
+        (one, after) for one, after in itertools.pairwise(commits) if since < one.acknowledged and after.asked < before
+    ]
+    one, after = chance.choice(pairs)
+    return (one.acknowledged + after.asked) / 2, one.number
+
+
+def iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat()
+
+
+def newest_snapshot_before(stack: Running, moment: float) -> str:
+    """Of the first server's volume."""
+    found = stack.ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]
+    old = [one for one in found if not one.get("Tags") and one["StartTime"].timestamp() < moment]
+    return str(max(old, key=lambda one: one["StartTime"])["SnapshotId"])
+
+
+def switch(stack: Running, snapshot_id: str) -> None:
+    """Gives MySQL a volume from a snapshot, as the command says."""
+    path = stack.project / "Pulumi.docker.yaml"
+    whole = yaml.safe_load(path.read_text())
+    config = whole["config"]
+    [old] = [one for one in config["nomad-stateful:volumes"] if one["name"] == "mysql"]
+    config["nomad-stateful:volumes"].append({**old, "name": "mysql-restored", "snapshotId": snapshot_id})
+    config["nomad-stateful:mysql"]["volume"] = "mysql-restored"
+    path.write_text(yaml.safe_dump(whole))
+    done = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def restore(stack: Running, command: str, *words: str) -> dict[str, Any]:
+    done = operate(stack, command, "--yes", "--json", "--newest", _NEWEST, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def take_snapshot(stack: Running) -> float:
+    """Takes a snapshot of MySQL's volume, and returns when."""
+    name = stack.outputs()["mysql"]["volume"]
+    volume_id = stack.nomad.get(f"volume/csi/{name}", namespace="default")["ExternalID"]
+    stack.ec2.create_snapshot(VolumeId=volume_id)
+    return time.time()
+
+
+def rows_in(report: dict[str, Any]) -> int:
+    [table] = [one for one in report["tables"] if one["name"] == "`faults`.`acknowledged`"]
+    return int(table["rows"])
+
+
+def test_five_random_instants_are_restored_with_exactly_their_rows(docker: Running, rows: Rows) -> None:
+    eventually(lambda: until(docker) or None, 120, "the first copy")
+    taken = take_snapshot(docker)
+    lags: list[float] = []
+
+    def passed() -> bool | None:
+        reached = until(docker)
+        lags.append(time.time() - reached)
+        return True if reached > taken + 60 else None
+
+    eventually(passed, 300, "the logs of a minute after the snapshot")
+    reached, seed = until(docker), random.randrange(1 << 32)
+    chance = random.Random(seed)
+    print(f"\nseed {seed}; {len(rows.commits)} rows; the logs in S3 were at most {max(lags):.0f} s behind")
+    print(f"{'instant, s after the snapshot':>30}{'rows':>8}{'restored':>10}{'logs':>6}{'RTO, s':>8}")
+    for _ in range(INSTANTS):
+        moment, expected = between(rows.commits, taken + 16, reached, chance)
+        report = restore(docker, "drill", "mysql", "--to", iso(moment))
+        found = rows_in(report)
+        print(f"{moment - taken:>30.3f}{expected:>8}{found:>10}{report['logs']:>6}{report['rtoSeconds']:>8.1f}")
+        assert found == expected
+
+
+def allocation(stack: Running) -> dict[str, Any]:
+    found = stack.nomad.get("job/mysql-server/allocations", namespace="default")
+    return dict(next(one for one in found if one["ClientStatus"] == "running"))
+
+
+def test_a_copier_that_is_killed_goes_on(docker: Running, rows: Rows) -> None:
+    killed = allocation(docker)
+    path = f"client/allocation/{killed['ID']}/signal"
+    docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGKILL"}, namespace="default")
+    at = time.time()
+    eventually(lambda: until(docker) > at or None, 120, "logs of after the kill are in S3")
+    print(f"\nafter a kill of the copier the logs in S3 had caught up {time.time() - at:.0f} s later")
+    assert allocation(docker)["ID"] == killed["ID"], "MySQL was restarted along"
+    rows.await_more(1)
+
+
+def test_a_client_that_dies_costs_what_the_report_says(docker: Running, rows: Rows) -> None:
+    client = allocation(docker)["NodeName"]
+    take_snapshot(docker)
+    at = time.time()
+    eventually(lambda: until(docker) > at + 20 or None, 180, "the logs since the snapshot")
+    killed = docker.run(docker.python, "-m", "sandbox.cloud.ctl", "kill", client)
+    assert killed.returncode == 0, killed.stderr
+    lost_at = time.time()
+    acknowledged = [one for one in rows.commits if one.acknowledged < lost_at]
+    reached = until(docker)
+    report = restore(docker, "drill", "mysql", "--to", "latest")
+    there = [one for one in acknowledged if one.acknowledged <= reached]
+    print(
+        f"\nthe client died {lost_at - reached:.0f} s after what is in S3: {len(acknowledged)} rows acknowledged, "
+        f"{len(acknowledged) - rows_in(report)} not restored; RTO {report['rtoSeconds']:.1f} s"
+    )
+    assert rows_in(report) >= len(there)
+    assert lost_at - reached < 60
+    # On its volume, which did not die, are all of them; and the logs go on from another client.
+    count = len(rows.commits)
+    eventually(lambda: len(rows.commits) > count or None, 300, "MySQL on the other client", docker.diagnosis)
+    again = time.time()
+    eventually(lambda: until(docker) > again or None, 120, "its logs")
+
+
+def test_the_stack_goes_on_from_a_restored_moment_on_a_new_volume(docker: Running, rows: Rows) -> None:
+    taken = take_snapshot(docker)
+    eventually(lambda: until(docker) > taken + 30 or None, 180, "the logs of half a minute after the snapshot")
+    moment, expected = between(rows.commits, taken + 16, until(docker), random.Random())
+    before = {one.number for one in rows.commits if one.number <= expected}
+    report = restore(docker, "restore", "--to", iso(moment))
+    assert rows_in(report) == len(before)
+    since = {one.number for one in rows.commits if one.number > expected}
+    switch(docker, report["kept"])
+    _, numbers = MySql(docker.nomad).rows()
+    assert before <= set(numbers)
+    assert not since & set(numbers)
+    # Another server goes on. Its logs are copied too: they lead from a snapshot of its own, from none of the old one's.
+    began = time.time()
+    eventually(lambda: until(docker) > began or None, 180, "the new server's logs")
+    refused = operate(docker, "drill", "--yes", "--to", "latest", "--snapshot", newest_snapshot_before(docker, began))
+    assert refused.returncode == 1
+    later = take_snapshot(docker)
+    eventually(lambda: until(docker) > later + 20 or None, 180, "the new server's logs after its snapshot")
+    assert rows_in(restore(docker, "drill", "mysql-restored", "--to", "latest")) >= len(numbers)

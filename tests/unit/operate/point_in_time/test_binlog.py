@@ -1,0 +1,51 @@
+"""Which transactions a binary log has, and when they were committed."""
+
+import io
+import struct
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from operate.point_in_time.binlog import BinlogError, Transaction, transactions
+
+SOURCE = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
+AT = datetime(2026, 11, 22, 10, 15, 0, 250_000, UTC)
+
+
+def event(kind: int, body: bytes = b"") -> bytes:
+    return struct.pack("<IBIIIH", 0, kind, 1, 19 + len(body), 0, 0) + body
+
+
+def gtid(number: int, at: datetime, *, replicated: bool = False) -> bytes:
+    """A GTID event as the server writes it; a replicated transaction has its first commit's time behind the flag."""
+    micros = round(at.timestamp() * 1_000_000) | (1 << 55 if replicated else 0)
+    rest = micros.to_bytes(7, "little") + (b"\x01" * 7 if replicated else b"")
+    return event(33, struct.pack("<B16sqBqq", 1, SOURCE.bytes, number, 2, 0, 1) + rest + b"checksum")
+
+
+def log(*events: bytes, magic: bytes = b"\xfebin") -> io.BytesIO:
+    return io.BytesIO(magic + event(15, b"x" * 100) + b"".join(events))
+
+
+@pytest.mark.parametrize("replicated", [False, True])
+def test_transactions_come_in_order_with_their_times(replicated: bool) -> None:
+    rows = event(30, b"r" * (3 << 20))
+    found = list(transactions("log", log(gtid(7, AT, replicated=replicated), rows, gtid(8, AT), rows, event(4))))
+    assert found == [Transaction(f"{SOURCE}:7", AT), Transaction(f"{SOURCE}:8", AT)]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (log(magic=b"\xfdbin"), "is encrypted"),
+        (log(magic=b"<xml"), "is no binary log"),
+        (log(event(34)), "without a GTID"),
+        (log(event(42)), "with a tagged GTID"),
+        (io.BytesIO(log(gtid(1, AT)).getvalue()[:-5]), "ends within an event"),
+        (io.BytesIO(log().getvalue() + b"abc"), "ends within an event"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused(given: io.BytesIO, why: str) -> None:
+    with pytest.raises(BinlogError, match=why):
+        list(transactions("log", given))

@@ -1,0 +1,127 @@
+"""Which binary logs lead from a snapshot to a point in time."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from operate.point_in_time import logs
+from operate.point_in_time.logs import Log, PointInTimeError
+from tests.unit.operate.point_in_time.test_binlog import SOURCE, gtid
+from tests.unit.operate.point_in_time.test_binlog import log as content
+
+START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
+
+
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+def one(number: int, minutes: float, size: int = 100) -> Log:
+    name = f"binlog.{number:06d}"
+    return Log(f"dev/binlogs/{at(minutes):%Y%m%dT%H%M%SZ}-{name}", name, number, at(minutes), size)
+
+
+ONE_SERVER = [one(number, number) for number in range(1, 10)]
+
+
+def test_it_begins_one_log_before_the_snapshots_and_ends_with_the_one_of_the_time() -> None:
+    assert [log.number for log in logs.chain(ONE_SERVER, at(4.5), at(6.5))] == [3, 4, 5, 6]
+
+
+def test_a_snapshot_of_the_first_log_begins_with_it() -> None:
+    assert [log.number for log in logs.chain(ONE_SERVER, at(1), at(2))] == [1, 2]
+
+
+def test_logs_that_begin_after_the_snapshot_are_refused() -> None:
+    with pytest.raises(PointInTimeError, match="restore from a newer one"):
+        logs.chain(ONE_SERVER, at(0.5), at(6))
+
+
+def test_a_log_that_is_missing_is_told_unless_the_time_is_before_it() -> None:
+    there = [log for log in ONE_SERVER if log.number != 5]
+    assert [log.number for log in logs.chain(there, at(3.5), at(4.5))] == [2, 3, 4]
+    with pytest.raises(PointInTimeError, match=r"binlog.000006 is the next log in S3: what lies between is missing"):
+        logs.chain(there, at(3.5), at(8.5))
+
+
+class TestARestoredVolume:
+    """From a snapshot of minute 3.5, at minute 6.1: another log has the name of the old server's fourth."""
+
+    ALL = (*[one(number, number) for number in range(1, 7)], one(3, 3, size=50), one(4, 6.1), one(5, 7.1))
+
+    def test_a_time_before_the_restore_is_the_old_servers(self) -> None:
+        without_cut = [log for log in self.ALL if log.size != 50]
+        assert [log.began for log in logs.chain(without_cut, at(2.5), at(5.5))] == [at(n) for n in (1, 2, 3, 4, 5)]
+
+    @pytest.mark.parametrize("to", [6.5, 7.5])
+    def test_a_time_after_it_is_refused_from_an_earlier_snapshot(self, to: float) -> None:
+        with pytest.raises(PointInTimeError, match="the volume was itself restored"):
+            logs.chain(self.ALL, at(2.5), at(to))
+
+    def test_also_where_the_old_server_had_begun_no_further_log(self) -> None:
+        with pytest.raises(PointInTimeError, match="the volume was itself restored"):
+            logs.chain([one(1, 1), one(2, 2), one(3, 3), one(3, 3, size=50), one(4, 6.1)], at(2.5), at(6.5))
+
+    def test_from_a_later_snapshot_the_new_servers_logs_lead_on(self) -> None:
+        assert [log.began for log in logs.chain(self.ALL, at(7.2), at(7.5))][-1] == at(7.1)
+
+
+class Bucket:
+    """An S3 with objects."""
+
+    def __init__(self, objects: dict[str, bytes]) -> None:
+        self._objects = objects
+
+    def get_paginator(self, _name: str) -> Bucket:
+        return self
+
+    def paginate(self, Bucket: str, Prefix: str) -> list[Any]:  # noqa: N803
+        found = [{"Key": key, "Size": len(body)} for key, body in self._objects.items() if key.startswith(Prefix)]
+        return [{"Contents": found[:1]}, {"Contents": found[1:]}, {}]
+
+    def get_object(self, Bucket: str, Key: str) -> Any:  # noqa: N803
+        if Key not in self._objects:
+            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
+        return {"Body": io.BytesIO(self._objects[Key])}
+
+
+def bucket(until: str = "2026-11-22T10:09:30Z") -> Bucket:
+    """A log a minute, each with two transactions, 10 and 20 s after it began; the last has none."""
+    objects = {
+        log.key: content(*(gtid(2 * log.number + n, log.began + timedelta(seconds=10 * n)) for n in (1, 2))).getvalue()
+        for log in ONE_SERVER[:-1]
+    }
+    objects[ONE_SERVER[-1].key] = content().getvalue()
+    return Bucket({**objects, "dev/binlogs/until": f"{until}\n".encode(), "other/binlogs/until": b""})
+
+
+def replay(to: datetime, s3: Bucket | None = None) -> logs.Replay:
+    s3 = s3 or bucket()
+    return logs.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), to)
+
+
+def test_it_ends_with_the_last_transaction_of_the_time() -> None:
+    found = replay(at(6) + timedelta(seconds=15))
+    assert (found.last, found.after) == (f"{SOURCE}:13", f"{SOURCE}:14")
+    assert [log.number for log in found.logs] == [3, 4, 5, 6]
+
+
+def test_where_its_log_has_none_of_the_time_the_one_before_says_it() -> None:
+    assert (replay(at(6) + timedelta(seconds=5)).last, replay(at(9.2)).last) == (f"{SOURCE}:12", f"{SOURCE}:18")
+    assert replay(at(6) + timedelta(seconds=5)).after == f"{SOURCE}:13"
+    assert not replay(at(9.2)).after
+
+
+def test_a_time_that_is_not_copied_yet_is_refused() -> None:
+    with pytest.raises(PointInTimeError, match="reach until 2026-11-22T10:09:30Z"):
+        replay(at(9.6))
+
+
+def test_no_logs_are_told() -> None:
+    with pytest.raises(PointInTimeError, match="there is no binary log in s3://b/dev/binlogs/"):
+        replay(at(6), Bucket({}))

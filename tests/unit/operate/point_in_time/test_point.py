@@ -1,0 +1,109 @@
+"""Which snapshot and which logs a point in time takes."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from operate.drill import point, snapshots
+from operate.drill.command import COMMAND
+from operate.drill.model import Options, Report, Snapshot, Target
+from operate.errors import OperateError
+from tests.unit.operate.point_in_time.test_logs import Bucket, at, bucket
+
+TARGET = Target("mysql", "vol-1", "p/s/mysql", "drill-mysql", "drill", "us-west-2a", "aws-ebs0", "")
+KNOWN: dict[str, Any] = {
+    "mysql": {"volume": "mysql"},
+    "mysqlPointInTime": {"bucket": "b", "prefix": "dev/", "region": "us-west-2"},
+}
+TAKEN = [Snapshot(f"snap-{minute}", at(minute), 1) for minute in (2, 4, 6)]
+
+
+@pytest.fixture(autouse=True)
+def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three snapshots, and a log a minute from minute 1 to 9."""
+
+    def newest(_ec2: Any, _target: Target, before: datetime) -> Snapshot | None:
+        return max((one for one in TAKEN if one.taken <= before), key=lambda one: one.taken, default=None)
+
+    monkeypatch.setattr(point, "client", lambda *_: bucket())
+    monkeypatch.setattr(snapshots, "newest", newest)
+    monkeypatch.setattr(snapshots, "named", lambda _ec2, name: next(one for one in TAKEN if one.id == name))
+
+
+def chosen(to: str, known: dict[str, Any] = KNOWN, **options: Any) -> Report:
+    report = Report("mysql", at(10))
+    point.replay(known, (AwsPlace(), None), TARGET, Options("mysql", to=to, **options), report)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("minute", "snapshot", "count"),
+    [(5.5, "snap-4", 3), (6.1, "snap-4", 4), (6.3, "snap-6", 2)],
+)
+def test_the_newest_snapshot_that_is_surely_of_before_and_the_logs_from_there(
+    minute: float, snapshot: str, count: int
+) -> None:
+    report = chosen(at(minute).isoformat())
+    assert report.snapshot is not None
+    assert (report.snapshot.id, report.logs, report.to) == (snapshot, count, at(minute))
+    assert report.rpo_s == pytest.approx((10 - minute) * 60)
+
+
+def test_the_latest_is_as_far_as_the_logs_reach() -> None:
+    report = chosen("latest")
+    assert report.to == at(9.5)
+    assert report.snapshot is not None
+    assert report.snapshot.id == "snap-6"
+
+
+def test_a_named_snapshot_is_taken_if_it_is_of_before() -> None:
+    assert chosen(at(5.5).isoformat(), snapshot="snap-2").snapshot == TAKEN[0]
+    with pytest.raises(OperateError, match="--snapshot snap-6 was taken at 2026-11-22T10:06:00Z, after --to"):
+        chosen(at(5.5).isoformat(), snapshot="snap-6")
+
+
+def test_without_a_snapshot_of_before_there_is_nothing_to_go_on_from() -> None:
+    report = chosen(at(1.5).isoformat())
+    assert report.snapshot is None
+    snapshots.judge(report, None)
+    [finding] = report.findings
+    assert "that was begun 15 s before 2026-11-22T10:01:30Z, or earlier" in finding.what
+
+
+def test_what_copies_no_logs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OperateError, match=r"set mysql.pointInTime"):
+        chosen("latest", {"mysql": {"volume": "mysql"}})
+    with pytest.raises(OperateError, match="volume mysql is not MySQL's"):
+        chosen("latest", {**KNOWN, "mysql": {"volume": "other"}})
+    monkeypatch.setattr(point, "client", lambda *_: Bucket({}))
+    with pytest.raises(OperateError, match="there is no binary log"):
+        chosen("latest")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("yesterday", "is no time"),
+        ("2026-11-22T10:15:00", "has no time zone: add Z"),
+        ("2999-01-01T00:00:00Z", "is in the future"),
+    ],
+)
+def test_times_that_are_none(text: str, why: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=why):
+        point.moment(text)
+
+
+def test_times_are_taken_with_any_zone() -> None:
+    assert point.moment("2026-11-22T12:15:00.5+02:00") == "2026-11-22T10:15:00.500000+00:00"
+    assert point.moment("latest") == "latest"
+
+
+def test_a_drill_needs_no_point_in_time() -> None:
+    parser = ArgumentParser()
+    COMMAND.arguments(parser)
+    assert parser.parse_args([]).to is None

@@ -1,0 +1,82 @@
+"""The drill's job with binary logs: who fetches them, and how its server is told."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from operate.point_in_time import replay
+from operate.point_in_time.logs import PointInTimeError, Replay
+from tests.unit.operate.point_in_time.test_logs import at, one
+
+COPIER: dict[str, Any] = {
+    "Name": "binlog-copy",
+    "Driver": "docker",
+    "Config": {"image": "aws-cli:2", "entrypoint": ["sh"], "args": ["copy.sh"]},
+    "Env": {"BUCKET": "b", "PREFIX": "dev/binlogs/", "AWS_REGION": "us-west-2", "OTHER": "x"},
+    "Resources": {"MemoryMB": 256},
+}
+LIVE: dict[str, Any] = {"ID": "mysql-server", "TaskGroups": [{"Tasks": [{"Name": "mysql"}, COPIER]}]}
+MOUNTS = [{"Volume": "data", "Destination": "/srv", "ReadOnly": False}]
+DRILL: dict[str, Any] = {
+    "TaskGroups": [
+        {
+            "Tasks": [
+                {
+                    "Name": "mysql",
+                    "Config": {"command": "sh", "args": ["start.sh", "--datadir=/srv/mysql"]},
+                    "Env": {"START_UID": "999"},
+                    "VolumeMounts": MOUNTS,
+                },
+                {"Name": "check", "Env": {"DRILL_PATIENCE": "60"}},
+            ]
+        }
+    ]
+}
+WANTED = Replay("b", (one(7, 7, 200 << 20), one(8, 8, 100 << 20)), at(8.5), "source:40", "source:41")
+
+
+def added() -> tuple[dict[str, Any], ...]:
+    """Fetcher, server, check and group of the job."""
+    job = copy.deepcopy(DRILL)
+    replay.add(job, copy.deepcopy(LIVE), WANTED)
+    [group] = job["TaskGroups"]
+    return (*group["Tasks"], group)
+
+
+def test_the_logs_are_fetched_as_the_live_job_copies_them_before_the_server_starts() -> None:
+    fetcher, server, _, group = added()
+    assert (fetcher["Config"]["image"], fetcher["Lifecycle"]) == ("aws-cli:2", {"Hook": "prestart", "Sidecar": False})
+    assert {"BUCKET": "b", "AWS_REGION": "us-west-2", "REPLAY_UID": "999", "REPLAY_COUNT": "2"}.items() <= (
+        fetcher["Env"].items()
+    )
+    assert "OTHER" not in fetcher["Env"]
+    assert (fetcher["Env"]["REPLAY_FIRST"], fetcher["Env"]["REPLAY_DATADIR"]) == (
+        "20261122T100700Z-binlog.000007",
+        "/srv/mysql",
+    )
+    assert fetcher["VolumeMounts"] == MOUNTS
+    assert group["EphemeralDisk"]["SizeMB"] >= 300 + 300
+    assert server["Config"]["args"][0] == "-c"
+    assert server["Config"]["args"][3:5] == ["start.sh", "--datadir=/srv/mysql"]
+
+
+def test_the_server_applies_them_as_another_servers_and_writes_no_second_log() -> None:
+    _, server, check, _ = added()
+    options = dict(word.split("=", 1) for word in server["Config"]["args"] if word.startswith("--"))
+    assert options["--relay-log-index"].endswith("/data/replay/relay.index")
+    assert int(options["--server-id"]) > 1
+    assert options["--log-replica-updates"] == "OFF"
+    assert check["Env"] == {
+        "DRILL_PATIENCE": "60",
+        "REPLAY_TO": "2026-11-22T10:08:30+00:00",
+        "REPLAY_LAST_GTID": "source:40",
+        "REPLAY_AFTER_GTID": "source:41",
+    }
+
+
+def test_a_server_that_copies_no_logs_yet_is_refused() -> None:
+    with pytest.raises(PointInTimeError, match=r"job mysql-server copies no binary logs: set mysql.pointInTime"):
+        replay.add(copy.deepcopy(DRILL), {"ID": "mysql-server", "TaskGroups": [{"Tasks": []}]}, WANTED)
