@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from nomad_stateful import aws_cli_image
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
+from sandbox.docker import older_mysql
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT
@@ -78,6 +80,8 @@ class Image:
     layers: tuple[Recipe, ...]
     tag_from: str = ""
     """The Debian package whose version is the tag, in place of `tag`."""
+    older: bool = False
+    """Whether it has the older sibling of that version."""
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
@@ -95,7 +99,8 @@ class Image:
         """Its tag."""
         if not self.tag_from:
             return self.tag
-        return next(version for layer in layers if (version := layer.version(self.tag_from)))
+        found = next(version for layer in layers if (version := layer.version(self.tag_from)))
+        return older_mysql.older(found) if self.older else found
 
 
 def catalogue(parts: Path | None) -> tuple[Image, ...]:
@@ -103,8 +108,10 @@ def catalogue(parts: Path | None) -> tuple[Image, ...]:
     base = Recipe("base", packages=("ca-certificates",))
     tools = Recipe("tools", (base,), ("e2fsprogs", "xfsprogs", "mount", "util-linux", "udev"))
     python = Recipe("python", (base, tools), ("python3",), fill=_python_packages, fill_key=" ".join(_requirements()))
+    mysql = _mysql(base, parts)
     return (
-        _mysql(base, parts),
+        mysql,
+        _older_mysql(mysql),
         *_drivers(base, tools, python, parts),
         _aws_cli(base, tools, python),
         _busybox(base),
@@ -138,6 +145,28 @@ def _mysql(base: Recipe, parts: Path | None) -> Image:
         version_env="MYSQL_VERSION",
         note="official entrypoint" if entrypoint is own else "own entrypoint",
     )
+
+
+def _older_mysql(mysql: Image) -> Image:
+    """The image of the series before, for upgrades from it."""
+    source = cache.digest(Path(older_mysql.__file__).read_bytes())
+    changed = Recipe("mysql-older", mysql.layers, fill=_older_server, fill_key=source)
+    return replace(
+        mysql,
+        layers=(*mysql.layers, changed),
+        older=True,
+        env=(_PATH, f"MYSQL_MAJOR={older_mysql.SERIES}"),
+        note=f"stand-in for {older_mysql.SERIES}",
+    )
+
+
+def _older_server(layer: Path, base: Path) -> None:
+    words = ["chroot", str(base), "mysqld", "--version"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = re.search(r"Ver (\d+\.\d+\.\d+)", said.stdout)
+    if found is None:
+        raise DockerError(f"mysqld does not say its version: {(said.stdout + said.stderr).strip()[-300:]}")
+    older_mysql.put(layer, base, found[1])
 
 
 def _drivers(base: Recipe, tools: Recipe, python: Recipe, parts: Path | None) -> list[Image]:

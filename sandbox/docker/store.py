@@ -140,7 +140,7 @@ def _layers(image: Image) -> Iterator[Layer]:
 def _check_series(built: dict[Image, tuple[Layer, ...]]) -> None:
     for image, parts in built.items():
         version = image.version(parts)
-        if image.repository == "mysql" and not version.startswith(f"{images.MYSQL_SERIES}."):
+        if image.repository == "mysql" and not image.older and not version.startswith(f"{images.MYSQL_SERIES}."):
             raise DockerError(
                 f"Debian's suite {layers.SUITE} has MySQL {version} now, and the project is run with "
                 f"{images.MYSQL_SERIES}: try that series, then change MYSQL_SERIES and the examples."
