@@ -16,6 +16,7 @@ from operate.errors import OperateError
 from operate.explain import command as explain
 from operate.metrics import command as metrics
 from operate.upgrade import command as upgrade
+from operate.upgrade_mysql import command as upgrade_mysql
 from operate.zone_change import command as zone_change
 
 COMMANDS: tuple[Command, ...] = (
@@ -32,6 +33,7 @@ COMMANDS: tuple[Command, ...] = (
     drain.COMMAND,
     drill.COMMAND,
     upgrade.COMMAND,
+    upgrade_mysql.COMMAND,
     adopt.COMMAND,
     metrics.COMMAND,
     zone_change.MOVE,

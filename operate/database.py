@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pymysql
 from pymysql.connections import Connection
@@ -111,9 +112,19 @@ class Database:
     def read_only(self, at: Endpoint) -> Iterator[None]:
         """A context in which every table is flushed and no write is in progress."""
         with self._session(at) as (_, cursor):
+            # The lock would end with a session that the server thinks idle.
+            cursor.execute("SET SESSION wait_timeout = 86400")
+            # While it waits for a long query, all other writes wait too; shorter than this client waits.
+            cursor.execute("SET SESSION lock_wait_timeout = 20")
             cursor.execute("FLUSH TABLES WITH READ LOCK")
             # The end of the session releases the lock, also if this process dies.
             yield
+
+    def ask(self, at: Endpoint, statement: str) -> list[tuple[Any, ...]]:
+        """Returns the rows of one statement."""
+        with self._session(at) as (_, cursor):
+            cursor.execute(statement)
+            return list(cursor.fetchall())
 
     @contextmanager
     def _session(self, at: Endpoint) -> Iterator[tuple[Connection[Cursor], Cursor]]:

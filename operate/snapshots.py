@@ -37,18 +37,12 @@ def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> s
 
     Raises SnapshotError and TimedOutError.
     """
-    known = stack.outputs()
-    volume_id = _ebs_id(known, volume)
+    volume_id = _ebs_id(stack.outputs(), volume)
     ec2 = _ec2()
-    tags = _tags(ec2, volume_id, volume)
     text = description or f"{volume} ({volume_id})"
-    with _quiesced(volume) if quiesce else _crash_consistent(volume), _ec2_errors():
-        snapshot = ec2.create_snapshot(
-            VolumeId=volume_id,
-            Description=text,
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
-        )
-    snapshot_id = str(snapshot["SnapshotId"])
+    tags = _tags(ec2, volume_id, volume)
+    with _quiesced(volume) if quiesce else _crash_consistent(volume):
+        snapshot_id = _create(ec2, volume_id, text, tags)
     print(f"{snapshot_id}  {volume}  {volume_id}  {text}", flush=True)
     _await_complete(ec2, snapshot_id, timeout_s)
     print(
@@ -56,6 +50,47 @@ def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> s
         file=sys.stderr,
     )
     return snapshot_id
+
+
+class Snapshots:
+    """Snapshots of one volume of the stack, for a command that goes on while EC2 copies."""
+
+    def __init__(self, volume: str) -> None:
+        """Raises SnapshotError where EC2 takes none of this volume."""
+        self.volume_id = _ebs_id(stack.outputs(), volume)
+        self._ec2 = _ec2()
+        self._tags = _tags(self._ec2, self.volume_id, volume)
+
+    def refuse_unpermitted(self) -> None:
+        """Raises SnapshotError where EC2 says that it would take none."""
+        try:
+            self._ec2.create_snapshot(VolumeId=self.volume_id, DryRun=True)
+        except (BotoCoreError, ClientError) as error:
+            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+            if code != "DryRunOperation":
+                raise SnapshotError(f"EC2 takes no snapshot of {self.volume_id}: {error}") from error
+
+    def begin(self, description: str, mark: Mapping[str, str]) -> str:
+        """Begins a snapshot with further tags and returns its id: from then on its contents are fixed."""
+        marks = [{"Key": key, "Value": value} for key, value in mark.items()]
+        return _create(self._ec2, self.volume_id, description, [*self._tags, *marks])
+
+    def newest(self, key: str) -> Mapping[str, Any] | None:
+        """Returns the volume's newest snapshot with a tag of that key, None if there is none."""
+        filters = [{"Name": "volume-id", "Values": [self.volume_id]}, {"Name": "tag-key", "Values": [key]}]
+        with _ec2_errors():
+            found = self._ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
+        return max(found, key=lambda one: one["StartTime"], default=None)
+
+
+def _create(ec2: Any, volume_id: str, text: str, tags: list[dict[str, str]]) -> str:
+    with _ec2_errors():
+        snapshot = ec2.create_snapshot(
+            VolumeId=volume_id,
+            Description=text,
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
+        )
+    return str(snapshot["SnapshotId"])
 
 
 def table(volume: str) -> str:

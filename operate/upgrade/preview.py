@@ -26,9 +26,14 @@ def refuse_others(wanted: Wanted, found: Sequence[Change]) -> None:
 
 def node_job(api: NomadApi, wanted: Wanted, found: Sequence[Change]) -> dict[str, Any] | None:
     """Returns the new job of the node plugins, None where the version does not change it. Raises NomadError."""
+    return changed_job(api, wanted.node_job, found)
+
+
+def changed_job(api: NomadApi, job_id: str, found: Sequence[Change]) -> dict[str, Any] | None:
+    """Returns a job as the update will register it, None where it does not change. Raises NomadError."""
     for one in found:
         spec = str(one.inputs.get("jobspec") or "")
-        if one.type == _JOB and f'"{wanted.node_job}"' in spec:
+        if one.type == _JOB and f'"{job_id}"' in spec:
             variables = (one.inputs.get("hcl2") or {}).get("vars") or {}
             file = "\n".join(f"{name} = {value}" for name, value in variables.items())
             body = {"JobHCL": spec, "Variables": file, "Canonicalize": True}

@@ -12,6 +12,7 @@ from operate.adopt import command as adopt
 from operate.doctor import command as doctor
 from operate.drain import command as drain
 from operate.explain import command as explain
+from operate.upgrade_mysql import command as upgrade_mysql
 from operate.zone_change import command as zone_change
 
 
@@ -24,6 +25,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not explain.COMMAND.acts(looking)
     assert not drain.COMMAND.acts(Namespace(dry_run=True))
     assert not zone_change.MOVE.acts(Namespace(dry_run=True))
+    assert not upgrade_mysql.COMMAND.acts(Namespace(dry_run=True))
     assert not failover.COMMAND.acts(Namespace(dry_run=True))
     assert not adopt.COMMAND.acts(looking)
     assert adopt.COMMAND.acts(Namespace(write=True))

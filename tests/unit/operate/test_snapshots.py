@@ -5,6 +5,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
@@ -97,3 +98,37 @@ def test_credentials_of_another_account_take_and_list_nothing(
         snapshots.take("mysql", "", quiesce=False, timeout_s=5)
     with pytest.raises(snapshots.SnapshotError, match=said):
         snapshots.table("mysql")
+
+
+def test_a_snapshot_that_is_not_waited_for_is_found_again_by_its_mark(ec2: Any, volume_id: str) -> None:
+    own = snapshots.Snapshots("mysql")
+    own.refuse_unpermitted()
+    of_volume = [{"Name": "volume-id", "Values": [volume_id]}]
+    assert ec2.describe_snapshots(Filters=of_volume)["Snapshots"] == []
+    assert own.newest("mark") is None
+    first, second = (own.begin("before", {"mark": mark}) for mark in ("one", "two"))
+    found = own.newest("mark")
+    assert found is not None
+    assert (found["VolumeId"], found["SnapshotId"] in (first, second)) == (volume_id, True)
+    assert {"Key": "team", "Value": "db"} in found["Tags"]
+
+
+class Refusing:
+    """EC2, for a caller who may look at volumes and take no snapshot of them."""
+
+    def describe_volumes(self, **_: Any) -> dict[str, Any]:
+        return {"Volumes": [{}]}
+
+    def create_snapshot(self, **_: Any) -> None:
+        raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "CreateSnapshot")
+
+
+def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(
+    volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_ec2", Refusing)
+    own = snapshots.Snapshots("mysql")
+    with pytest.raises(snapshots.SnapshotError, match=f"EC2 takes no snapshot of {volume_id}"):
+        own.refuse_unpermitted()
+    with pytest.raises(snapshots.SnapshotError, match="not an EBS volume"):
+        snapshots.Snapshots("shared")

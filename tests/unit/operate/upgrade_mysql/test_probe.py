@@ -1,0 +1,125 @@
+"""The new image is tried beside the server: its job, and what its end means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from operate.errors import TimedOutError
+from operate.upgrade_mysql.probe import Probe
+from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
+
+NEW = Version(9, 7, 4)
+GOOD = "/usr/sbin/mysqld  Ver 9.7.4 for Linux on x86_64\nprobe: done\n"
+MY_CNF = {"DestPath": "local/my.cnf", "EmbeddedTmpl": "[mysqld]\nmax_connections = 50\n"}
+SECRET = {"DestPath": "${NOMAD_SECRETS_DIR}/root-password", "EmbeddedTmpl": "{{ with nomadVar }}"}
+ARGS = [
+    "${NOMAD_TASK_DIR}/start.sh",
+    "--defaults-extra-file=${NOMAD_TASK_DIR}/my.cnf",
+    "--datadir=/srv/mysql",
+    "--skip-name-resolve",
+    "--innodb-flush-method=fsync",
+    "--init-file=${NOMAD_SECRETS_DIR}/root-password.sql",
+    "--ssl-cert=${NOMAD_SECRETS_DIR}/server-cert.pem",
+    "--port=${NOMAD_PORT_db}",
+]
+
+
+def job(**template: Any) -> dict[str, Any]:
+    config = {"image": "mysql:9.7.4", "args": ARGS, "ports": ["db"], "mount": []}
+    task = {"Name": "mysql", "Driver": "docker", "Config": config, "Templates": [MY_CNF | template, SECRET]}
+    return {"ID": "mysql-server", "Namespace": "data", "NodePool": "db", "TaskGroups": [{"Tasks": [task]}]}
+
+
+class FakeNomad:
+    """Nomad with one job at most, which ends as is said."""
+
+    def __init__(self, status: str, log: str = "", events: str = "") -> None:
+        state = {"Events": [{"DisplayMessage": events}]}
+        self.allocation = {"ID": "a1", "ClientStatus": status, "TaskStates": {"probe": state}}
+        self.log = log
+        self.job: dict[str, Any] | None = None
+        self.seen: list[dict[str, Any]] = []
+
+    def find(self, _path: str, **_: Any) -> Any:
+        return self.job
+
+    def get(self, path: str, **_: Any) -> Any:
+        assert path == "job/mysql-server-upgrade-probe/allocations"
+        return [self.allocation]
+
+    def put(self, path: str, body: Any, **_: Any) -> Any:
+        assert path == "jobs"
+        self.job = body["Job"]
+        self.seen.append(body["Job"])
+
+    def delete(self, _path: str, **given: Any) -> Any:
+        assert given["purge"] is True
+        self.job = None
+
+    def text(self, path: str, **_: Any) -> str:
+        assert path == "client/fs/logs/a1"
+        return self.log
+
+
+def run(nomad: FakeNomad, made: dict[str, Any] | None = None) -> None:
+    api: Any = nomad
+    Probe(api, made or job(), "node-1", 0.0).run(NEW)
+
+
+def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret() -> None:
+    nomad = FakeNomad("complete", GOOD)
+    run(nomad)
+    [made] = nomad.seen
+    assert (made["Type"], made["Namespace"], made["NodePool"]) == ("batch", "data", "db")
+    [group] = made["TaskGroups"]
+    assert group["Constraints"][0]["RTarget"] == "node-1"
+    [task] = group["Tasks"]
+    assert task["Config"]["image"] == "mysql:9.7.4"
+    assert task["Config"]["args"][1:] == [
+        "--defaults-extra-file=${NOMAD_TASK_DIR}/my.cnf",
+        "--skip-name-resolve",
+        "--innodb-flush-method=fsync",
+    ]
+    assert [one["DestPath"] for one in task["Templates"]] == ["local/probe.sh", "local/my.cnf"]
+    assert "VolumeMounts" not in task
+    assert nomad.job is None, "the job is left"
+
+
+def test_options_that_look_up_secrets_are_not_tried() -> None:
+    nomad = FakeNomad("complete", GOOD)
+    run(nomad, job(EmbeddedTmpl="[mysqld]\nx = {{ with nomadVar }}"))
+    [task] = nomad.seen[0]["TaskGroups"][0]["Tasks"]
+    assert task["Env"] == {"OPTIONS": "skip"}
+    assert len(task["Config"]["args"]) == 1
+    assert [one["DestPath"] for one in task["Templates"]] == ["local/probe.sh"]
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "events", "why"),
+    [
+        ("failed", "", "Failed to pull `mysql:9.7.4`", "Failed to pull"),
+        (
+            "failed",
+            GOOD + "2026-11-23T10:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable 'x=1'.\n",
+            "Exit Code: 1",
+            "unknown variable 'x=1'",
+        ),
+        ("failed", "no mysqld in this image\n", "", "no mysqld in this image"),
+        ("complete", GOOD.replace("9.7.4", "9.7.3"), "", "the image has MySQL 9.7.3, and VERSION is 9.7.4"),
+    ],
+)
+def test_an_image_that_would_not_start_is_refused(status: str, log: str, events: str, why: str) -> None:
+    nomad = FakeNomad(status, log, events)
+    with pytest.raises(MysqlUpgradeRefusedError) as refused:
+        run(nomad)
+    assert why in str(refused.value)
+    assert nomad.job is None, "the job is left"
+
+
+def test_an_image_that_does_not_come_is_not_waited_for_without_end() -> None:
+    nomad = FakeNomad("pending")
+    with pytest.raises(TimedOutError, match="Nothing was changed"):
+        run(nomad)
+    assert nomad.job is None, "the job is left"

@@ -1,0 +1,241 @@
+"""An upgrade of MySQL: its order, what is refused, what is done where it fails, and that it goes on after a kill."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from operate import stack
+from operate.errors import OperateError
+from operate.snapshots import SnapshotError
+from operate.upgrade_mysql import command, plan, server, steps
+from operate.upgrade_mysql.registered import Registered
+from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError
+from operate.upgrade_mysql.steps import StoppedError, WentBackError
+from tests.unit.operate.upgrade_mysql.world import (
+    AFTER,
+    BEFORE,
+    JOB,
+    VOLUME,
+    FakeDatabase,
+    FakeEngine,
+    FakeNomad,
+    FakeSnapshots,
+    World,
+    arguments,
+)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    nomad: Any = FakeNomad(made)
+    outputs = SimpleNamespace(job=JOB, namespace="default", volume=VOLUME, tls="required")
+    monkeypatch.setattr(stack, "mysql_outputs", lambda: outputs)
+    monkeypatch.setattr(stack, "chosen", lambda: "prod")
+    monkeypatch.setattr(command, "mysql_cluster", lambda _: SimpleNamespace(nomad=nomad))
+    monkeypatch.setattr(command, "Database", SimpleNamespace(of=lambda _: FakeDatabase(made)))
+    monkeypatch.setattr(command, "Engine", lambda _: FakeEngine(made))
+    monkeypatch.setattr(server, "connect", lambda: nomad)
+    for module in (plan, steps):
+        monkeypatch.setattr(module, "Snapshots", lambda _: FakeSnapshots(made))
+    monkeypatch.setattr(
+        steps, "Probe", lambda *_: SimpleNamespace(run=lambda after: made.step(f"tries {after}, {made.locked}"))
+    )
+    return made
+
+
+def upgrade(**given: Any) -> None:
+    known: Any = arguments(**given)
+    command.upgrade(known)
+
+
+def refused(**given: Any) -> str:
+    with pytest.raises(MysqlUpgradeRefusedError) as error:
+        upgrade(**given)
+    assert error.value.exit_status == 4
+    return str(error.value)
+
+
+def test_the_image_is_tried_then_writes_wait_for_a_snapshot_and_until_the_new_one_answers(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upgrade()
+    assert world.done == ["tries 9.7.4, False", "snapshot", f"sets {AFTER}", "registered", "up"]
+    assert (world.runs, world.image) == ("9.7.4", AFTER)
+    result = json.loads(capsys.readouterr().out)
+    assert result["ok"] is True
+    assert (result["from"], result["to"], result["snapshotId"], result["tables"]) == ("8.4.4", "9.7.4", "snap-0", 1)
+    assert result["awayS"] >= 0
+
+
+def test_a_dry_run_changes_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(dry_run=True)
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    assert (told["dryRun"], told["from"], told["to"], told["image"]) == (True, "8.4.4", "9.7.4", AFTER)
+    for words in ("8.4.4 -> 9.7.4", f"{BEFORE} -> {AFTER}", f"snapshot of volume {VOLUME}", "mysql-job"):
+        assert words in said.err
+    assert not world.done
+    assert world.image == BEFORE
+
+
+def test_the_version_that_runs_is_nothing_to_do(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(version="8.4.4", json=False)
+    assert capsys.readouterr().out == "nothing to do\n"
+    assert not world.done
+
+
+def _exec(world: World) -> None:
+    world.config["nomad-stateful:mysql"]["taskDriver"] = "exec"
+
+
+def _option(world: World) -> None:
+    world.config["nomad-stateful:mysql"]["config"] = {"expire_logs_days": 3}
+
+
+def _other_image(world: World) -> None:
+    world.config["nomad-stateful:mysql"]["image"] = "mysql:8.4.5"
+
+
+def _set(name: str, value: Any) -> Any:
+    return lambda world: setattr(world, name, value)
+
+
+@pytest.mark.parametrize(
+    ("makes", "why"),
+    [
+        (_exec, "the program on each client decides"),
+        (_option, "MySQL 8.4 removed expire_logs_days"),
+        (_other_image, "mysql.image is mysql:8.4.5 in the settings, and mysql:8.4.4 runs"),
+        (_set("runs", ""), "MySQL does not answer, and only a server that runs is upgraded"),
+        (_set("runs", "10.11.6-MariaDB"), "the server is MariaDB"),
+        (_set("runs", "8.0.40"), "goes to 8.4 first"),
+        (_set("registered", ["mariadb:11.4.2"]), "MariaDB's"),
+        (_set("other_changes", "~ volume"), "other changes to make"),
+        (_set("ops", "replace"), "do more than change what is there: mysql-job"),
+        (_set("has", {"mysql.user": ["app@%"]}), r"accounts app@%: MySQL 9.7.4 lets none of them log in"),
+        (_set("has", {"XA RECOVER": ["1"]}), "XA transactions are prepared"),
+        (_set("has", {"'float'": ["shop.a.id"]}), "columns shop.a.id"),
+    ],
+)
+def test_what_cannot_be_upgraded_is_refused_before_anything_is_done(world: World, makes: Any, why: str) -> None:
+    makes(world)
+    assert why in refused()
+    assert not world.done
+
+
+def test_a_downgrade_is_refused(world: World) -> None:
+    world.runs = world.files = "9.7.4"
+    assert "an older one does not start on its files" in refused(version="8.4.4")
+    assert not world.done
+
+
+def test_without_a_snapshot_there_is_no_upgrade(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise SnapshotError("EC2 takes no snapshot of vol-1: UnauthorizedOperation")
+
+    monkeypatch.setattr(plan, "Snapshots", lambda _: FakeSnapshots(world, none))
+    assert "no way back from an upgrade. Where EC2 can take none: have a dump made and tried" in refused()
+    assert not world.done
+
+
+def test_nobody_who_says_no_has_anything_changed(world: World) -> None:
+    with pytest.raises(OperateError, match="add --yes"):
+        upgrade(yes=False)
+    assert not world.done
+
+
+@pytest.mark.parametrize("step", ["tries", "snapshot", f"sets {AFTER}", "registered", "up"])
+def test_after_a_kill_the_same_command_goes_on(world: World, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    world.dies_at = step
+    with pytest.raises(OperateError, match="the same command goes on"):
+        upgrade()
+    # A session ends with its client, and Nomad starts what is registered.
+    if world.registered[-1] == AFTER:
+        world.start(AFTER)
+    answered = world.runs == "9.7.4"
+    world.done.clear()
+    capsys.readouterr()
+    upgrade()
+    assert (world.runs, world.image, world.registered[-1]) == ("9.7.4", AFTER, AFTER)
+    # Where the server of before had run on, rows were acknowledged since: the snapshot is another.
+    assert ("snapshot" in world.done) == (not answered)
+    capsys.readouterr()
+    upgrade()
+    assert json.loads(capsys.readouterr().out)["phase"] == "done"
+
+
+def test_an_upgrade_that_was_killed_while_the_new_server_starts_goes_on_with_its_snapshot(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.dies_at = "registered"
+    with pytest.raises(OperateError):
+        upgrade()
+    assert not world.runs
+    world.done.clear()
+    upgrade()
+    assert world.done == [f"sets {AFTER}", "up"]
+    result = json.loads(capsys.readouterr().out)
+    assert (result["from"], result["snapshotId"], result["writesWaitedS"]) == ("8.4.4", "snap-0", None)
+
+
+@pytest.mark.parametrize(("new", "steps_back"), [("is refused by pulumi", []), ("is not pulled", ["reverted"])])
+def test_where_the_new_server_never_started_the_one_before_comes_back(
+    world: World, new: str, steps_back: list[str]
+) -> None:
+    world.new_server = new
+    with pytest.raises(WentBackError) as error:
+        upgrade()
+    assert error.value.exit_status == 5
+    assert "MySQL 8.4.4 runs again, and nothing was lost" in str(error.value)
+    assert world.done[-len(steps_back) - 2 :] == [*steps_back, f"sets {BEFORE}", "up"]
+    assert (world.runs, world.image, world.registered[-1], world.locked) == ("8.4.4", BEFORE, BEFORE, False)
+
+
+def test_on_files_that_a_newer_server_may_have_changed_the_older_is_never_started(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.new_server = "ends"
+    with pytest.raises(StoppedError) as error:
+        upgrade()
+    assert error.value.exit_status == 6
+    assert (world.image, world.registered[-1]) == (AFTER, AFTER)
+    assert "reverted" not in world.done
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] is False
+    assert told["snapshotId"] == "snap-0"
+    for words in ("snapshotId=snap-0", f"mysql.image={BEFORE}", "mysql.volume=mysql-8-4-4"):
+        assert words in told["wayBack"][1]
+    assert told["wayBack"][1] in str(error.value)
+
+
+def test_a_server_that_is_slow_to_start_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.new_server = "is slow"
+    asked: list[int] = []
+    real = Registered.runs
+
+    def runs(self: Registered) -> bool:
+        asked.append(1)
+        if len(asked) == 2:
+            world.runs, world.new_server = "9.7.4", "comes up"
+        return real(self)
+
+    monkeypatch.setattr(Registered, "runs", runs)
+    upgrade()
+    assert (world.runs, world.image) == ("9.7.4", AFTER)
+
+
+def test_a_table_that_is_missing_afterwards_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = FakeEngine.up
+
+    def loses(self: FakeEngine, why: str, *, refresh: bool) -> None:
+        real(self, why, refresh=refresh)
+        world.tables.clear()
+
+    monkeypatch.setattr(FakeEngine, "up", loses)
+    with pytest.raises(OperateError, match=r"lacks the tables shop.orders, .*\. snap-0 has them"):
+        upgrade()

@@ -1,0 +1,216 @@
+"""A stack with MySQL on a volume: settings, Nomad's job, the server and EC2's snapshots, as an upgrade sees them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pymysql
+
+from operate.engine import Change, EngineError
+
+JOB, VOLUME = "mysql-server", "mysql"
+BEFORE, AFTER = "mysql:8.4.4", "mysql:9.7.4"
+_ENDPOINT = {"ID": "a1", "NodeID": "n1", "NodeName": "client-1"}
+
+
+@dataclass
+class World:
+    """What is, and what was done."""
+
+    config: dict[str, Any] = field(
+        default_factory=lambda: {
+            "nomad-stateful:mysql": {"volume": VOLUME, "image": BEFORE, "taskDriver": "docker"},
+            "nomad-stateful:volumes": [{"name": VOLUME, "zone": "us-west-2a", "sizeGib": 1}],
+        }
+    )
+    registered: list[str] = field(default_factory=lambda: [BEFORE])
+    """Images by the job's versions."""
+    runs: str = "8.4.4"
+    """The version that answers; "" if none does."""
+    files: str = "8.4.4"
+    """The version that wrote the data directory."""
+    tables: set[str] = field(default_factory=lambda: {"shop.orders"})
+    has: dict[str, list[str]] = field(default_factory=dict)
+    """Rows of statements by a word in them."""
+    locked: bool = False
+    snapshots: list[dict[str, Any]] = field(default_factory=list)
+    other_changes: str = ""
+    ops: str = "update"
+    new_server: str = "comes up"
+    """Or: is refused by pulumi; is not pulled; ends; is slow."""
+    dies_at: str = ""
+    """The beginning of the step at whose end the command is killed."""
+    done: list[str] = field(default_factory=list)
+
+    def step(self, what: str) -> None:
+        self.done.append(what)
+        if self.dies_at and what.startswith(self.dies_at):
+            self.dies_at = ""
+            raise KeyboardInterrupt
+
+    @property
+    def image(self) -> str:
+        return str(self.config["nomad-stateful:mysql"]["image"])
+
+    def start(self, image: str) -> None:
+        """Starts a server on the files; an older one does not start on a newer one's."""
+        version = image.rpartition(":")[2]
+        if self.files > version:
+            self.runs = ""
+            raise AssertionError(f"{version} was started on the files of {self.files}")
+        self.runs = self.files = version
+
+
+class FakeEngine:
+    """Pulumi, as far as it is asked."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def config(self) -> dict[str, Any]:
+        return self.world.config
+
+    def pending(self) -> str:
+        return self.world.other_changes
+
+    def changes(self, values: dict[str, str]) -> list[Change]:
+        del values
+        inputs = {"jobspec": f'id = "{JOB}"', "hcl2": {"vars": {}}}
+        return [Change(self.world.ops, "nomad:index/job:Job", "mysql-job", inputs)]
+
+    def set(self, values: dict[str, str]) -> None:
+        for path, value in values.items():
+            self.world.config["nomad-stateful:mysql"][path.rpartition(".")[2]] = value
+        self.world.step(f"sets {self.world.image}")
+
+    def up(self, why: str, *, refresh: bool) -> None:
+        del why, refresh
+        world, wanted = self.world, self.world.image
+        if wanted == AFTER and world.new_server == "is refused by pulumi":
+            raise EngineError("`pulumi up` failed")
+        if world.registered[-1] != wanted:
+            world.registered.append(wanted)
+            # Nomad stops the one before, whose sessions end with it.
+            world.runs, world.locked = "", False
+            world.step("registered")
+        if wanted == AFTER and world.new_server != "comes up":
+            if world.new_server in ("ends", "is slow"):
+                world.files = "9.7.4"
+            self.world.step("up fails")
+            raise EngineError("`pulumi up` failed")
+        world.start(wanted)
+        world.step("up")
+
+
+class FakeNomad:
+    """Nomad, as far as it is asked."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.address = "http://nomad"
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def get(self, path: str, **_: Any) -> Any:
+        if path.endswith("/versions"):
+            listed = enumerate(self.world.registered)
+            return {"Versions": [{"Version": number, **_job(image)} for number, image in reversed(list(listed))]}
+        if path.startswith("allocation/"):
+            port = {"Label": "db", "HostIP": "10.0.0.1", "Value": 3306}
+            return {"AllocatedResources": {"Shared": {"Ports": [port]}}}
+        assert path.endswith("/allocations"), path
+        return [self._allocation()]
+
+    def find(self, path: str, **_: Any) -> Any:
+        return _job(self.world.registered[-1]) if path == f"job/{JOB}" else None
+
+    def put(self, path: str, body: Any, **_: Any) -> Any:
+        if path == "jobs/parse":
+            return {"ID": JOB, **_job(AFTER)}
+        assert path == f"job/{JOB}/revert", path
+        self.world.registered.append(self.world.registered[body["JobVersion"]])
+        self.world.start(self.world.registered[-1])
+        self.world.step("reverted")
+        return {}
+
+    def _allocation(self) -> dict[str, Any]:
+        world = self.world
+        new = world.registered[-1] == AFTER
+        pulled = not new or world.new_server != "is not pulled"
+        failing = new and world.new_server == "ends"
+        state = {
+            "State": "running" if pulled and not failing else "pending",
+            "StartedAt": "2026-11-23T10:00:00Z" if pulled else "0001-01-01T00:00:00Z",
+            "Restarts": 3 if failing else 0,
+            "Events": [{"DisplayMessage": "Failed to pull" if not pulled else "Exit Code: 1"}],
+        }
+        runs = "running" if pulled and not failing else "pending"
+        base = {
+            "TaskGroup": "mysql",
+            "DesiredStatus": "run",
+            "ClientStatus": runs,
+            "CreateIndex": len(world.registered),
+        }
+        return {**_ENDPOINT, **base, "JobVersion": len(world.registered) - 1, "TaskStates": {"mysql": state}}
+
+
+class FakeDatabase:
+    """The server, as far as it is asked."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def ask(self, _at: Any, statement: str) -> list[tuple[Any, ...]]:
+        world = self.world
+        if not world.runs:
+            raise pymysql.err.OperationalError(2003, "refused")
+        if "VERSION()" in statement:
+            return [(f"{world.runs}-1",)]
+        if "information_schema.tables" in statement:
+            return [(name,) for name in sorted(world.tables)]
+        return [(row,) for word, rows in world.has.items() if word in statement for row in rows]
+
+    @contextlib.contextmanager
+    def read_only(self, _at: Any) -> Iterator[None]:
+        self.world.locked = True
+        try:
+            yield
+        finally:
+            self.world.locked = False
+
+
+class FakeSnapshots:
+    """EC2, as far as it is asked."""
+
+    def __init__(self, world: World, refuse: Callable[[], None] = lambda: None) -> None:
+        self.world = world
+        self.refuse_unpermitted = refuse
+
+    def begin(self, _text: str, mark: dict[str, str]) -> str:
+        assert self.world.locked, "a snapshot while rows are acknowledged"
+        made = f"snap-{len(self.world.snapshots)}"
+        self.world.snapshots.append(
+            {"SnapshotId": made, "Tags": [{"Key": key, "Value": value} for key, value in mark.items()]}
+        )
+        self.world.step("snapshot")
+        return made
+
+    def newest(self, key: str) -> Any:
+        marked = [one for one in self.world.snapshots if any(tag["Key"] == key for tag in one["Tags"])]
+        return marked[-1] if marked else None
+
+
+def _job(image: str) -> dict[str, Any]:
+    task = {"Name": "mysql", "Driver": "docker", "Config": {"image": image}}
+    return {"TaskGroups": [{"Name": "mysql", "Tasks": [task]}]}
+
+
+def arguments(**given: Any) -> SimpleNamespace:
+    """What the command line would give."""
+    known = {"version": "9.7.4", "image": "", "timeout": 1.0, "probe_timeout": 1.0}
+    return SimpleNamespace(**{**known, "dry_run": False, "yes": True, "json": True, **given})
