@@ -14,16 +14,21 @@ _HEADING = re.compile(r"^#{1,6} +(.+?)\s*#*$", re.MULTILINE)
 
 
 @cache
-def pages() -> tuple[Path, ...]:
-    """Every page that belongs to the project, also one that is not committed yet."""
+def files(*patterns: str) -> tuple[Path, ...]:
+    """The files that belong to the project, also those that are not committed yet."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", *patterns],
         cwd=TOP,
         capture_output=True,
         text=True,
         check=True,
     ).stdout
     return tuple(sorted(TOP / name for name in listed.split("\0") if name and (TOP / name).is_file()))
+
+
+def pages() -> tuple[Path, ...]:
+    """Every page of Markdown."""
+    return files("*.md")
 
 
 def prose(text: str) -> str:
@@ -61,6 +66,17 @@ def dead_links(page: Path, top: Path = TOP) -> list[str]:
             found.append(f"{link}: no such file")
         elif fragment and target.suffix == ".md" and fragment not in anchors(target.read_text(encoding="utf-8")):
             found.append(f"{link}: {target.name} has no such heading")
+    return found
+
+
+def dead_mentions(text: str, top: Path = TOP) -> list[str]:
+    """The pages of docs/, and headings of them, that a message or a comment names and that are not there."""
+    found = []
+    for path, fragment in re.findall(r"(?<![\w/.-])(docs/[\w./-]+\.md)(?:#([\w-]+))?", text):
+        if not (top / path).is_file():
+            found.append(f"{path}: no such file")
+        elif fragment and fragment not in anchors((top / path).read_text(encoding="utf-8")):
+            found.append(f"{path}#{fragment}: no such heading")
     return found
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.pages import TOP, anchors, dead_links, links, pages, reachable
+from tests.documents.pages import TOP, anchors, dead_links, dead_mentions, files, links, pages, reachable
 
 # GitHub shows templates by itself; what tests record is no page.
 UNLINKED = (TOP / ".github", TOP / "tests")
@@ -13,6 +13,14 @@ UNLINKED = (TOP / ".github", TOP / "tests")
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(TOP)))
 def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     assert dead_links(page) == []
+
+
+def test_every_page_that_code_names_is_there() -> None:
+    sources = [
+        source for source in files("*.py", "*.hcl", "*.yaml", "*.yml", "*.sh") if TOP / "tests" not in source.parents
+    ]
+    dead = {str(source.relative_to(TOP)): dead_mentions(source.read_text(encoding="utf-8")) for source in sources}
+    assert {name: found for name, found in dead.items() if found} == {}
 
 
 def test_every_page_can_be_found_from_the_readme() -> None:
@@ -34,6 +42,13 @@ def test_a_dead_link_and_a_dead_anchor_are_found(tmp_path: Path) -> None:
         "other.md#not-a-heading: other.md has no such heading",
         "../../etc/passwd: no such file",
     ]
+
+
+def test_a_dead_mention_is_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/page.md").write_text("# Page\n## A heading\n")
+    said = '"see docs/page.md#a-heading, docs/page.md." # docs/gone.md, docs/page.md#another'
+    assert dead_mentions(said, tmp_path) == ["docs/gone.md: no such file", "docs/page.md#another: no such heading"]
 
 
 def test_links_with_brackets_and_parentheses_are_read_whole() -> None:

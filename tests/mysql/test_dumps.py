@@ -56,14 +56,14 @@ class Databases:
         assert done.returncode == 0, done.stderr
 
     def dump(self, keep: int = 7) -> subprocess.CompletedProcess[str]:
-        found = self._prepared("mysql-backup", "dump", "backup", PASSWORD)
+        found = self.prepared("mysql-backup", "dump", "backup", PASSWORD)
         return self.server.run(found, KEEP=str(keep))
 
     def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
-        return self.server.run(self._prepared("mysql-restore", "restore", "root", ROOT_PASSWORD), NOMAD_META_dump=name)
+        return self.server.run(self.prepared("mysql-restore", "restore", "root", ROOT_PASSWORD), NOMAD_META_dump=name)
 
     def start(self, spec: str, name: str, user: str, password: str, **env: str) -> subprocess.Popen[bytes]:
-        return self.server.start(self._prepared(spec, name, user, password), **env)
+        return self.server.start(self.prepared(spec, name, user, password), **env)
 
     def objects(self) -> dict[str, tuple[tuple[Any, ...], ...]]:
         return {name: query(self.server, statement) for name, statement in OBJECTS.items()}
@@ -72,7 +72,8 @@ class Databases:
     def dumps(self) -> list[Path]:
         return sorted((self.server.root / "dumps").glob("*.sql.gz"))
 
-    def _prepared(self, spec: str, name: str, user: str, password: str) -> Task:
+    def prepared(self, spec: str, name: str, user: str, password: str) -> Task:
+        """A task with its files in place."""
         found = task(self.nomad, spec, name, {})
         self._put(found, user, password)
         return found
@@ -214,8 +215,56 @@ def test_a_dump_that_fails_leaves_the_older_ones_and_says_why(shop: Databases) -
     )
     done = shop.dump()
     assert done.returncode != 0
-    assert "broken" in done.stderr
+    assert "broken' references invalid table(s)" in done.stderr
+    assert "the dump is not whole" in done.stderr
     assert shop.dumps == [kept]
+
+
+def test_a_full_volume_fails_the_dump_and_keeps_the_older_ones(shop: Databases) -> None:
+    rows = ", ".join(f"({number}, RANDOM_BYTES(20))" for number in range(3, 20000))
+    query(shop.server, f"INSERT INTO shop.orders VALUES {rows}")
+    folder = shop.server.root / "dumps"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=True)
+    try:
+        (folder / "20260101T030000Z.sql.gz").write_bytes(b"older")
+        done = shop.dump()
+        kept = [dump.name for dump in shop.dumps]
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert done.returncode != 0
+    assert "No space left on device" in done.stderr
+    assert kept == ["20260101T030000Z.sql.gz"]
+
+
+def test_without_a_server_the_dump_says_that_there_is_no_service(shop: Databases) -> None:
+    found = shop.prepared("mysql-backup", "dump", "backup", PASSWORD)
+    # As the template is rendered where Nomad has no such service.
+    (shop.server.root / "secrets/client.cnf").write_text("[client]\nuser = backup\nhost = \nport = \n")
+    done = shop.server.run(found, KEEP="7")
+    assert done.returncode != 0
+    assert "no such service is registered now" in done.stderr
+    assert shop.dumps == []
+
+
+def test_a_table_that_is_rebuilt_while_it_waits_to_be_dumped_fails_the_dump(shop: Databases) -> None:
+    query(shop.server, "CREATE TABLE shop.a_long_one (id INT PRIMARY KEY AUTO_INCREMENT, filler CHAR(200))")
+    query(shop.server, "INSERT INTO shop.a_long_one (filler) VALUES " + ", ".join(["(REPEAT('x', 200))"] * 2000))
+    for _ in range(7):
+        query(shop.server, "INSERT INTO shop.a_long_one (filler) SELECT filler FROM shop.a_long_one")
+    dumping = subprocess.Popen(
+        shop.server.words(shop.prepared("mysql-backup", "dump", "backup", PASSWORD), {"KEEP": "7"}),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    reading = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'backup' AND info LIKE '%FROM `a_long%'"
+    while query(shop.server, reading)[0][0] == 0:
+        assert dumping.poll() is None
+    query(shop.server, "ALTER TABLE shop.orders FORCE")
+    said = dumping.communicate(timeout=120)[1]
+    assert dumping.returncode != 0
+    assert "Table definition has changed" in said
+    assert shop.dumps == []
 
 
 def test_a_dump_that_cannot_be_read_to_its_end_is_not_restored(shop: Databases) -> None:

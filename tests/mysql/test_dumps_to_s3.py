@@ -30,8 +30,8 @@ class Copies:
     url: str
     s3: Any
 
-    def upload(self, url: str = "") -> subprocess.CompletedProcess[str]:
-        return self._run("mysql-backup", "upload", url)
+    def upload(self, url: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        return self._run("mysql-backup", "upload", url, **env)
 
     def fetch(self, name: str) -> subprocess.CompletedProcess[str]:
         return self._run("mysql-restore", "fetch", NOMAD_META_dump=name, NOMAD_META_from="s3")
@@ -132,6 +132,50 @@ def test_an_upload_that_cannot_be_done_fails_and_the_next_makes_up_for_it(copies
     copies.put(SECOND, b"second")
     assert copies.upload().returncode == 0
     assert copies.stored == {PREFIX + FIRST: b"first", PREFIX + SECOND: b"second"}
+
+
+def test_an_upload_without_credentials_says_so(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    done = copies.upload(AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", AWS_EC2_METADATA_DISABLED="true")
+    assert done.returncode != 0
+    assert "Unable to locate credentials" in done.stderr
+    assert copies.stored == {}
+
+
+def test_an_upload_without_the_aws_cli_says_so(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    done = copies.upload(PATH="/nowhere")
+    assert done.returncode != 0
+    assert "there is no AWS CLI (aws) here" in done.stderr
+    assert copies.stored == {}
+
+
+def test_an_upload_that_iam_refuses_says_so(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    iam = clients(copies.url).iam
+    iam.create_user(UserName="nobody")
+    key = iam.create_access_key(UserName="nobody")["AccessKey"]
+    copies.put(FIRST, b"first")
+    with monkeypatch.context() as enforced:
+        # From now on moto allows what a policy allows, and nothing else.
+        enforced.setattr("moto.settings.INITIAL_NO_AUTH_ACTION_COUNT", 0)
+        done = copies.upload(AWS_ACCESS_KEY_ID=key["AccessKeyId"], AWS_SECRET_ACCESS_KEY=key["SecretAccessKey"])
+    assert done.returncode != 0
+    assert "AccessDenied" in done.stderr
+    assert copies.stored == {}
+
+
+def test_an_upload_that_s3_gives_back_otherwise_fails(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    wrapper = copies.root.root / "usr/local/sbin/aws"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    # An S3 that stores what it is given and gives back something else, with the metadata of what it was given.
+    wrapper.write_text(
+        '#!/bin/sh\ncase "$*" in *" -") printf other ;; *) PATH=/usr/local/bin:/usr/bin:/bin; exec aws "$@" ;; esac\n'
+    )
+    wrapper.chmod(0o755)
+    done = copies.upload()
+    assert done.returncode != 0
+    assert f"{FIRST} does not come back as it was sent" in done.stderr
 
 
 @pytest.mark.nightly
