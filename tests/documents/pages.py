@@ -89,7 +89,10 @@ def reachable(start: Path) -> set[Path]:
             continue
         known.add(page)
         for link in links(page.read_text(encoding="utf-8")):
-            target = (page.parent / link.partition("#")[0]).resolve()
+            path = link.partition("#")[0]
+            target = (page.parent / path).resolve()
+            if not path:
+                continue
             if target.is_dir():
                 ahead += target.glob("*.md")
             elif target.suffix == ".md" and target.exists():

@@ -44,6 +44,13 @@ def test_a_dead_link_and_a_dead_anchor_are_found(tmp_path: Path) -> None:
     ]
 
 
+def test_a_link_within_a_page_leads_to_no_other(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# Page\n[here](#page) [there](linked.md)\n")
+    (tmp_path / "linked.md").write_text("")
+    (tmp_path / "orphan.md").write_text("")
+    assert {page.name for page in reachable(tmp_path / "page.md")} == {"page.md", "linked.md"}
+
+
 def test_a_dead_mention_is_found(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/page.md").write_text("# Page\n## A heading\n")
