@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,9 @@ def test_an_upgrade_from_a_release_deletes_and_replaces_nothing_that_holds_data(
     print(f"an upgrade from {version} would: {', '.join(plan.changes) or 'change nothing'}")
     assert plan.losses == []
     assert plan.resources > 20
+    told = upgrading.documented(version)
+    assert [change for change in plan.changes if not any(fnmatchcase(change, pattern) for pattern in told)] == []
+    assert [pattern for pattern in told if not any(fnmatchcase(change, pattern) for change in plan.changes)] == []
 
 
 def test_an_upgrade_that_lost_a_volume_is_refused(stack: Running, tmp_path: Path) -> None:

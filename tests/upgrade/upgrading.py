@@ -1,6 +1,7 @@
 """What today's program would do to a stack of an earlier release: a plan of the real engine, without a refresh."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,14 @@ def releases() -> list[str]:
     """The releases whose state is kept here, oldest first."""
     found = [path.parent.name for path in FOLDER.glob("*/state.json")]
     return sorted(found, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def documented(version: str) -> list[str]:
+    """What docs/upgrades.md says that an upgrade from a release does: `update ebs-*-guard` and the like."""
+    text = (FOLDER.parents[1] / "docs/upgrades.md").read_text(encoding="utf-8")
+    section = text[text.index(f"## From {version}\n") :].split("\n## ")[0]
+    rows = re.findall(r"^\| (create|update|replace|delete) \| ([^|]+) \|", section, re.MULTILINE)
+    return [f"{operation} {name}" for operation, names in rows for name in re.findall(r"`([^`]+)`", names)]
 
 
 @dataclass(frozen=True)
