@@ -8,28 +8,33 @@ from operate.doctor.finding import Finding, problem, warning
 _CREDENTIALS = "https://www.pulumi.com/registry/packages/aws/installation-configuration/"
 _SIMULATE = "https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_testing-policies.html"
 
-_ROLE_ACTIONS = (
+ROLE_ACTIONS = (
     "iam:AttachRolePolicy",
     "iam:CreatePolicy",
+    "iam:CreatePolicyVersion",
     "iam:DeletePolicy",
+    "iam:DeletePolicyVersion",
     "iam:DetachRolePolicy",
     "iam:GetPolicy",
     "iam:GetPolicyVersion",
     "iam:GetRole",
     "iam:ListAttachedRolePolicies",
     "iam:ListPolicyVersions",
+    "iam:SetDefaultPolicyVersion",
 )
-_VOLUME_ACTIONS = (
+VOLUME_ACTIONS = (
     "ec2:CreateTags",
     "ec2:CreateVolume",
+    "ec2:DeleteTags",
     "ec2:DeleteVolume",
     "ec2:DescribeAvailabilityZones",
     "ec2:DescribeInstances",
     "ec2:DescribeVolumes",
+    "ec2:DescribeVolumesModifications",
     "ec2:DetachVolume",
     "ec2:ModifyVolume",
 )
-_SNAPSHOT_ACTIONS = ("ec2:CreateSnapshot", "ec2:DescribeSnapshots")
+SNAPSHOT_ACTIONS = ("ec2:CreateSnapshot", "ec2:DescribeSnapshots")
 
 
 def credentials(facts: Facts) -> Iterator[Finding]:
@@ -75,9 +80,9 @@ def permissions(facts: Facts) -> Iterator[Finding]:
     if ":root" in arn:
         return
     volumes = [volume for volume in facts.volumes() if volume.get("provision", "pulumi") == "pulumi"]
-    actions = [*_ROLE_ACTIONS, *(_VOLUME_ACTIONS if volumes else ())]
+    actions = [*ROLE_ACTIONS, *(VOLUME_ACTIONS if volumes else ())]
     if any(volume.get("finalSnapshot") for volume in volumes):
-        actions += _SNAPSHOT_ACTIONS
+        actions += SNAPSHOT_ACTIONS
     refused = facts.simulate(PolicySourceArn=_principal(facts, arn), ActionNames=sorted(actions))
     if refused:
         what = f"{arn} may not {', '.join(refused)} on every resource"
