@@ -64,3 +64,9 @@ def test_links_with_brackets_and_parentheses_are_read_whole() -> None:
         "https://en.wikipedia.org/wiki/X_(y)",
     ]
     assert anchors("### `volumes[].snapshots`") == {"volumessnapshots"}
+
+
+def test_every_page_of_the_documentation_is_in_its_index() -> None:
+    index = TOP / "docs/README.md"
+    listed = {(index.parent / link).resolve() for link in links(index.read_text(encoding="utf-8"))}
+    assert [page.name for page in pages() if page.parent == index.parent and page not in {*listed, index}] == []
