@@ -30,7 +30,14 @@ class Driver:
     """A driver that runs in an instance, and a client of its socket."""
 
     def __init__(
-        self, cloud: Cloud, instance: str, mode: str, folder: Path, csi: Any, program: Sequence[str] = STAND_IN
+        self,
+        cloud: Cloud,
+        instance: str,
+        mode: str,
+        folder: Path,
+        csi: Any,
+        program: Sequence[str] = STAND_IN,
+        flags: Sequence[str] = (),
     ) -> None:
         self._csi = csi
         socket = folder / f"{instance}-{mode}.sock"
@@ -41,7 +48,7 @@ class Driver:
             "AWS_EC2_ENDPOINT": cloud.settings.ec2_url,
             "AWS_REGION": cloud.settings.region,
         }
-        argv = [*enter(instance, cloud.settings), *program, mode, f"--endpoint=unix://{socket}", "--v=5"]
+        argv = [*enter(instance, cloud.settings), *program, mode, f"--endpoint=unix://{socket}", "--v=5", *flags]
         self.log = folder / f"{instance}-{mode}.log"
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(argv, env=env, stderr=output)

@@ -47,7 +47,7 @@ def serve(endpoints: Sequence[str], services: Mapping[str, object]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        running = [server.start(parse_endpoint(text), services, lambda *_: None) for text in endpoints]
+        running = [server.start(parse_endpoint(text), services) for text in endpoints]
     except (EndpointError, server.ListenError) as error:
         logs.error("Failed to run driver", err=error)
         return 1

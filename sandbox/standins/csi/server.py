@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -20,9 +19,6 @@ from sandbox.standins.csi.sanitize import for_log
 WORKERS: Final = 32
 _PACKAGE: Final = "csi.v1"
 
-Observer = Callable[[str, str, float], None]
-"""Told each finished call's name, status code and duration in seconds."""
-
 
 class ListenError(Exception):
     """The endpoint cannot be listened on."""
@@ -33,10 +29,8 @@ def _method_name(call: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", call).lower()
 
 
-def _handler(call: str, work: Callable[[Any, float | None], Any] | None, observe: Observer) -> Callable[..., Any]:
+def _handler(call: str, work: Callable[[Any, float | None], Any] | None) -> Callable[..., Any]:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
-        started = time.monotonic()
-        code = grpc.StatusCode.OK
         if logs.v(4):
             logs.info(f"{call}: called", level=4, args=for_log(request))
         try:
@@ -44,38 +38,33 @@ def _handler(call: str, work: Callable[[Any, float | None], Any] | None, observe
                 raise CsiError(grpc.StatusCode.UNIMPLEMENTED, f"{call} is not implemented")
             return work(request, context.time_remaining())
         except CsiError as error:
-            code = error.code
-            logs.error("GRPC error", call=call, code=code.name, err=error.message)
-            return context.abort(code, error.message)
+            logs.error("GRPC error", call=call, code=error.code.name, err=error.message)
+            return context.abort(error.code, error.message)
         except Exception as error:  # noqa: BLE001 - the orchestrator gets a status, not a broken stream
             code = grpc.StatusCode.INTERNAL
             logs.error("GRPC error", call=call, code=code.name, err=f"{type(error).__name__}: {error}")
             return context.abort(code, f"{call} failed unexpectedly: {type(error).__name__}: {error}")
-        finally:
-            observe(call, code.name, time.monotonic() - started)
 
     return handle
 
 
-def _generic(service: str, implementation: object, observe: Observer) -> Any:
+def _generic(service: str, implementation: object) -> Any:
     """The handlers of one service; a call the implementation lacks is UNIMPLEMENTED."""
     handlers = {}
     for method in csi.DESCRIPTOR.services_by_name[service].methods:
         work = getattr(implementation, _method_name(method.name), None)
         handlers[method.name] = grpc.unary_unary_rpc_method_handler(
-            _handler(method.name, work, observe),
+            _handler(method.name, work),
             request_deserializer=GetMessageClass(method.input_type).FromString,
             response_serializer=GetMessageClass(method.output_type).SerializeToString,
         )
     return grpc.method_handlers_generic_handler(f"{_PACKAGE}.{service}", handlers)
 
 
-def start(endpoint: Endpoint, services: Mapping[str, object], observe: Observer) -> grpc.Server:
+def start(endpoint: Endpoint, services: Mapping[str, object]) -> grpc.Server:
     """Listen and serve; `services` maps Identity, Controller, Node to what implements them. Raises ListenError."""
     server = grpc.server(ThreadPoolExecutor(WORKERS, thread_name_prefix="rpc"))
-    server.add_generic_rpc_handlers(
-        tuple(_generic(name, implementation, observe) for name, implementation in services.items())
-    )
+    server.add_generic_rpc_handlers(tuple(_generic(name, implementation) for name, implementation in services.items()))
     try:
         endpoint.prepare()
         server.add_insecure_port(endpoint.target)

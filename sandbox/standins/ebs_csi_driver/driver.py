@@ -30,8 +30,11 @@ class Driver:
     def __init__(self, options: Options, *, finder: DeviceFinder | None = None) -> None:
         self._options = options
         self._finder = finder or DeviceFinder()
-        self._metrics = metrics.Metrics()
         self._identity: Future[NodeIdentity] = Future()
+        self._metrics = metrics.Metrics(
+            controller=options.mode.is_controller,
+            instance_id=(lambda: self._identity.result().instance_id) if options.mode.is_node else None,
+        )
         self._stop = Event()
         self._failure = ""
 
@@ -41,7 +44,7 @@ class Driver:
         logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION, Mode=options.mode.value)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
-        running = server.start(parse_endpoint(options.endpoint), self._services(), self._metrics.observe)
+        running = server.start(parse_endpoint(options.endpoint), self._services())
         logs.info("Listening for connections", address=options.endpoint)
         if options.http_endpoint:
             metrics.serve(options.http_endpoint, self._metrics)

@@ -19,12 +19,12 @@ from sandbox.standins.ebs_csi_driver.options import Options
 def controller(options: Options, region: Callable[[], str], metrics: Metrics) -> ControllerService:
     """The controller for a command line; its EC2 client is made in the background."""
 
-    def on_call(operation: str, status: int) -> None:
-        metrics.observe_request(operation, status)
+    def on_try(operation: str, code: str, seconds: float) -> None:
+        metrics.observe_request(operation, code, seconds)
         if options.aws_sdk_debug_log:
-            logs.info("EC2 request", operation=operation, status=status)
+            logs.info("EC2 request", operation=operation, error=code)
 
-    settings = ClientSettings(region, endpoint_from(), options.user_agent_extra, on_call)
+    settings = ClientSettings(region, endpoint_from(), options.user_agent_extra, on_try)
     ec2 = Ec2(settings)
     Thread(target=_warm_up, args=(ec2,), name="ec2", daemon=True).start()
     volumes = Volumes(ec2)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.standins.ebs_csi_driver.version import DRIVER_VERSION
@@ -26,8 +27,8 @@ class ClientSettings:
     region: Callable[[], str]
     endpoint: str = ""
     user_agent_extra: str = ""
-    on_call: Callable[[str, int], None] | None = None
-    """Told each finished request's operation and HTTP status."""
+    on_try: Callable[[str, str, float], None] | None = None
+    """Told each answered try of a request: the operation, the code of its error (empty for none), and its seconds."""
 
 
 def endpoint_from(env: Mapping[str, str] | None = None) -> str:
@@ -42,6 +43,7 @@ class Ec2:
         self._settings = settings
         self._client: EC2Client | None = None
         self._lock = Lock()
+        self._trying = local()
 
     @property
     def client(self) -> EC2Client:
@@ -65,10 +67,16 @@ class Ec2:
         )
         session = boto3.session.Session(region_name=self._settings.region())
         client = session.client("ec2", endpoint_url=self._settings.endpoint or None, config=config)
-        if self._settings.on_call:
-            client.meta.events.register("after-call.ec2", self._tell)
+        if self._settings.on_try:
+            client.meta.events.register_first("before-send.ec2", self._begin)
+            client.meta.events.register_first("needs-retry.ec2", self._tell)
         return client
 
-    def _tell(self, model: Any, http_response: Any, **_: Any) -> None:
-        if self._settings.on_call:
-            self._settings.on_call(str(model.name), int(http_response.status_code))
+    def _begin(self, **_: Any) -> None:
+        self._trying.since = time.monotonic()
+
+    def _tell(self, response: Any, operation: Any, **_: Any) -> None:
+        """A try that was not answered has neither an error's code nor a duration."""
+        if self._settings.on_try and response is not None:
+            code = str(response[1].get("Error", {}).get("Code", ""))
+            self._settings.on_try(str(operation.name), code, time.monotonic() - self._trying.since)

@@ -26,18 +26,17 @@ IDENTITY = NodeIdentity("i-0abc", "m5.large", "us-west-2a", "us-west-2", network
 
 
 @pytest.fixture
-def channel(csi: Any, tmp_path: Path) -> Iterator[tuple[grpc.Channel, Metrics]]:
+def channel(csi: Any, tmp_path: Path) -> Iterator[grpc.Channel]:
     """A channel to a node that has an identity and no devices."""
     from sandbox.standins.csi.server import start
     from sandbox.standins.ebs_csi_driver.identity import IdentityService
     from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings
 
-    metrics = Metrics()
     node = NodeService(NodeSettings(), lambda: IDENTITY, DeviceFinder(tmp_path))
     endpoint = parse_endpoint(f"unix://{tmp_path}/csi.sock")
-    server = start(endpoint, {"Identity": IdentityService(), "Node": node}, metrics.observe)
+    server = start(endpoint, {"Identity": IdentityService(), "Node": node})
     with grpc.insecure_channel(endpoint.target) as opened:
-        yield opened, metrics
+        yield opened
     server.stop(None).wait()
 
 
@@ -46,40 +45,41 @@ def call(channel: grpc.Channel, service: str, method: str, request: Any, answer:
     return channel.unary_unary(f"/csi.v1.{service}/{method}", sent, answer.FromString)(request, timeout=10)
 
 
-def test_a_node_says_who_and_where_it_is(csi: Any, channel: tuple[grpc.Channel, Metrics]) -> None:
-    info = call(channel[0], "Node", "NodeGetInfo", csi.NodeGetInfoRequest(), csi.NodeGetInfoResponse)
+def test_a_node_says_who_and_where_it_is(csi: Any, channel: grpc.Channel) -> None:
+    info = call(channel, "Node", "NodeGetInfo", csi.NodeGetInfoRequest(), csi.NodeGetInfoResponse)
     assert (info.node_id, info.max_volumes_per_node) == ("i-0abc", 26)
     assert info.accessible_topology.segments["topology.ebs.csi.aws.com/zone"] == "us-west-2a"
-    plugin = call(channel[0], "Identity", "GetPluginInfo", csi.GetPluginInfoRequest(), csi.GetPluginInfoResponse)
+    plugin = call(channel, "Identity", "GetPluginInfo", csi.GetPluginInfoRequest(), csi.GetPluginInfoResponse)
     assert (plugin.name, plugin.vendor_version) == ("ebs.csi.aws.com", "v1.48.0")
 
 
-def test_calls_of_a_mode_the_driver_is_not_in_are_unimplemented(
-    csi: Any, channel: tuple[grpc.Channel, Metrics]
-) -> None:
+def test_calls_of_a_mode_the_driver_is_not_in_are_unimplemented(csi: Any, channel: grpc.Channel) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        call(channel[0], "Controller", "DeleteVolume", csi.DeleteVolumeRequest(), csi.DeleteVolumeResponse)
+        call(channel, "Controller", "DeleteVolume", csi.DeleteVolumeRequest(), csi.DeleteVolumeResponse)
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_failed_call_ends_in_its_status_and_is_counted(csi: Any, channel: tuple[grpc.Channel, Metrics]) -> None:
-    opened, metrics = channel
+def test_a_failed_call_ends_in_its_status(csi: Any, channel: grpc.Channel) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        call(opened, "Node", "NodeStageVolume", csi.NodeStageVolumeRequest(), csi.NodeStageVolumeResponse)
+        call(channel, "Node", "NodeStageVolume", csi.NodeStageVolumeRequest(), csi.NodeStageVolumeResponse)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert 'method="NodeStageVolume",grpc_status_code="INVALID_ARGUMENT"} 1' in metrics.text()
 
 
-def test_metrics_are_served_over_http(csi: Any) -> None:
-    metrics = Metrics()
-    metrics.observe("Probe", "OK", 0.5)
+def test_metrics_are_served_over_http() -> None:
+    metrics = Metrics(controller=True, instance_id=lambda: IDENTITY.instance_id)
+    metrics.observe_request("AttachVolume", "", 0.3)
     server = serve("127.0.0.1:0", metrics)
     try:
         with urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answer:
-            assert b'csi_operations_total{method="Probe",grpc_status_code="OK"} 1' in answer.read()
+            told = answer.read().decode()
     finally:
         server.shutdown()
         server.server_close()
+    name = "aws_ebs_csi_api_request_duration_seconds"
+    assert f'{name}_bucket{{request="AttachVolume",le="0.25"}} 0\n' in told
+    assert f'{name}_bucket{{request="AttachVolume",le="0.5"}} 1\n' in told
+    assert f'{name}_sum{{request="AttachVolume"}} 0.3\n' in told
+    assert 'aws_ebs_csi_nvme_collector_scrapes_total{instance_id="i-0abc"} 1\n' in told
 
 
 def test_secrets_of_a_request_do_not_reach_the_log(csi: Any) -> None:
