@@ -28,9 +28,13 @@ class FailingRun:
 
 
 def failing_runs(api: NomadApi, job_id: str, namespace: str) -> list[FailingRun]:
-    """Returns the runs of a periodic job that failed and have not succeeded since, if Nomad still has them."""
-    stubs = api.get("jobs", prefix=f"{job_id}/", namespace=namespace) or []
-    runs = [_failing(api, stub, namespace) for stub in stubs if stub.get("ParentID") == job_id and _has_failed(stub)]
+    """Returns the runs of a periodic job that failed and have not succeeded since, if Nomad still has them.
+
+    One that was launched before another succeeded is no news: its work is done, though Nomad has it for hours.
+    """
+    stubs = _runs(api, job_id, namespace)
+    done = max((_launched(stub) for stub in stubs if _has_succeeded(stub)), default=0.0)
+    runs = [_failing(api, stub, namespace) for stub in stubs if _has_failed(stub) and _launched(stub) >= done]
     return sorted((run for run in runs if run is not None), key=lambda run: run.since)
 
 
@@ -39,13 +43,17 @@ def newest_success(api: NomadApi, job_id: str, namespace: str) -> float | None:
 
     Nomad forgets runs that have ended after `job_gc_threshold`, 4 hours by default.
     """
+    return max((_launched(stub) for stub in _runs(api, job_id, namespace) if _has_succeeded(stub)), default=None)
+
+
+def _runs(api: NomadApi, job_id: str, namespace: str) -> list[Json]:
     stubs = api.get("jobs", prefix=f"{job_id}/", namespace=namespace) or []
-    launched = [
-        int(stub.get("SubmitTime") or 0) / 1e9
-        for stub in stubs
-        if stub.get("ParentID") == job_id and _has_succeeded(stub)
-    ]
-    return max(launched, default=None)
+    return [stub for stub in stubs if stub.get("ParentID") == job_id]
+
+
+def _launched(stub: Json) -> float:
+    """Returns seconds of the epoch."""
+    return int(stub.get("SubmitTime") or 0) / 1e9
 
 
 def _has_succeeded(stub: Json) -> bool:
@@ -65,7 +73,7 @@ def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
         return None
     newest = max(failed, key=lambda one: int(one["CreateIndex"]))
     task, reason = _failed_task(newest)
-    launched = datetime.fromtimestamp(int(stub.get("SubmitTime") or 0) / 1e9, UTC)
+    launched = datetime.fromtimestamp(_launched(stub), UTC)
     return FailingRun(
         job_id=stub["ID"],
         failures=len(failed),

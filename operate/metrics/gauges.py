@@ -22,7 +22,7 @@ GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
     "volume_newest_snapshot_timestamp_seconds": (("volume",), "When the newest complete snapshot was started."),
     "mysql_expected": (("nomad_job",), "Always 1: the stack has this MySQL server."),
     "dump_scheduled": (("nomad_job",), "Always 1: the stack has dumps of this job."),
-    "dump_failing_runs": (("nomad_job",), "Runs that failed and have not succeeded since."),
+    "dump_failing_runs": (("nomad_job",), "Runs that failed since the newest that succeeded."),
     "dump_last_success_timestamp_seconds": (
         ("nomad_job",),
         "When the newest dump that succeeded was started; missing where Nomad no longer has the run.",

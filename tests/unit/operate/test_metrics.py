@@ -140,10 +140,12 @@ def test_dumps_tell_the_newest_success_and_the_runs_that_fail(volume_id: str, no
         launched = {"ID": f"mysql-backup/periodic-{number}", "ParentID": "mysql-backup", "Status": "dead"}
         return {**launched, "SubmitTime": number * 10**9, "JobSummary": {"Summary": {"dump": summary}}}
 
-    nomad.put("jobs", [run(100, Complete=1), run(200, Complete=1, Failed=1), run(300, Failed=2)])
+    # The one that failed before another succeeded is no news any more.
+    nomad.put("jobs", [run(100, Complete=1), run(150, Failed=1), run(200, Complete=1, Failed=1), run(300, Failed=2)])
     failed = {"ID": "a1", "ClientStatus": "failed", "CreateIndex": 1}
-    nomad.put("job/mysql-backup%2Fperiodic-300/allocations", [failed])
-    nomad.put("job/mysql-backup/periodic-300/allocations", [failed])
+    for number in (150, 300):
+        nomad.put(f"job/mysql-backup%2Fperiodic-{number}/allocations", [failed])
+        nomad.put(f"job/mysql-backup/periodic-{number}/allocations", [failed])
     found, _ = read()
     assert found["dump_last_success_timestamp_seconds{nomad_job=mysql-backup}"] == 200
     assert found["dump_failing_runs{nomad_job=mysql-backup}"] == 1
