@@ -96,7 +96,8 @@ def stuck_reasons(scene: Scene, volume_id: str) -> Iterator[Reason]:
         return
     for line in controllers.lacks(plugin_id, plugin):
         why = "while one is unhealthy Nomad may grant a claim without attaching, and release one without detaching"
-        yield Reason(line, why, "wait a minute; where it stays so, `nomad alloc stop` it, then `pulumi up`", _UNHEALTHY)
+        next_ = "wait a minute; where it stays so, `nomad alloc restart` it, then `pulumi up`"
+        yield Reason(line, why, next_, _UNHEALTHY)
     yield from _unreachable(scene, volume_id, plugin_id)
 
 

@@ -84,7 +84,7 @@ class VolumeRelease(DeclaredResource):
                 "skip attaching and detaching while it knows an unhealthy controller, and detaches a volume that a "
                 "node plugin could not unmount: a job that stops or starts then leaves its volume attached where "
                 "nothing claims it, or loses it while it is mounted. See `nomad plugin status -verbose`, fix the cause "
-                "or stop that allocation (`nomad alloc stop`), and run the same command again"
+                "or restart that allocation (`nomad alloc restart`), and run the same command again"
             )
 
     def _unattachable(self, ctx: Context, wanted: Props, limit_s: float) -> list[str]:

@@ -32,7 +32,7 @@ def healthy(facts: Facts) -> Iterator[Finding]:
             why = "Nomad then grants claims without attaching, and releases them without detaching"
             page = "docs/decisions/2026-11-22-unhealthy-controllers.md"
             if not missing:
-                yield problem(line, why, "wait a minute; where it stays, `nomad alloc stop` it", page)
+                yield problem(line, why, "wait a minute; where it stays, `nomad alloc restart` it", page)
 
 
 def _zones(facts: Facts, plugin_id: str, *, is_first: bool) -> list[str]:
