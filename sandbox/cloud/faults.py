@@ -16,10 +16,10 @@ from typing import Any, Final, Literal, cast, get_args
 from sandbox.machine.private_files import write_private
 from sandbox.settings import SandboxError, SandboxSettings
 
-Kind = Literal["throttle", "error", "drop", "delay", "invisible", "detach"]
+Kind = Literal["throttle", "error", "drop", "delay", "invisible", "detach", "snapshot"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
-VOLUME_KINDS: Final = frozenset({"invisible", "detach"})
-"""Kinds that change what EC2 does with volumes, instead of how it answers."""
+VOLUME_KINDS: Final = frozenset({"invisible", "detach", "snapshot"})
+"""Kinds that change what EC2 does with volumes and snapshots, instead of how it answers."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Fault:
 
     throttle: refused as AWS throttles. error: a server's error. drop: the connection is closed without an answer, after
     `seconds`. delay: the answer comes after `seconds`. invisible: a new volume is not described for `seconds`. detach:
-    a volume is `detaching` for `seconds`, and with 0 until it is forced or the fault is switched off.
+    a volume is `detaching` for `seconds`, and with 0 until it is forced or the fault is switched off. snapshot: a new
+    snapshot ends in `error`.
     """
 
     name: str

@@ -63,7 +63,7 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
 
 def install_faults(volumes: VolumeFaults) -> None:
     """Puts faults that can be switched on around what `install` made of moto."""
-    for name in ("create_volume", "describe_volumes", "detach_volume"):
+    for name in ("create_volume", "describe_volumes", "detach_volume", "create_snapshot"):
         _wrap(EBSBackend, name, getattr(volumes, name))
 
 

@@ -1,4 +1,4 @@
-"""Faults of EBS itself: a new volume that is not described yet, and a detachment that takes long or never ends."""
+"""Faults of EBS itself: a volume not described yet, a detachment that takes long or never ends, a failed snapshot."""
 
 from __future__ import annotations
 
@@ -73,6 +73,13 @@ class VolumeFaults:
             self._detaching.discard(volume_id)
         if attachment.volume.attachment is attachment:
             original(backend, volume_id, attachment.instance.id, attachment.device)
+
+    def create_snapshot(self, original: Original, backend: Any, *args: Any, **kwargs: Any) -> Any:
+        """CreateSnapshot: the snapshot may end in `error`, as with a key that cannot be used."""
+        snapshot = original(backend, *args, **kwargs)
+        if self._faults.strike_volume("snapshot"):
+            snapshot.status, snapshot.state_message = "error", "Given key ID is not accessible"
+        return snapshot
 
     def _is_hidden(self, volume_id: str) -> bool:
         with self._lock:

@@ -207,6 +207,14 @@ def test_a_detachment_is_stuck_until_the_fault_ends(settings: SandboxSettings, f
     assert backend.detached == 1
 
 
+def test_a_new_snapshot_ends_in_error(settings: SandboxSettings, faults: Faults) -> None:
+    volumes = VolumeFaults(faults)
+    switch_on(settings, Fault("key", "snapshot", count=1))
+    made = [volumes.create_snapshot(lambda _: SimpleNamespace(status="completed"), Backend()) for _ in range(2)]
+    assert [snapshot.status for snapshot in made] == ["error", "completed"]
+    assert made[0].state_message
+
+
 def test_a_detachment_takes_its_time_and_ends_by_itself(settings: SandboxSettings, faults: Faults) -> None:
     backend, volumes = Backend(), VolumeFaults(faults)
     switch_on(settings, Fault("slow", "detach", seconds=0.1))
