@@ -8,6 +8,7 @@ from prometheus_client.core import GaugeMetricFamily
 PREFIX = "nomad_stateful_"
 # Their labels and help; docs/metrics.md lists them too.
 GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
+    "clients": (("zone", "status"), "Nomad's clients: ready, ineligible, or another status of Nomad's, such as down."),
     "plugin_controllers": (("plugin",), "Controllers that the stack asks for."),
     "plugin_controllers_healthy": (("plugin",), "Controllers that are healthy."),
     "plugin_nodes": (("plugin", "zone"), "Node plugins that Nomad knows, at least one in each zone with a volume."),

@@ -83,7 +83,9 @@ def _of_nomad(gauges: Gauges) -> None:
 def _plugins(gauges: Gauges, nomad: NomadApi) -> None:
     known = stack.outputs()
     settings = {str(one["id"]): one for one in stack.config().get("nomad-stateful:plugins") or []}
-    zone_of = {str(one["ID"]): zone for one in nomad.get("nodes", resources=False) or [] if (zone := _zone(nomad, one))}
+    stubs = nomad.get("nodes", resources=False) or []
+    zone_of = {str(one["ID"]): zone for one in stubs if (zone := _zone(nomad, one))}
+    _clients(gauges, stubs, zone_of)
     for plugin_id in sorted(known.get("plugins") or {}):
         driver = DRIVERS[str(settings.get(plugin_id, {}).get("driver") or "ebs")]
         found = nomad.find(plugin_path(plugin_id)) or {}
@@ -100,6 +102,19 @@ def _plugins(gauges: Gauges, nomad: NomadApi) -> None:
         for zone in sorted({*there, *needed}):
             gauges.set("plugin_nodes", plugin_id, zone, value=max(there[zone], int(zone in needed)))
             gauges.set("plugin_nodes_healthy", plugin_id, zone, value=health.zones.get(zone, 0))
+
+
+def _clients(gauges: Gauges, stubs: Sequence[Json], zone_of: Mapping[str, str]) -> None:
+    """One of each zone's is always told, so that a zone whose clients are lost shows 0 that are ready."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in stubs:
+        zone, status = zone_of.get(str(one["ID"]), ""), str(one.get("Status") or "")
+        away = status == "ready" and one.get("SchedulingEligibility") == "ineligible"
+        found[zone, "ready"] += int(status == "ready" and not away)
+        if away or status != "ready":
+            found[zone, "ineligible" if away else status] += 1
+    for (zone, status), count in sorted(found.items()):
+        gauges.set("clients", zone, status, value=count)
 
 
 def _zone(nomad: NomadApi, stub: Json) -> str:

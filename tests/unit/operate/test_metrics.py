@@ -106,6 +106,18 @@ def test_plugins_count_what_is_asked_for_and_what_is_healthy_by_zone(volume_id: 
     assert found[f"plugin_nodes_healthy{{plugin=aws-ebs0,zone={ZONE}}}"] == 1
 
 
+def test_clients_count_by_zone_and_by_whether_they_take_work(volume_id: str, nomad: FakeNomad) -> None:
+    drained = {"ID": NODE, "Name": NODE, "Status": "ready", "SchedulingEligibility": "ineligible"}
+    nomad.put("nodes", [drained, {"ID": "node-2", "Name": "node-2", "Status": "down"}])
+    found, _ = read()
+    counts = {name: count for name, count in found.items() if name.startswith("clients{")}
+    assert counts == {
+        f"clients{{status=ready,zone={ZONE}}}": 0,
+        f"clients{{status=ineligible,zone={ZONE}}}": 1,
+        f"clients{{status=down,zone={ZONE}}}": 1,
+    }
+
+
 def test_a_zone_with_a_volume_and_no_node_plugin_lacks_one(volume_id: str, nomad: FakeNomad) -> None:
     nomad.put("plugin/csi/aws-ebs0", None)
     found, _ = read()
