@@ -83,6 +83,7 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 nightly: nightly-slow nightly-embedded matrix nightly-examples nightly-faults zone-changes ## what CI has no time for: tests marked nightly, the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
 
 nightly-slow: bootstrap
+	@$(PY) -m tools.packages --tests || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly
 
 nightly-embedded: bootstrap

@@ -60,7 +60,19 @@ DOCKER: Final = (
 TESTS: Final = (
     Requirement(("node",), ("nodejs",), "judging IAM policies in the tests"),
     Requirement(("npm",), ("npm",), "judging IAM policies in the tests"),
-    Requirement(("promtool",), ("prometheus",), "checking the alert rules", ("prometheus.service",)),
+    Requirement(("promtool",), ("prometheus",), "checking and firing the alert rules", ("prometheus.service",)),
+    Requirement(
+        ("prometheus-node-exporter",),
+        ("prometheus-node-exporter",),
+        "firing the alert rules",
+        ("prometheus-node-exporter.service",),
+    ),
+    Requirement(
+        ("prometheus-mysqld-exporter",),
+        ("prometheus-mysqld-exporter",),
+        "firing the alert rules",
+        ("prometheus-mysqld-exporter.service",),
+    ),
 )
 
 C_COMPILER: Final = Requirement(("gcc",), ("gcc", "libc6-dev"), "building Nomad from source")

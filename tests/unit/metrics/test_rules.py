@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from operate.metrics.gauges import GAUGES, PREFIX
+from tests.sandbox.alerts.causes import CAUSES
+from tests.sandbox.alerts.rules import scaled, seconds
 from tools.packages import find_command
 
 TOP = Path(__file__).parents[3]
@@ -73,6 +75,24 @@ def test_every_alert_leads_to_a_section_that_says_what_to_do() -> None:
     for rule in alerts():
         assert rule["annotations"]["runbook"] == f"docs/metrics.md#{rule['alert'].lower()}"
         assert rule["alert"].lower() in anchors
+
+
+def test_every_alert_has_a_cause_in_the_sandbox() -> None:
+    """Each is made to fire and to clear there every night: tests/sandbox/test_alerts.py."""
+    assert {one.alert for one in CAUSES} == {rule["alert"] for rule in alerts()}
+
+
+def test_the_rules_of_that_test_differ_in_their_times_alone() -> None:
+    def timeless(rule: dict[str, Any]) -> tuple[Any, ...]:
+        kept = {key: value for key, value in rule.items() if key not in ("expr", "for")}
+        return "for" in rule, re.sub(r"\b\d+[smhd]?\b", "#", rule["expr"]), kept
+
+    shorter = [rule for group in scaled()["groups"] for rule in group["rules"]]
+    assert [timeless(rule) for rule in shorter] == [timeless(rule) for rule in rules()]
+    for mine, theirs in zip(shorter, rules(), strict=True):
+        if "for" in theirs:
+            assert seconds(mine["for"]) <= 10 < seconds(theirs["for"])
+    assert "predict_linear(nomad_stateful:volume_available_bytes[30s], 120)" in yaml.safe_dump(shorter, width=1000)
 
 
 def test_the_rules_use_metrics_that_are_made() -> None:

@@ -1,0 +1,1 @@
+"""Each alert made to fire and to clear: Prometheus, what measures, causes and cures."""

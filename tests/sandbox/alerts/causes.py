@@ -1,0 +1,197 @@
+"""What makes each alert fire, and what its section of docs/metrics.md, or the page it leads to, says to do then."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+
+from tests.sandbox.alerts import acting
+from tests.sandbox.alerts.acting import operate, run, up
+from tests.sandbox.alerts.prometheus import Labels, Watch
+from tools.trial.kernel import may_grow_mounted_ext4
+from tools.trial.running import eventually
+
+Work = Callable[[Watch], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One way to an alert. What is done after `yield` is the cure."""
+
+    alert: str
+    what: str
+    labels: Labels
+    work: Work = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name of its test."""
+        return f"{self.alert}: {self.what}"
+
+
+CAUSES: list[Cause] = []
+
+
+def cause(alert: str, what: str, **labels: str) -> Callable[[Callable[[Watch], Iterator[None]]], Work]:
+    """Adds a cause to the table, in the order in which they are made to happen."""
+
+    def add(work: Callable[[Watch], Iterator[None]]) -> Work:
+        made = contextmanager(work)
+        CAUSES.append(Cause(alert, what, labels, made))
+        return made
+
+    return add
+
+
+@cause("DumpOld", "no dump since the stack was made", nomad_job="mysql-backup", severity="critical")
+def never_dumped(watch: Watch) -> Iterator[None]:
+    yield
+    acting.dump_whole(watch)
+
+
+@cause("SnapshotOld", "schedules, and no snapshot yet", volume="mysql", severity="warning")
+def never_snapped(watch: Watch) -> Iterator[None]:
+    yield
+    operate(watch, "snapshot", "mysql")
+
+
+@cause("DrillFailed", "the newest snapshot is older than --max-age", volume="mysql", severity="critical")
+def failed_drill(watch: Watch) -> Iterator[None]:
+    acting.drill(watch, "1s", status=1)
+    yield
+    operate(watch, "snapshot", "mysql")
+    acting.drill(watch, "1h")
+
+
+@cause("VolumeInodesAlmostUsed", "empty files until 85 % are used", volume="mysql", severity="warning")
+def many_files(watch: Watch) -> Iterator[None]:
+    acting.use_inodes(watch, "mysql", 85)
+    yield
+    acting.free(watch, "mysql")
+
+
+@cause("VolumeFullWithinADay", "4 MiB more each second from 55 %", volume="mysql", severity="warning")
+def growth(watch: Watch) -> Iterator[None]:
+    with acting.growing(watch, "mysql", 4, 90):
+        yield
+
+
+@cause("VolumeAlmostFull", "a file until 85 % are used", volume="mysql", severity="warning")
+def full(watch: Watch) -> Iterator[None]:
+    acting.fill(watch, "mysql", 85)
+    yield
+    if may_grow_mounted_ext4():
+        acting.set_size(watch, "mysql", 2)
+        up(watch)
+    acting.free(watch, "mysql")
+
+
+@cause("DrillOld", "no further drill", volume="mysql", severity="warning")
+def old_drill(watch: Watch) -> Iterator[None]:
+    yield
+    operate(watch, "snapshot", "mysql")
+    acting.drill(watch, "1h")
+
+
+@cause("SnapshotOld", "no further snapshot", volume="mysql", severity="warning")
+def old_snapshot(watch: Watch) -> Iterator[None]:
+    yield
+    operate(watch, "snapshot", "mysql")
+
+
+@cause("DumpOld", "no further dump", nomad_job="mysql-backup", severity="critical")
+def old_dump(watch: Watch) -> Iterator[None]:
+    yield
+    acting.dump_whole(watch)
+
+
+@cause("SnapshotFailed", "EC2 fails a snapshot", volume="mysql", state="error", severity="critical")
+def failed_snapshot(watch: Watch) -> Iterator[None]:
+    acting.ctl(watch, "fault", "on", "snapshot", "--count", "1")
+    operate(watch, "snapshot", "mysql", status=1)
+    yield
+    ec2 = watch.stack.ec2
+    for one in ec2.describe_snapshots(Filters=[{"Name": "status", "Values": ["error"]}])["Snapshots"]:
+        ec2.delete_snapshot(SnapshotId=one["SnapshotId"])
+
+
+@cause("DumpFailed", "the account may not read", nomad_job="mysql-backup", severity="critical")
+def failed_dump(watch: Watch) -> Iterator[None]:
+    acting.sql(watch, "REVOKE SELECT ON *.* FROM 'backup'@'%'")
+    failing = acting.dump(watch)
+    yield
+    acting.sql(watch, "GRANT SELECT ON *.* TO 'backup'@'%'")
+    run(watch, "nomad", "job", "stop", "-detach", failing)
+    acting.dump_whole(watch)
+
+
+@cause(
+    "PluginUnhealthy",
+    "the node plugin of a zone hangs",
+    plugin="aws-ebs0",
+    part="node",
+    zone="us-west-2b",
+    severity="critical",
+)
+def node_plugin_hangs(watch: Watch) -> Iterator[None]:
+    found = acting.allocation(watch, "plugin-aws-ebs0-node", "client-3")
+    acting.hang(watch, "node", "client-3")
+    yield
+    run(watch, "nomad", "alloc", "restart", found["ID"])
+
+
+@cause("PluginUnhealthy", "a controller hangs", plugin="aws-ebs0", part="controller", severity="critical")
+def controller_hangs(watch: Watch) -> Iterator[None]:
+    found = acting.allocation(watch, "plugin-aws-ebs0-controller")
+    acting.hang(watch, "controller", found["NodeName"])
+    yield
+    run(watch, "nomad", "alloc", "restart", found["ID"])
+
+
+@cause("MysqlDown", "its job is stopped", job="mysql-metrics", severity="critical")
+def stopped(watch: Watch) -> Iterator[None]:
+    run(watch, "nomad", "job", "stop", "mysql-server")
+    yield
+    up(watch)
+
+
+@cause("MysqlDown", "the exporter's job is stopped", nomad_job="mysql-server", severity="critical")
+def exporter_stopped(watch: Watch) -> Iterator[None]:
+    run(watch, "nomad", "job", "stop", "mysql-metrics")
+    yield
+    up(watch)
+
+
+@cause("VolumeClaimedByDeadAllocation", "the network of MySQL's client is cut", volume="mysql", severity="critical")
+def cut_off(watch: Watch) -> Iterator[None]:
+    client, _ = acting.place(watch, "mysql")
+    instance = acting.instance(watch, client)
+    acting.ctl(watch, "cut", client)
+    yield
+    operate(watch, "recover", "mysql", "--fence", "--yes")
+    acting.ctl(watch, "heal", client)
+    watch.stack.ec2.start_instances(InstanceIds=[instance])
+
+
+@cause("MetricsMissing", "EC2 does not answer", source="ec2", severity="warning")
+def no_ec2(watch: Watch) -> Iterator[None]:
+    acting.ctl(watch, "fault", "on", "error", "--action", "DescribeSnapshots")
+    yield
+    acting.ctl(watch, "fault", "off")
+
+
+@cause("MetricsMissing", "its file is not renewed", job="textfiles", severity="warning")
+def old_file(watch: Watch) -> Iterator[None]:
+    file = watch.textfiles / "metrics.prom"
+    operate(watch, "metrics", "--output", str(file))
+    yield
+    operate(watch, "metrics", "--output", str(file))
+    eventually(lambda: not watch.prometheus.firing("MetricsMissing") or None, 30, "the file is new")
+    file.unlink()
+
+
+@cause("MetricsMissing", "operate metrics is ended", severity="warning")
+def not_running(watch: Watch) -> Iterator[None]:
+    watch.stop_operate()
+    eventually(lambda: not watch.prometheus.query('up{job="operate"} == 1') or None, 30, "it is not scraped")
+    yield
+    watch.start_operate()

@@ -1,0 +1,64 @@
+"""The scrape configurations of docs/metrics.md: what Nomad's discovery makes of a service is what /targets says."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from nomad_stateful.nomad.api import NomadApi
+from operate.metrics.targets import targets
+from tests.providers.fake_nomad import fake_nomad
+from tests.unit.metrics.test_rules import TOP
+
+
+def documented() -> list[dict[str, Any]]:
+    """The configurations, by Nomad's discovery and without it."""
+    page = (TOP / "docs" / "metrics.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(rule_files.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return [yaml.safe_load(block) for block in blocks]
+
+
+def relabelled(known: Mapping[str, str], rules: list[dict[str, Any]]) -> dict[str, str] | None:
+    """What Prometheus makes of a target's labels; None where it drops it."""
+    labels: dict[str, str] = {}
+    for rule in rules:
+        found = re.fullmatch(rule.get("regex", "(.*)"), ";".join(known[name] for name in rule["source_labels"]))
+        if rule.get("action") == "keep":
+            if not found:
+                return None
+        elif found:
+            labels[rule["target_label"]] = found[1]
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("service", "tags"),
+    [
+        ("csi-driver-metrics", ["prometheus", "plugin=aws-ebs0", "role=controller"]),
+        ("mysql-metrics", ["prometheus", "server=mysql-server"]),
+        ("volume-metrics", ["prometheus"]),
+        ("mysql-server", []),
+    ],
+)
+def test_both_find_the_same_targets_with_the_same_labels(service: str, tags: list[str]) -> None:
+    by_nomad, by_http = documented()
+    rules = next(one["relabel_configs"] for one in by_nomad["scrape_configs"] if "nomad_sd_configs" in one)
+    meta = {
+        "__meta_nomad_tags": f",{','.join(tags)},",
+        "__meta_nomad_service": service,
+        "__meta_nomad_address": "10.0.0.5",
+    }
+    with fake_nomad() as nomad:
+        nomad.put("services", [{"Namespace": "default", "Services": [{"ServiceName": service, "Tags": tags}]}])
+        one = {"ServiceName": service, "Tags": tags, "Address": "10.0.0.5", "Port": 23456}
+        nomad.put(f"service/{service}", [one])
+        nomad.put("nodes", [])
+        api = NomadApi.from_env({"address": nomad.address})
+        try:
+            known = [target["labels"] for target in targets(api) if target["labels"]["job"] == service]
+        finally:
+            api.close()
+    assert known == [labels for labels in [relabelled(meta, rules)] if labels is not None]
+    assert by_nomad["scrape_configs"][1:] == by_http["scrape_configs"][1:]
