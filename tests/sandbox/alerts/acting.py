@@ -144,6 +144,18 @@ def instance(watch: Watch, client: str) -> str:
     return next(str(one["InstanceId"]) for one in known if one.get("PrivateIpAddress") == address)
 
 
+def start(watch: Watch, instance_id: str) -> None:
+    """Starts an instance that was stopped, once it has."""
+    ec2 = watch.stack.ec2
+
+    def stopped() -> bool | None:
+        found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+        return found["State"]["Name"] == "stopped" or None
+
+    eventually(stopped, 120, f"{instance_id} is stopped")
+    ec2.start_instances(InstanceIds=[instance_id])
+
+
 def sql(watch: Watch, statement: str) -> None:
     """Runs a statement as root."""
     watch.stack.sql(watch.stack.mysql_endpoint(), statement)

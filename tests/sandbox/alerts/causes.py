@@ -168,8 +168,7 @@ def cut_off(watch: Watch) -> Iterator[None]:
     acting.ctl(watch, "cut", client)
     yield
     operate(watch, "recover", "mysql", "--fence", "--yes")
-    acting.ctl(watch, "heal", client)
-    watch.stack.ec2.start_instances(InstanceIds=[instance])
+    acting.start(watch, instance)
 
 
 @cause("MetricsMissing", "EC2 does not answer", source="ec2", severity="warning")
