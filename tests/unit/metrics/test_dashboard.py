@@ -65,7 +65,16 @@ def test_it_shows_metrics_that_are_made() -> None:
     # What operate metrics counts is shown, but for the facts that others are joined with.
     assert made - used <= {
         "",
-        *(f"{PREFIX}{name}" for name in ("volume_info", "volume_snapshot_schedules", "dump_scheduled")),
+        *(
+            f"{PREFIX}{name}"
+            for name in (
+                "volume_info",
+                "volume_snapshot_schedules",
+                "dump_scheduled",
+                "binlogs_expected",
+                "binlogs_until_timestamp_seconds",
+            )
+        ),
         *(f"nomad_stateful:volume_{name}" for name in ("size_bytes", "inodes", "inodes_free")),
     }
 
