@@ -105,6 +105,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "the binary logs: what comes of it is a snapshot",
     )
     parser.add_argument("--snapshot", default="", metavar="ID", help="with --to: begin with this snapshot")
+    parser.add_argument("--zone", default="", help="with --to: restore in this zone; by default the volume's own")
     parser.add_argument("--namespace", default="drill", help="with --to: Nomad namespace of its own; by default drill")
     parser.add_argument(
         "--newest", default="", metavar="SELECT", help="with --to: statement that returns the newest row's time, in UTC"
@@ -116,7 +117,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(known: Namespace) -> None:
     if not known.to:
-        if given := [name for name in ("snapshot", "newest", "json") if getattr(known, name)]:
+        if given := [name for name in ("snapshot", "zone", "newest", "json") if getattr(known, name)]:
             raise RestoreError(f"--{given[0]} is for a restore to a point in time: add --to, or leave it out")
         restore(known.dump, known.source, known.timeout, yes=known.yes)
         return
@@ -125,6 +126,7 @@ def _run(known: Namespace) -> None:
     options = Options(
         volume="",
         snapshot=known.snapshot,
+        zone=known.zone,
         namespace=known.namespace,
         newest=known.newest,
         to=known.to,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from nomad_stateful.ebs import restored
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
 from nomad_stateful.plugin_server.values import contains_unknown
@@ -37,8 +38,8 @@ def failures(volumes: GuardedVolumes, inputs: Props, made: Mapping[str, Any]) ->
         yield _failure(inputs, rule, f"Set it: {remedy}")
     elif (snapshot := volumes.snapshot(wanted)) is None:
         yield _failure(inputs, "this account and region have no such snapshot", f"Name another: {remedy}")
-    elif snapshot["VolumeId"] != volume_id:
-        rule = f"it is a snapshot of {snapshot['VolumeId']}, and the volume that moves is {volume_id}"
+    elif (source := restored.source(snapshot)) != volume_id:
+        rule = f"it is a snapshot of {source}, and the volume that moves is {volume_id}"
         yield _failure(inputs, rule, f"Name a snapshot of that: {remedy}")
     elif snapshot["State"] != "completed":
         rule = f"the snapshot is {snapshot['State']} ({snapshot.get('Progress') or '0%'})"
@@ -53,12 +54,12 @@ def begin(olds: Props) -> Props:
 def tell(ctx: Context, volumes: GuardedVolumes, olds: Props, inputs: Props, made: Mapping[str, Any]) -> None:
     """Logs what happens to the data. Raises ProviderError."""
     name, snapshot = inputs["volumeName"], volumes.snapshot(inputs["snapshotId"]) or {}
-    taken = snapshot["StartTime"].astimezone(UTC)
+    taken = restored.as_of(snapshot)
     minutes = (datetime.now(UTC) - taken).total_seconds() / 60
     ctx.log(
         "info",
         f"volume {name} moves from {olds['zone']} to {inputs['zone']}: a new EBS volume is made from snapshot "
-        f"{inputs['snapshotId']}, taken at {taken:%Y-%m-%d %H:%M:%S} UTC, {minutes:.0f} minutes ago. EBS volume "
+        f"{inputs['snapshotId']}, as of {taken:%Y-%m-%d %H:%M:%S} UTC, {minutes:.0f} minutes ago. EBS volume "
         f"{made['VolumeId']} stays in {olds['zone']} as it is, and is not this stack's any more",
     )
     if made.get("Attachments"):

@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import volume_path
+from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
 from operate.drill import removal, snapshots, watch
@@ -64,6 +64,7 @@ class Drill:
         began = time.monotonic()
         with self._phase("volume", f"an EBS volume in {self._target.zone} from {snapshot.id}"):
             external_id = snapshots.create(self._ec2, self._target, snapshot)
+        self._await_controller(max(0.0, deadline - time.monotonic()))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
             self._register(external_id)
             # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
@@ -71,6 +72,16 @@ class Drill:
             self._variable(password)
             self._nomad.put("jobs", {"Job": job}, namespace=self._target.namespace)
         watch.Watch(self._nomad, self._target, self._report, began, deadline).follow()
+
+    def _await_controller(self, timeout_s: float) -> None:
+        """Waits until Nomad can register a volume: after the loss of a client or a zone it takes a while."""
+
+        def healthy() -> bool | None:
+            plugin = self._nomad.find(plugin_path(self._target.plugin)) or {}
+            return True if plugin.get("ControllersHealthy") or not plugin.get("ControllerRequired", True) else None
+
+        what = f"a controller of plugin {self._target.plugin} is healthy"
+        wait_for(what, healthy, timeout_s, "`python -m operate doctor` says what it lacks.")
 
     def _register(self, external_id: str) -> None:
         target = self._target

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from nomad_stateful.ebs.tags import DRILL_TAG, RESTORED_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
 from operate.cluster import wait_for
 from operate.drill.model import DrillError, Json, Report, Snapshot, Target
 
@@ -113,9 +113,10 @@ def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: fl
 
     Raises DrillError where it fails, and TimedOutError.
     """
-    restored = f"{report.to or report.started:%Y-%m-%dT%H:%M:%SZ}"
+    moment = report.to or report.started
+    restored = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
     # Neither the volume's name nor the stack's tag: it is no snapshot of the live volume, and no schedule removes it.
-    tags = {"Name": f"{target.volume} as of {restored}", RESTORED_TAG: target.tag}
+    tags = {"Name": f"{target.volume} as of {restored}", RESTORED_TAG: target.volume_id, AS_OF_TAG: moment.isoformat()}
     made = ec2.create_snapshot(
         VolumeId=volume_id,
         Description=f"{target.tag} as of {restored}",

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.restored import as_of, source
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from operate.cluster import wait_for
@@ -123,7 +124,7 @@ class ZoneChange:
                 f"EBS volume {plan.known.volume_id} has no complete snapshot: there is nothing to go on from in "
                 "another zone. Restore a dump: docs/disaster-recovery.md, A zone is lost"
             )
-        taken = found["StartTime"].astimezone(UTC)
+        taken = as_of(found)
         minutes = max(0.0, (lost_at - taken).total_seconds() / 60)
         limit = self.wanted.max_loss_min
         if limit is not None and minutes > limit:
@@ -140,10 +141,10 @@ class ZoneChange:
         if not plan.known.snapshot_id:
             return plan
         found = self._copies(plan.known).describe(plan.known.snapshot_id)
-        given_up = Copies(self.ec2, str(found["VolumeId"]), self.wanted.volume).given_up()
+        given_up = Copies(self.ec2, source(found), self.wanted.volume).given_up()
         if given_up is None:
             return plan
-        taken = found["StartTime"].astimezone(UTC)
+        taken = as_of(found)
         minutes = (given_up - taken).total_seconds() / 60
         return replace(
             plan, snapshot=plan.known.snapshot_id, taken=f"{taken:%Y-%m-%d %H:%M:%S UTC}", lost_minutes=minutes
@@ -228,8 +229,7 @@ class ZoneChange:
         self._verify(known)
         if pending := self.engine.pending():
             raise ZoneChangeError(f"the volume is in {known.zone}, and a preview has changes still:\n{pending}")
-        source = self._copies(known).describe(known.snapshot_id) if known.snapshot_id else {}
-        old_id = str(source.get("VolumeId") or "")
+        old_id = source(self._copies(known).describe(known.snapshot_id)) if known.snapshot_id else ""
         if old_id and plan.phase != "done":
             Copies(self.ec2, old_id, self.wanted.volume).drop_first()
         return {

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from nomad_stateful.ebs.restored import tag
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
 from operate.cluster import wait_for
 from operate.zone_change.situation import ZoneChangeError
@@ -44,7 +45,7 @@ class Copies:
 
     def marked(self, mark: str) -> str:
         """Returns the snapshot with a mark, "" if there is none."""
-        return next((str(one["SnapshotId"]) for one in self._all() if _tag(one, MOVE_TAG) == mark), "")
+        return next((str(one["SnapshotId"]) for one in self._all() if tag(one, MOVE_TAG) == mark), "")
 
     def newest(self) -> Mapping[str, Any] | None:
         """Returns the newest complete snapshot; None if there is none."""
@@ -71,7 +72,7 @@ class Copies:
     def given_up(self) -> datetime | None:
         """Returns when the volume was given up; None where it was not, or is gone."""
         found = self._ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [self._volume_id]}])["Volumes"]
-        when = _tag(found[0], GIVEN_UP_TAG) if found else ""
+        when = tag(found[0], GIVEN_UP_TAG) if found else ""
         return datetime.strptime(when, _WHEN).replace(tzinfo=UTC) if when else None
 
     def _begin(self, mark: str) -> str:
@@ -90,7 +91,3 @@ class Copies:
         filters = [{"Name": "volume-id", "Values": [self._volume_id]}]
         pages = self._ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
         return [one for page in pages for one in page["Snapshots"] if one["State"] != "error"]
-
-
-def _tag(described: Mapping[str, Any], key: str) -> str:
-    return next((str(tag["Value"]) for tag in described.get("Tags") or [] if tag["Key"] == key), "")

@@ -54,9 +54,9 @@ def keys(stack: Running) -> list[str]:
     return sorted(str(one["Key"]).removeprefix(PREFIX) for one in found)
 
 
-def operate(stack: Running, *words: str) -> subprocess.CompletedProcess[str]:
+def operate(stack: Running, *words: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
     operator = {"NOMAD_OPERATOR_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
-    return stack.run(stack.python, "-m", "operate", *words, more_env=operator)
+    return stack.run(stack.python, "-m", "operate", *words, more_env=operator, timeout_s=timeout_s)
 
 
 def rows(stack: Running) -> Any:

@@ -127,6 +127,7 @@ class Nomad:
         self.submitted: Json = {}
         self.password: Json = {}
         self.parsed: Json = {}
+        self.unhealthy = 0
 
     def get(self, path: str, **params: Any) -> Any:
         """Allocations and evaluations of the drill's job, and the stack's volumes."""
@@ -149,6 +150,9 @@ class Nomad:
     def find(self, path: str, **_params: Any) -> Any:
         """What is registered under a path; None where nothing is."""
         kind, _, name = path.partition("/")
+        if path == "plugin/csi/aws-ebs0":
+            self.unhealthy -= 1
+            return {"ControllersHealthy": int(self.unhealthy < 0), "ControllerRequired": True}
         if path.startswith("volume/csi/"):
             return self.volumes.get(path.removeprefix("volume/csi/"))
         if path == "job/indexer":
@@ -327,6 +331,19 @@ def test_the_drills_server_is_the_stacks_but_no_client_finds_it(
     # A password of the drill's own: nowhere but in the variable that its job alone can read.
     assert nomad.password["root_password"] not in text
     assert nomad.password["root_password"] != "live-secret"
+
+
+@pytest.mark.usefixtures("snapshot_id")
+def test_it_waits_for_a_controller_as_after_the_loss_of_a_zone(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad = Nomad()
+    nomad.unhealthy = 3
+    drill(nomad, monkeypatch)
+    nomad.unhealthy = 10**6
+    with pytest.raises(DrillError, match=r"a controller of plugin aws-ebs0 is healthy.*python -m operate doctor"):
+        drill(nomad, monkeypatch, timeout_s=0.2)
+    assert nothing_is_left(ec2, nomad, live)
 
 
 @pytest.mark.usefixtures("snapshot_id")

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from nomad_stateful.ebs.tags import GIVEN_UP_TAG, MOVE_TAG
+from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
 from operate.engine import Engine, EngineError
 from operate.zone_change import clients, command
 from operate.zone_change.change import Wanted, ZoneChange
@@ -280,6 +280,21 @@ def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_n
     tags = ec2.describe_volumes(VolumeIds=[world.old])["Volumes"][0]["Tags"]
     assert GIVEN_UP_TAG in {tag["Key"] for tag in tags}
     assert world.snapshots() == [snapshot], "no snapshot of a lost zone is waited for"
+
+
+def test_a_snapshot_of_a_point_in_time_loses_what_came_after_that(ec2: Any) -> None:
+    world = World(ec2)
+    lose(world, minutes_ago=0)
+    scratch = ec2.create_volume(AvailabilityZone=B, Size=2)["VolumeId"]
+    restored = str(ec2.create_snapshot(VolumeId=scratch)["SnapshotId"])
+    moment = datetime.now(UTC) - timedelta(minutes=2)
+    tags = {AS_OF_TAG: moment.isoformat(), RESTORED_TAG: world.old}
+    ec2.create_tags(Resources=[restored], Tags=[{"Key": key, "Value": value} for key, value in tags.items()])
+    change = world.change(lost=True, snapshot_id=restored)
+    plan = change.plan()
+    assert plan.lost_minutes == pytest.approx(2, abs=0.2)
+    assert change.run(plan)["earlierVolumeId"] == world.old
+    assert plan.taken == f"{moment:%Y-%m-%d %H:%M:%S UTC}"
 
 
 @pytest.mark.parametrize("dies_after", ["sets moveTo", "up", "sets snapshotId", "removes snapshotId", "removes moveTo"])

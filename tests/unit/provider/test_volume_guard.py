@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.ebs.tags import AS_OF_TAG, RESTORED_TAG
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
@@ -174,7 +175,7 @@ def test_a_volume_that_was_let_go_moves_by_a_snapshot_of_it_and_gets_a_guard_of_
     [(severity, told)] = log.told
     assert severity == "info"
     assert "moves from us-west-2a to us-west-2b: a new EBS volume is made from snapshot snap-1" in told
-    assert "taken at 2026-11-22 10:15:00 UTC" in told
+    assert "as of 2026-11-22 10:15:00 UTC" in told
     assert "EBS volume vol-1 stays in us-west-2a" in told
 
 
@@ -184,6 +185,25 @@ def test_after_a_move_the_settings_need_not_name_its_snapshot_and_nothing_differ
     assert again.failures == []
     assert again.inputs == there
     assert guard().diff(Context(), "", there, there, again.inputs).detailed == {}
+
+
+def restored(of: str) -> Ec2:
+    """A snapshot of a scratch volume that was restored to a point in time."""
+    tags = [{"Key": RESTORED_TAG, "Value": of}, {"Key": AS_OF_TAG, "Value": "2026-11-22T11:00:00+00:00"}]
+    snapshot = COMPLETE | {"VolumeId": "vol-9", "Tags": tags}
+    return Ec2(VolumeId="vol-1", snapshots={"snap-1": snapshot})
+
+
+def test_it_moves_by_a_snapshot_as_of_a_point_in_time_too() -> None:
+    log = Log()
+    checked = guard(restored("vol-1")).check(log.ctx, first(moveTo="us-west-2b"), NEW | TO_B)
+    assert checked.failures == []
+    assert "as of 2026-11-22 11:00:00 UTC" in log.told[0][1]
+
+
+def test_what_was_restored_from_another_volume_is_refused() -> None:
+    said = refusals(first(moveTo="us-west-2b"), restored("vol-2"), **TO_B)
+    assert "it is a snapshot of vol-2, and the volume that moves is vol-1" in said
 
 
 def test_what_is_written_after_the_snapshot_is_said_while_the_volume_is_attached() -> None:

@@ -1,0 +1,28 @@
+"""Snapshots of a volume as of a point in time, which are taken of another volume that it was restored to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from nomad_stateful.ebs.tags import AS_OF_TAG, RESTORED_TAG
+
+Described = Mapping[str, Any]
+"""A snapshot or a volume as EC2 describes it."""
+
+
+def source(snapshot: Described) -> str:
+    """Returns the id of the EBS volume whose data a snapshot has."""
+    return tag(snapshot, RESTORED_TAG) or str(snapshot["VolumeId"])
+
+
+def as_of(snapshot: Described) -> datetime:
+    """Returns until when a snapshot has what was written, in UTC: its point in time, else when it was begun."""
+    moment, began = tag(snapshot, AS_OF_TAG), snapshot["StartTime"]
+    return (datetime.fromisoformat(moment) if moment else began).astimezone(UTC)
+
+
+def tag(described: Described, key: str) -> str:
+    """Returns a tag's value, "" where there is none."""
+    return next((str(one["Value"]) for one in described.get("Tags") or [] if one["Key"] == key), "")
