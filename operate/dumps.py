@@ -1,7 +1,9 @@
-"""Failing dumps of the stack's MySQL server."""
+"""The newest and the failing dumps of the stack's MySQL server."""
+
+from datetime import UTC, datetime
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs
+from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs, newest_success
 from operate import stack
 
 _WHAT = {"upload": "the dump's copy to S3"}
@@ -14,6 +16,17 @@ def failing(nomad: NomadApi) -> list[FailingRun]:
     if not backup:
         return []
     return failing_runs(nomad, backup["job"], known["mysql"]["namespace"])
+
+
+def newest(nomad: NomadApi) -> tuple[str, str]:
+    """Returns the dumps' job, and when the newest one that succeeded was begun, as far as Nomad remembers."""
+    known = stack.outputs()
+    backup = known.get("mysqlBackup")
+    if not backup:
+        return "", ""
+    job = str(backup["job"])
+    found = newest_success(nomad, job, known["mysql"]["namespace"])
+    return job, f"{datetime.fromtimestamp(found, UTC):%Y-%m-%d %H:%MZ}" if found else ""
 
 
 def text(run: FailingRun) -> str:

@@ -166,7 +166,7 @@ def read(nomad: NomadApi) -> Overview:
         snapshots = pool.submit(_told, "snapshots", lambda: _snapshots(found), {}, unread)
         used = pool.map(lambda one: file_system_size.use(nomad, one.usage.claims), found)
         jobs = pool.map(lambda job: _job(nomad, *job), _jobs(outputs, found))
-        backup = _told("dumps", lambda: _newest_dump(nomad, outputs), ("", ""), unread)
+        backup = _told("dumps", lambda: dumps.newest(nomad), ("", ""), unread)
         failing: list[FailingRun] = _told("dumps", lambda: dumps.failing(nomad), [], unread)
         late = pool.submit(_told, "binary logs", lambda: late_logs(outputs, place), "", unread)
         zones = {str(node["ID"]): _zone(node) for node in nodes.result()}
@@ -289,18 +289,3 @@ def _job(nomad: NomadApi, job_id: str, namespace: str) -> JobLine:
     wanted = sum(counts) if job.get("Type") == "service" and not job.get("Stop") else 0
     status = "stopped" if job.get("Stop") else str(job.get("Status"))
     return JobLine(job_id, status, len(running), wanted, sorted(str(one["NodeName"]) for one in running))
-
-
-def _newest_dump(nomad: NomadApi, outputs: Json) -> tuple[str, str]:
-    """Returns the dumps' job, and when the newest one that succeeded was begun, as far as Nomad remembers."""
-    backup = outputs.get("mysqlBackup")
-    if not backup:
-        return "", ""
-    job, namespace = str(backup["job"]), outputs["mysql"]["namespace"]
-    newest = 0
-    for stub in nomad.get("jobs", prefix=f"{job}/", namespace=namespace) or []:
-        groups = ((stub.get("JobSummary") or {}).get("Summary") or {}).values()
-        launched = str(stub["ID"]).rpartition("-")[2]
-        if any(group.get("Complete") for group in groups) and launched.isdigit():
-            newest = max(newest, int(launched))
-    return job, f"{datetime.fromtimestamp(newest, UTC):%Y-%m-%d %H:%MZ}" if newest else ""

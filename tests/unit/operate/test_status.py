@@ -225,7 +225,12 @@ def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
         fake.put("job/mysql-server", {"Type": "service", "Status": "running", "TaskGroups": [{"Count": 1}]})
         running = {"ClientStatus": "running", "DesiredStatus": "run", "NodeName": "client-1"}
         fake.put("job/mysql-server/allocations", [running])
-        done = {"ID": "mysql-backup/periodic-1767322800", "JobSummary": {"Summary": {"dump": {"Complete": 1}}}}
+        launched = {"ParentID": "mysql-backup", "SubmitTime": 1767322800 * 10**9}
+        done = {
+            "ID": "mysql-backup/periodic-1767322800",
+            **launched,
+            "JobSummary": {"Summary": {"dump": {"Complete": 1}}},
+        }
         fake.put("jobs", [done])
         yield fake
 
