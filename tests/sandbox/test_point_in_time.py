@@ -10,12 +10,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tests import official_parts
+from tests.sandbox.alerts import rules
+from tests.sandbox.alerts.prometheus import missing, watched
 from tests.sandbox.test_dumps_in_s3 import PORT, operate
 from tools.faults.background import Background
 from tools.faults.writer import MySql
@@ -199,6 +202,23 @@ def test_a_copier_that_is_killed_goes_on(docker: Running, rows: Rows) -> None:
     rows.await_more(1)
 
 
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_its_alert_fires_and_clears(docker: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Logs that are well are half a minute behind.
+    monkeypatch.setitem(rules.SCALE, "5m", "60s")
+    path = f"client/allocation/{allocation(docker)['ID']}/signal"
+    with watched(docker, tmp_path) as watch:
+        eventually(lambda: watch.prometheus.query("nomad_stateful_binlogs_expected") or None, 60, "its metrics")
+        docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGSTOP"}, namespace="default")
+        began = time.time()
+        fires = {"nomad_job": "mysql-server", "severity": "critical"}
+        eventually(lambda: watch.prometheus.fires("BinlogsLate", fires) or None, 300, "BinlogsLate fires")
+        fired = time.time()
+        docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGCONT"}, namespace="default")
+        eventually(lambda: not watch.prometheus.fires("BinlogsLate", fires) or None, 120, "BinlogsLate clears")
+        print(f"\nBinlogsLate fired after {fired - began:.0f} s, and cleared after {time.time() - fired:.0f} s")
+
+
 def test_a_client_that_dies_costs_what_the_report_says(docker: Running, rows: Rows) -> None:
     client = allocation(docker)["NodeName"]
     take_snapshot(docker)
@@ -225,17 +245,17 @@ def test_a_client_that_dies_costs_what_the_report_says(docker: Running, rows: Ro
 
 
 def test_a_lost_zone_costs_the_last_seconds(docker: Running, rows: Rows) -> None:
-    zones = {one["NodeName"] for one in docker.nomad.get("job/mysql-server/allocations", namespace="default")}
+    zone = {"client-1", "client-2"}
     taken = take_snapshot(docker)
     eventually(lambda: until(docker) > taken + 20 or None, 180, "the logs since the snapshot")
-    for client in sorted(zones):
+    for client in sorted(zone):
         docker.run(docker.python, "-m", "sandbox.cloud.ctl", "kill", client)
     lost_at, reached = time.time(), until(docker)
     there = [one for one in rows.commits if one.acknowledged <= reached]
 
     def down() -> bool | None:
         states = {one["Name"]: one["Status"] for one in docker.nomad.get("nodes") or []}
-        return all(states[client] == "down" for client in zones) or None
+        return all(states[client] == "down" for client in zone) or None
 
     eventually(down, 180, "Nomad has lost the zone")
     # What docs/disaster-recovery.md says of a zone with fewer clients than controllers.

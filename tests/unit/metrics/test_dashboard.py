@@ -72,7 +72,6 @@ def test_it_shows_metrics_that_are_made() -> None:
                 "volume_snapshot_schedules",
                 "dump_scheduled",
                 "binlogs_expected",
-                "binlogs_until_timestamp_seconds",
             )
         ),
         *(f"nomad_stateful:volume_{name}" for name in ("size_bytes", "inodes", "inodes_free")),
@@ -83,6 +82,7 @@ def test_its_limits_are_those_of_the_alerts() -> None:
     limits = {rule["alert"]: rule["expr"] for rule in rules() if "alert" in rule}
     shown = {"Bytes used": "VolumeAlmostFull", "Age of the newest dump": "DumpOld"}
     shown |= {"Age of the newest snapshot": "SnapshotOld", "Age of the newest drill": "DrillOld"}
+    shown |= {"Binary logs behind": "BinlogsLate"}
     found = {
         panel["title"]: panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
         for panel in panels()
