@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.terminal import Line, Span, Style
 from operate.doctor.facts import Facts, NotChecked
 from operate.doctor.finding import Check, Finding
@@ -42,6 +45,8 @@ def _made(check: Check, facts: Facts) -> Result:
             found.append(finding)  # noqa: PERF402 - what was found before NotChecked counts
     except NotChecked as reason:
         return Result(check, found, str(reason))
+    except (ProviderError, BotoCoreError, ClientError) as error:
+        return Result(check, found, " ".join(str(error).split()))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         return Result(check, found, f"an answer was not as this check expects it ({type(error).__name__}: {error})")
     return Result(check, found)

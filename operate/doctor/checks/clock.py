@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from nomad_stateful.plugin_server.values import ProviderError
 from operate.doctor.facts import Facts, Json, NotChecked
 from operate.doctor.finding import Finding, problem, warning
@@ -25,7 +27,7 @@ def together(facts: Facts) -> Iterator[Finding]:
         before = datetime.now(UTC)
         try:
             told = read()
-        except (ProviderError, NotChecked):
+        except (ProviderError, BotoCoreError, ClientError, NotChecked):
             told = None
         if told is None:
             silent.append(name)

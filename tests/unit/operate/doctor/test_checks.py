@@ -1,16 +1,19 @@
 """Each broken world is told with its cause, by the check that it is about, and by no other."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import NoCredentialsError
 
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
 from operate.doctor import report
 from operate.doctor.checks import acl, client_settings, volumes
+from operate.doctor.facts import Facts
+from operate.doctor.finding import Check, Finding
 from operate.doctor.table import CHECKS
 from program.settings.consumer import Consumer
 from program.settings.mysql import Mysql
@@ -271,6 +274,24 @@ def test_an_answer_of_another_shape_leaves_the_other_checks() -> None:
     world.aws["ec2"]["get_ebs_encryption_by_default"] = {}
     (open_,) = [result for result in examined(world) if result.state != "ok"]
     assert open_.not_checked == "an answer was not as this check expects it (KeyError: 'EbsEncryptionByDefault')"
+
+
+def test_a_check_that_aws_does_not_answer_ends_no_other() -> None:
+    def signed(_facts: Facts) -> Iterator[Finding]:
+        yield from ()
+        raise NoCredentialsError
+
+    checks = [Check("g", "signed", signed), Check("g", "other", lambda _facts: iter(()))]
+    first, second = report.examine(checks, World().facts())
+    assert (first.state, first.not_checked) == ("not checked", "Unable to locate credentials")
+    assert second.state == "ok"
+
+
+def test_the_clock_of_aws_is_open_without_credentials() -> None:
+    world = World()
+    world.aws["sts"]["get_caller_identity"] = NoCredentialsError()
+    [told] = [one for one in examined(world) if one.check.name == "clocks agree"]
+    assert told.not_checked == "no time from AWS"
 
 
 def test_without_nomad_one_check_is_red_and_what_builds_on_it_is_open() -> None:
