@@ -13,6 +13,7 @@ import pymysql
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.columns import columns
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG
@@ -40,9 +41,9 @@ def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> s
     volume_id = _ebs_id(stack.outputs(), volume)
     ec2 = _ec2()
     text = description or f"{volume} ({volume_id})"
-    tags = _tags(ec2, volume_id, volume)
+    own = _tags(ec2, volume_id, volume)
     with _quiesced(volume) if quiesce else _crash_consistent(volume):
-        snapshot_id = _create(ec2, volume_id, text, tags)
+        snapshot_id = _create(ec2, volume_id, text, own)
     print(f"{snapshot_id}  {volume}  {volume_id}  {text}", flush=True)
     _await_complete(ec2, snapshot_id, timeout_s)
     print(
@@ -72,8 +73,7 @@ class Snapshots:
 
     def begin(self, description: str, mark: Mapping[str, str]) -> str:
         """Begins a snapshot with further tags and returns its id: from then on its contents are fixed."""
-        marks = [{"Key": key, "Value": value} for key, value in mark.items()]
-        return _create(self._ec2, self.volume_id, description, [*self._tags, *marks])
+        return _create(self._ec2, self.volume_id, description, {**self._tags, **mark})
 
     def newest(self, key: str) -> Mapping[str, Any] | None:
         """Returns the volume's newest snapshot with a tag of that key, None if there is none."""
@@ -83,12 +83,12 @@ class Snapshots:
         return max(found, key=lambda one: one["StartTime"], default=None)
 
 
-def _create(ec2: Any, volume_id: str, text: str, tags: list[dict[str, str]]) -> str:
+def _create(ec2: Any, volume_id: str, text: str, own: Mapping[str, str]) -> str:
     with _ec2_errors():
         snapshot = ec2.create_snapshot(
             VolumeId=volume_id,
             Description=text,
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
         )
     return str(snapshot["SnapshotId"])
 
@@ -107,7 +107,7 @@ def table(volume: str) -> str:
         return f"no snapshots of {', '.join(names) or 'anything'}"
     rows = [("SNAPSHOT", "VOLUME", "SIZE", "STATE", "STARTED", "DESCRIPTION")]
     for snapshot in sorted(found, key=lambda one: one["StartTime"], reverse=True):
-        name = next((tag["Value"] for tag in snapshot["Tags"] if tag["Key"] == "Name"), "")
+        name = tags.read(snapshot).get("Name", "")
         started = snapshot["StartTime"].strftime("%Y-%m-%d %H:%M:%SZ")
         rows.append(
             (
@@ -151,12 +151,11 @@ def _check_account(place: AwsPlace) -> None:
         )
 
 
-def _tags(ec2: Any, volume_id: str, volume: str) -> list[dict[str, str]]:
+def _tags(ec2: Any, volume_id: str, volume: str) -> dict[str, str]:
     """Returns the volume's tags, by which the snapshot is found when the volume is gone."""
     with _ec2_errors():
-        tags = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0].get("Tags", [])
-    kept = {tag["Key"]: tag["Value"] for tag in tags if not tag["Key"].startswith(_OWN_TAGS)}
-    return [{"Key": key, "Value": value} for key, value in {**kept, "Name": volume}.items()]
+        known = tags.read(ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
+    return {**{key: value for key, value in known.items() if not key.startswith(_OWN_TAGS)}, "Name": volume}
 
 
 def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_transient, prove_absence
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG
 from nomad_stateful.plugin_server.values import ProviderError
@@ -87,8 +88,7 @@ class EbsVolumes:
             Attachment(item.get("InstanceId", "?"), item.get("Device", "?"), item.get("State", "?"), _since(item))
             for item in volume.get("Attachments") or []
         ]
-        given_up = next((tag["Value"] for tag in volume.get("Tags") or [] if tag["Key"] == GIVEN_UP_TAG), "")
-        return EbsState(volume["State"], attachments, given_up)
+        return EbsState(volume["State"], attachments, tags.read(volume).get(GIVEN_UP_TAG, ""))
 
     def detach(self, volume_id: str, instance_id: str) -> None:
         """Asks EC2 to detach the volume, without force: it waits for an unmount. Raises ProviderError."""

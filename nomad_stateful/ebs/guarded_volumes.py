@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client, prove_absence
 from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, LEFT_TAG, SNAPSHOTS_TAG, STACK_TAG
 from nomad_stateful.plugin_server.values import ProviderError
@@ -58,13 +59,13 @@ class GuardedVolumes:
         found = self._described(volume_id, f"{volume_id} ({name})")
         if not found:
             return ""
-        kept = {tag["Key"]: tag["Value"] for tag in found[0].get("Tags", []) if not tag["Key"].startswith("aws:")}
-        tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": name, FINAL_TAG: volume_id}.items()]
+        kept = {key: value for key, value in tags.read(found[0]).items() if not key.startswith("aws:")}
+        own = tags.listed({**kept, "Name": name, FINAL_TAG: volume_id})
         made = self._call(
             "create_snapshot",
             VolumeId=volume_id,
             Description=f"{name} ({volume_id}) before it was deleted",
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": own}],
         )
         return str(made["SnapshotId"])
 
@@ -79,9 +80,9 @@ class GuardedVolumes:
         found = self._described(volume_id, f"{volume_id} ({name})")
         if not found:
             return
-        stack = next((tag["Value"] for tag in found[0].get("Tags", []) if tag["Key"] == STACK_TAG), "")
+        stack = tags.read(found[0]).get(STACK_TAG)
         if stack:
-            self._call("create_tags", Resources=[volume_id], Tags=[{"Key": LEFT_TAG, "Value": f"{stack}/{name}"}])
+            self._call("create_tags", Resources=[volume_id], Tags=tags.listed({LEFT_TAG: f"{stack}/{name}"}))
         # Nothing may adopt it, nor take its snapshots on schedule, beside the volume that took its place.
         self._call("delete_tags", Resources=[volume_id], Tags=[{"Key": STACK_TAG}, {"Key": SNAPSHOTS_TAG}])
 

@@ -6,23 +6,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import AS_OF_TAG, RESTORED_TAG
 
 Described = Mapping[str, Any]
-"""A snapshot or a volume as EC2 describes it."""
+"""A snapshot as EC2 describes it."""
 
 
 def source(snapshot: Described) -> str:
     """Returns the id of the EBS volume whose data a snapshot has."""
-    return tag(snapshot, RESTORED_TAG) or str(snapshot["VolumeId"])
+    return tags.read(snapshot).get(RESTORED_TAG) or str(snapshot["VolumeId"])
 
 
 def as_of(snapshot: Described) -> datetime:
     """Returns until when a snapshot has what was written, in UTC: its point in time, else when it was begun."""
-    moment, began = tag(snapshot, AS_OF_TAG), snapshot["StartTime"]
+    moment, began = tags.read(snapshot).get(AS_OF_TAG), snapshot["StartTime"]
     return (datetime.fromisoformat(moment) if moment else began).astimezone(UTC)
-
-
-def tag(described: Described, key: str) -> str:
-    """Returns a tag's value, "" where there is none."""
-    return next((str(one["Value"]) for one in described.get("Tags") or [] if one["Key"] == key), "")

@@ -1,4 +1,9 @@
-"""Tags by which the program finds its EBS volumes and snapshots again."""
+"""Tags by which the program finds its EBS volumes and snapshots again, and how EC2 writes tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 GUARD_TAG = "nomad-stateful-guard"
 """Value: id of the volume's VolumeGuard."""
@@ -22,3 +27,13 @@ AS_OF_TAG = "nomad-stateful-as-of"
 """Value: that point in time, as 2026-11-22T10:15:00+00:00."""
 UPGRADE_TAG = "nomad-stateful-mysql-upgrade"
 """Value: the versions before and after, and the image before, of the snapshot from before an upgrade of MySQL."""
+
+
+def read(described: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the tags of a volume or snapshot as EC2 describes it."""
+    return {str(one["Key"]): str(one["Value"]) for one in described.get("Tags") or []}
+
+
+def listed(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Returns tags as EC2 takes them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -18,6 +18,7 @@ from nomad_stateful.drivers.ebs_limits import VOLUME_TYPES
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import read as read_tags
 from operate import stack
 from operate.adopt.found import Found, FoundVolume
 from operate.adopt.settings import Adoption, Gap
@@ -133,11 +134,11 @@ def _settings(settings: Json, ebs: Json) -> dict[str, Any]:
 
 
 def _tagging(volume: FoundVolume, ebs: Json, tag: str, tagged: Sequence[Json]) -> Tagging:
-    has = _tags(ebs)
+    has = read_tags(ebs)
     wanted = {"Name": volume.volume_id, MANAGED_TAG: MANAGED_TAG_VALUE, STACK_TAG: tag}
     guard = has.get(GUARD_TAG)
     # Of this command's own earlier run. Another stack's guard would go on taking the volume for its own.
-    others = {_tags(one).get(GUARD_TAG) for one in tagged if one["VolumeId"] != ebs["VolumeId"]}
+    others = {read_tags(one).get(GUARD_TAG) for one in tagged if one["VolumeId"] != ebs["VolumeId"]}
     if guard and has.get(STACK_TAG) == tag and guard not in others:
         wanted[GUARD_TAG] = guard
     return Tagging(volume.volume_id, ebs["VolumeId"], has, wanted)
@@ -155,7 +156,7 @@ def _refused(volume: FoundVolume, ebs: Json, found: Found, tag: str, tagged: Seq
 
 
 def _not_so(gap: Callable[[str, str, str, str], Gap], ebs: Json, tag: str) -> Iterator[Gap]:
-    tags, volume_id = _tags(ebs), ebs["VolumeId"]
+    tags, volume_id = read_tags(ebs), ebs["VolumeId"]
     if ebs.get("MultiAttachEnabled"):
         why = "the program makes no volumes with multi-attach, and would turn it off"
         yield gap("multi_attach", "enabled", why, "nothing is to be done")
@@ -183,7 +184,7 @@ def _not_alone(
         why = "Nomad counts the writers of each registration separately"
         yield gap("external_id", f"registered as {', '.join(ids)}", why, "leave one of them, and run this again")
     for one in tagged:
-        if one["VolumeId"] != volume_id and _tags(one).get("Name") == volume.volume_id and one["State"] in _USABLE:
+        if one["VolumeId"] != volume_id and read_tags(one).get("Name") == volume.volume_id and one["State"] in _USABLE:
             why = f"{one['VolumeId']} has this stack's tags and this name already"
             untag = f"`aws ec2 delete-tags --resources {one['VolumeId']} --tags Key={STACK_TAG}`"
             yield gap("name", volume.volume_id, why, f"take the tag off that one ({untag}), and run this again")
@@ -191,8 +192,6 @@ def _not_alone(
 
 def _further(ebs: Json) -> dict[str, str]:
     """Returns the tags that are neither the program's nor AWS's."""
-    return {key: value for key, value in _tags(ebs).items() if key not in _OWN and not key.lower().startswith("aws:")}
-
-
-def _tags(ebs: Json) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in ebs.get("Tags") or []}
+    return {
+        key: value for key, value in read_tags(ebs).items() if key not in _OWN and not key.lower().startswith("aws:")
+    }

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
 from operate.cluster import wait_for
 from operate.drill.model import DrillError, Json, Report, Snapshot, Target
@@ -78,7 +79,7 @@ def judge_newest(report: Report, max_lag_s: float) -> None:
 
 def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
     """Makes the scratch volume, as fast as the live one, waits until it is there, and returns its id."""
-    tags = {
+    own = {
         "Name": target.id,
         # By this tag the driver may attach it; without the stack's tags neither schedules nor `adopt` know it.
         MANAGED_TAG: MANAGED_TAG_VALUE,
@@ -88,9 +89,7 @@ def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
         SnapshotId=snapshot.id,
         AvailabilityZone=target.zone,
         ClientToken=secrets.token_hex(16),
-        TagSpecifications=[
-            {"ResourceType": "volume", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
-        ],
+        TagSpecifications=[{"ResourceType": "volume", "Tags": tags.listed(own)}],
         **_like(ec2, target.volume_id),
     )
     volume_id = str(made["VolumeId"])
@@ -116,13 +115,11 @@ def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: fl
     moment = report.to or report.started
     restored = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
     # Neither the volume's name nor the stack's tag: it is no snapshot of the live volume, and no schedule removes it.
-    tags = {"Name": f"{target.volume} as of {restored}", RESTORED_TAG: target.volume_id, AS_OF_TAG: moment.isoformat()}
+    own = {"Name": f"{target.volume} as of {restored}", RESTORED_TAG: target.volume_id, AS_OF_TAG: moment.isoformat()}
     made = ec2.create_snapshot(
         VolumeId=volume_id,
         Description=f"{target.tag} as of {restored}",
-        TagSpecifications=[
-            {"ResourceType": "snapshot", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
-        ],
+        TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
     )
     snapshot_id = str(made["SnapshotId"])
 
@@ -169,8 +166,8 @@ def await_detached(ec2: Any, volume_id: str, timeout_s: float) -> None:
 
 def delete(ec2: Any, volume_id: str) -> None:
     """Deletes a scratch volume. Raises DrillError for any other volume, and botocore's errors."""
-    tags = {one["Key"] for one in ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0].get("Tags", [])}
-    if DRILL_TAG not in tags or STACK_TAG in tags:
+    known = tags.read(ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
+    if DRILL_TAG not in known or STACK_TAG in known:
         raise DrillError(f"{volume_id} does not have the tags of a drill's volume: it is not deleted")
     ec2.delete_volume(VolumeId=volume_id)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import UPGRADE_TAG
 from operate.engine import Change, Engine
 from operate.errors import OperateError
@@ -81,8 +82,8 @@ class Situation:
     def _begun(self, after: Version, images: Images, now: str) -> Plan:
         """Returns the plan of an upgrade that was begun before. Raises MysqlUpgradeRefusedError where none was."""
         found = Snapshots(self.volume).newest(UPGRADE_TAG)
-        tags = {str(tag["Key"]): str(tag["Value"]) for tag in (found or {}).get("Tags", [])}
-        before, to, image = (*tags.get(UPGRADE_TAG, "").split(" "), "", "", "")[:3]
+        mark = tags.read(found or {}).get(UPGRADE_TAG, "")
+        before, to, image = (*mark.split(" "), "", "", "")[:3]
         version = parse(before)
         if found is None or version is None or to != str(after) or now != images.after:
             raise MysqlUpgradeRefusedError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nomad_stateful.ebs.restored import tag
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
 from operate.cluster import wait_for
 from operate.zone_change.situation import ZoneChangeError
@@ -45,7 +45,7 @@ class Copies:
 
     def marked(self, mark: str) -> str:
         """Returns the snapshot with a mark, "" if there is none."""
-        return next((str(one["SnapshotId"]) for one in self._all() if tag(one, MOVE_TAG) == mark), "")
+        return next((str(one["SnapshotId"]) for one in self._all() if tags.read(one).get(MOVE_TAG) == mark), "")
 
     def newest(self) -> Mapping[str, Any] | None:
         """Returns the newest complete snapshot; None if there is none."""
@@ -67,22 +67,22 @@ class Copies:
     def give_up(self) -> None:
         """Notes on the volume that nothing waits for it: its zone is lost."""
         now = datetime.now(UTC).strftime(_WHEN)
-        self._ec2.create_tags(Resources=[self._volume_id], Tags=[{"Key": GIVEN_UP_TAG, "Value": now}])
+        self._ec2.create_tags(Resources=[self._volume_id], Tags=tags.listed({GIVEN_UP_TAG: now}))
 
     def given_up(self) -> datetime | None:
         """Returns when the volume was given up; None where it was not, or is gone."""
         found = self._ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [self._volume_id]}])["Volumes"]
-        when = tag(found[0], GIVEN_UP_TAG) if found else ""
+        when = tags.read(found[0]).get(GIVEN_UP_TAG) if found else None
         return datetime.strptime(when, _WHEN).replace(tzinfo=UTC) if when else None
 
     def _begin(self, mark: str) -> str:
         found = self._ec2.describe_volumes(VolumeIds=[self._volume_id])["Volumes"][0]
-        kept = {tag["Key"]: tag["Value"] for tag in found.get("Tags", []) if not tag["Key"].startswith(_NOT_COPIED)}
-        tags = [{"Key": key, "Value": value} for key, value in {**kept, "Name": self._name, MOVE_TAG: mark}.items()]
+        kept = {key: value for key, value in tags.read(found).items() if not key.startswith(_NOT_COPIED)}
+        own = tags.listed({**kept, "Name": self._name, MOVE_TAG: mark})
         made = self._ec2.create_snapshot(
             VolumeId=self._volume_id,
             Description=f"{self._name} ({self._volume_id}) before it moves to another zone",
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}],
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": own}],
         )
         print(f"    snapshot {made['SnapshotId']} of {self._volume_id} begun", file=sys.stderr, flush=True)
         return str(made["SnapshotId"])

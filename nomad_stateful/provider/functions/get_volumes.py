@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.ebs.tags import GUARD_TAG
@@ -33,16 +34,16 @@ class GetVolumes(DeclaredFunction):
 
 
 def _described(volume: dict[str, Any]) -> Props:
-    tags = {tag["Key"]: tag["Value"] for tag in volume.get("Tags", [])}
+    known = tags.read(volume)
     return {
         "id": volume["VolumeId"],
-        "name": tags.get("Name", ""),
+        "name": known.get("Name", ""),
         "zone": volume["AvailabilityZone"],
         "sizeGib": volume["Size"],
         "type": volume["VolumeType"],
         "iops": volume.get("Iops", 0),
         "throughputMibps": volume.get("Throughput", 0),
         "state": volume["State"],
-        "guardId": tags.get(GUARD_TAG, ""),
-        "tags": {key: value for key, value in tags.items() if not key.startswith("aws:")},
+        "guardId": known.get(GUARD_TAG, ""),
+        "tags": {key: value for key, value in known.items() if not key.startswith("aws:")},
     }
