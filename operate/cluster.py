@@ -27,8 +27,18 @@ def connect() -> NomadApi:
     return NomadApi.from_env({"token": token} if token else {})
 
 
-def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float, remedy: str) -> T:
-    """Returns the probe's first result that is not None. Raises TimedOutError with the remedy."""
+def wait_for(
+    what: str | Callable[[], str],
+    probe: Callable[[], T | None],
+    timeout_s: float,
+    remedy: str,
+    poll_s: float | None = None,
+) -> T:
+    """Returns the probe's first result that is not None. Raises TimedOutError with the remedy.
+
+    `what` may be asked each time that it is printed, for waits that know how far they are.
+    """
+    said = what if callable(what) else lambda: what
     start = time.monotonic()
     next_report = start + REPORT_EVERY_S
     while True:
@@ -37,11 +47,11 @@ def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float, remedy:
             return result
         now = time.monotonic()
         if now - start >= timeout_s:
-            raise TimedOutError(f"{what}: not after {timeout_s:.0f} s. {remedy}")
+            raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s. {remedy}")
         if now >= next_report:
-            print(f"    waiting for {now - start:.0f} s (of at most {timeout_s:.0f} s): {what}", file=sys.stderr)
+            print(f"    waiting for {now - start:.0f} s (of at most {timeout_s:.0f} s): {said()}", file=sys.stderr)
             next_report = now + REPORT_EVERY_S
-        time.sleep(POLL_S)
+        time.sleep(POLL_S if poll_s is None else poll_s)
 
 
 class Cluster:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,12 +19,11 @@ from nomad_stateful.ebs.tags import GUARD_TAG
 from operate import stack
 from operate.command import Command, reads_only
 from operate.database import Database
-from operate.errors import OperateError, TimedOutError
+from operate.errors import OperateError
 from operate.options import at_least_0
 from operate.ownership import mysql_cluster
+from operate.snapshot_completion import await_complete
 
-POLL_S = 1.0
-REPORT_EVERY_S = 10.0
 _OWN_TAGS = ("aws:", GUARD_TAG)
 
 
@@ -159,25 +157,9 @@ def _tags(ec2: Any, volume_id: str, volume: str) -> dict[str, str]:
 
 
 def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:
-    started = time.monotonic()
-    next_report = started + REPORT_EVERY_S
-    while True:
-        with _ec2_errors():
-            snapshot = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
-        if snapshot["State"] == "completed":
-            return
-        if snapshot["State"] == "error":
-            raise SnapshotError(f"{snapshot_id} failed: {snapshot.get('StateMessage', 'EC2 gives no reason')}")
-        now = time.monotonic()
-        if now - started >= timeout_s:
-            raise TimedOutError(
-                f"{snapshot_id} is not complete after {timeout_s:.0f} s. EC2 goes on copying: "
-                "`python -m operate snapshots` shows its state; a larger --timeout waits longer"
-            )
-        if now >= next_report:
-            print(f"    {snapshot.get('Progress') or '0%'} copied, since {now - started:.0f} s", file=sys.stderr)
-            next_report = now + REPORT_EVERY_S
-        time.sleep(POLL_S)
+    remedy = "EC2 goes on copying: `python -m operate snapshots` shows its state; a larger --timeout waits longer"
+    with _ec2_errors():
+        await_complete(ec2, snapshot_id, timeout_s, remedy, SnapshotError)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
 from operate.cluster import wait_for
 from operate.drill.model import DrillError, Json, Report, Snapshot, Target
+from operate.snapshot_completion import await_complete
 
 _MADE_TIMEOUT_S = 600.0
 _DETACH_AFTER_S = 30.0
@@ -122,17 +123,10 @@ def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: fl
         TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
     )
     snapshot_id = str(made["SnapshotId"])
-
-    def complete() -> bool | None:
-        found = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
-        if found["State"] == "error":
-            raise DrillError(f"snapshot {snapshot_id} failed: {found.get('StateMessage') or 'EC2 gives no reason'}")
-        return True if _complete(found) else None
-
     remedy = (
         f"EC2 goes on with it: `aws ec2 wait snapshot-completed --snapshot-ids {snapshot_id}`, or a longer --timeout."
     )
-    wait_for(f"snapshot {snapshot_id} is complete", complete, timeout_s, remedy)
+    await_complete(ec2, snapshot_id, timeout_s, remedy, DrillError)
     return snapshot_id
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
-from operate.cluster import wait_for
+from operate.snapshot_completion import await_complete
 from operate.zone_change.situation import ZoneChangeError
 
 FIRST = "first"
@@ -29,18 +29,8 @@ class Copies:
     def take(self, mark: str, timeout_s: float) -> str:
         """Takes a snapshot, or goes on with the one of the same mark, and waits until it is complete; its id."""
         snapshot_id = self.marked(mark) or self._begin(mark)
-
-        def probe() -> bool | None:
-            found = self.describe(snapshot_id)
-            if found["State"] == "error":
-                why = found.get("StateMessage") or "EC2 gives no reason"
-                raise ZoneChangeError(
-                    f"snapshot {snapshot_id} failed: {why}. Run the same command again: it takes another"
-                )
-            return True if found["State"] == "completed" else None
-
         remedy = "EC2 goes on copying: run the same command again, with a larger --timeout."
-        wait_for(f"snapshot {snapshot_id} of {self._volume_id} is complete", probe, timeout_s, remedy)
+        await_complete(self._ec2, snapshot_id, timeout_s, remedy, ZoneChangeError)
         return snapshot_id
 
     def marked(self, mark: str) -> str:
