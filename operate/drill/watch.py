@@ -7,9 +7,10 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, last_events
+from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
 from operate.drill.job import CHECK
@@ -114,28 +115,11 @@ class Watch:
         return self._reads_left > 0
 
     def _new_lines(self, allocation_id: str) -> list[str]:
-        text = self._log(allocation_id, CHECK, "stdout", self._read)
+        text = TaskLog(self._nomad, self._target.namespace, allocation_id, CHECK).since(self._read)
         self._read += len(text.encode())
         *lines, self._partial = (self._partial + text).split("\n")
         self._lines = [*self._lines, *lines][-_LAST_LINES:]
         return lines
-
-    def _log(self, allocation_id: str, task: str, kind: str, offset: int, origin: str = "start") -> str:
-        path = f"client/fs/logs/{allocation_id}"
-        words: dict[str, Any] = {
-            "task": task,
-            "type": kind,
-            "origin": origin,
-            "offset": offset,
-            "plain": True,
-            "follow": False,
-        }
-        try:
-            return self._nomad.text(path, namespace=self._target.namespace, **words)
-        except NomadApiError as error:
-            if error.status == 403:
-                raise
-            return ""  # the task has not started
 
     def _take(self, line: str) -> None:
         mark, *fields = line.split("\t")
@@ -217,7 +201,8 @@ class Watch:
             )
 
     def _tail(self, allocation_id: str, task: str) -> list[str]:
-        return self._log(allocation_id, task, "stderr", 4000, "end").splitlines()[-_LAST_LINES:]
+        log = TaskLog(self._nomad, self._target.namespace, allocation_id, task, "stderr")
+        return log.last(4000).splitlines()[-_LAST_LINES:]
 
     def _why_pending(self) -> str:
         """Returns what holds the job up, in words."""

@@ -11,9 +11,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, last_events
+from nomad_stateful.nomad.task_log import TaskLog
 from operate.cluster import wait_for
 from operate.errors import OperateError
 from operate.upgrade_mysql.registered import task_of
@@ -125,19 +126,10 @@ class Probe:
         """Returns what it printed; another process writes the log, and may be late with the last lines."""
         deadline = time.monotonic() + _LATE_LOG_S
         while True:
-            text = self._read(allocation_id)
+            text = TaskLog(self._nomad, self._namespace, allocation_id, TASK).since()
             if not whole or "probe: done" in text or time.monotonic() >= deadline:
                 return text
             time.sleep(0.2)
-
-    def _read(self, allocation_id: str) -> str:
-        words: dict[str, Any] = {"task": TASK, "type": "stdout", "origin": "start", "offset": 0, "plain": True}
-        try:
-            return self._nomad.text(f"client/fs/logs/{allocation_id}", namespace=self._namespace, follow=False, **words)
-        except NomadApiError as error:
-            if error.status == 403:
-                raise
-            return ""  # it never started
 
     def _remove(self) -> None:
         if self._nomad.find(job_path(self.job_id), namespace=self._namespace) is not None:

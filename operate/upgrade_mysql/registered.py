@@ -44,10 +44,6 @@ class Registered:
         states = [_state(one) for one in found if int(one["JobVersion"]) in versions]
         return any(_started(state) for state in states) if states else None
 
-    def restarts(self) -> int:
-        """Returns how often the newest allocation's server ended and was started again."""
-        return max((int(_state(one).get("Restarts") or 0) for one in self._newest()), default=0)
-
     def runs(self) -> bool:
         """Returns whether the newest allocation's server runs and has not ended before."""
         states = [_state(one) for one in self._newest()]
