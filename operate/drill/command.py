@@ -20,12 +20,12 @@ from operate import stack
 from operate.command import Command
 from operate.drill import job as jobs
 from operate.drill import place, point, snapshots
+from operate.drill import replay as replays
 from operate.drill import report as reports
 from operate.drill.model import DrillError, Json, Options, Report, Target
 from operate.drill.run import Drill
 from operate.options import at_least_0
 from operate.ownership import namespaces, stack_cluster
-from operate.point_in_time import replay as replays
 from operate.point_in_time.logs import Replay
 
 _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")

@@ -5,7 +5,7 @@ Its lines begin with ``drill``, then have fields between tabs: ``answers VERSION
 ``table NAME ROWS STATUS``, ``newest TIME`` and ``done``. MySQL's batch mode writes names without tabs and line breaks.
 """
 
-from operate.point_in_time.replay import APPLY
+from operate.drill.replay import APPLY
 
 OPTIONS = "client.cnf"
 NEWEST = "newest.sql"

@@ -15,8 +15,8 @@ from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
 from operate.drill.job import CHECK
 from operate.drill.model import DrillError, Json, Report, Table, Target
+from operate.drill.replay import FETCH
 from operate.errors import OperateError, TimedOutError
-from operate.point_in_time.replay import FETCH
 
 SERVER = "mysql"
 _LAST_LINES = 12

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operate.point_in_time import replay
+from operate.drill import replay
 from operate.point_in_time.logs import PointInTimeError, Replay
 from tests.unit.operate.point_in_time.test_logs import at, one
 
