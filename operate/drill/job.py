@@ -113,8 +113,8 @@ def _checker(server: Json, target: Target, newest: str, env: Mapping[str, str]) 
         "Config": {**image, **words},
         "Env": dict(env),
         "Templates": [
-            _file("local/drill.sh", script.MYSQL),
-            *([_file(f"local/{script.NEWEST}", newest.strip().rstrip(";"))] if newest else []),
+            file("local/drill.sh", script.MYSQL),
+            *([file(f"local/{script.NEWEST}", newest.strip().rstrip(";"))] if newest else []),
             {
                 "DestPath": f"${{NOMAD_SECRETS_DIR}}/{script.OPTIONS}",
                 "EmbeddedTmpl": login,
@@ -150,7 +150,7 @@ def _consumer(job: Json, group: Json, request: str, target: Target, command: str
     task |= {"Name": CHECK, "Lifecycle": None, "Leader": False, "KillSignal": ""}
     # What a template looks up is the live job's.
     task["Templates"] = [one for one in task.get("Templates") or [] if "{{" not in (one.get("EmbeddedTmpl") or "{{")]
-    task["Templates"].append(_file("local/drill.sh", f"{command}\n"))
+    task["Templates"].append(file("local/drill.sh", f"{command}\n"))
     if task["Driver"] == "docker":
         task["Config"] = {**task["Config"], "entrypoint": ["/bin/sh"], "args": ["${NOMAD_TASK_DIR}/drill.sh"]}
         task["Config"].pop("command", None)
@@ -203,5 +203,6 @@ def _uses(request: Json, volume_id: str) -> bool:
     return volume_id.startswith(f"{source}[") if request.get("PerAlloc") else volume_id == source
 
 
-def _file(path: str, text: str) -> dict[str, Any]:
+def file(path: str, text: str) -> dict[str, Any]:
+    """Returns a template of Nomad's that puts this text there as it is."""
     return {"DestPath": path, "EmbeddedTmpl": text, "ChangeMode": "noop", "Perms": "0755", **_DELIMITERS}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from operate.drill.job import file
 from operate.point_in_time.logs import FOLDER, PointInTimeError, Replay
 
 Json = dict[str, Any]
@@ -60,34 +61,6 @@ touch "$folder/ready"
 echo "$number logs are fetched from $place"
 """
 
-APPLY = r"""
-if [ -n "${REPLAY_TO:-}" ]; then
-  applied() { sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)"; }
-  fail() { say unreplayed "$*"; exit 1; }
-  say replaying
-  if [ -n "$REPLAY_LAST_GTID" ] && [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; then
-    said=$(sql "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'none', RELAY_LOG_FILE = 'relay.000001',
-        RELAY_LOG_POS = 4") &&
-      said=$(sql "START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '$REPLAY_LAST_GTID'") ||
-      fail "they are not taken for relay logs: $said"
-    while [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; do
-      state=$(sql "SELECT service_state FROM performance_schema.replication_applier_status") || fail "$state"
-      [ "$state" = ON ] || {
-        # It may have ended between the two questions.
-        [ "$(applied "$REPLAY_LAST_GTID")" = 1 ] && break
-        fail "$(sql "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker" |
-          tr '\n\t' '; ')"
-      }
-      sleep 0.5
-    done
-    said=$(sql "STOP REPLICA") && said=$(sql "RESET REPLICA ALL") || fail "$said"
-  fi
-  [ -z "$REPLAY_AFTER_GTID" ] || [ "$(applied "$REPLAY_AFTER_GTID")" = 0 ] ||
-    fail "the snapshot has transactions of after that time: restore from one that was taken earlier, with --snapshot"
-  say replayed
-fi
-"""
-
 
 def add(job: Json, live: Json, replay: Replay) -> None:
     """Changes the drill's job so that its server has the logs; `live` is the running job. Raises PointInTimeError."""
@@ -134,16 +107,7 @@ def _fetcher(copier: Json, server: Json, datadir: str, replay: Replay) -> Json:
         "Lifecycle": {"Hook": "prestart", "Sidecar": False},
         "Config": {**copier["Config"], **words},
         "Env": {**env, **own},
-        "Templates": [
-            {
-                "DestPath": "local/fetch.sh",
-                "EmbeddedTmpl": _SCRIPT,
-                "ChangeMode": "noop",
-                "Perms": "0755",
-                "LeftDelim": "<<<drill",
-                "RightDelim": "drill>>>",
-            }
-        ],
+        "Templates": [file("local/fetch.sh", _SCRIPT)],
         "VolumeMounts": server["VolumeMounts"],
         "Resources": {"CPU": 100, "MemoryMB": copier["Resources"]["MemoryMB"]},
     }

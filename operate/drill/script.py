@@ -5,8 +5,6 @@ Its lines begin with ``drill``, then have fields between tabs: ``answers VERSION
 ``table NAME ROWS STATUS``, ``newest TIME`` and ``done``. MySQL's batch mode writes names without tabs and line breaks.
 """
 
-from operate.drill.replay import APPLY
-
 OPTIONS = "client.cnf"
 NEWEST = "newest.sql"
 
@@ -27,6 +25,33 @@ until version=$(sql 'SELECT VERSION()'); do
   sleep 0.5
 done
 say answers "$version"
+"""
+_APPLY = r"""
+if [ -n "${REPLAY_TO:-}" ]; then
+  applied() { sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)"; }
+  fail() { say unreplayed "$*"; exit 1; }
+  say replaying
+  if [ -n "$REPLAY_LAST_GTID" ] && [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; then
+    said=$(sql "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'none', RELAY_LOG_FILE = 'relay.000001',
+        RELAY_LOG_POS = 4") &&
+      said=$(sql "START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '$REPLAY_LAST_GTID'") ||
+      fail "they are not taken for relay logs: $said"
+    while [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; do
+      state=$(sql "SELECT service_state FROM performance_schema.replication_applier_status") || fail "$state"
+      [ "$state" = ON ] || {
+        # It may have ended between the two questions.
+        [ "$(applied "$REPLAY_LAST_GTID")" = 1 ] && break
+        fail "$(sql "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker" |
+          tr '\n\t' '; ')"
+      }
+      sleep 0.5
+    done
+    said=$(sql "STOP REPLICA") && said=$(sql "RESET REPLICA ALL") || fail "$said"
+  fi
+  [ -z "$REPLAY_AFTER_GTID" ] || [ "$(applied "$REPLAY_AFTER_GTID")" = 0 ] ||
+    fail "the snapshot has transactions of after that time: restore from one that was taken earlier, with --snapshot"
+  say replayed
+fi
 """
 _CHECK = r"""
 names=$(sql "SELECT CONCAT('\`', REPLACE(table_schema, '\`', '\`\`'), '\`.\`', REPLACE(table_name, '\`', '\`\`'), '\`')
@@ -57,4 +82,4 @@ fi
 say done
 """
 
-MYSQL = _WAIT + APPLY + _CHECK
+MYSQL = _WAIT + _APPLY + _CHECK
