@@ -1,18 +1,17 @@
 """Settings of the copies of MySQL's binary logs in S3, from which it is restored to a point in time."""
 
-import re
-
 from pydantic import Field
 
 from program.settings.dump_bucket import DumpBucket
 from program.settings.errors import Refusal
+from program.settings.server_options import may_be, turns_off
 from program.settings.types import Section
 
 ACCOUNT = "binlogs"
 """What closes a log, so that it can be copied."""
 
 # What keeps transactions out of the logs, or writes them so that nothing else reads them.
-_LEAVES_OUT = ("skip_log_bin", "disable_log_bin", "binlog_do_db", "binlog_ignore_db", "log_bin", "log_bin_index")
+_LEAVES_OUT = ("log_bin", "log_bin_index", "binlog_do_db", "binlog_ignore_db")
 _DECIDED = {
     "gtid_mode": ("ON",),
     "enforce_gtid_consistency": ("ON", "1"),
@@ -41,11 +40,10 @@ def check_options(options: dict[str, str], arguments: list[str]) -> None:
         name, _, value = argument.removeprefix("--").partition("=")
         given[f"serverArgs.{index}"] = (name, value)
     for key, (name, value) in given.items():
-        plain = re.sub("^loose_", "", name.lower().replace("-", "_"))
-        if plain in _LEAVES_OUT:
+        if any(may_be(name, option) for option in _LEAVES_OUT):
             rule = "pointInTime needs every transaction in the binary logs, under the names that they have"
             raise Refusal(key, value or name, rule, "remove it, or remove pointInTime")
-        allowed = _DECIDED.get(plain)
-        if allowed is not None and value.upper() not in allowed:
-            rule = f"pointInTime needs {plain.replace('_', '-')} {allowed[0]}"
-            raise Refusal(key, value or name, rule, "remove it, or remove pointInTime")
+        for option, allowed in _DECIDED.items():
+            if may_be(name, option) and (turns_off(name, option) or value.upper() not in allowed):
+                rule = f"pointInTime needs {option.replace('_', '-')} {allowed[0]}"
+                raise Refusal(key, value or name, rule, "remove it, or remove pointInTime")

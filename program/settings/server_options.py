@@ -7,10 +7,12 @@ https://dev.mysql.com/doc/refman/8.4/en/option-modifiers.html
 
 import posixpath
 import re
+from collections.abc import Iterator
 
 from program.settings.errors import Refusal
 
-_MODIFIERS = ("loose", "skip", "disable", "enable", "maximum", "autoset")
+_TURNS_OFF = ("skip", "disable")
+_MODIFIERS = ("loose", *_TURNS_OFF, "enable", "maximum", "autoset")
 
 OWN_OPTIONS = {
     "datadir": "mysql.dataDir",
@@ -65,13 +67,40 @@ def check_option(key: str, name: str, value: str, mount_path: str) -> None:
     _check(key, value, name, value, mount_path)
 
 
+def may_be(name: str, option: str) -> bool:
+    """Returns whether a name, with or without the words that may stand before it, is or begins an option."""
+    return any(_begins(rest, option) for rest, _ in _readings(name))
+
+
+def turns_off(name: str, option: str) -> bool:
+    """Returns whether a name is that of an option behind skip- or disable-, whatever its value says."""
+    found = next((before for rest, before in _readings(name) if _begins(rest, option)), ())
+    return any(word in _TURNS_OFF for word in found)
+
+
+def _begins(rest: str, option: str) -> bool:
+    return option.replace("_", "").startswith(rest.replace("_", ""))
+
+
+def _readings(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields what is left of a name without the first words that may stand before an option, and these words."""
+    rest = name.lower().replace("-", "_")
+    before: tuple[str, ...] = ()
+    while rest:
+        yield rest, before
+        modifier, _, rest = rest.partition("_")
+        if modifier not in _MODIFIERS:
+            return
+        before = (*before, modifier)
+
+
 def _check(key: str, shown: str, name: str, value: str, mount_path: str) -> None:
-    own = next((option for option in OWN_OPTIONS if _may_be(name, option)), None)
+    own = next((option for option in OWN_OPTIONS if may_be(name, option)), None)
     if own is not None:
         setting = OWN_OPTIONS[own]
         rule = f"{setting} sets this" if setting else f"the program reserves {own.replace('_', '-')}"
         raise Refusal(key, shown, rule, f"remove it, and set {setting}" if setting else "remove it")
-    names_data = any(_may_be(name, option) for option in DATA_PATHS)
+    names_data = any(may_be(name, option) for option in DATA_PATHS)
     if names_data and not all(_on_volume(path, mount_path) for path in re.split(r"[;,]", value)):
         raise Refusal(
             key,
@@ -79,18 +108,6 @@ def _check(key: str, shown: str, name: str, value: str, mount_path: str) -> None
             "this is a part of the data, and would be outside of the volume",
             f"use a path in {mount_path}, or one that is relative to mysql.dataDir and stays in it",
         )
-
-
-def _may_be(name: str, option: str) -> bool:
-    """Returns whether a name, with or without the words that may stand before it, is or begins an option."""
-    rest = name.lower().replace("-", "_")
-    while rest:
-        if option.replace("_", "").startswith(rest.replace("_", "")):
-            return True
-        modifier, _, rest = rest.partition("_")
-        if modifier not in _MODIFIERS:
-            return False
-    return False
 
 
 def _on_volume(path: str, mount_path: str) -> bool:

@@ -68,6 +68,10 @@ def test_dumps_and_logs_have_a_bucket_each() -> None:
         ({"serverArgs": ["--binlog-ignore-db=scratch"]}, "mysql.serverArgs.0"),
         ({"serverArgs": ["--disable-log-bin"]}, "mysql.serverArgs.0"),
         ({"serverArgs": ["--loose-gtid-mode=OFF_PERMISSIVE"]}, "mysql.serverArgs.0"),
+        ({"serverArgs": ["--skip-enforce-gtid-consistency=ON"]}, "mysql.serverArgs.0"),
+        ({"serverArgs": ["--loose-skip-log-bin"]}, "mysql.serverArgs.0"),
+        ({"serverArgs": ["--binlog-do=app"]}, "mysql.serverArgs.0"),
+        ({"config": {"sync-bin": 0}}, "mysql.config.sync-bin"),
     ],
 )
 def test_options_that_keep_transactions_out_of_the_logs_are_refused(mysql: dict[str, Any], key: str) -> None:
@@ -78,7 +82,8 @@ def test_options_that_keep_transactions_out_of_the_logs_are_refused(mysql: dict[
 
 
 @pytest.mark.parametrize(
-    "mysql", [{"config": {"gtid_mode": "ON", "sync_binlog": 1}}, {"serverArgs": ["--gtid-mode=on"]}]
+    "mysql",
+    [{"config": {"gtid_mode": "ON", "sync_binlog": 1}}, {"serverArgs": ["--gtid-mode=on", "--loose-enforce-gtid=1"]}],
 )
 def test_options_that_say_the_same_are_taken(mysql: dict[str, Any]) -> None:
     settings.parse(config({"s3": {}}, **mysql))
