@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -117,8 +118,11 @@ class ZoneChange:
         """Returns the plan with what is lost. Raises ZoneChangeError where the zone is there, or no snapshot."""
         lost_at = clients.lost_at(clients.of(self.nomad, plan.known.plugin_id), plan.known.zone)
         copies = self._copies(plan.known)
-        chosen = plan.setting.snapshot_id if plan.phase == "switch" else self.wanted.snapshot_id
-        found = copies.describe(chosen) if chosen else copies.newest()
+        if plan.phase == "switch":
+            found: Mapping[str, Any] | None = copies.describe(plan.setting.snapshot_id)
+        else:
+            chosen = self.wanted.snapshot_id
+            found = copies.chosen(chosen) if chosen else copies.newest()
         if found is None:
             raise ZoneChangeError(
                 f"EBS volume {plan.known.volume_id} has no complete snapshot: there is nothing to go on from in "

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nomad_stateful.ebs import tags
+from nomad_stateful.ebs.restored import source
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
 from operate.snapshot_completion import await_complete
 from operate.zone_change.situation import ZoneChangeError
@@ -48,6 +49,21 @@ class Copies:
         if not found:
             raise ZoneChangeError(f"EC2 has no snapshot {snapshot_id} in this account and region: `operate snapshots`")
         return dict(found[0])
+
+    def chosen(self, snapshot_id: str) -> Mapping[str, Any]:
+        """Returns a snapshot to go on from. Raises ZoneChangeError where it is not complete, or another volume's."""
+        found = self.describe(snapshot_id)
+        if found["State"] != "completed":
+            raise ZoneChangeError(
+                f"--snapshot {snapshot_id} is {found['State']} ({found.get('Progress') or '0%'}): wait until it is "
+                "completed, or leave --snapshot out, which takes the newest that is"
+            )
+        if source(found) != self._volume_id and tags.read(found).get("Name") != self._name:
+            raise ZoneChangeError(
+                f"--snapshot {snapshot_id} is of {source(found)}, and volume {self._name} is {self._volume_id}: name "
+                f"one of `python -m operate snapshots {self._name}`"
+            )
+        return found
 
     def drop_first(self) -> None:
         """Deletes the snapshot that was taken to shorten the last one."""

@@ -385,6 +385,17 @@ def test_a_snapshot_is_taken_once_for_each_stop(ec2: Any) -> None:
     assert {"Key": MOVE_TAG, "Value": "b 1"} in tags
 
 
+def test_only_a_complete_snapshot_of_the_volume_may_be_chosen(ec2: Any) -> None:
+    volume_id, other = made(ec2), made(ec2)
+    copies = Copies(ec2, volume_id, "mysql")
+    mine, others = copies.take("b 1", 5), str(ec2.create_snapshot(VolumeId=other)["SnapshotId"])
+    assert copies.chosen(mine)["SnapshotId"] == mine
+    with pytest.raises(ZoneChangeError, match=rf"--snapshot {others} is of {other}, and volume mysql is {volume_id}"):
+        copies.chosen(others)
+    ec2.create_tags(Resources=[others], Tags=[{"Key": "nomad-stateful-restored", "Value": volume_id}])
+    assert copies.chosen(others)["SnapshotId"] == others
+
+
 def test_a_job_on_two_volumes_cannot_follow_one_of_them() -> None:
     nomad = FakeNomad(FakeEngine("vol-1"))
     groups = [{"Volumes": {"a": {"Type": "csi", "Source": "mysql"}, "b": {"Type": "csi", "Source": "logs"}}}]
