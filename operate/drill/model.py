@@ -125,6 +125,12 @@ class Report:
     newest: datetime | None = None
     output: Sequence[str] = ()
     """The last lines of the consumer's check, or of a server that failed."""
+    notes: list[str] = field(default_factory=list)
+    """What is no fault of the snapshot, and has to be known by whoever goes on from it."""
+    replayed: bool = False
+    """Whether the server has every transaction up to the point in time."""
+    unchecked: bool = False
+    """Whether nothing is wrong with what was restored but that the checks took too long."""
     findings: list[Finding] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     """What could not be removed."""

@@ -20,6 +20,8 @@ COPY = "binlog-copy"
 _MIB = 1 << 20
 _OTHER_SERVER = 4_294_967_290
 """An applier leaves out what has its own server id."""
+# Whatever the live server is told: no transaction is left out, and none that does not fit.
+_STRICT = ("exec-mode=STRICT", "skip-errors=OFF")
 _KEPT_ENV = (
     *("BUCKET", "PREFIX", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3", "AWS_PAGER", "AWS_RETRY_MODE"),
     *("AWS_MAX_ATTEMPTS", "AWS_METADATA_SERVICE_NUM_ATTEMPTS", "AWS_METADATA_SERVICE_TIMEOUT"),
@@ -34,16 +36,20 @@ fail() { echo "$*" >&2; exit 1; }
 place=s3://$BUCKET/$PREFIX
 folder=$NOMAD_ALLOC_DIR/data/replay
 mkdir -p "$folder/fetched"
-newest=$REPLAY_DATADIR/$(basename "$(tail -n 1 "$REPLAY_DATADIR/binlog.index")")
-key=$(date -u -d "@$(od -An -tu4 -j4 -N4 "$newest" | tr -d ' ')" +%Y%m%dT%H%M%SZ)-${newest##*/}
 aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].Key' --output text |
   tr '\t' '\n' | sed "s|^$PREFIX||" | sort >"$folder/listed"
-sed -n "\|^$REPLAY_FIRST\$|,\|^$REPLAY_LAST\$|p" "$folder/listed" >"$folder/wanted"
+printf '%s\n' $REPLAY_OTHERS - >"$folder/others"
+sed -n "\|^$REPLAY_FIRST\$|,\$p" "$folder/listed" | sed "\|^$REPLAY_LAST\$|q" |
+  grep -vxF -f "$folder/others" >"$folder/wanted" || true
 [ "$(grep -c . "$folder/wanted")" = "$REPLAY_COUNT" ] || fail "$place has other logs than a moment ago: begin again"
-grep -qxF -e "$key" "$folder/wanted" ||
-  fail "the snapshot ends with the log $key, which does not lead to this point in time: restore from another snapshot"
+# Of the first and the last hour only the minutes: other hours are wanted whole.
+first=$(printf %.11s "$REPLAY_FIRST")
+last=$(printf %.11s "$REPLAY_LAST")
 set --
-for hour in $(cut -c 1-11 "$folder/wanted" | sort -u); do set -- "$@" --include "$hour*"; done
+for some in $(grep -e "^$first" -e "^$last" "$folder/wanted" | cut -c 1-13 | sort -u) \
+  $(cut -c 1-11 "$folder/wanted" | sort -u | grep -vxF -e "$first" -e "$last"); do
+  set -- "$@" --include "$some*"
+done
 aws s3 cp --recursive --only-show-errors "$place" "$folder/fetched/" --exclude '*' "$@"
 number=0
 : >"$folder/relay.index"
@@ -77,12 +83,16 @@ def add(job: Json, live: Json, replay: Replay) -> None:
         *("-c", _WAIT, "sh", *words),
         *(f"--relay-log={folder}/relay", f"--relay-log-index={folder}/relay.index"),
         *(f"--server-id={_OTHER_SERVER}", "--relay-log-recovery=OFF", "--log-replica-updates=OFF"),
+        *(f"--loose-{name}-{option}" for name in ("replica", "slave") for option in _STRICT),
     ]
     checker = group["Tasks"][-1]
     checker["Env"] |= {
         "REPLAY_TO": replay.to.isoformat(),
         "REPLAY_LAST_GTID": replay.last,
         "REPLAY_AFTER_GTID": replay.after,
+        "REPLAY_BEGINS": replay.begins,
+        "REPLAY_BEFORE_LAST": replay.before_last,
+        "REPLAY_ENDS": replay.ends,
     }
     group["Tasks"].insert(0, _fetcher(copier, server, datadir, replay))
     group["EphemeralDisk"] = {"SizeMB": 300 + replay.size * 11 // 10 // _MIB}
@@ -99,6 +109,7 @@ def _fetcher(copier: Json, server: Json, datadir: str, replay: Replay) -> Json:
         "REPLAY_FIRST": _name(replay.logs[0].key),
         "REPLAY_LAST": _name(replay.logs[-1].key),
         "REPLAY_COUNT": str(len(replay.logs)),
+        "REPLAY_OTHERS": " ".join(map(_name, replay.others)),
     }
     return {
         "Name": FETCH,

@@ -44,12 +44,14 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _tables(report)
     if report.output:
         yield from ("", "output", *(f"    {line}" for line in report.output))
+    yield from (f"note      {note}" for note in report.notes)
     for finding in report.findings:
         yield from ("", f"RED   {finding.what}", f"next: {finding.next}")
     for left in report.left:
         yield f"left: {left}"
     if report.kept:
-        yield f"kept      {report.kept}, a snapshot of what was restored"
+        how = ": every transaction is in it, not every table was checked" if report.unchecked else ""
+        yield f"kept      {report.kept}, a snapshot of what was restored{how}"
     yield from ("", "GREEN: the snapshot can be restored, and all of the drill is removed" if report.ok else "RED")
 
 
@@ -106,6 +108,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "newest": None if report.newest is None else _time(report.newest),
         "newestAgeSeconds": None if report.newest is None else (report.started - report.newest).total_seconds(),
         "output": list(report.output),
+        "notes": list(report.notes),
         "findings": [{"what": finding.what, "next": finding.next} for finding in report.findings],
         "left": report.left,
     }

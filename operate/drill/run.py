@@ -37,7 +37,7 @@ class Drill:
     def run(self, snapshot: Snapshot, job: Json, timeout_s: float, *, keep: bool = False) -> None:
         """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs.
 
-        With `keep`, a snapshot of what was restored, and is whole, is taken before it is removed.
+        With `keep`, a snapshot of what was restored is taken before it is removed, unless something is wrong with it.
         """
         with self._locked():
             self._remove_left()
@@ -45,11 +45,11 @@ class Drill:
             done = False
             try:
                 self._restore(snapshot, job, deadline)
-                done = True
+                done = self._report.ok or self._report.unchecked
             except FAILURES as error:
                 self._report.wrong(str(error), "fix the cause, and run the drill again")
             finally:
-                self._remove(deadline if keep and done and self._report.ok else None)
+                self._remove(timeout_s if keep and done else None)
 
     def clean(self) -> None:
         """Removes what an earlier drill left. Raises what stands in its way."""
@@ -103,18 +103,17 @@ class Drill:
         body = {"Namespace": self._target.namespace, "Path": path, "Items": items}
         self._nomad.put(f"var/{path}", body, namespace=self._target.namespace)
 
-    def _remove(self, keep_until: float | None) -> None:
+    def _remove(self, keep_timeout_s: float | None) -> None:
         """Removes whatever this drill has made; what cannot be removed is in the report."""
-        print("==> remove" if keep_until is None else "==> keep a snapshot, then remove", file=sys.stderr)
+        print("==> remove" if keep_timeout_s is None else "==> keep a snapshot, then remove", file=sys.stderr)
         began = time.monotonic()
 
         def keep(volume_id: str) -> None:
             with self._phase("keep", f"a snapshot of {volume_id}"):
-                seconds = max(60.0, (keep_until or 0) - time.monotonic())
-                self._report.kept = snapshots.keep(self._ec2, self._target, self._report, volume_id, seconds)
+                snapshots.keep(self._ec2, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0))
 
         try:
-            removal.remove(self._nomad, self._ec2, self._target, None if keep_until is None else keep)
+            removal.remove(self._nomad, self._ec2, self._target, None if keep_timeout_s is None else keep)
             self._report.phases["remove"] = round(time.monotonic() - began - self._report.phases.get("keep", 0), 2)
         except KeyboardInterrupt:
             self._report.left.append("the removal was interrupted")

@@ -1,7 +1,7 @@
 """What runs beside the restored server: it waits for it, checks its tables and counts their rows.
 
 Its lines begin with ``drill``, then have fields between tabs: ``answers VERSION``, ``replaying``,
-``replayed``, ``unreplayed WHY``, ``tables N``, ``checking NAME``,
+``replayed``, ``unreplayed WHY``, ``event NAME``, ``engine TABLE ENGINE``, ``tables N``, ``checking NAME``,
 ``table NAME ROWS STATUS``, ``newest TIME`` and ``done``. MySQL's batch mode writes names without tabs and line breaks.
 """
 
@@ -13,9 +13,8 @@ client=$(command -v mysql || command -v mariadb)
 case $("$client" --version) in *MariaDB*) tls=$DRILL_TLS_MARIADB ;; *) tls=$DRILL_TLS_MYSQL ;; esac
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 err=$NOMAD_TASK_DIR/drill.err
-sql() {
-  "$client" "$options" "$tls" --batch --skip-column-names --execute "$1" 2>"$err" || { cat "$err"; return 1; }
-}
+ask() { "$client" "$options" "$tls" --batch --skip-column-names "$@" 2>"$err" || { cat "$err"; return 1; }; }
+sql() { ask --execute "$1"; }
 tab=$(printf '\t')
 say() { printf 'drill'; printf '\t%s' "$@"; echo; }
 
@@ -28,29 +27,63 @@ say answers "$version"
 """
 _APPLY = r"""
 if [ -n "${REPLAY_TO:-}" ]; then
-  applied() { sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)"; }
   fail() { say unreplayed "$*"; exit 1; }
+  # An empty set is always there.
+  has() { [ -z "$1" ] || [ "$(sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)")" = 1 ]; }
+  # What this server wrote itself since it started is not the snapshot's.
+  has_no_others() { [ "$(sql "SELECT GTID_SUBSET(GTID_SUBTRACT(@@GLOBAL.gtid_executed,
+    CONCAT(@@server_uuid, ':1-9223372036854775806')), '$1')")" = 1 ]; }
   say replaying
-  if [ -n "$REPLAY_LAST_GTID" ] && [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; then
+  has "$REPLAY_BEGINS" ||
+    fail "the snapshot lacks transactions of before the first log: restore from a later one, with --snapshot"
+  has_no_others "$REPLAY_ENDS" ||
+    fail "the snapshot has transactions that these logs do not have: its volume was itself restored, or it was taken" \
+      "after that time. Restore from another one, with --snapshot"
+  filters=$(sql "SELECT CONCAT(filter_name, '=', filter_rule) FROM performance_schema.replication_applier_global_filters
+    UNION SELECT CONCAT(filter_name, '=', filter_rule) FROM performance_schema.replication_applier_filters") ||
+    fail "$filters"
+  [ -z "$filters" ] || fail "an option of the server leaves transactions out ($filters): remove it, and run pulumi up"
+  if ! has "$REPLAY_LAST_GTID"; then
+    # The logs give root the live server's password: each of its starts did.
+    root=$options
+    own=$NOMAD_SECRETS_DIR/replay.cnf
+    password=$(sed -n 's/^password = //p' "$NOMAD_SECRETS_DIR/client.cnf")
+    said=$(printf '%s;\n' 'SET sql_log_bin = 0' "CREATE USER 'nomad-stateful-replay' IDENTIFIED BY '$password'" \
+      "GRANT ALL ON *.* TO 'nomad-stateful-replay' WITH GRANT OPTION" | ask) || fail "root may not make accounts: $said"
+    (umask 077 && sed 's/^user = .*/user = nomad-stateful-replay/' "$NOMAD_SECRETS_DIR/client.cnf" >"$own")
+    options=--defaults-extra-file=$own
     said=$(sql "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'none', RELAY_LOG_FILE = 'relay.000001',
         RELAY_LOG_POS = 4") &&
       said=$(sql "START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '$REPLAY_LAST_GTID'") ||
       fail "they are not taken for relay logs: $said"
-    while [ "$(applied "$REPLAY_LAST_GTID")" != 1 ]; do
+    until has "$REPLAY_LAST_GTID"; do
       state=$(sql "SELECT service_state FROM performance_schema.replication_applier_status") || fail "$state"
       [ "$state" = ON ] || {
         # It may have ended between the two questions.
-        [ "$(applied "$REPLAY_LAST_GTID")" = 1 ] && break
+        has "$REPLAY_LAST_GTID" && break
         fail "$(sql "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker" |
           tr '\n\t' '; ')"
       }
       sleep 0.5
     done
     said=$(sql "STOP REPLICA") && said=$(sql "RESET REPLICA ALL") || fail "$said"
+    said=$(printf '%s;\n' 'SET sql_log_bin = 0' "ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '$password'" \
+      "DROP USER 'nomad-stateful-replay'" | ask) || fail "root's password cannot be set: $said"
+    options=$root
   fi
-  [ -z "$REPLAY_AFTER_GTID" ] || [ "$(applied "$REPLAY_AFTER_GTID")" = 0 ] ||
+  has "$REPLAY_BEFORE_LAST" ||
+    fail "transactions are missing between the logs: one was removed from S3, or is another server's. Restore from a" \
+      "later snapshot, or to an earlier time"
+  [ -z "$REPLAY_AFTER_GTID" ] || ! has "$REPLAY_AFTER_GTID" ||
     fail "the snapshot has transactions of after that time: restore from one that was taken earlier, with --snapshot"
   say replayed
+  sql "SELECT CONCAT(event_schema, '.', event_name) FROM information_schema.events
+    WHERE status IN ('SLAVESIDE_DISABLED', 'REPLICA_SIDE_DISABLED')" |
+    while IFS= read -r name; do say event "$name"; done
+  sql "SELECT CONCAT(table_schema, '.', table_name, ' (', engine, ')') FROM information_schema.tables
+    WHERE table_type = 'BASE TABLE' AND engine <> 'InnoDB'
+    AND table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')" |
+    while IFS= read -r name; do say engine "$name"; done
 fi
 """
 _CHECK = r"""

@@ -66,15 +66,18 @@ def judge(report: Report, max_age_s: float | None) -> None:
 
 
 def judge_newest(report: Report, max_lag_s: float) -> None:
-    """Adds what is wrong with a newest row that is much older than the snapshot: rows are missing from it."""
+    """Adds what is wrong with a newest row that is much older than what was restored: rows are missing from it."""
     if report.snapshot is None or report.newest is None:
         return
-    lag_s = (report.snapshot.taken - report.newest).total_seconds()
+    of = report.to or report.snapshot.taken
+    what = "point in time" if report.to else "snapshot"
+    lag_s = (of - report.newest).total_seconds()
     if lag_s > max_lag_s:
         report.wrong(
-            f"the newest row is {_span(lag_s)} older than the snapshot: --max-lag allows {_span(max_lag_s)}",
-            "see whether the live server has newer rows of that time: if it has, the snapshot lacks them (its redo log "
-            "may be damaged): drill an earlier one with --snapshot ID",
+            f"the newest row is {_span(lag_s)} older than the {what}: --max-lag allows {_span(max_lag_s)}",
+            f"see whether the live server has newer rows of that time: if it has, the {what} lacks them (the "
+            "snapshot's redo log may be damaged, or something was written without the binary log): drill an earlier "
+            "snapshot with --snapshot ID",
         )
 
 
@@ -108,8 +111,8 @@ def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
     return volume_id
 
 
-def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: float) -> str:
-    """Takes a snapshot of a scratch volume that nothing has attached, waits until it is complete, and returns its id.
+def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: float) -> None:
+    """Takes a snapshot of a scratch volume that nothing has attached, notes it, and waits until it is complete.
 
     Raises DrillError where it fails, and TimedOutError.
     """
@@ -123,11 +126,11 @@ def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: fl
         TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
     )
     snapshot_id = str(made["SnapshotId"])
+    report.kept = snapshot_id
     remedy = (
         f"EC2 goes on with it: `aws ec2 wait snapshot-completed --snapshot-ids {snapshot_id}`, or a longer --timeout."
     )
     await_complete(ec2, snapshot_id, timeout_s, remedy, DrillError)
-    return snapshot_id
 
 
 def left_over(ec2: Any, target: Target) -> list[str]:

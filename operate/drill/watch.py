@@ -21,21 +21,6 @@ from operate.errors import OperateError, TimedOutError
 SERVER = "mysql"
 _LAST_LINES = 12
 _LATE_READS = 25
-_KINDS = frozenset(
-    {
-        "answers",
-        "replaying",
-        "replayed",
-        "unreplayed",
-        "silent",
-        "tables",
-        "checking",
-        "table",
-        "newest",
-        "failed",
-        "done",
-    }
-)
 
 
 class Watch:
@@ -64,6 +49,8 @@ class Watch:
             self._phase("attach")
             self._until("the job ends", self._ended, self._why_unfinished)
         except _Failed as failure:
+            checked = all(table.ok for table in self._report.tables)
+            self._report.unchecked = failure.next == _LATER and self._report.replayed and checked
             self._report.wrong(failure.what, failure.next)
         if not self._has_server and self._report.ok:
             # The consumer's check is the proof: until it passed, nothing had answered.
@@ -123,34 +110,35 @@ class Watch:
 
     def _take(self, line: str) -> None:
         mark, *fields = line.split("\t")
-        if mark != "drill" or not fields or fields[0] not in _KINDS:
+        if mark != "drill" or not fields:
             return
         kind, *values = fields
         value = values[0] if values else ""
-        if kind == "answers":
-            self._report.server = value
-            self._report.rto_s = round(time.monotonic() - self._began, 2)
-            self._phase("recover")
-            print(f"==> check: {value} answers; checking its tables", file=sys.stderr)
-        elif kind == "replaying":
-            print(f"==> replay: {self._report.logs} binary logs are applied", file=sys.stderr)
-        elif kind == "replayed":
-            self._report.rto_s = round(time.monotonic() - self._began, 2)
-            self._phase("replay")
+        if kind == "table":
+            self._report.tables.append(_table(values))
         elif kind == "checking":
             self._checking = value
-        elif kind == "table":
-            self._report.tables.append(_table(values))
         elif kind == "newest":
             self._newest(value)
-        elif kind == "unreplayed":
-            raise _Failed(f"the binary logs cannot be applied: {value}", "see docs/point-in-time.md, Red")
-        elif kind in ("failed", "silent"):
-            raise _Failed(
-                f"the restored server does not let root in: {value}" if kind == "silent" else value,
-                "if it names --newest, correct the statement; else look at the same table on the live server",
-            )
-        self._done = self._done or kind == "done"
+        elif kind == "done":
+            self._done = True
+        elif kind in _WRONG:
+            raise _Failed(_WRONG[kind][0].format(value), _WRONG[kind][1])
+        elif kind in _NOTES:
+            self._report.notes.append(_NOTES[kind].format(value))
+        else:
+            self._progress(kind, value)
+
+    def _progress(self, kind: str, value: str) -> None:
+        if kind == "replaying":
+            print(f"==> replay: {self._report.logs} binary logs are applied", file=sys.stderr)
+        elif kind in ("answers", "replayed"):
+            self._report.rto_s = round(time.monotonic() - self._began, 2)
+            self._phase("recover" if kind == "answers" else "replay")
+        if kind == "answers":
+            self._report.server = value
+            print(f"==> check: {value} answers; checking its tables", file=sys.stderr)
+        self._report.replayed |= kind == "replayed"
 
     def _newest(self, value: str) -> None:
         try:
@@ -234,6 +222,18 @@ class _Failed(Exception):
 
 _EARLIER = "drill earlier snapshots (`python -m operate snapshots`, then --snapshot ID)"
 _LATER = "give it longer with --timeout, or fix what holds it up"
+_LOOK = "if it names --newest, correct the statement; else look at the same table on the live server"
+# What the check says of a fault, and what to do about it.
+_WRONG = {
+    "failed": ("{}", _LOOK),
+    "silent": ("the restored server does not let root in: {}", _LOOK),
+    "unreplayed": ("the binary logs cannot be applied: {}", "see docs/point-in-time.md, Red"),
+}
+_NOTES = {
+    "event": "event {} was made or altered since the snapshot, and whoever applies logs leaves it off: ALTER EVENT … "
+    "ENABLE once MySQL has gone on, if it is to run",
+    "engine": "table {} does not recover as InnoDB's do: rows of the snapshot's time may be missing or twice there",
+}
 
 
 def _table(values: list[str]) -> Table:

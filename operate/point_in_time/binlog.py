@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -17,10 +17,13 @@ from operate.errors import OperateError
 _MAGIC, _ENCRYPTED = b"\xfebin", b"\xfdbin"
 # Time, type, server, size with header, next position, flags; the size leads to the next event.
 _HEADER = struct.Struct("<IBIIIH")
-_ANONYMOUS, _GTID, _TAGGED = 34, 33, 42
+_ANONYMOUS, _GTID, _PREVIOUS, _TAGGED = 34, 33, 35, 42
 # Flags, source, number, kind of clock, and two places in it; then the time of the commit in µs, of 7 bytes.
 _BODY = struct.Struct("<B16sqBqq")
 _TIME_BYTES, _TIME_BITS = 7, 55
+# A set of GTIDs: how many sources; each with its UUID and how many intervals; each from, and up to without.
+_COUNT, _SOURCE, _INTERVAL = struct.Struct("<Q"), struct.Struct("<16sQ"), struct.Struct("<QQ")
+_TAGS = 1 << 56
 _CHUNK = 1 << 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,16 +49,28 @@ class Transaction:
     """When its server committed it, in µs and UTC."""
 
 
+class GtidSet:
+    """GTIDs of single transactions, as one set in the server's notation: UUID:1-5:7."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str, list[list[int]]] = {}
+
+    def add(self, gtid: str) -> None:
+        source, _, text = gtid.rpartition(":")
+        number, spans = int(text), self._spans.setdefault(source, [])
+        # Commits are in order but for a few: the newest span is the one that grows.
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+
+    def __str__(self) -> str:
+        return ",".join(f"{source}:{_spans(sorted(spans))}" for source, spans in self._spans.items())
+
+
 def transactions(name: str, log: Readable) -> Iterator[Transaction]:
     """Yields a log's transactions in order. Raises BinlogError."""
-    magic = log.read(4)
-    if magic == _ENCRYPTED:
-        raise BinlogError(f"{name} is encrypted, and its key is the old server's: set binlog_encryption OFF")
-    if magic != _MAGIC:
-        raise BinlogError(f"{name} is no binary log: it begins with {magic!r}")
-    while header := _read(name, log, _HEADER.size, ends=True):
-        _, kind, _, size, _, _ = _HEADER.unpack(header)
-        rest = size - _HEADER.size
+    for kind, size in _events(name, log):
         if kind in (_ANONYMOUS, _TAGGED):
             what = "without a GTID" if kind == _ANONYMOUS else "with a tagged GTID"
             raise BinlogError(
@@ -63,9 +78,48 @@ def transactions(name: str, log: Readable) -> Iterator[Transaction]:
                 "gtid_next. Restore from a snapshot taken after it, with --snapshot"
             )
         if kind != _GTID:
-            _skip(name, log, rest)
+            _skip(name, log, size)
             continue
-        yield _transaction(_read(name, log, rest))
+        yield _transaction(_read(name, log, size))
+
+
+def previous(name: str, log: Readable) -> str:
+    """Returns the GTIDs of all transactions before a log, as the server writes sets. Raises BinlogError."""
+    for kind, size in _events(name, log):
+        if kind == _PREVIOUS:
+            return _gtids(name, _read(name, log, size))
+        _skip(name, log, size)
+    raise BinlogError(f"{name} does not say which transactions were before it: it is no log of MySQL 8")
+
+
+def _spans(spans: Iterable[Iterable[int]]) -> str:
+    return ":".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)
+
+
+def _gtids(name: str, body: bytes) -> str:
+    (count,) = _COUNT.unpack_from(body)
+    if count >= _TAGS:
+        raise BinlogError(f"{name} comes after transactions with tagged GTIDs, which are not supported")
+    at, found = _COUNT.size, []
+    for _ in range(count):
+        source, intervals = _SOURCE.unpack_from(body, at)
+        at += _SOURCE.size
+        spans = [_INTERVAL.unpack_from(body, at + _INTERVAL.size * n) for n in range(intervals)]
+        at += _INTERVAL.size * intervals
+        found.append(f"{uuid.UUID(bytes=source)}:{_spans((first, after - 1) for first, after in spans)}")
+    return ",".join(found)
+
+
+def _events(name: str, log: Readable) -> Iterator[tuple[int, int]]:
+    """Yields each event's kind and the size of what follows its header, which the caller has to read."""
+    magic = log.read(4)
+    if magic == _ENCRYPTED:
+        raise BinlogError(f"{name} is encrypted, and its key is the old server's: set binlog_encryption OFF")
+    if magic != _MAGIC:
+        raise BinlogError(f"{name} is no binary log: it begins with {magic!r}")
+    while header := _read(name, log, _HEADER.size, ends=True):
+        _, kind, _, size, _, _ = _HEADER.unpack(header)
+        yield kind, size - _HEADER.size
 
 
 def _transaction(body: bytes) -> Transaction:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from botocore.exceptions import ClientError
 
 from operate.errors import OperateError
-from operate.point_in_time.binlog import transactions
+from operate.point_in_time.binlog import GtidSet, previous, transactions
 
 FOLDER = "binlogs/"
 _UNTIL = "until"
@@ -58,6 +58,14 @@ class Replay:
     """GTID of the last transaction that is wanted; "" where the logs have none."""
     after: str
     """GTID of the first one that is not; "" where the logs have none."""
+    begins: str
+    """GTIDs of all transactions before the first log: the snapshot has to have them."""
+    before_last: str
+    """GTIDs of all transactions before the log of `last`: the restored server has to have them."""
+    ends: str
+    """GTIDs of all transactions up to the end of the last log: the snapshot must have no others."""
+    others: tuple[str, ...] = ()
+    """Keys between those of the first and the last log that do not belong to them."""
 
     @property
     def size(self) -> int:
@@ -101,14 +109,18 @@ def replay(s3: Any, known: Stored, base: datetime, to: datetime) -> Replay:
             "that (`--to latest` is the last), or wait until they have come further"
         )
     logs = chain(known.logs, base, to)
-    last, after = "", ""
+    found = _Found()
     # The last one that has a transaction of the time; most often it is the very last.
     for log in reversed(logs):
-        last, after_here = _bounds(s3, known.bucket, log, to)
-        after = after_here or after
-        if last:
+        found = _read(s3, known.bucket, log, to, found)
+        if found.last:
             break
-    return Replay(known.bucket, tuple(logs), to, last, after)
+    begins = previous(*_open(s3, known.bucket, logs[0]))
+    keys = {log.key for log in logs}
+    others = [log.key for log in known.logs if logs[0].key < log.key < logs[-1].key and log.key not in keys]
+    return Replay(
+        known.bucket, tuple(logs), to, found.last, found.after, begins, found.before, found.ends, tuple(others)
+    )
 
 
 def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
@@ -121,32 +133,45 @@ def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
             "newer one (`python -m operate snapshots`, then --snapshot ID)"
         )
     newest = max(before, key=lambda log: (log.began, log.number, log.size))
-    found = [newest]
+    found, whole = [newest], _whole(logs)
     while following := [
-        log for log in logs if log.number == found[-1].number + 1 and found[-1].began <= log.began <= to
+        log for log in whole if log.number == found[-1].number + 1 and found[-1].began <= log.began <= to
     ]:
         _refuse_fork(logs, found[-1], following)
         found.append(following[0])
-    if left := [log for log in logs if found[-1].began < log.began <= to]:
+    if left := [log for log in whole if found[-1].began < log.began <= to]:
         raise PointInTimeError(
             f"after {found[-1].name} of {found[-1].began:{_SHOWN}}, {left[0].name} is the next log in S3: what lies "
             f"between is missing. Go on from a snapshot taken after {max(log.began for log in left):{_SHOWN}}, with "
             "--snapshot ID, or to a time before that"
         )
     # One earlier, as clocks differ; what the snapshot has already is not applied again.
-    earlier = [log for log in before if log.number == newest.number - 1]
+    earlier = [log for log in whole if log.began <= base and log.number == newest.number - 1]
     if len(earlier) == 1:
         found.insert(0, earlier[0])
-    between = [log for log in logs if found[0].began <= log.began <= found[-1].began]
+    # Two may have begun in one second.
+    start = (found[0].began, found[0].number)
+    between = [log for log in whole if start <= (log.began, log.number) and log.began <= found[-1].began]
     if len(between) != len(found):
         _refuse(found[0], between)
     return found
 
 
+def _whole(logs: Sequence[Log]) -> list[Log]:
+    """Returns the logs without those that the first server on a restored volume found cut short, and copied again."""
+    longest: dict[tuple[int, datetime], Log] = {}
+    for log in logs:
+        known = longest.get((log.number, log.began))
+        longest[log.number, log.began] = log if known is None or log.size > known.size else known
+    return [log for log in logs if log is longest[log.number, log.began]]
+
+
 def _refuse_fork(logs: Sequence[Log], before: Log, following: Sequence[Log]) -> None:
     """Raises PointInTimeError where the volume was restored meanwhile: then one server's logs do not lead on."""
     cut = [log for log in logs if (log.number, log.began) == (before.number, before.began) and log != before]
-    if len(following) > 1 or cut:
+    # Two servers went on from a log that was cut: until the later one did, what follows is the first one's.
+    both = [log for log in _whole(logs) if log.number == before.number + 1 and log.began >= before.began]
+    if len(following) > 1 or (cut and len(both) < 2):
         _refuse(before, following)
 
 
@@ -158,15 +183,32 @@ def _refuse(before: Log, following: Sequence[Log]) -> NoReturn:
     )
 
 
-def _bounds(s3: Any, bucket: str, log: Log, to: datetime) -> tuple[str, str]:
-    """Returns the last transaction up to a time, and the first one after that; "" where there is none."""
-    last, after = "", ""
-    for one in transactions(f"s3://{bucket}/{log.key}", s3.get_object(Bucket=bucket, Key=log.key)["Body"]):
+@dataclass(frozen=True)
+class _Found:
+    """What the last logs say, the newest first."""
+
+    last: str = ""
+    after: str = ""
+    before: str = ""
+    ends: str = ""
+
+
+def _read(s3: Any, bucket: str, log: Log, to: datetime, known: _Found) -> _Found:
+    """Returns what is known with one log more, which is the one before those that were read."""
+    last, after, gtids = "", "", GtidSet()
+    for one in transactions(*_open(s3, bucket, log)):
+        gtids.add(one.gtid)
         if one.committed <= to:
             last, after = one.gtid, ""
         elif not after:
             after = one.gtid
-    return last, after
+    before = previous(*_open(s3, bucket, log))
+    ends = known.ends or ",".join(one for one in (before, str(gtids)) if one)
+    return _Found(last, after or known.after, before, ends)
+
+
+def _open(s3: Any, bucket: str, log: Log) -> tuple[str, Any]:
+    return f"s3://{bucket}/{log.key}", s3.get_object(Bucket=bucket, Key=log.key)["Body"]
 
 
 _WHY_NOT = (

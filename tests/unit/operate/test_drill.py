@@ -397,6 +397,41 @@ def test_a_snapshot_that_lacks_its_newest_rows_is_red(monkeypatch: pytest.Monkey
         )
 
 
+APPLIED = ["answers\t9.7.0", "replaying", "replayed", "event\tshop.purge", "engine\tshop.old (MyISAM)"]
+
+
+@pytest.mark.usefixtures("snapshot_id")
+def test_what_the_logs_change_beside_the_rows_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drill(Nomad([*APPLIED, *HEALTHY[1:]]), monkeypatch)
+    event, engine = json.loads(capsys.readouterr().out)["notes"]
+    assert "event shop.purge was made or altered since the snapshot" in event
+    assert "table shop.old (MyISAM) does not recover" in engine
+
+
+def test_what_was_restored_is_kept_where_only_its_checks_took_too_long(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = Nomad([*APPLIED, "checking\t`shop`.`orders`"], status="running")
+    with pytest.raises(DrillError, match="the job ends: not within --timeout"):
+        drill(nomad, monkeypatch, keep=True, timeout_s=1)
+    kept = json.loads(capsys.readouterr().out)["kept"]
+    assert ec2.describe_snapshots(SnapshotIds=[kept])["Snapshots"][0]["VolumeId"] != live
+    assert nothing_is_left(ec2, nomad, live)
+    ec2.delete_snapshot(SnapshotId=kept)
+
+
+@pytest.mark.parametrize("lines", [["answers\t9.7.0", "replaying"], [*APPLIED, "table\t`shop`.`orders`\t-\tcorrupt"]])
+@pytest.mark.usefixtures("snapshot_id")
+def test_nothing_is_kept_that_lacks_transactions_or_is_damaged(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(DrillError, match="not within --timeout"):
+        drill(Nomad(lines, status="running"), monkeypatch, keep=True, timeout_s=1)
+    assert not json.loads(capsys.readouterr().out)["kept"]
+
+
 @pytest.mark.usefixtures("snapshot_id")
 def test_ctrl_c_removes_what_was_made(ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nomad = Nomad(status="running")

@@ -35,7 +35,17 @@ DRILL: dict[str, Any] = {
         }
     ]
 }
-WANTED = Replay("b", (one(7, 7, 200 << 20), one(8, 8, 100 << 20)), at(8.5), "source:40", "source:41")
+WANTED = Replay(
+    "b",
+    (one(7, 7, 200 << 20), one(8, 8, 100 << 20)),
+    at(8.5),
+    last="source:40",
+    after="source:41",
+    begins="source:1-30",
+    before_last="source:1-35",
+    ends="source:1-35,source:36-45",
+    others=(f"{one(7, 7).key}-50",),
+)
 
 
 def added() -> tuple[dict[str, Any], ...]:
@@ -74,6 +84,9 @@ def test_the_server_applies_them_as_another_servers_and_writes_no_second_log() -
         "REPLAY_TO": "2026-11-22T10:08:30+00:00",
         "REPLAY_LAST_GTID": "source:40",
         "REPLAY_AFTER_GTID": "source:41",
+        "REPLAY_BEGINS": "source:1-30",
+        "REPLAY_BEFORE_LAST": "source:1-35",
+        "REPLAY_ENDS": "source:1-35,source:36-45",
     }
 
 

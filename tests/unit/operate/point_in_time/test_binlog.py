@@ -3,11 +3,12 @@
 import io
 import struct
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
-from operate.point_in_time.binlog import BinlogError, Transaction, transactions
+from operate.point_in_time.binlog import BinlogError, GtidSet, Transaction, previous, transactions
 
 SOURCE = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 AT = datetime(2026, 11, 22, 10, 15, 0, 250_000, UTC)
@@ -22,6 +23,14 @@ def gtid(number: int, at: datetime, *, replicated: bool = False) -> bytes:
     micros = round(at.timestamp() * 1_000_000) | (1 << 55 if replicated else 0)
     rest = micros.to_bytes(7, "little") + (b"\x01" * 7 if replicated else b"")
     return event(33, struct.pack("<B16sqBqq", 1, SOURCE.bytes, number, 2, 0, 1) + rest + b"checksum")
+
+
+def before(*sources: tuple[uuid.UUID, Sequence[tuple[int, int]]]) -> bytes:
+    """The event that says which transactions were before a log: spans of each source, up to without their ends."""
+    body = struct.pack("<Q", len(sources))
+    for source, spans in sources:
+        body += source.bytes + struct.pack("<Q", len(spans)) + b"".join(struct.pack("<QQ", *span) for span in spans)
+    return event(35, body + b"csum")
 
 
 def log(*events: bytes, magic: bytes = b"\xfebin") -> io.BytesIO:
@@ -49,3 +58,29 @@ def test_transactions_come_in_order_with_their_times(replicated: bool) -> None:
 def test_what_cannot_be_applied_is_refused(given: io.BytesIO, why: str) -> None:
     with pytest.raises(BinlogError, match=why):
         list(transactions("log", given))
+
+
+def test_the_transactions_before_a_log_are_a_set_as_the_server_writes_it() -> None:
+    other = uuid.UUID(int=7)
+    found = previous("log", log(before((SOURCE, [(1, 6), (7, 8)]), (other, [(3, 4)])), gtid(8, AT)))
+    assert found == f"{SOURCE}:1-5:7,{other}:3"
+    assert previous("log", log(before())) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (log(gtid(1, AT)), "does not say which transactions were before it"),
+        (log(event(35, struct.pack("<Q", 1 << 56 | 1))), "tagged GTIDs"),
+    ],
+)
+def test_a_log_that_does_not_say_what_was_before_it_is_refused(given: io.BytesIO, why: str) -> None:
+    with pytest.raises(BinlogError, match=why):
+        previous("log", given)
+
+
+def test_single_transactions_become_a_set() -> None:
+    found = GtidSet()
+    for one in ("a:1", "a:2", "a:4", "b:9", "a:3", "a:5"):
+        found.add(one)
+    assert str(found) == "a:1-2:3:4:5,b:9"

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from operate.point_in_time import logs
 from operate.point_in_time.logs import Log, PointInTimeError
-from tests.unit.operate.point_in_time.test_binlog import SOURCE, gtid
+from tests.unit.operate.point_in_time.test_binlog import SOURCE, before, gtid
 from tests.unit.operate.point_in_time.test_binlog import log as content
 
 START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
@@ -49,14 +49,20 @@ def test_a_log_that_is_missing_is_told_unless_the_time_is_before_it() -> None:
         logs.chain(there, at(3.5), at(8.5))
 
 
+def test_logs_of_one_second_are_one_servers() -> None:
+    quick = [one(1, 1), one(2, 1), one(3, 1), one(4, 2)]
+    assert [log.number for log in logs.chain(quick, at(1.5), at(2.5))] == [2, 3, 4]
+
+
 class TestARestoredVolume:
     """From a snapshot of minute 3.5, at minute 6.1: another log has the name of the old server's fourth."""
 
     ALL = (*[one(number, number) for number in range(1, 7)], one(3, 3, size=50), one(4, 6.1), one(5, 7.1))
 
     def test_a_time_before_the_restore_is_the_old_servers(self) -> None:
-        without_cut = [log for log in self.ALL if log.size != 50]
-        assert [log.began for log in logs.chain(without_cut, at(2.5), at(5.5))] == [at(n) for n in (1, 2, 3, 4, 5)]
+        found = logs.chain(self.ALL, at(2.5), at(5.5))
+        assert [log.began for log in found] == [at(n) for n in (1, 2, 3, 4, 5)]
+        assert all(log.size == 100 for log in found)
 
     @pytest.mark.parametrize("to", [6.5, 7.5])
     def test_a_time_after_it_is_refused_from_an_earlier_snapshot(self, to: float) -> None:
@@ -75,28 +81,31 @@ class Bucket:
     """An S3 with objects."""
 
     def __init__(self, objects: dict[str, bytes]) -> None:
-        self._objects = objects
+        self.objects = objects
 
     def get_paginator(self, _name: str) -> Bucket:
         return self
 
     def paginate(self, Bucket: str, Prefix: str) -> list[Any]:  # noqa: N803
-        found = [{"Key": key, "Size": len(body)} for key, body in self._objects.items() if key.startswith(Prefix)]
+        found = [{"Key": key, "Size": len(body)} for key, body in self.objects.items() if key.startswith(Prefix)]
         return [{"Contents": found[:1]}, {"Contents": found[1:]}, {}]
 
     def get_object(self, Bucket: str, Key: str) -> Any:  # noqa: N803
-        if Key not in self._objects:
+        if Key not in self.objects:
             raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
-        return {"Body": io.BytesIO(self._objects[Key])}
+        return {"Body": io.BytesIO(self.objects[Key])}
 
 
 def bucket(until: str = "2026-11-22T10:09:30Z") -> Bucket:
     """A log a minute, each with two transactions, 10 and 20 s after it began; the last has none."""
     objects = {
-        log.key: content(*(gtid(2 * log.number + n, log.began + timedelta(seconds=10 * n)) for n in (1, 2))).getvalue()
+        log.key: content(
+            before((SOURCE, [(1, 2 * log.number + 1)])),
+            *(gtid(2 * log.number + n, log.began + timedelta(seconds=10 * n)) for n in (1, 2)),
+        ).getvalue()
         for log in ONE_SERVER[:-1]
     }
-    objects[ONE_SERVER[-1].key] = content().getvalue()
+    objects[ONE_SERVER[-1].key] = content(before((SOURCE, [(1, 19)]))).getvalue()
     return Bucket({**objects, "dev/binlogs/until": f"{until}\n".encode(), "other/binlogs/until": b""})
 
 
@@ -125,3 +134,20 @@ def test_a_time_that_is_not_copied_yet_is_refused() -> None:
 def test_no_logs_are_told() -> None:
     with pytest.raises(PointInTimeError, match="there is no binary log in s3://b/dev/binlogs/"):
         replay(at(6), Bucket({}))
+
+
+def test_it_says_what_the_snapshot_has_to_have_and_may_have() -> None:
+    found = replay(at(6) + timedelta(seconds=15))
+    assert (found.begins, found.before_last) == (f"{SOURCE}:1-6", f"{SOURCE}:1-12")
+    assert found.ends == f"{SOURCE}:1-12,{SOURCE}:13-14"
+    # The last one that is wanted is in an earlier log than the last.
+    quiet = replay(at(6) + timedelta(seconds=5))
+    assert (quiet.before_last, quiet.ends) == (f"{SOURCE}:1-10", f"{SOURCE}:1-12,{SOURCE}:13-14")
+
+
+def test_a_log_that_was_cut_short_is_among_the_others() -> None:
+    s3 = bucket()
+    cut = f"{ONE_SERVER[3].key}-50"
+    s3 = Bucket({**s3.objects, cut: b"x" * 50, one(5, 20).key: b""})
+    found = logs.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), at(6))
+    assert (found.others, cut in [log.key for log in found.logs]) == ((cut,), False)

@@ -54,6 +54,15 @@ def test_the_newest_snapshot_that_is_surely_of_before_and_the_logs_from_there(
     assert report.rpo_s == pytest.approx((10 - minute) * 60)
 
 
+def test_rows_that_the_logs_should_have_brought_are_missed() -> None:
+    report = chosen("latest")
+    report.newest = at(5)
+    snapshots.judge_newest(report, 300)
+    assert report.ok
+    snapshots.judge_newest(report, 60)
+    assert ["is 270 s older than the point in time" in one.what for one in report.findings] == [True]
+
+
 def test_the_latest_is_as_far_as_the_logs_reach() -> None:
     report = chosen("latest")
     assert report.to == at(9.5)

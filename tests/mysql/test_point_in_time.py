@@ -1,0 +1,262 @@
+"""Binary logs applied to a copy of a real server's data, by the scripts of a drill's own job."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+
+from operate.drill import replay, script
+from operate.point_in_time import logs
+from operate.point_in_time.binlog import transactions
+from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, place, server_task, stop
+from tests.mysql.test_first_start import query, until_it_answers
+from tests.ports import unused_port
+from tests.unit.operate.point_in_time.test_logs import Bucket
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+OPTIONS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+DRILLS_PASSWORD = "of-the-drill"
+# What the scripts ask of the AWS CLI, of a folder.
+AWS = r"""#!/bin/sh
+if [ "$1" = s3api ]; then
+  ls /bucket | sed "s|^|$PREFIX|"
+else
+  for word in "$@"; do
+    case $word in --include) wanted=yes ;; *) [ -z "${wanted-}" ] || cp /bucket/$word "$6"; wanted= ;; esac
+  done
+fi
+"""
+
+
+@dataclass
+class Live:
+    """The server that logs, and what S3 and EC2 would have of it."""
+
+    place: Place
+    folder: Path
+    bucket: dict[str, bytes] = field(default_factory=dict)
+
+    def copy(self, name: str) -> Path:
+        """Copies the data, as a snapshot would be of it."""
+        copied = self.folder / name
+        shutil.copytree(self.data, copied, symlinks=True)
+        subprocess.run(["cp", "-a", "--no-target-directory", str(self.data), str(copied)], check=True)
+        return copied
+
+    @property
+    def data(self) -> Path:
+        return self.place.root / DATA.lstrip("/")
+
+    def upload(self) -> None:
+        """Takes every log into the bucket but the last, which is open."""
+        for name in (self.data / "binlog.index").read_text().split()[:-1]:
+            content = (self.data / Path(name).name).read_bytes()
+            began = datetime.fromtimestamp(int.from_bytes(content[4:8], "little"), UTC)
+            self.bucket[f"{logs.FOLDER}{began:%Y%m%dT%H%M%SZ}-{Path(name).name}"] = content
+
+
+def stored(bucket: dict[str, bytes]) -> tuple[Bucket, logs.Stored]:
+    s3 = Bucket({**bucket, f"{logs.FOLDER}until": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()})
+    return s3, logs.stored(s3, "b", "")
+
+
+@dataclass(frozen=True)
+class History:
+    """A server's life: a snapshot, a start after it, and one in a lull."""
+
+    live: Live
+    taken: datetime
+    moment: datetime
+    """When the rows 1 to 6 were there, and no other."""
+    quiet: datetime
+
+
+@pytest.fixture(scope="module")
+def history(
+    flavour_of: Callable[[str], Flavour], nomad: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[History]:
+    flavour, folder = flavour_of("mysql"), tmp_path_factory.mktemp("live")
+    with place(flavour, folder / "place", unused_port()) as made:
+        found, live = server_task(nomad, flavour, args=list(OPTIONS)), Live(made, folder)
+        made.put(found, {"root_password": ROOT_PASSWORD})
+        process = made.start(found)
+        until_it_answers(made, process)
+        query(made, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)")
+        query(made, "CREATE TABLE shop.old (id INT) ENGINE = MyISAM", *rows(1, 2, 3))
+        stop(process)
+        live.copy("snapshot")
+        taken = datetime.now(UTC)
+        # It gives root a password, as each start does.
+        process = made.start(found)
+        until_it_answers(made, process)
+        query(made, *rows(4), "CREATE EVENT shop.purge ON SCHEDULE EVERY 1 DAY DO DELETE FROM shop.old", "FLUSH LOGS")
+        query(made, *rows(5, 6))
+        moment = datetime.now(UTC)
+        until_next_second()
+        query(made, "FLUSH LOGS", *rows(7), "FLUSH LOGS")
+        until_next_second()
+        live.upload()
+        # An open log without a transaction, which no copy has.
+        stop(process, kill=True)
+        live.copy("quiet")
+        yield History(live, taken, moment, datetime.now(UTC))
+
+
+def rows(*numbers: int) -> list[str]:
+    return [f"INSERT INTO shop.orders VALUES ({number})" for number in numbers]
+
+
+def until_next_second() -> None:
+    """Logs are known by the second in which they were begun."""
+    began = int(time.time())
+    while int(time.time()) == began:
+        time.sleep(0.01)
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a drill's check said, and the server that it checked."""
+
+    lines: list[str]
+    place: Place
+
+    def said(self, kind: str) -> list[str]:
+        return [line.split("\t", 2)[2] for line in self.lines if line.startswith(f"drill\t{kind}\t")]
+
+    @property
+    def is_done(self) -> bool:
+        return self.lines[-1:] == ["drill\tdone"]
+
+    def rows(self) -> list[int]:
+        with (
+            pymysql.connect(
+                host="127.0.0.1", port=self.place.port, user="root", password=DRILLS_PASSWORD
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SELECT id FROM shop.orders ORDER BY id")
+            return [int(row[0]) for row in cursor.fetchall()]
+
+
+@contextmanager
+def restored(
+    history: History, nomad: Path, folder: Path, found: logs.Replay, snapshot: str, bucket: dict[str, bytes]
+) -> Iterator[Restored]:
+    """Runs the three tasks of a drill's job with logs, on a copy of the data."""
+    flavour = history.live.place.flavour
+    with place(flavour, folder / "drill", unused_port()) as made:
+        shutil.rmtree(made.root / DATA.lstrip("/"), ignore_errors=True)
+        copy = history.live.folder / snapshot
+        subprocess.run(["cp", "-a", str(copy), str(made.root / DATA.lstrip("/"))], check=True)
+        for name in ("alloc/data", "bucket"):
+            (made.root / name).mkdir(parents=True)
+        for key, content in bucket.items():
+            (made.root / "bucket" / key.removeprefix(logs.FOLDER)).write_bytes(content)
+        aws = made.root / "usr/local/bin/aws"
+        aws.write_text(AWS)
+        aws.chmod(0o755)
+        fetch, server, check = tasks(made, server_task(nomad, flavour, args=list(OPTIONS)), found)
+        made.put(Task({**server.files, **fetch.files, **check.files}, (), {}), {"root_password": DRILLS_PASSWORD})
+        done = made.run(fetch)
+        assert done.returncode == 0, done.stderr
+        process = made.start(server)
+        answer = made.run(check)
+        assert process.poll() is None, made.log.read_text()[-3000:]
+        yield Restored(answer.stdout.splitlines() + answer.stderr.splitlines(), made)
+
+
+def tasks(made: Place, server: Task, found: logs.Replay) -> tuple[Task, Task, Task]:
+    """The drill's tasks as Nomad would run them: what fetches, the server, and what checks it."""
+    env = {"NOMAD_ALLOC_DIR": "/alloc", **server.env}
+    copier = {
+        "Name": replay.COPY,
+        "Driver": "exec",
+        "Config": {},
+        "Env": {"BUCKET": "b", "PREFIX": logs.FOLDER},
+        "Resources": {"MemoryMB": 1},
+    }
+    job: dict[str, Any] = {
+        "TaskGroups": [
+            {
+                "Tasks": [
+                    {"Name": "mysql", "Config": {"args": list(server.args)}, "Env": env, "VolumeMounts": []},
+                    {"Name": "check", "Env": {"DRILL_TLS_MYSQL": "--get-server-public-key", "DRILL_PATIENCE": "120"}},
+                ]
+            }
+        ]
+    }
+    replay.add(job, {"ID": "mysql-server", "TaskGroups": [{"Tasks": [copier]}]}, found)
+    fetch, runs, checks = job["TaskGroups"][0]["Tasks"]
+    login = f"[client]\nuser = root\nhost = 127.0.0.1\nport = {made.port}\npassword = {DRILLS_PASSWORD}\n"
+    of_check = {"local/drill.sh": script.MYSQL, f"secrets/{script.OPTIONS}": login}
+    of_fetch = {"local/fetch.sh": fetch["Templates"][0]["EmbeddedTmpl"]}
+    allocation = {"NOMAD_ALLOC_DIR": "/alloc"}
+    return (
+        Task(of_fetch, ("/local/fetch.sh",), {**fetch["Env"], **allocation}),
+        Task(server.files, [word.replace("${NOMAD_ALLOC_DIR}", "/alloc") for word in runs["Config"]["args"]], env),
+        Task(of_check, ("/local/drill.sh",), {**checks["Env"], **allocation, "DRILL_TLS_MARIADB": ""}),
+    )
+
+
+def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
+    history: History, nomad: Path, tmp_path: Path
+) -> None:
+    s3, known = stored(history.live.bucket)
+    found = logs.replay(s3, known, history.taken, history.moment)
+    with restored(history, nomad, tmp_path, found, "snapshot", history.live.bucket) as drill:
+        assert drill.is_done, drill.lines
+        assert drill.rows() == [1, 2, 3, 4, 5, 6]
+        # No account of the drill's own is left on what a snapshot is taken of.
+        assert not [one for one in drill.said("table") if "unreadable" in one]
+        assert drill.said("event") == ["shop.purge"]
+        assert drill.said("engine") == ["shop.old (MyISAM)"]
+
+
+def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History, nomad: Path, tmp_path: Path) -> None:
+    s3, known = stored(history.live.bucket)
+    found = logs.replay(s3, known, history.quiet, history.quiet)
+    with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
+        assert drill.is_done, drill.lines
+        assert drill.rows() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_log_that_was_replaced_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
+    s3, known = stored(history.live.bucket)
+    assert known.until is not None
+    found = logs.replay(s3, known, history.taken, known.until)
+    bucket = dict(history.live.bucket)
+    middle = next(log.key for log in found.logs if log.began > history.taken and has_transactions(bucket[log.key]))
+    bucket[middle] = without_transactions(bucket[middle])
+    with restored(history, nomad, tmp_path, found, "snapshot", bucket) as drill:
+        assert ["transactions are missing between the logs" in one for one in drill.said("unreplayed")] == [True]
+
+
+def test_a_snapshot_of_another_timeline_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
+    s3, known = stored(history.live.bucket)
+    found = logs.replay(s3, known, history.taken, history.moment)
+    with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
+        assert ["has transactions that these logs do not have" in one for one in drill.said("unreplayed")] == [True]
+
+
+def has_transactions(log: bytes) -> bool:
+    return any(transactions("log", io.BytesIO(log)))
+
+
+def without_transactions(log: bytes) -> bytes:
+    """The log's first two events: its format, and what was before it."""
+    at = 4
+    for _ in range(2):
+        at += int.from_bytes(log[at + 9 : at + 13], "little")
+    return log[:at]
