@@ -31,11 +31,24 @@ class Measured:
     nomad_requests: int
     """By the command's processes; blocking queries are counted each time they return."""
     aws_requests: int
+    language_host_mib: int = 0
+    """As of everything below, 0 where it was not measured."""
+    resources: int = 0
+    """In the state after the command."""
+    state_bytes: int = 0
+    """Of the exported state."""
 
     @property
-    def plugins_mib(self) -> int:
-        """Peak resident memory of all plugins, each at its own moment."""
-        return self.aws_plugin_mib + self.nomad_plugin_mib + self.own_plugin_mib
+    def mib(self) -> dict[str, int]:
+        """Peak resident memory of each process, each at its own moment."""
+        return {
+            "engine": self.engine_mib,
+            "language host": self.language_host_mib,
+            "program": self.program_mib,
+            "aws plugin": self.aws_plugin_mib,
+            "nomad plugin": self.nomad_plugin_mib,
+            "nomad-csi plugin": self.own_plugin_mib,
+        }
 
 
 def of_command(measured: Iterable[Measured], command: str) -> list[Measured]:

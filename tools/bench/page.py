@@ -33,6 +33,7 @@ _BLOCK = re.compile(r"(<!-- bench: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DO
 def rendered(page: str, results: Path) -> str:
     """The page with its generated blocks made anew; blocks of other names are left as they are."""
     known = samples.read(results / SAMPLES)
+    grown = growth.read(results / SCALE)
     blocks = {
         "machine": machine(json.loads((results / MACHINE).read_text(encoding="utf-8"))),
         "cases": tables.cases(known),
@@ -40,7 +41,8 @@ def rendered(page: str, results: Path) -> str:
         "course": tables.course(known),
         "parts": tables.parts(known),
         "cold": tables.cold(known),
-        "scale": tables.scale(growth.read(results / SCALE)),
+        "scale": tables.scale(grown),
+        "memory": tables.memory(grown),
         "failover": failovers.table(failovers.read(results)),
         "requests": tables.costs(costs.read(results / REQUESTS)),
     }

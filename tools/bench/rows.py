@@ -27,13 +27,17 @@ def write(path: Path, kind: type[T], rows: Iterable[T], digits: int) -> None:
 
 
 def read(path: Path, kind: type[T]) -> list[T]:
-    """What `write` wrote; nothing where there is no file. Fields are text or numbers."""
+    """What `write` wrote; nothing where there is no file. Fields are text or numbers.
+
+    A column that a file does not have yet gets the field's default.
+    """
     if not path.is_file():
         return []
     types = get_type_hints(kind)
     with path.open(encoding="utf-8", newline="") as file:
         found = csv.DictReader(file)
-        return [kind(**{field.name: types[field.name](row[field.name]) for field in fields(kind)}) for row in found]
+        names = [field.name for field in fields(kind) if field.name in (found.fieldnames or ())]
+        return [kind(**{name: types[name](row[name]) for name in names}) for row in found]
 
 
 def _shown(value: Any, digits: int) -> str:

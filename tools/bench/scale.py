@@ -6,23 +6,24 @@ A sandbox of its own (root is needed) with three zones; every size is brought up
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from ipaddress import IPv4Network
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import yaml
 
 from tools.bench import growth, scale_figure
 from tools.bench.growth import COMMANDS, Measured
-from tools.bench.process_tree import process_tree
 from tools.bench.proxy import Proxy, caller
+from tools.bench.usage import Usage
 from tools.trial.ground import Ground
 from tools.trial.running import Running
 
@@ -30,8 +31,8 @@ GROUND = Ground("nsc", IPv4Network("10.173.152.0/22"))
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 CLIENTS_PER_ZONE = 2
 SIZES = ((1, 1), (10, 1), (10, 5), (50, 5), (50, 20), (100, 5), (100, 20))
-SAMPLE_S = 0.1
 _TIMEOUT_S = 1800.0
+_SAY_EVERY_S = 30.0
 
 
 def sandbox_toml(ground: Ground = GROUND, clients_per_zone: int = CLIENTS_PER_ZONE) -> str:
@@ -82,7 +83,7 @@ class Bench:
         self._running = running
 
     def run(self, volumes: int, consumers: int, command: str, *words: str) -> Measured:
-        """One command. Raises SystemExit with its output when it fails."""
+        """One command. Raises SystemExit with its output when it fails or takes longer than half an hour."""
         env = self._running.env
         with Proxy(env["NOMAD_ADDR"], caller) as nomad, Proxy(env["AWS_ENDPOINT_URL"], caller) as aws:
             started = time.monotonic()
@@ -94,9 +95,9 @@ class Bench:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            usage = Usage(process.pid)
+            usage = Usage(process.pid).start()
             try:
-                output, _ = process.communicate(timeout=_TIMEOUT_S)
+                output = _output(process, f"{volumes}x{consumers} {command}", usage)
             except BaseException:
                 process.kill()
                 raise
@@ -108,53 +109,58 @@ class Bench:
             return Measured(
                 volumes, consumers, command, round(seconds, 2), round(usage.cpu_s, 2),
                 peak["engine"], peak["program"], peak["aws plugin"], peak["nomad plugin"], peak["nomad-csi plugin"],
-                len(nomad.requests), len(aws.requests),
+                len(nomad.requests), len(aws.requests), peak["language host"], *self._state(),
             )  # fmt: skip
 
-
-class Usage:
-    """Memory and processor time of a process and everything below it, sampled until it is stopped."""
-
-    def __init__(self, root: int) -> None:
-        self.peak_mib: Counter[str] = Counter()
-        self._cpu_s: dict[int, float] = {}
-        self._stop = Event()
-        self._thread = Thread(target=self._watch, args=(root,), daemon=True)
-        self._thread.start()
-
-    @property
-    def cpu_s(self) -> float:
-        return sum(self._cpu_s.values())
-
-    def stop(self) -> None:
-        """Ends the sampling."""
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self, root: int) -> None:
-        while not self._stop.wait(SAMPLE_S):
-            for found in process_tree(root):
-                self._cpu_s[found.pid] = found.cpu_s
-                self.peak_mib[found.name] = max(self.peak_mib[found.name], round(found.resident_mib))
+    def _state(self) -> tuple[int, int]:
+        """Resources in the stack's state, and bytes of it as exported."""
+        done = self._running.run("pulumi", "stack", "export", "--stack", "dev")
+        if done.returncode != 0:
+            raise SystemExit(done.stderr)
+        return len(json.loads(done.stdout)["deployment"].get("resources", [])), len(done.stdout.encode())
 
 
-def measure(project: Path, sizes: list[tuple[int, int]], results: Path) -> list[Measured]:
-    """Every size brought up, previewed and destroyed; written after each command."""
+def _output(process: subprocess.Popen[str], what: str, usage: Usage) -> str:
+    """Everything a process said, once it has ended; a line of progress each half minute."""
+    for number in range(1, round(_TIMEOUT_S / _SAY_EVERY_S) + 1):
+        try:
+            return process.communicate(timeout=_SAY_EVERY_S)[0]
+        except subprocess.TimeoutExpired:
+            engine = usage.peak_mib["engine"]
+            _say(f"{what}: not finished after {number * _SAY_EVERY_S:.0f} s, {engine} MiB in the engine")
+    raise SystemExit(f"pulumi: {what}: given up after {_TIMEOUT_S / 60:.0f} minutes")
+
+
+def measure(
+    project: Path, sizes: list[tuple[int, int]], results: Path, limit_s: float, words: Sequence[str] = ()
+) -> list[Measured]:
+    """Every size brought up, previewed and destroyed in a sandbox; written after each command.
+
+    No size begins after `limit_s` seconds. `words` are for the sandbox's `up`.
+    """
     running = Running.prepare(project, GROUND)
     (project / "sandbox.toml").write_text(sandbox_toml(), encoding="utf-8")
     measured: list[Measured] = []
     configure(project, 1, 0)
-    with running.up():
+    started = time.monotonic()
+    with running.up(*words):
         bench = Bench(running)
         bench.run(1, 0, "destroy", "--yes", "--skip-preview")
         for volumes, consumers in sizes:
+            if time.monotonic() - started > limit_s:
+                _say(f"{volumes}x{consumers} and what follows is left out: {limit_s / 60:.0f} minutes are over")
+                break
             configure(project, volumes, consumers)
             for command in COMMANDS:
-                words = [] if command == "preview" else ["--yes", "--skip-preview"]
-                measured.append(bench.run(volumes, consumers, command, *words))
-                print(measured[-1], file=sys.stderr, flush=True)
+                options = [] if command == "preview" else ["--yes", "--skip-preview"]
+                measured.append(bench.run(volumes, consumers, command, *options))
+                _say(str(measured[-1]))
                 growth.write(results, measured)
     return measured
+
+
+def _say(text: str) -> None:
+    print(f"scale {datetime.now(UTC):%H:%M:%S}  {text}", file=sys.stderr, flush=True)
 
 
 def size(word: str) -> tuple[int, int]:
@@ -171,11 +177,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("sizes", nargs="*", type=size, default=list(SIZES))
     parser.add_argument("--csv", type=Path, default=Path("tools/bench/results/scale.csv"))
     parser.add_argument("--figure", type=Path, default=Path("docs/figures/scale.svg"))
+    parser.add_argument("--minutes", type=float, default=120, help="begin no further size after this long")
+    parser.add_argument("--official", type=Path, metavar="FOLDER", help="with the official parts in this folder")
     options = parser.parse_args(arguments)
+    words = [] if options.official is None else ["--official", str(options.official.resolve())]
     # So that an end by a signal takes the sandbox down too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-scale-") as folder:
-        measured = measure(Path(folder), options.sizes, options.csv)
+        measured = measure(Path(folder), options.sizes, options.csv, options.minutes * 60, words)
     options.figure.parent.mkdir(parents=True, exist_ok=True)
     options.figure.write_text(scale_figure.draw(measured), encoding="utf-8")
     for command in COMMANDS:

@@ -118,29 +118,44 @@ def scale(measured: Sequence[Measured]) -> str:
         }
         times = [f"**{one.seconds:.1f}** ({one.cpu_s:.1f})" if one else NONE for one in found.values()]
         rows.append([f"{size[0]}, {size[1]}", *times, *_cost_of_up(found["up"])])
-    rows.append(["fit of all", *(_exponent(mine) for mine in of_command.values()), NONE, NONE, NONE])
+    rows.append(["fit of all", *(_exponent(mine) for mine in of_command.values()), *[NONE] * 4])
     most = sorted({one.volumes for one in measured})[-2:]
     if len(most) == 2:
         largest = [[one for one in mine if one.volumes in most] for mine in of_command.values()]
-        rows.append([f"fit of {most[0]} and {most[1]}", *map(_exponent, largest), NONE, NONE, NONE])
+        rows.append([f"fit of {most[0]} and {most[1]}", *map(_exponent, largest), *[NONE] * 4])
     header = [
         "volumes, consumers",
         *(f"`{command}`, s (processor)" for command in growth.COMMANDS),
         "requests of `up`: Nomad, AWS",
         "for each volume",
-        "peak MiB of `up`: engine, program, plugins",
+        "state after `up`: resources, kB",
+        "for each volume",
     ]
     return table(header, rows)
 
 
 def _cost_of_up(up: Measured | None) -> list[str]:
     if up is None:
-        return [NONE] * 3
+        return [NONE] * 4
+    kilobytes = up.state_bytes / 1000
+    state = [f"{up.resources}, {kilobytes:.0f}", f"{up.resources / up.volumes:.1f}, {kilobytes / up.volumes:.1f}"]
     return [
         f"{up.nomad_requests}, {up.aws_requests}",
         f"{up.nomad_requests / up.volumes:.1f}, {up.aws_requests / up.volumes:.1f}",
-        f"{up.engine_mib}, {up.program_mib}, {up.plugins_mib}",
+        *(state if up.resources else [NONE] * 2),
     ]
+
+
+def memory(measured: Sequence[Measured]) -> str:
+    """A line for each size: the most memory of each process in any of the commands."""
+    if not measured:
+        return NOT_YET
+    rows = []
+    for size in dict.fromkeys((one.volumes, one.consumers) for one in measured):
+        mine = [one.mib for one in measured if (one.volumes, one.consumers) == size]
+        most = [max(one[name] for one in mine) for name in mine[0]]
+        rows.append([f"{size[0]}, {size[1]}", *(str(mib) if mib else NONE for mib in most)])
+    return table(["volumes, consumers", *(f"{name}, MiB" for name in measured[0].mib)], rows)
 
 
 def _exponent(mine: Sequence[Measured]) -> str:

@@ -1,7 +1,9 @@
 """Growth with the number of volumes: what is made, what is kept, and what is said and drawn of it."""
 
 import math
+import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -9,6 +11,7 @@ import pytest
 
 from tools.bench import growth, page, scale, scale_figure, tables
 from tools.bench.growth import Measured
+from tools.bench.usage import Usage
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -44,7 +47,7 @@ def cells(line: str) -> list[str]:
 def test_the_table_has_a_line_for_each_size_and_the_fit() -> None:
     _, _, *lines = tables.scale(FOUND).splitlines()
     assert [cells(line)[0] for line in lines] == ["1, 1", "4, 1", "16, 1", "fit of all", "fit of 4 and 16"]
-    assert cells(lines[1]) == ["4, 1", *["**16.0** (8.0)"] * 3, "59, 20", "14.8, 5.0", "104, 80, 180"]
+    assert cells(lines[1]) == ["4, 1", *["**16.0** (8.0)"] * 3, "59, 20", "14.8, 5.0", "-", "-"]
     assert cells(lines[-1])[1:4] == ["n^1.50"] * 3
 
 
@@ -56,9 +59,41 @@ def test_how_it_goes_on_is_said_by_the_two_largest_sizes() -> None:
 
 def test_the_table_of_a_run_that_broke_off_shows_what_there_is() -> None:
     lines = tables.scale([*FOUND[:3], measured(4, "preview", 5)]).splitlines()
-    assert cells(lines[3])[1:] == ["-", "**5.0** (2.5)", "-", "-", "-", "-"]
+    assert cells(lines[3])[1:] == ["-", "**5.0** (2.5)", *["-"] * 5]
     assert cells(lines[4])[1:4] == ["-", "n^0.66", "-"]
     assert tables.scale([]) == tables.NOT_YET
+
+
+def test_the_state_is_told_for_the_whole_and_for_each_volume() -> None:
+    found = replace(measured(50, "up", 9), resources=220, state_bytes=365_000)
+    assert cells(tables.scale([found]).splitlines()[2])[-2:] == ["220, 365", "4.4, 7.3"]
+
+
+def test_memory_is_the_most_of_each_process_in_any_command() -> None:
+    up = replace(measured(50, "up", 9), engine_mib=300, nomad_plugin_mib=60, language_host_mib=25)
+    destroy = replace(measured(50, "destroy", 9), engine_mib=250, program_mib=0, nomad_plugin_mib=70)
+    _, _, line = tables.memory([up, destroy]).splitlines()
+    assert cells(line) == ["50, 1", "300", "25", "80", "90", "70", "40"]
+    assert cells(tables.memory([measured(50, "up", 9)]).splitlines()[2])[2] == "-"
+    assert tables.memory([]) == tables.NOT_YET
+
+
+def test_columns_that_a_file_does_not_have_are_not_measured(tmp_path: Path) -> None:
+    file = tmp_path / "scale.csv"
+    growth.write(file, [replace(measured(1, "up", 9), resources=7)])
+    header, row = (line.rsplit(",", 3)[0] for line in file.read_text().splitlines())
+    file.write_text(f"{header}\n{row}\n")
+    assert growth.read(file) == [measured(1, "up", 9)]
+
+
+def test_a_command_that_does_not_end_is_given_up_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(scale, "_SAY_EVERY_S", 0.1)
+    with subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE, text=True) as process:
+        usage = Usage(process.pid)
+        with pytest.raises(SystemExit, match="300x20 up: given up"):
+            scale._output(process, "300x20 up", usage)
+        process.kill()
 
 
 def test_the_figure_has_a_dot_for_each_measurement_and_names_the_commands() -> None:

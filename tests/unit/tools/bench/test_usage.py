@@ -1,0 +1,23 @@
+"""Memory and processor time of a command: by process, of all it started."""
+
+import pytest
+
+from tools.bench import usage
+from tools.bench.process_tree import Process
+from tools.bench.usage import Usage
+
+
+def test_each_process_has_its_own_peak_and_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = [
+        [Process(1, "engine", 1.0, 100), Process(2, "engine", 0.0, 100)],
+        # What was forked is something else by now.
+        [Process(1, "engine", 2.5, 140), Process(2, "aws plugin", 0.5, 80), Process(3, "program", 1.0, 60)],
+        [Process(1, "engine", 3.0, 120), Process(2, "aws plugin", 0.75, 90)],
+    ]
+    watched = iter(moments)
+    monkeypatch.setattr(usage, "process_tree", lambda _: next(watched))
+    found = Usage(1)
+    for _ in moments:
+        found.sample()
+    assert found.peak_mib == {"engine": 140, "aws plugin": 90, "program": 60}
+    assert (found.cpu_s, found.cpu_s_of("engine"), found.cpu_s_of("aws plugin")) == (4.75, 3.0, 0.75)
