@@ -43,9 +43,10 @@ class Usage:
     def sample(self) -> None:
         """Looks at all processes once."""
         for found in process_tree(self._root):
-            # What was forked may be another program by now.
-            self._cpu_s[found.pid] = found.name, found.cpu_s
-            self.peak_mib[found.name] = max(self.peak_mib[found.name], round(found.resident_mib))
+            # What was forked may be another program by now; one that has ended has no command line any more.
+            name = found.name or self._cpu_s.get(found.pid, ("",))[0]
+            self._cpu_s[found.pid] = name, found.cpu_s
+            self.peak_mib[name] = max(self.peak_mib[name], round(found.resident_mib))
 
     def _watch(self) -> None:
         while not self._stop.wait(SAMPLE_S):

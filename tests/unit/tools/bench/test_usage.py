@@ -12,7 +12,8 @@ def test_each_process_has_its_own_peak_and_its_own_time(monkeypatch: pytest.Monk
         [Process(1, "engine", 1.0, 100), Process(2, "engine", 0.0, 100)],
         # What was forked is something else by now.
         [Process(1, "engine", 2.5, 140), Process(2, "aws plugin", 0.5, 80), Process(3, "program", 1.0, 60)],
-        [Process(1, "engine", 3.0, 120), Process(2, "aws plugin", 0.75, 90)],
+        # A process that has ended has no command line.
+        [Process(1, "", 3.0, 0), Process(2, "aws plugin", 0.75, 90)],
     ]
     watched = iter(moments)
     monkeypatch.setattr(usage, "process_tree", lambda _: next(watched))
