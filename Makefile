@@ -58,8 +58,8 @@ examples: bootstrap ## bring every stack of examples/ up, check what it stored, 
 	@$(PY) -m tools.examples $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
-bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick); BASE=REV: only beside that commit
-	@$(PY) -m tools.bench$(if $(BASE),.versus "$(BASE)", run) $(ARGS)
+bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR); DOCKER=1: only in containers; BASE=REV: only beside that commit
+	@$(PY) -m tools.bench$(if $(BASE),.versus "$(BASE)", $(if $(DOCKER),docker,run) $(if $(OFFICIAL),--official "$(OFFICIAL)")) $(ARGS)
 
 .PHONY: failover
 failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched')

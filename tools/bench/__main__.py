@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tools.bench import page
+from tools.bench import in_docker, page
 from tools.bench.run import Plan, run
 from tools.bench.targets import CONTENDERS
 
@@ -24,6 +24,11 @@ def main() -> int:
         return int(stale and known.check)
     # So that an end by a signal takes the sandbox down too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if known.command == "docker":
+        failed = in_docker.run(known.results, known.repetitions, known.minutes * 60, known.official)
+        if known.results == page.RESULTS:
+            page.write(check=False)
+        return int(failed)
     given = {"terraform": known.terraform_plugins, "official": known.official}
     plan = Plan(
         repetitions=1 if known.quick else known.repetitions,
@@ -63,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     wanted.add_argument(
         "--official", type=Path, metavar="FOLDER", help="release archives of official Pulumi plugins, for ours"
     )
+    docker = commands.add_parser("docker", help="measure in containers, beside the floor, and write the page")
+    docker.add_argument("--repetitions", type=int, default=3, help="how often each case is run (default: 3)")
+    docker.add_argument("--minutes", type=float, default=60, help="start no further pass after this long")
+    docker.add_argument("--official", type=Path, metavar="FOLDER", help="official parts, for plugins and driver")
+    docker.add_argument("--results", type=Path, default=page.RESULTS, help="where the samples go; elsewhere no page")
     shown = commands.add_parser("page", help="write the page and its figures from the committed results")
     shown.add_argument("--check", action="store_true", help="only compare")
     return parser

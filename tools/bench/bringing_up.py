@@ -21,6 +21,8 @@ from tools.trial.running import Running
 _PHASE = re.compile(r"^up: (?P<name>[a-z ]+): .*\((?P<seconds>\d+\.\d) s\)$")
 _TOOL = re.compile(r"^toolchain: (?P<name>.+): done in (?P<seconds>\d+) s$")
 _COLD_TIMEOUT_S = 1800.0
+# In containers with the first building of the images.
+_UP_TIMEOUT_S = 1800.0
 WARM, COLD = "make up, warm", "make up, cold"
 # Where the shell may say that caches are.
 _CACHES = ("GOCACHE", "GOMODCACHE", "GOPATH", "PIP_CACHE_DIR", "UV_CACHE_DIR")
@@ -41,8 +43,8 @@ def phases(output: str) -> list[tuple[str, float]]:
     return found
 
 
-def warm(running: Running, recorder: Recorder, repetition: int) -> bool:
-    """Brings the sandbox up with its stack, from nothing; says whether it is up."""
+def warm(running: Running, recorder: Recorder, repetition: int, *words: str) -> bool:
+    """Brings the sandbox up with its stack, from nothing; says whether it is up. `words` are options of its `up`."""
     # The project's own: a copy's virtual environment is a link to it.
     script = [PROJECT / "tools/bootstrap.sh"]
     return _measure(
@@ -50,7 +52,7 @@ def warm(running: Running, recorder: Recorder, repetition: int) -> bool:
         WARM,
         repetition,
         lambda: subprocess.run(script, capture_output=True, text=True, check=False),
-        lambda: running.sandbox("up"),
+        lambda: running.sandbox("up", *words, timeout_s=_UP_TIMEOUT_S),
     )
 
 

@@ -45,6 +45,21 @@ def cases(samples: Sequence[Sample]) -> str:
     )
 
 
+def docker(samples: Sequence[Sample]) -> str:
+    """The same cases with everything in containers, where only some take part."""
+    if not samples:
+        return NOT_YET
+    present = [one for one in CONTENDERS if any(sample.contender == one for sample in samples)]
+    rows = []
+    for case in CASES:
+        found = {one: select(samples, case.case, one, case.measure) for one in present}
+        if any(found.values()):
+            ratio_to_floor = _ratio(found.get("ours", []), found.get("floor", []))
+            rows.append([case.title, *(_times(mine) for mine in found.values()), ratio_to_floor])
+    names = [CONTENDERS[one] for one in present]
+    return table(["seconds: median (least to most)", *names, "ours / floor"], rows)
+
+
 def failures(samples: Iterable[Sample]) -> str:
     """What did not end well, how often, and what it said."""
     said: dict[tuple[str, str, str], list[Sample]] = defaultdict(list)
