@@ -29,7 +29,8 @@ operator {
   policy = "read"
 }
 
-# Restore drills (`operate drill`): jobs, volumes, logs and a password of their own. The namespace is made once, by
+# Restore drills (`operate drill`): jobs, volumes, logs and a password of their own. With --dump or --to they also read the
+# stack's jobs that restore dumps or copy binary logs, which the first block allows. The namespace is made once, by
 # `nomad namespace apply -description "Restore drills" drill`. A token without this block cannot drill.
 namespace "drill" {
   policy = "write"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,18 +14,17 @@ from types import FrameType
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client, refuse_another_account
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import job_path
 from operate import stack
 from operate.command import Command
+from operate.drill import age as ages
+from operate.drill import dump, place, plan, point
 from operate.drill import job as jobs
-from operate.drill import place, point, snapshots
-from operate.drill import replay as replays
 from operate.drill import report as reports
 from operate.drill.model import DrillError, Json, Options, Report, Target
 from operate.drill.run import Drill
+from operate.drill.source import Sources
 from operate.options import at_least_0
 from operate.ownership import namespaces, stack_cluster
-from operate.point_in_time.logs import Replay
 
 _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -48,32 +46,26 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         place.refuse_live(options.namespace, live)
         target = _target(known, volume, options)
         report = Report(volume, datetime.now(UTC))
-        replay: Replay | None = None
-        if options.to and not clean:
-            replay = point.replay(known, (place_of_aws, ec2), target, options, report)
-        elif options.snapshot:
-            report.snapshot = snapshots.named(ec2, options.snapshot)
-        else:
-            report.snapshot = snapshots.newest(ec2, target)
-        if not clean:
-            snapshots.judge(report, options.max_age_s)
-        _confirm(_plan(nomad, target, report, options, clean=clean), yes=yes)
-        if clean or report.snapshot is not None:
+        if clean:
+            plan.confirm(plan.of_removal(target), yes=yes)
             with place.provided(nomad, target.namespace):
-                made = Drill(nomad, ec2, target, report)
-                if clean or report.snapshot is None:
-                    made.clean()
-                else:
+                Drill(nomad, ec2, target, report).clean()
+        else:
+            source = Sources(known, nomad, place_of_aws, ec2, target).choose(options, report)
+            ages.judge(report, options.max_age_s)
+            scratch = None if source is None else source.scratch
+            plan.confirm(plan.text(nomad, target, report, options, scratch), yes=yes)
+            if source is not None:
+                with place.provided(nomad, target.namespace):
                     job = _job(nomad, known, live, target, options)
-                    if replay is not None:
-                        replays.add(job, nomad.get(job_path(stack.mysql_outputs().job), namespace=live), replay)
-                    made.run(report.snapshot, job, options.timeout_s, keep=options.keep)
-                    if options.max_lag_s is not None:
-                        snapshots.judge_newest(report, options.max_lag_s)
+                    source.add(job)
+                    Drill(nomad, ec2, target, report).run(source.scratch, job, options.timeout_s, keep=options.keep)
+                if options.max_lag_s is not None:
+                    ages.judge_newest(report, options.max_lag_s)
     except KeyboardInterrupt:
         left = report is not None and report.left
         raise DrillError(
-            "interrupted: nothing is said about the snapshot. "
+            "interrupted: nothing is proved. "
             + ("Something is left: the next drill removes it, or --clean" if left else "What the drill made is removed")
         ) from None
     finally:
@@ -104,46 +96,6 @@ def _job(nomad: NomadApi, known: Json, live: str, target: Target, options: Optio
     return jobs.mysql(
         nomad, stack.resources(), mysql.job, target, newest=options.newest, patience_s=max(60.0, options.timeout_s - 60)
     )
-
-
-def _plan(nomad: NomadApi, target: Target, report: Report, options: Options, *, clean: bool) -> str:
-    snapshot = report.snapshot
-    if clean:
-        return (
-            f"remove what drills of volume {target.volume} left: {target.id} in Nomad, EBS volumes tagged {target.tag}"
-        )
-    if snapshot is None:
-        return f"nothing is restored: volume {target.volume} has no snapshot{' of before --to' if options.to else ''}"
-    made = "" if place.exists(nomad, target.namespace) else " (made and removed)"
-    what = (
-        f"run `{options.check}` in its consumer's task"
-        if options.check
-        else "start MySQL, check its tables, count rows"
-    )
-    return (
-        f"restore {snapshot.id} ({reports.taken(snapshot)}) to an EBS volume ({snapshot.size_gib} GiB, {target.zone})\n"
-        f"{_replayed(report)}register it as {target.id} in namespace {target.namespace}{made}; {what}\n"
-        + ("take a snapshot of it, and " if options.keep else "")
-        + "remove all of it. The live volume, its job and its namespace are not touched"
-    )
-
-
-def _replayed(report: Report) -> str:
-    if report.to is None:
-        return ""
-    mib = report.log_bytes / (1 << 20)
-    return f"apply {report.logs} binary logs ({mib:.1f} MiB) up to {report.to:%Y-%m-%dT%H:%M:%S.%fZ}\n"
-
-
-def _confirm(plan: str, *, yes: bool) -> None:
-    print(plan, file=sys.stderr)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise DrillError("nothing was done: this is the plan. Add --yes to run it")
-    print("Run it? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise DrillError("nothing was done")
 
 
 def _target(known: Json, volume: str, options: Options) -> Target:
@@ -234,6 +186,12 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="TIME",
         help="go to this time by MySQL's binary logs, such as 2026-11-22T10:15:00Z, or latest (mysql.pointInTime)",
     )
+    parser.add_argument(
+        "--dump",
+        type=dump.named,
+        metavar="NAME",
+        help="load this dump of mysql.backup.s3, or latest, into a new server on an empty volume",
+    )
     parser.add_argument("--zone", default="", help="restore in this zone; by default the volume's own")
     parser.add_argument("--namespace", default="drill", help="Nomad namespace of the drill's own; by default drill")
     parser.add_argument(
@@ -243,9 +201,12 @@ def _arguments(parser: ArgumentParser) -> None:
         "--newest", default="", metavar="SELECT", help="statement that returns the newest row's time, in UTC"
     )
     parser.add_argument(
-        "--max-lag", type=age, metavar="AGE", help="how much older than the snapshot its newest row may be, such as 5m"
+        "--max-lag",
+        type=age,
+        metavar="AGE",
+        help="how much older than the snapshot or dump its newest row may be, such as 5m",
     )
-    parser.add_argument("--max-age", type=age, metavar="AGE", help="how old the snapshot may be, such as 26h")
+    parser.add_argument("--max-age", type=age, metavar="AGE", help="how old the snapshot or dump may be, such as 26h")
     parser.add_argument(
         "--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long restore and checks may take"
     )
@@ -264,6 +225,8 @@ def _run(known: Namespace) -> None:
         raise DrillError("--max-lag is about the newest row: add --newest 'SELECT MAX(created) FROM …'")
     if known.check and known.to:
         raise DrillError("--to is for MySQL's own check: leave --check out")
+    if known.dump and (given := [name for name in ("snapshot", "to", "check") if getattr(known, name)]):
+        raise DrillError(f"--dump fills an empty server, so there is no --{given[0]}: leave one of them out")
     options = Options(
         volume=known.volume,
         snapshot=known.snapshot,
@@ -274,6 +237,7 @@ def _run(known: Namespace) -> None:
         max_age_s=known.max_age,
         max_lag_s=known.max_lag,
         to=known.to or "",
+        dump=known.dump or "",
         timeout_s=known.timeout,
     )
     drill(options, yes=known.yes, clean=known.clean, as_json=known.json, metrics=known.metrics)
@@ -281,7 +245,7 @@ def _run(known: Namespace) -> None:
 
 COMMAND = Command(
     "drill",
-    "prove that the newest snapshot can be restored: on a scratch volume, with the real server, checked and removed",
+    "prove that the newest snapshot, or a dump, can be restored: on a scratch volume, by the real server",
     _run,
     _arguments,
 )

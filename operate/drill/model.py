@@ -31,11 +31,13 @@ class Options:
     newest: str = ""
     """SELECT of the newest row's time, in UTC."""
     max_age_s: float | None = None
-    """How old the snapshot may be."""
+    """How old the snapshot or dump may be."""
     max_lag_s: float | None = None
-    """How much older than the snapshot its newest row may be."""
+    """How much older than the snapshot or dump its newest row may be."""
     to: str = ""
     """Point in time, as 2026-11-22T10:15:00Z, or latest; "" is the snapshot's own."""
+    dump: str = ""
+    """Name of a dump in S3, or latest; "" restores a snapshot."""
     keep: bool = False
     """Whether a snapshot of what was restored is taken before it is removed."""
     timeout_s: float = 3600
@@ -48,6 +50,30 @@ class Snapshot:
     id: str
     taken: datetime
     size_gib: int
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A dump in S3."""
+
+    id: str
+    """Name of its file."""
+    taken: datetime
+    """When it was begun: it has the rows of that moment."""
+    size: int
+    """In bytes, compressed."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """What the scratch volume is made of."""
+
+    size_gib: int
+    snapshot_id: str = ""
+    """"" is an empty volume."""
+
+    def __str__(self) -> str:
+        return f"from {self.snapshot_id}" if self.snapshot_id else f"of {self.size_gib} GiB, empty"
 
 
 @dataclass(frozen=True)
@@ -106,7 +132,10 @@ class Report:
 
     volume: str
     started: datetime
-    snapshot: Snapshot | None = None
+    backup: Snapshot | Dump | None = None
+    """What is restored; None where there is none."""
+    dumps: str = ""
+    """Where the stack's dumps are, as s3://BUCKET/PREFIX; "" where a snapshot is restored."""
     to: datetime | None = None
     """The point in time that binary logs were applied up to; None where the snapshot is as it was."""
     logs: int = 0
@@ -116,11 +145,12 @@ class Report:
     kept: str = ""
     """The snapshot of what was restored."""
     server: str = ""
-    """Version of the server that ran on the restored volume."""
+    """Version of the server that ran on the scratch volume."""
     phases: dict[str, float] = field(default_factory=dict)
     """Seconds by phase, in order."""
     rto_s: float | None = None
-    """From the first request until the server answered, or the consumer's check had passed; None where it never did."""
+    """From the first request until the server answered (with the dump loaded), or the consumer's check had passed; None
+    where it never did."""
     tables: list[Table] = field(default_factory=list)
     newest: datetime | None = None
     output: Sequence[str] = ()
@@ -142,9 +172,21 @@ class Report:
     @property
     def rpo_s(self) -> float | None:
         """Age of what was restored: what would be lost if the volume were lost now."""
-        if self.snapshot is None:
+        if self.backup is None:
             return None
-        return max(0.0, (self.started - (self.to or self.snapshot.taken)).total_seconds())
+        return max(0.0, (self.started - (self.to or self.backup.taken)).total_seconds())
+
+    @property
+    def what(self) -> str:
+        """What is restored, in a word."""
+        return "dump" if self.dumps else "snapshot"
+
+    @property
+    def earlier(self) -> str:
+        """How an earlier one is drilled."""
+        if self.dumps:
+            return f"drill earlier dumps (`aws s3 ls {self.dumps}`, then --dump NAME)"
+        return "drill earlier snapshots (`python -m operate snapshots`, then --snapshot ID)"
 
     def wrong(self, what: str, then: str) -> None:
         """Adds a finding."""

@@ -37,18 +37,16 @@ def replay(known: Json, aws: tuple[AwsPlace, Any], target: Target, options: Opti
     there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
     to = there.until if options.to == LATEST and there.until else _moment(options.to)
     report.to = to
-    if options.snapshot:
-        report.snapshot = snapshots.named(ec2, options.snapshot)
-        if report.snapshot.taken > to:
-            raise PointInTimeError(
-                f"--snapshot {options.snapshot} was taken at {report.snapshot.taken:%Y-%m-%dT%H:%M:%SZ}, after --to: "
-                "name an earlier one, or leave it out"
-            )
-    else:
-        report.snapshot = snapshots.newest(ec2, target, before=to - _MARGIN)
-    if report.snapshot is None:
+    named = snapshots.named(ec2, options.snapshot) if options.snapshot else None
+    if named is not None and named.taken > to:
+        raise PointInTimeError(
+            f"--snapshot {options.snapshot} was taken at {named.taken:%Y-%m-%dT%H:%M:%SZ}, after --to: "
+            "name an earlier one, or leave it out"
+        )
+    report.backup = base = named or snapshots.newest(ec2, target, before=to - _MARGIN)
+    if base is None:
         return None
-    found = logs.replay(s3, there, report.snapshot.taken, to)
+    found = logs.replay(s3, there, base.taken, to)
     report.logs, report.log_bytes = len(found.logs), found.size
     return found
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from nomad_stateful.columns import columns
-from operate.drill.model import DrillError, Report, Snapshot
+from operate.drill.model import DrillError, Dump, Report, Snapshot
 
 _METRICS = {
     "nomad_stateful_drill_success": "Whether the last restore drill of the volume passed (1) or not (0).",
     "nomad_stateful_drill_timestamp_seconds": "When the last restore drill of the volume ended.",
-    "nomad_stateful_drill_rpo_seconds": "Age of the snapshot that the last restore drill of the volume restored.",
+    "nomad_stateful_drill_rpo_seconds": "Age of the snapshot or dump that the volume's last restore drill restored.",
     "nomad_stateful_drill_rto_seconds": "Time until the server answered in the last restore drill of the volume.",
 }
-_SAMPLE = re.compile(r'(nomad_stateful_drill_\w+)\{volume="((?:[^"\\]|\\.)*)"\} (\S+)')
+_SAMPLE = re.compile(r'(nomad_stateful_drill_\w+)\{(volume="(?:[^"\\]|\\.)*"(?:,backup="dump")?)\} (\S+)')
 _SHOWN_TABLES = 40
 
 
@@ -30,8 +30,8 @@ def text(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"volume    {report.volume}"
-    if report.snapshot is not None:
-        yield from _restored(report, report.snapshot)
+    if report.backup is not None:
+        yield from _restored(report, report.backup)
     yield from _times(report)
     if report.server:
         yield f"server    {report.server}"
@@ -52,7 +52,10 @@ def _lines(report: Report) -> Iterator[str]:
     if report.kept:
         how = ": every transaction is in it, not every table was checked" if report.unchecked else ""
         yield f"kept      {report.kept}, a snapshot of what was restored{how}"
-    yield from ("", "GREEN: the snapshot can be restored, and all of the drill is removed" if report.ok else "RED")
+    yield from (
+        "",
+        f"GREEN: the {report.what} can be restored, and all of the drill is removed" if report.ok else "RED",
+    )
 
 
 def _times(report: Report) -> Iterator[str]:
@@ -62,11 +65,14 @@ def _times(report: Report) -> Iterator[str]:
         yield f"phases    {', '.join(f'{name} {seconds:.1f} s' for name, seconds in report.phases.items())}"
 
 
-def _restored(report: Report, snapshot: Snapshot) -> Iterator[str]:
-    yield f"snapshot  {snapshot.id}, taken {_time(snapshot.taken)}"
+def _restored(report: Report, found: Snapshot | Dump) -> Iterator[str]:
+    if isinstance(found, Dump):
+        yield f"dump      {found.id} ({mib(found.size)}) of {report.dumps}, begun {_time(found.taken)}"
+    else:
+        yield f"snapshot  {found.id}, taken {_time(found.taken)}"
     if report.to is not None:
-        yield f"logs      {report.logs} ({report.log_bytes / (1 << 20):.1f} MiB), up to {_time(report.to)}"
-    yield f"RPO       {_span(report.rpo_s)} (age of the {'snapshot' if report.to is None else 'point in time'})"
+        yield f"logs      {report.logs} ({mib(report.log_bytes)}), up to {_time(report.to)}"
+    yield f"RPO       {_span(report.rpo_s)} (age of the {report.what if report.to is None else 'point in time'})"
 
 
 def _tables(report: Report) -> Iterator[str]:
@@ -89,13 +95,19 @@ def taken(snapshot: Snapshot) -> str:
     return f"taken {_time(snapshot.taken)}"
 
 
+def mib(size: int) -> str:
+    """Returns a number of bytes, for people."""
+    return f"{size / (1 << 20):.1f} MiB"
+
+
 def as_json(report: Report) -> dict[str, Any]:
     """Returns the report for scripts; times are in UTC, as 2026-01-01T03:00:00Z."""
-    found = report.snapshot
     return {
         "ok": report.ok,
         "volume": report.volume,
-        "snapshot": None if found is None else {"id": found.id, "taken": _time(found.taken), "sizeGib": found.size_gib},
+        "snapshot": None,
+        "dump": None,
+        **_backup(report),
         "to": None if report.to is None else report.to.isoformat(),
         "logs": report.logs,
         "logBytes": report.log_bytes,
@@ -114,17 +126,31 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
+def _backup(report: Report) -> dict[str, Any]:
+    found = report.backup
+    if found is None:
+        return {}
+    if isinstance(found, Dump):
+        place = f"{report.dumps}{found.id}"
+        return {"dump": {"name": found.id, "begun": _time(found.taken), "sizeBytes": found.size, "place": place}}
+    return {"snapshot": {"id": found.id, "taken": _time(found.taken), "sizeGib": found.size_gib}}
+
+
 def write_metrics(report: Report, path: Path) -> None:
-    """Writes the volume's metrics, and keeps those of other volumes, at once or not at all. Raises DrillError."""
+    """Writes the volume's metrics, and keeps those of other volumes, at once or not at all. Raises DrillError.
+
+    Those of its dumps have a label more: each kind of drill keeps the other's.
+    """
     try:
         kept = _SAMPLE.findall(path.read_text(encoding="utf-8")) if path.exists() else []
         volume = re.sub(r'(["\\])', r"\\\1", report.volume)
-        samples = [one for one in kept if one[0] in _METRICS and one[1] != volume]
-        samples += [(name, volume, value) for name, value in _values(report)]
+        labels = f'volume="{volume}"' + (',backup="dump"' if report.dumps else "")
+        samples = [one for one in kept if one[0] in _METRICS and one[1] != labels]
+        samples += [(name, labels, value) for name, value in _values(report)]
         with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
             for name, text_of in _METRICS.items():
                 file.write(f"# HELP {name} {text_of}\n# TYPE {name} gauge\n")
-                file.writelines(f'{one}{{volume="{of}"}} {value}\n' for one, of, value in samples if one == name)
+                file.writelines(f"{one}{{{of}}} {value}\n" for one, of, value in samples if one == name)
         # The collector is another user's.
         Path(file.name).chmod(0o644)
         Path(file.name).replace(path)

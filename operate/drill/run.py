@@ -16,7 +16,7 @@ from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
 from operate.drill import removal, snapshots, watch
-from operate.drill.model import Json, Report, Snapshot, Target
+from operate.drill.model import Json, Report, Scratch, Target
 from operate.drill.place import Lock
 from operate.errors import OperateError
 
@@ -34,7 +34,7 @@ class Drill:
         self._target = target
         self._report = report
 
-    def run(self, snapshot: Snapshot, job: Json, timeout_s: float, *, keep: bool = False) -> None:
+    def run(self, scratch: Scratch, job: Json, timeout_s: float, *, keep: bool = False) -> None:
         """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs.
 
         With `keep`, a snapshot of what was restored is taken before it is removed, unless something is wrong with it.
@@ -44,7 +44,7 @@ class Drill:
             deadline = time.monotonic() + timeout_s
             done = False
             try:
-                self._restore(snapshot, job, deadline)
+                self._restore(scratch, job, deadline)
                 done = self._report.ok or self._report.unchecked
             except FAILURES as error:
                 self._report.wrong(str(error), "fix the cause, and run the drill again")
@@ -60,10 +60,10 @@ class Drill:
         if removed := removal.remove(self._nomad, self._ec2, self._target):
             print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
 
-    def _restore(self, snapshot: Snapshot, job: Json, deadline: float) -> None:
+    def _restore(self, scratch: Scratch, job: Json, deadline: float) -> None:
         began = time.monotonic()
-        with self._phase("volume", f"an EBS volume in {self._target.zone} from {snapshot.id}"):
-            external_id = snapshots.create(self._ec2, self._target, snapshot)
+        with self._phase("volume", f"an EBS volume in {self._target.zone} {scratch}"):
+            external_id = snapshots.create(self._ec2, self._target, scratch)
         self._await_controller(max(0.0, deadline - time.monotonic()))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
             self._register(external_id)

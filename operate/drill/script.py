@@ -1,7 +1,8 @@
 """What runs beside the restored server: it waits for it, checks its tables and counts their rows.
 
 Its lines begin with ``drill``, then have fields between tabs: ``answers VERSION``, ``replaying``,
-``replayed``, ``unreplayed WHY``, ``event NAME``, ``engine TABLE ENGINE``, ``tables N``, ``checking NAME``,
+``replayed``, ``unreplayed WHY``, ``event NAME``, ``engine TABLE ENGINE``, ``loading``, ``loaded``,
+``unloaded WHY``, ``tables N``, ``checking NAME``,
 ``table NAME ROWS STATUS``, ``newest TIME`` and ``done``. MySQL's batch mode writes names without tabs and line breaks.
 """
 
@@ -86,6 +87,14 @@ if [ -n "${REPLAY_TO:-}" ]; then
     while IFS= read -r name; do say engine "$name"; done
 fi
 """
+_LOAD = r"""
+if [ -n "${DRILL_DUMP:-}" ]; then
+  say loading
+  said=$(sh "$NOMAD_TASK_DIR/restore.sh" 2>&1 >/dev/null) ||
+    { say unloaded "$(printf '%s' "$said" | tail -n 3 | tr '\n\t' '; ')"; exit 1; }
+  say loaded
+fi
+"""
 _CHECK = r"""
 names=$(sql "SELECT CONCAT('\`', REPLACE(table_schema, '\`', '\`\`'), '\`.\`', REPLACE(table_name, '\`', '\`\`'), '\`')
   FROM information_schema.tables WHERE table_type = 'BASE TABLE'
@@ -115,4 +124,4 @@ fi
 say done
 """
 
-MYSQL = _WAIT + _APPLY + _CHECK
+MYSQL = _WAIT + _APPLY + _LOAD + _CHECK

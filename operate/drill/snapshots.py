@@ -11,7 +11,7 @@ from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
 from operate.cluster import wait_for
-from operate.drill.model import DrillError, Json, Report, Snapshot, Target
+from operate.drill.model import DrillError, Json, Report, Scratch, Snapshot, Target
 from operate.snapshot_completion import await_complete
 
 _MADE_TIMEOUT_S = 600.0
@@ -46,43 +46,11 @@ def named(ec2: Any, snapshot_id: str) -> Snapshot:
     return _snapshot(one)
 
 
-def judge(report: Report, max_age_s: float | None) -> None:
-    """Adds what is wrong with the snapshot before it is restored: none, or an old one."""
-    if report.snapshot is None:
-        early = f" that was begun 15 s before {report.to:%Y-%m-%dT%H:%M:%SZ}, or earlier" if report.to else ""
-        report.wrong(
-            f"there is no completed snapshot of volume {report.volume}{early}",
-            "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`; for one now: `python -m operate "
-            f"snapshot {report.volume}`",
-        )
-        return
-    if max_age_s is not None and (report.rpo_s or 0) > max_age_s:
-        report.wrong(
-            f"the newest snapshot, {report.snapshot.id}, is {_span(report.rpo_s or 0)} old: --max-age allows "
-            f"{_span(max_age_s)}",
-            "see whether the schedule still runs (`aws dlm get-lifecycle-policies --state ERROR`, and the policy's "
-            f"role); for a snapshot now: `python -m operate snapshot {report.volume}`",
-        )
+def create(ec2: Any, target: Target, scratch: Scratch) -> str:
+    """Makes the scratch volume, as fast as the live one, waits until it is there, and returns its id.
 
-
-def judge_newest(report: Report, max_lag_s: float) -> None:
-    """Adds what is wrong with a newest row that is much older than what was restored: rows are missing from it."""
-    if report.snapshot is None or report.newest is None:
-        return
-    of = report.to or report.snapshot.taken
-    what = "point in time" if report.to else "snapshot"
-    lag_s = (of - report.newest).total_seconds()
-    if lag_s > max_lag_s:
-        report.wrong(
-            f"the newest row is {_span(lag_s)} older than the {what}: --max-lag allows {_span(max_lag_s)}",
-            f"see whether the live server has newer rows of that time: if it has, the {what} lacks them (the "
-            "snapshot's redo log may be damaged, or something was written without the binary log): drill an earlier "
-            "snapshot with --snapshot ID",
-        )
-
-
-def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
-    """Makes the scratch volume, as fast as the live one, waits until it is there, and returns its id."""
+    An empty one is encrypted as the live one is.
+    """
     own = {
         "Name": target.id,
         # By this tag the driver may attach it; without the stack's tags neither schedules nor `adopt` know it.
@@ -90,11 +58,10 @@ def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
         DRILL_TAG: target.tag,
     }
     made = ec2.create_volume(
-        SnapshotId=snapshot.id,
         AvailabilityZone=target.zone,
         ClientToken=secrets.token_hex(16),
         TagSpecifications=[{"ResourceType": "volume", "Tags": tags.listed(own)}],
-        **_like(ec2, target.volume_id),
+        **_like(ec2, target.volume_id, scratch),
     )
     volume_id = str(made["VolumeId"])
 
@@ -102,8 +69,8 @@ def create(ec2: Any, target: Target, snapshot: Snapshot) -> str:
         state = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]["State"]
         if state == "error":
             raise DrillError(
-                f"EC2 could not make {volume_id} from {snapshot.id}: most often the caller may not use the snapshot's "
-                "KMS key (kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)"
+                f"EC2 could not make {volume_id} ({scratch}): most often the caller may not use its KMS key "
+                "(kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)"
             )
         return True if state == "available" else None
 
@@ -169,16 +136,25 @@ def delete(ec2: Any, volume_id: str) -> None:
     ec2.delete_volume(VolumeId=volume_id)
 
 
-def _like(ec2: Any, volume_id: str) -> Json:
-    """Returns type and performance of the live volume; gp3's own where it is gone."""
-    found = ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Volumes"]
-    if not found:
-        return {"VolumeType": "gp3"}
-    known: Json = {"VolumeType": found[0]["VolumeType"]}
-    if known["VolumeType"] in ("gp3", "io1", "io2") and found[0].get("Iops"):
-        known["Iops"] = found[0]["Iops"]
-    if known["VolumeType"] == "gp3" and found[0].get("Throughput"):
-        known["Throughput"] = found[0]["Throughput"]
+def live(ec2: Any, volume_id: str) -> Json | None:
+    """Returns what EC2 says of the live volume; None where it is gone."""
+    found: list[Json] = ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Volumes"]
+    return found[0] if found else None
+
+
+def _like(ec2: Any, volume_id: str, scratch: Scratch) -> Json:
+    """Returns contents, type and performance of the scratch volume: the live one's, or gp3's own where that is gone."""
+    found = live(ec2, volume_id)
+    known: Json = {"SnapshotId": scratch.snapshot_id} if scratch.snapshot_id else {"Size": scratch.size_gib}
+    if found is None:
+        return {**known, "VolumeType": "gp3"}
+    if not scratch.snapshot_id and found.get("Encrypted"):
+        known |= {"Encrypted": True, "KmsKeyId": found["KmsKeyId"]}
+    known["VolumeType"] = found["VolumeType"]
+    if known["VolumeType"] in ("gp3", "io1", "io2") and found.get("Iops"):
+        known["Iops"] = found["Iops"]
+    if known["VolumeType"] == "gp3" and found.get("Throughput"):
+        known["Throughput"] = found["Throughput"]
     return known
 
 
@@ -188,7 +164,3 @@ def _complete(snapshot: Json) -> bool:
 
 def _snapshot(one: Json) -> Snapshot:
     return Snapshot(str(one["SnapshotId"]), one["StartTime"], int(one["VolumeSize"]))
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds:.0f} s"

@@ -123,22 +123,28 @@ class Watch:
         elif kind == "done":
             self._done = True
         elif kind in _WRONG:
-            raise _Failed(_WRONG[kind][0].format(value), _WRONG[kind][1])
+            what, then = _WRONG[kind]
+            raise _Failed(what.format(value), then.format(earlier=self._report.earlier))
         elif kind in _NOTES:
             self._report.notes.append(_NOTES[kind].format(value))
         else:
             self._progress(kind, value)
 
     def _progress(self, kind: str, value: str) -> None:
+        report = self._report
         if kind == "replaying":
-            print(f"==> replay: {self._report.logs} binary logs are applied", file=sys.stderr)
-        elif kind in ("answers", "replayed"):
-            self._report.rto_s = round(time.monotonic() - self._began, 2)
-            self._phase("recover" if kind == "answers" else "replay")
-        if kind == "answers":
-            self._report.server = value
-            print(f"==> check: {value} answers; checking its tables", file=sys.stderr)
-        self._report.replayed |= kind == "replayed"
+            print(f"==> replay: {report.logs} binary logs are applied", file=sys.stderr)
+        elif kind == "loading":
+            print("==> load: the dump goes into an empty server", file=sys.stderr)
+        elif kind == "answers":
+            report.server = value
+            self._phase("start" if report.dumps else "recover")
+            print(f"==> check: {value} answers{'' if report.dumps else '; checking its tables'}", file=sys.stderr)
+        elif kind in _FILLED:
+            self._phase(_FILLED[kind])
+        if kind in _FILLED or (kind == "answers" and not report.dumps):
+            report.rto_s = round(time.monotonic() - self._began, 2)
+        report.replayed |= kind == "replayed"
 
     def _newest(self, value: str) -> None:
         try:
@@ -157,9 +163,9 @@ class Watch:
         damaged = [table for table in self._report.tables if not table.ok]
         for table in damaged:
             self._report.wrong(
-                f"table {table.name} is damaged in the snapshot: {table.status}",
-                f"{_EARLIER} for one in which it is whole, and run CHECK TABLE {table.name} on the live one: it may be "
-                "damaged there too",
+                f"table {table.name} is damaged in the {self._report.what}: {table.status}",
+                f"{self._report.earlier} for one in which it is whole, and run CHECK TABLE {table.name} on the live "
+                "one: it may be damaged there too",
             )
         complete = allocation["ClientStatus"] == "complete"
         if complete and (self._done or not self._has_server):
@@ -169,24 +175,37 @@ class Watch:
         events = "; ".join(last_events({"NodeName": "its client", **allocation}, newest=2))
         if not self._has_server:
             self._report.output = self._lines or self._tail(allocation["ID"], CHECK)
-            self._report.wrong(f"--check failed on the restored volume: {events}", f"see its output, and {_EARLIER}")
+            self._report.wrong(
+                f"--check failed on the restored volume: {events}", f"see its output, and {self._report.earlier}"
+            )
             return
         if ((allocation.get("TaskStates") or {}).get(FETCH) or {}).get("Failed"):
-            self._report.output = self._tail(allocation["ID"], FETCH)
-            self._report.wrong(
-                f"the binary logs cannot be fetched: {events}", "see its output, and docs/point-in-time.md, Red"
-            )
+            self._judge_fetch(allocation["ID"], events)
             return
         self._report.output = self._tail(allocation["ID"], SERVER)
-        if self._report.rto_s is None:
+        volume = "empty" if self._report.dumps else "restored"
+        if not self._report.server:
             self._report.wrong(
-                f"the server does not start on the restored volume: {events}", f"see its log, and {_EARLIER}"
+                f"the server does not start on the {volume} volume: {events}",
+                f"see its log, and {self._report.earlier}",
             )
+        elif self._report.rto_s is None:
+            self._report.wrong(f"the server ended while the dump was loaded: {events}", "see its log")
         elif not damaged or self._checking != damaged[-1].name:
             self._report.wrong(
                 f"the server ended while table {self._checking or '(none yet)'} was checked: {events}",
-                f"see its log (InnoDB stops at a page that it cannot read), and {_EARLIER}",
+                f"see its log (InnoDB stops at a page that it cannot read), and {self._report.earlier}",
             )
+
+    def _judge_fetch(self, allocation_id: str, events: str) -> None:
+        self._report.output = said = self._tail(allocation_id, FETCH)
+        if self._report.dumps:
+            why = said[-1] if said else events
+            self._report.wrong(f"the dump cannot be fetched: {why}", f"see its output, and {self._report.earlier}")
+            return
+        self._report.wrong(
+            f"the binary logs cannot be fetched: {events}", "see its output, and docs/point-in-time.md, Red"
+        )
 
     def _tail(self, allocation_id: str, task: str) -> list[str]:
         log = TaskLog(self._nomad, self._target.namespace, allocation_id, task, "stderr")
@@ -206,8 +225,14 @@ class Watch:
         return "; ".join(one.what for one in reasons)
 
     def _why_unfinished(self) -> str:
+        if not self._report.server:
+            return (
+                "The server does not answer yet, or the dump is still fetched"
+                if self._report.dumps
+                else "The server does not answer yet; its recovery may need longer"
+            )
         if self._report.rto_s is None:
-            return "The server does not answer yet; its recovery may need longer"
+            return "It loads the dump"
         if self._report.to is not None and "replay" not in self._report.phases:
             return f"It applies {self._report.logs} binary logs"
         return f"It checks table {self._checking}; {len(self._report.tables)} are done"
@@ -220,7 +245,6 @@ class _Failed(Exception):
         self.next = then
 
 
-_EARLIER = "drill earlier snapshots (`python -m operate snapshots`, then --snapshot ID)"
 _LATER = "give it longer with --timeout, or fix what holds it up"
 _LOOK = "if it names --newest, correct the statement; else look at the same table on the live server"
 # What the check says of a fault, and what to do about it.
@@ -228,7 +252,10 @@ _WRONG = {
     "failed": ("{}", _LOOK),
     "silent": ("the restored server does not let root in: {}", _LOOK),
     "unreplayed": ("the binary logs cannot be applied: {}", "see docs/point-in-time.md, Red"),
+    "unloaded": ("the dump does not load: {}", "{earlier}; docs/drills.md, Dumps"),
 }
+# From then on the server has what was to be restored; and the phase that ends with it.
+_FILLED = {"replayed": "replay", "loaded": "load"}
 _NOTES = {
     "event": "event {} was made or altered since the snapshot, and whoever applies logs leaves it off: ALTER EVENT … "
     "ENABLE once MySQL has gone on, if it is to run",

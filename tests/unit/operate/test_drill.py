@@ -17,7 +17,7 @@ from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from operate import cluster, stack
 from operate.drill import command, report, snapshots
 from operate.drill import job as jobs
-from operate.drill.model import DrillError, Json, Options, Report, Snapshot, Table, Target
+from operate.drill.model import DrillError, Json, Options, Report, Scratch, Snapshot, Table, Target
 from operate.errors import OperateError
 
 REGION, ZONE = "us-west-2", "us-west-2a"
@@ -529,7 +529,7 @@ def test_the_scratch_volume_is_unknown_to_schedules_and_performs_like_the_live_o
     ec2: Any, live: str, snapshot_id: str
 ) -> None:
     target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
-    made = snapshots.create(ec2, target, Snapshot(snapshot_id, datetime.now(UTC), 2))
+    made = snapshots.create(ec2, target, Scratch(2, snapshot_id))
     [found] = ec2.describe_volumes(VolumeIds=[made])["Volumes"]
     tags = {one["Key"]: one["Value"] for one in found["Tags"]}
     assert tags == {"Name": JOB, DRILL_TAG: "shop/prod/mysql", "ebs.csi.aws.com/cluster": "true"}

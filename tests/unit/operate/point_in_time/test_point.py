@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from operate.drill import point, snapshots
+from operate.drill import age, point, snapshots
 from operate.drill.command import COMMAND
 from operate.drill.model import Options, Report, Snapshot, Target
 from operate.errors import OperateError
@@ -49,37 +49,37 @@ def test_the_newest_snapshot_that_is_surely_of_before_and_the_logs_from_there(
     minute: float, snapshot: str, count: int
 ) -> None:
     report = chosen(at(minute).isoformat())
-    assert report.snapshot is not None
-    assert (report.snapshot.id, report.logs, report.to) == (snapshot, count, at(minute))
+    assert report.backup is not None
+    assert (report.backup.id, report.logs, report.to) == (snapshot, count, at(minute))
     assert report.rpo_s == pytest.approx((10 - minute) * 60)
 
 
 def test_rows_that_the_logs_should_have_brought_are_missed() -> None:
     report = chosen("latest")
     report.newest = at(5)
-    snapshots.judge_newest(report, 300)
+    age.judge_newest(report, 300)
     assert report.ok
-    snapshots.judge_newest(report, 60)
+    age.judge_newest(report, 60)
     assert ["is 270 s older than the point in time" in one.what for one in report.findings] == [True]
 
 
 def test_the_latest_is_as_far_as_the_logs_reach() -> None:
     report = chosen("latest")
     assert report.to == at(9.5)
-    assert report.snapshot is not None
-    assert report.snapshot.id == "snap-6"
+    assert report.backup is not None
+    assert report.backup.id == "snap-6"
 
 
 def test_a_named_snapshot_is_taken_if_it_is_of_before() -> None:
-    assert chosen(at(5.5).isoformat(), snapshot="snap-2").snapshot == TAKEN[0]
+    assert chosen(at(5.5).isoformat(), snapshot="snap-2").backup == TAKEN[0]
     with pytest.raises(OperateError, match="--snapshot snap-6 was taken at 2026-11-22T10:06:00Z, after --to"):
         chosen(at(5.5).isoformat(), snapshot="snap-6")
 
 
 def test_without_a_snapshot_of_before_there_is_nothing_to_go_on_from() -> None:
     report = chosen(at(1.5).isoformat())
-    assert report.snapshot is None
-    snapshots.judge(report, None)
+    assert report.backup is None
+    age.judge(report, None)
     [finding] = report.findings
     assert "that was begun 15 s before 2026-11-22T10:01:30Z, or earlier" in finding.what
 

@@ -1,0 +1,87 @@
+"""The dump that a drill loads into an empty server: which of those in S3."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
+from operate.drill import snapshots
+from operate.drill.load import FETCH
+from operate.drill.model import DrillError, Dump, Json, Options, Report, Scratch, Target
+from operate.point_in_time.place import client
+
+LATEST = "latest"
+_NAME = re.compile(r"\d{8}T\d{6}Z[.]sql[.]gz")
+_GIB = 1 << 30
+
+
+def restore_job(known: Json, nomad: NomadApi, target: Target) -> Json:
+    """Returns the stack's job that restores dumps, by whose tasks a drill does too.
+
+    Raises DrillError where there is none that fetches them from S3, and NomadError.
+    """
+    backup, mysql = known.get("mysqlBackup"), known.get("mysql")
+    if not backup or not mysql:
+        raise DrillError("--dump: the stack makes no dumps: set mysql.backup and mysql.backup.s3, and run `pulumi up`")
+    if target.volume != mysql["volume"]:
+        raise DrillError(f"--dump: volume {target.volume} is not MySQL's: leave --dump out, or name {mysql['volume']}")
+    if not backup.get("s3"):
+        raise DrillError(
+            "--dump: mysql.backup.s3 is not set, and a dump that lies on its volume alone is not drilled, since that "
+            "has one writer: set it (mysql.backup.s3: {}) and run `pulumi up`"
+        )
+    job: Json = nomad.find(job_path(str(backup["restoreJob"])), namespace=str(mysql["namespace"])) or {}
+    if not any(task["Name"] == FETCH for group in job.get("TaskGroups") or [] for task in group["Tasks"]):
+        raise DrillError(f"job {backup['restoreJob']} fetches no dumps from {backup['s3']}: run `pulumi up`")
+    return job
+
+
+def choose(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump | None:
+    """Notes the dump in the report, and returns it; None where there is none at all.
+
+    Raises DrillError where the named one is not there, and botocore's errors.
+    """
+    [group] = job["TaskGroups"]
+    env = next(task["Env"] for task in group["Tasks"] if task["Name"] == FETCH)
+    bucket, prefix = str(env["BUCKET"]), str(env["PREFIX"])
+    report.dumps = f"s3://{bucket}/{prefix}"
+    found = _stored(client(aws, {"region": env["AWS_REGION"]}), bucket, prefix)
+    if options.dump != LATEST and options.dump not in found:
+        there = ", ".join(sorted(found)) or "none"
+        raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {there}")
+    report.backup = dump = found.get(max(found, default="") if options.dump == LATEST else options.dump)
+    return dump
+
+
+def scratch(ec2: Any, target: Target, dump: Dump) -> Scratch:
+    """Returns an empty volume as large as the live one, with room for the dump itself. Raises DrillError."""
+    live = snapshots.live(ec2, target.volume_id)
+    if live is None:
+        raise DrillError(
+            f"--dump: EBS volume {target.volume_id} of volume {target.volume} is gone, and an empty one would have "
+            "its size: run `pulumi up` first"
+        )
+    return Scratch(int(live["Size"]) + -(-dump.size // _GIB))
+
+
+def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
+    found = {}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+        for one in page.get("Contents") or []:
+            name = str(one["Key"]).removeprefix(prefix)
+            if _NAME.fullmatch(name):
+                begun = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+                found[name] = Dump(name, begun, int(one["Size"]))
+    return found
+
+
+def named(text: str) -> str:
+    """Returns a checked --dump: latest, or the name of a dump's file. Raises ArgumentTypeError."""
+    if text != LATEST and not _NAME.fullmatch(text):
+        raise ArgumentTypeError(f"{text} is no dump: write its file's name, as 20260101T030000Z.sql.gz, or latest")
+    return text

@@ -1,0 +1,300 @@
+"""Drills of dumps: which is loaded, by what, into which volume, and what a failure says. EC2 and S3 are moto's."""
+
+import copy
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from operate import __main__ as command_line
+from operate import stack
+from operate.drill import dump, report, snapshots
+from operate.drill.model import DrillError, Dump, Json, Report, Scratch, Target
+from tests.unit.operate import test_drill as drills
+
+# Fixtures.
+account, ec2, live = drills.account, drills.ec2, drills.live
+
+BUCKET, PREFIX = "dumps", "shop/prod/"
+PLACE = f"s3://{BUCKET}/{PREFIX}"
+OLD, NEW = "20260101T030000Z.sql.gz", "20260102T030000Z.sql.gz"
+LOADED = [drills.HEALTHY[0], "loading", "loaded", *drills.HEALTHY[1:]]
+SCRIPT = {"DestPath": "local/restore.sh", "EmbeddedTmpl": "load it"}
+MOUNTS = [{"Volume": "dumps", "Destination": "/dumps"}]
+RESTORE: Json = {
+    "ID": "mysql-backup-restore",
+    "TaskGroups": [
+        {
+            "Tasks": [
+                {
+                    "Name": "fetch",
+                    "Driver": "docker",
+                    "Config": {"image": "aws-cli:2", "entrypoint": ["sh"], "args": ["fetch.sh"]},
+                    "Env": {"BUCKET": BUCKET, "PREFIX": PREFIX, "AWS_REGION": drills.REGION, "DUMPS": "/dumps"},
+                    "Lifecycle": {"Hook": "prestart", "Sidecar": False},
+                    "Templates": [{"DestPath": "local/fetch.sh", "EmbeddedTmpl": "fetch it"}],
+                    "VolumeMounts": MOUNTS,
+                },
+                {
+                    "Name": "restore",
+                    "Driver": "docker",
+                    "Config": {"image": "mysql:9.7"},
+                    "Templates": [SCRIPT, {"DestPath": "secrets/client.cnf", "EmbeddedTmpl": "login of the live job"}],
+                    "VolumeMounts": MOUNTS,
+                    "Resources": {"CPU": 200, "MemoryMB": 256},
+                },
+            ]
+        }
+    ],
+}
+
+
+class Nomad(drills.Nomad):
+    """A cluster that also has the job that restores dumps."""
+
+    restore: Json = RESTORE
+    fetch_failed = False
+
+    def find(self, path: str, **params: Any) -> Any:
+        """The job too."""
+        return copy.deepcopy(self.restore) if path == "job/mysql-backup-restore" else super().find(path, **params)
+
+    def get(self, path: str, **params: Any) -> Any:
+        """The task that fetches may have failed."""
+        found = super().get(path, **params)
+        if path.endswith("/allocations"):
+            found[0]["TaskStates"]["fetch"] = {"Failed": self.fetch_failed}
+        return found
+
+    def text(self, path: str, **words: Any) -> str:
+        """What it says then."""
+        return "first\nhas the SHA-256 1\n" if words["task"] == "fetch" else super().text(path, **words)
+
+
+@pytest.fixture
+def s3(account: Any, live: str) -> Iterator[Any]:
+    """A bucket with two dumps, of a stack that copies them there."""
+    known = stack.outputs()
+    known["mysqlBackup"] = {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": PLACE}
+    known["volumes"]["shared"]["id"] = live
+    client = boto3.client("s3", region_name=drills.REGION)
+    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": drills.REGION})
+    for name in (OLD, NEW, "notes.txt", "20260103T030000Z.sql"):
+        client.put_object(Bucket=BUCKET, Key=PREFIX + name, Body=b"dump of " + name.encode())
+    yield client
+    for one in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        client.delete_object(Bucket=BUCKET, Key=one["Key"])
+    client.delete_bucket(Bucket=BUCKET)
+
+
+def drill(nomad: Nomad, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+    drills.drill(nomad, monkeypatch, dump=options.pop("dump", "latest"), **options)
+
+
+@pytest.mark.usefixtures("s3")
+def test_the_latest_dump_is_loaded_into_an_empty_server_and_all_is_removed(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad = Nomad(LOADED)
+    drill(nomad, monkeypatch, newest="SELECT 1")
+    captured = capsys.readouterr()
+    said = json.loads(captured.out)
+    assert said["dump"] == {
+        "name": NEW,
+        "begun": "2026-01-02T03:00:00Z",
+        "sizeBytes": len(f"dump of {NEW}"),
+        "place": PLACE + NEW,
+    }
+    assert said["snapshot"] is None
+    age_s = (datetime.now(UTC) - datetime(2026, 1, 2, 3, tzinfo=UTC)).total_seconds()
+    assert said["rpoSeconds"] == pytest.approx(age_s, abs=60)
+    assert said["rtoSeconds"] >= 0
+    assert list(said["phases"]) == ["volume", "register", "attach", "start", "load", "check", "remove"]
+    # The live volume has 2 GiB; the dump needs room beside the data.
+    assert (
+        f"load {NEW} (0.0 MiB) of {PLACE} into a new server on an empty EBS volume (3 GiB, us-west-2a)" in captured.err
+    )
+    assert drills.nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.usefixtures("s3", "live")
+def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(monkeypatch: pytest.MonkeyPatch) -> None:
+    nomad = Nomad(LOADED)
+    drill(nomad, monkeypatch, dump=OLD)
+    [group] = nomad.submitted["TaskGroups"]
+    fetch, server, check = group["Tasks"]
+    assert (nomad.submitted["Meta"]["dump"], nomad.submitted["Meta"]["from"]) == (OLD, "s3")
+    assert list(group["Volumes"]) == ["data"]
+    assert fetch["Config"]["image"] == "aws-cli:2"
+    assert fetch["Config"]["args"][-1] == "${NOMAD_TASK_DIR}/fetch.sh"
+    assert fetch["VolumeMounts"] == check["VolumeMounts"] == server["VolumeMounts"]
+    # Beside the data directory, on the scratch volume.
+    assert fetch["Env"]["DUMPS"] == check["Env"]["DUMPS"] == "/srv/.drill-dump"
+    assert SCRIPT in check["Templates"]
+    assert check["Resources"] == {"CPU": 200, "MemoryMB": 256}
+    # Neither the live job's login nor its volume.
+    assert "login of the live job" not in json.dumps(nomad.submitted["TaskGroups"])
+    assert RESTORE["TaskGroups"][0]["Tasks"][0]["Env"]["DUMPS"] == "/dumps"
+
+
+def test_an_empty_scratch_volume_is_encrypted_like_the_live_one(ec2: Any) -> None:
+    made = ec2.create_volume(AvailabilityZone=drills.ZONE, Size=2, VolumeType="gp3", Encrypted=True, Iops=4000)
+    target = Target(
+        "mysql", made["VolumeId"], "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "aws-ebs0", "z"
+    )
+    [found] = ec2.describe_volumes(VolumeIds=[snapshots.create(ec2, target, Scratch(5))])["Volumes"]
+    assert (found["Size"], found["VolumeType"], found["Iops"]) == (5, "gp3", 4000)
+    assert not found.get("SnapshotId")
+    assert (found["Encrypted"], found["KmsKeyId"]) == (True, made["KmsKeyId"])
+
+
+@pytest.mark.usefixtures("s3")
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            [*LOADED[:2], "unloaded\tERROR 1064 (42000) at line 2: near ',)'"],
+            r"the dump does not load: ERROR 1064 .*Next: drill earlier dumps \(`aws s3 ls s3://dumps/shop/prod/`",
+        ),
+        (LOADED[:2], "the server ended while the dump was loaded"),
+        ([], "the server does not start on the empty volume"),
+    ],
+)
+def test_a_dump_that_does_not_load_is_red_and_the_server_is_not_said_to_be_back(
+    ec2: Any,
+    live: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    lines: list[str],
+    reason: str,
+) -> None:
+    nomad = Nomad(lines, "failed")
+    with pytest.raises(DrillError, match=reason):
+        drill(nomad, monkeypatch)
+    assert json.loads(capsys.readouterr().out)["rtoSeconds"] is None
+    assert drills.nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_dump_that_cannot_be_fetched_is_red_with_the_last_line_of_that_task(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad = Nomad([], "failed")
+    nomad.fetch_failed = True
+    with pytest.raises(DrillError, match="the dump cannot be fetched: has the SHA-256 1"):
+        drill(nomad, monkeypatch)
+    assert drills.nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_dump_that_is_too_old_or_lacks_rows_is_red_and_still_drilled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(DrillError, match=rf"newest dump, {NEW}, is .* h old: --max-age .*periodic force mysql-backup"):
+        drill(Nomad(LOADED), monkeypatch, max_age_s=60)
+    assert len(json.loads(capsys.readouterr().out)["tables"]) == 2
+    lines = [*LOADED[:-2], "newest\t2026-01-02 02:00:00", "done"]
+    with pytest.raises(DrillError, match=r"newest row is 1\.0 h older than the dump: --max-lag allows 60 s"):
+        drill(Nomad(lines), monkeypatch, newest="SELECT 1", max_lag_s=60)
+
+
+def test_no_dump_is_red_before_anything_is_made(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (OLD, NEW):
+        s3.delete_object(Bucket=BUCKET, Key=PREFIX + name)
+    nomad = Nomad()
+    with pytest.raises(DrillError, match=f"there is no dump in {PLACE}.*periodic force mysql-backup"):
+        drill(nomad, monkeypatch)
+    assert nomad.sent == []
+
+
+@pytest.mark.usefixtures("s3")
+@pytest.mark.parametrize(
+    ("outputs", "job", "options", "reason"),
+    [
+        (
+            {},
+            RESTORE,
+            {"dump": "20250101T030000Z.sql.gz"},
+            f"no dump 20250101.* in {PLACE}; these are there: {OLD}, {NEW}",
+        ),
+        ({"mysqlBackup": None}, RESTORE, {}, r"makes no dumps: set mysql\.backup and mysql\.backup\.s3"),
+        (
+            {"mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": ""}},
+            RESTORE,
+            {},
+            r"mysql\.backup\.s3 is not set, .* one writer: set it \(mysql\.backup\.s3: {}\)",
+        ),
+        ({}, RESTORE, {"volume": "shared"}, r"volume shared is not MySQL's: leave --dump out, or name mysql"),
+        ({}, {}, {}, r"job mysql-backup-restore fetches no dumps .*run `pulumi up`"),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused_before_anything_is_made(
+    monkeypatch: pytest.MonkeyPatch, outputs: Json, job: Json, options: Json, reason: str
+) -> None:
+    nomad = Nomad()
+    monkeypatch.setattr(nomad, "restore", job)
+    stack.outputs().update(outputs)
+    volume = {"type": "nomad:index/csiVolume:CsiVolume", "urn": "urn:pulumi:prod::shop::x::z", "id": "shared"}
+    inputs = {"volumeId": "mysql", "capabilities": [{"accessMode": "a", "attachmentMode": "b"}]}
+    stack.outputs()["volumes"]["shared"] |= {"nomadId": "mysql", "zone": drills.ZONE, "plugin": "aws-ebs0"}
+    monkeypatch.setattr(stack, "resources", lambda: [volume | {"inputs": inputs}])
+    with pytest.raises(DrillError, match=reason):
+        drill(nomad, monkeypatch, **options)
+    assert nomad.sent == []
+
+
+def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
+    target = Target(
+        "mysql", "vol-0123456789abcdef0", "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "p", "z"
+    )
+    with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
+        dump.scratch(ec2, target, Dump(OLD, datetime.now(UTC), 1))
+
+
+@pytest.mark.parametrize(
+    "words", [["--snapshot", "snap-1"], ["--to", "latest"], ["--check", "true"]], ids=lambda words: words[0]
+)
+def test_options_of_other_drills_are_refused_with_a_dump(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
+    monkeypatch.setattr("sys.argv", ["operate", "drill", "--dump", "latest", *words])
+    assert command_line.main() == 1
+    assert f"--dump fills an empty server, so there is no {words[0]}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", "newest", "../20260101T030000Z.sql.gz", "20260101T030000Z.sql.gz\n", ".*"])
+def test_names_that_are_no_dumps_are_refused(name: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"write its file's name, as 20260101T030000Z\.sql\.gz, or latest"):
+        dump.named(name)
+    assert (dump.named("latest"), dump.named(OLD)) == ("latest", OLD)
+
+
+def test_metrics_of_snapshots_and_of_dumps_stand_beside_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "drill.prom"
+    now = datetime.now(UTC)
+    of_dump = Report("mysql", now, Dump(OLD, now - timedelta(hours=2), 1), PLACE, rto_s=30)
+    report.write_metrics(Report("mysql", now), file)
+    report.write_metrics(of_dump, file)
+    of_dump.wrong("does not load", "look")
+    report.write_metrics(of_dump, file)
+    report.write_metrics(Report("mysql", now), file)
+    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if "_success{" in line or "_rpo_" in line]
+    assert sorted(line for line in lines if not line.startswith("#")) == [
+        'nomad_stateful_drill_rpo_seconds{volume="mysql",backup="dump"} 7200',
+        'nomad_stateful_drill_success{volume="mysql",backup="dump"} 0',
+        'nomad_stateful_drill_success{volume="mysql"} 1',
+    ]
+
+
+def test_the_report_says_which_dump_and_how_old_it_is() -> None:
+    now = datetime(2026, 1, 1, 5, tzinfo=UTC)
+    said = report.text(Report("mysql", now, Dump(OLD, now - timedelta(hours=2), 3 << 20), PLACE, rto_s=30))
+    assert f"dump      {OLD} (3.0 MiB) of {PLACE}, begun 2026-01-01T03:00:00Z" in said
+    assert "RPO       2.0 h (age of the dump)" in said
+    assert said.endswith("GREEN: the dump can be restored, and all of the drill is removed")
