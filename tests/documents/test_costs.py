@@ -51,7 +51,9 @@ def test_a_sizes_sum_follows_from_the_prices(size: str) -> None:
 
 
 def test_the_preview_report_counts_with_the_same_prices() -> None:
-    types = json.loads((TOP / "tools/preview_report/prices.json").read_text(encoding="utf-8"))["types"]
+    table = json.loads((TOP / "tools/preview_report/prices.json").read_text(encoding="utf-8"))
+    types = table["types"]
     gp3, io2 = types["gp3"], types["io2"]
     told = [PRICES[name] for name in "GITOP"]
     assert told == [gp3["gib"], gp3["iops"][1][1], gp3["throughput_mibps"][1][1], io2["gib"], io2["iops"][0][1]]
+    assert [[200, PRICES["L"]], [300, PRICES["M"]]] == table["initialization"]["gib_by_mibps"]

@@ -24,6 +24,8 @@ class Prices:
     region: str
     currency: str
     types: Mapping[str, Mapping[str, Any]]
+    initialization: Mapping[str, Any]
+    """Of a GiB that is loaded at a rate: `gib_by_mibps`, by the highest MiB/s of each tier; with its own source."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class VolumeCost:
 def load_prices(path: Path = PRICES) -> Prices:
     """The price table; its file says when and where its prices are from."""
     table = json.loads(path.read_text(encoding="utf-8"))
-    return Prices(**{key: table[key] for key in ("as_of", "source", "region", "currency", "types")})
+    known = ("as_of", "source", "region", "currency", "types")
+    return Prices(**{key: table[key] for key in known}, initialization=table.get("initialization") or {})
 
 
 def volume_costs(preview: Preview, prices: Prices) -> list[VolumeCost]:

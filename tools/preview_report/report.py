@@ -8,6 +8,7 @@ from nomad_stateful.resource_types import DATA_HOLDERS
 from tools.preview_report import cost as costs
 from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview, Step
+from tools.preview_report.initialization_fee import fees
 from tools.preview_report.jobs import RenderedJob, difference
 from tools.preview_report.markdown import block, code, prose, table
 from tools.preview_report.policies import Finding
@@ -48,6 +49,7 @@ def make_report(
         lambda: _changes(preview),
         lambda: _properties(preview),
         lambda: _costs(preview, prices),
+        lambda: _fees(preview, prices),
         lambda: _policies(findings),
         lambda: _jobs(jobs),
     ]
@@ -160,6 +162,31 @@ def _costs(preview: Preview, prices: costs.Prices) -> list[str]:
         f"**{total}**, an estimate from {where}{elsewhere}. Snapshots, I/O and taxes are not in it.",
         "",
         *table(("volume", "now", "then", f"{prices.currency}/month now", "then"), rows),
+    ]
+
+
+def _fees(preview: Preview, prices: costs.Prices) -> list[str]:
+    found = fees(preview, prices)
+    if not found:
+        return []
+    rows = [
+        [code(fee.name), prose(fee.size), prose(fee.rate), "not known" if fee.most is None else f"≤ {fee.most:.2f}"]
+        for fee in found
+    ]
+    known = [fee.most for fee in found if fee.most is not None]
+    total = f"At most {sum(known):.2f} {prices.currency}, once" if known else "A fee that the price table does not know"
+    rest = " and what is not known" if known and len(known) < len(found) else ""
+    source = ", ".join(str(prices.initialization[key]) for key in ("as_of", "source") if key in prices.initialization)
+    where = f" List prices of {prices.region}: {source}." if source else ""
+    return [
+        "### One-time fee of the restored volumes",
+        "",
+        (
+            f"**{total}{rest}**, not in the sum a month: AWS loads the snapshot's blocks at a rate "
+            f"(`initializationRateMibps`), and bills its full size, which is at most the volume's.{where}"
+        ),
+        "",
+        *table(("volume", "size", "rate", f"{prices.currency} once"), rows),
     ]
 
 
