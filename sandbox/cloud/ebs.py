@@ -66,10 +66,11 @@ class ElasticBlockStore:
         return volume
 
     def delete_volume(self, original: Original, backend: Any, volume_id: str) -> Any:
-        """DeleteVolume: refused while attached (moto does); the bytes are freed."""
+        """DeleteVolume: refused while attached (moto does); the bytes are freed, and the tags go."""
         with self._lock:
             volume = original(backend, volume_id)
             self._store.remove(volume_id)
+            backend.tags.pop(volume_id, None)
         if not INTERNAL.get():
             LOG.info("%s deleted", volume_id)
         return volume

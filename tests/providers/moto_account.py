@@ -75,7 +75,15 @@ def things() -> int:
     roles = get_backend("iam")[ACCOUNT]["aws"].roles.values()
     in_roles = sum(len(role.policies) + len(role.managed_policies) for role in roles)
     in_buckets = sum(_set_in(bucket) for bucket in get_backend("s3")[ACCOUNT]["aws"].buckets.values())
-    return in_roles + in_buckets + len(LIFECYCLE.everything()) + sum(len(holds) for holds in _holdings())
+    on_volumes = sum(map(len, _tags().values()))
+    others = len(LIFECYCLE.everything()) + sum(len(holds) for holds in _holdings())
+    return in_roles + in_buckets + on_volumes + others
+
+
+def _tags() -> dict[str, dict[str, str]]:
+    """The tags of volumes, by their ids; moto keeps them when a volume is gone."""
+    ec2 = get_backend("ec2")[ACCOUNT][REGION]
+    return {key: tags for key, tags in ec2.tags.items() if key in ec2.volumes}
 
 
 def _set_in(bucket: Any) -> int:
@@ -101,6 +109,9 @@ def empty_account() -> None:
     for holds, known in zip(_holdings(), _from_the_start(), strict=True):
         for one in set(holds) - known:
             del holds[one]
+    ec2 = get_backend("ec2")[ACCOUNT][REGION]
+    for volume_id in [one for one in ec2.tags if one.startswith("vol-") and one not in ec2.volumes]:
+        del ec2.tags[volume_id]
     # Names are everybody's, and moto keeps whose they are apart.
     get_backend("s3").bucket_accounts.clear()
     LIFECYCLE.clear()

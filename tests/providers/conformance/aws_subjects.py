@@ -28,6 +28,15 @@ def _snapshot(world: World) -> Props:
     return {"volumeId": world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)["VolumeId"], "tags": {"a": "b"}}
 
 
+def _tag(world: World) -> Props:
+    made = world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)
+    return {"resourceId": made["VolumeId"], "key": "schedule", "value": "daily"}
+
+
+def _untag(world: World, resource: Resource) -> None:
+    world.aws.ec2.delete_tags(Resources=[resource["resourceId"]], Tags=[{"Key": resource["key"]}])
+
+
 def _policy(_world: World) -> Props:
     return {"policy": document("ec2:AttachVolume"), "description": "for the driver"}
 
@@ -162,6 +171,17 @@ TYPES = (
         vanish=lambda world, made: world.aws.ec2.delete_snapshot(SnapshotId=made.id),
         import_id=_id,
         invalid={"storageTier": "cellar"},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:ec2/tag:Tag",
+        _tag,
+        required=frozenset({"key", "resourceId", "value"}),
+        updates={"value": "weekly"},
+        replaces={"resourceId": "vol-0123456789abcdef0", "key": "another"},
+        vanish=_untag,
+        import_id=_id,
+        invalid={"key": "aws:mine"},
     ),
     TypeSubject(
         "aws",

@@ -8,6 +8,7 @@ from sandbox.standins.plugins.aws import config as provider_config
 from sandbox.standins.plugins.aws.bucket import BucketResource
 from sandbox.standins.plugins.aws.bucket_settings import SETTINGS
 from sandbox.standins.plugins.aws.clients import Cloud
+from sandbox.standins.plugins.aws.ec2_tag import TagResource
 from sandbox.standins.plugins.aws.functions.availability_zones import AvailabilityZones
 from sandbox.standins.plugins.aws.functions.bucket import Bucket
 from sandbox.standins.plugins.aws.functions.caller_identity import CallerIdentity
@@ -27,8 +28,8 @@ from sandbox.standins.plugins.aws.snapshot import SnapshotResource
 from sandbox.standins.plugins.aws.volume import VolumeResource
 
 _RESOURCES = (
-    VolumeResource, SnapshotResource, LifecyclePolicyResource, PolicyResource, RoleResource, RolePolicyResource,
-    RolePolicyAttachmentResource, BucketResource, *SETTINGS,
+    VolumeResource, SnapshotResource, TagResource, LifecyclePolicyResource, PolicyResource, RoleResource,
+    RolePolicyResource, RolePolicyAttachmentResource, BucketResource, *SETTINGS,
 )  # fmt: skip
 _FUNCTIONS = (
     AvailabilityZones, Bucket, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Volume,
