@@ -6,7 +6,7 @@ import sys
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.plugin_server.values import ProviderError
-from operate import failover, recover, restore, shell, snapshots, stack, status, verify
+from operate import failover, listed_snapshots, recover, restore, shell, snapshots, stack, status, verify
 from operate.adopt import command as adopt
 from operate.command import Command
 from operate.doctor import command as doctor
@@ -23,7 +23,7 @@ COMMANDS: tuple[Command, ...] = (
     verify.COMMAND,
     shell.COMMAND,
     snapshots.TAKE,
-    snapshots.LIST,
+    listed_snapshots.LIST,
     restore.COMMAND,
     status.COMMAND,
     recover.COMMAND,

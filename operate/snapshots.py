@@ -11,13 +11,12 @@ from typing import Any
 import pymysql
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.columns import columns
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG
 from operate import stack
-from operate.command import Command, reads_only
+from operate.command import Command
 from operate.database import Database
 from operate.errors import OperateError
 from operate.options import at_least_0
@@ -76,48 +75,19 @@ class Snapshots:
     def newest(self, key: str) -> Mapping[str, Any] | None:
         """Returns the volume's newest snapshot with a tag of that key, None if there is none."""
         filters = [{"Name": "volume-id", "Values": [self.volume_id]}, {"Name": "tag-key", "Values": [key]}]
-        with _ec2_errors():
+        with ec2_errors():
             found = self._ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
         return max(found, key=lambda one: one["StartTime"], default=None)
 
 
 def _create(ec2: Any, volume_id: str, text: str, own: Mapping[str, str]) -> str:
-    with _ec2_errors():
+    with ec2_errors():
         snapshot = ec2.create_snapshot(
             VolumeId=volume_id,
             Description=text,
             TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
         )
     return str(snapshot["SnapshotId"])
-
-
-def table(volume: str) -> str:
-    """Returns the snapshots of a volume, which may be deleted, newest first, as a table. Raises SnapshotError."""
-    names = [volume] if volume else sorted(stack.outputs().get("volumes", {}))
-    with _ec2_errors():
-        pages = (
-            _ec2()
-            .get_paginator("describe_snapshots")
-            .paginate(OwnerIds=["self"], Filters=[{"Name": "tag:Name", "Values": names}])
-        )
-        found = [snapshot for page in pages for snapshot in page["Snapshots"]]
-    if not found:
-        return f"no snapshots of {', '.join(names) or 'anything'}"
-    rows = [("SNAPSHOT", "VOLUME", "SIZE", "STATE", "STARTED", "DESCRIPTION")]
-    for snapshot in sorted(found, key=lambda one: one["StartTime"], reverse=True):
-        name = tags.read(snapshot).get("Name", "")
-        started = snapshot["StartTime"].strftime("%Y-%m-%d %H:%M:%SZ")
-        rows.append(
-            (
-                snapshot["SnapshotId"],
-                name,
-                f"{snapshot['VolumeSize']} GiB",
-                snapshot["State"],
-                started,
-                snapshot.get("Description", ""),
-            )
-        )
-    return columns(rows)
 
 
 def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
@@ -134,12 +104,12 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
 
 def _ec2() -> Any:
     place = stack.aws_place()
-    with _ec2_errors():
-        _check_account(place)
+    with ec2_errors():
+        check_account(place)
         return ec2_client(place)
 
 
-def _check_account(place: AwsPlace) -> None:
+def check_account(place: AwsPlace) -> None:
     """Raises SnapshotError where the credentials belong to another account than the volumes."""
     account, arn = caller(place)
     if place.account_id and account != place.account_id:
@@ -151,14 +121,14 @@ def _check_account(place: AwsPlace) -> None:
 
 def _tags(ec2: Any, volume_id: str, volume: str) -> dict[str, str]:
     """Returns the volume's tags, by which the snapshot is found when the volume is gone."""
-    with _ec2_errors():
+    with ec2_errors():
         known = tags.read(ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
     return {**{key: value for key, value in known.items() if not key.startswith(_OWN_TAGS)}, "Name": volume}
 
 
 def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:
     remedy = "EC2 goes on copying: `python -m operate snapshots` shows its state; a larger --timeout waits longer"
-    with _ec2_errors():
+    with ec2_errors():
         await_complete(ec2, snapshot_id, timeout_s, remedy, SnapshotError)
 
 
@@ -188,7 +158,8 @@ def _quiesced(volume: str) -> Iterator[None]:
 
 
 @contextmanager
-def _ec2_errors() -> Iterator[None]:
+def ec2_errors() -> Iterator[None]:
+    """Raises SnapshotError for what EC2 refuses."""
     try:
         yield
     except (BotoCoreError, ClientError) as error:
@@ -202,19 +173,8 @@ def _take_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
 
 
-def _list_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("volume", nargs="?", default="", help="the name of a volume, which may be deleted")
-
-
 def _take(known: Namespace) -> None:
     take(known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
 
 
 TAKE = Command("snapshot", "take a snapshot of an EBS volume of the stack and print its id", _take, _take_arguments)
-LIST = Command(
-    "snapshots",
-    "list the snapshots of the stack's volumes, or of one",
-    lambda known: print(table(known.volume)),
-    _list_arguments,
-    reads_only,
-)

@@ -62,6 +62,17 @@ def chosen() -> str:
     return _Chosen.name
 
 
+def tag() -> str:
+    """Returns PROJECT/STACK, by which the program knows its volumes. Raises StackError without a project."""
+    import yaml  # of few commands
+
+    path = project_dir() / "Pulumi.yaml"
+    known = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not isinstance(known, dict) or not known.get("name"):
+        raise StackError(f"{path} names no project, which is in the volumes' tags: run this in the Pulumi project")
+    return f"{known['name']}/{chosen().rpartition('/')[2]}"
+
+
 def _from_backend(command: str, *, acts: bool) -> str:
     listed = _run("stack", "ls", "--json")
     names = sorted(str(one["name"]) for one in listed)

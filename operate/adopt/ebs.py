@@ -61,23 +61,12 @@ class Tagging:
         return f"{key}={value or '(drawn)'}{was}"
 
 
-def stack_tag() -> str:
-    """Returns PROJECT/STACK, by which the program knows its volumes. Raises OperateError without a project."""
-    import yaml  # of this command alone
-
-    path = stack.project_dir() / "Pulumi.yaml"
-    known = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
-    if not isinstance(known, dict) or not known.get("name"):
-        raise OperateError(f"{path} names no project, which is in the volumes' tags: run this in the Pulumi project")
-    return f"{known['name']}/{stack.chosen().rpartition('/')[2]}"
-
-
 def take(made: Adoption, found: Found, place: AwsPlace) -> tuple[Adoption, list[Tagging]]:
     """Returns the adoption with the EBS volumes as the stack's own, and the tags for it. Raises ProviderError.
 
     A volume that cannot become the stack's stays `existing`, and a gap says why.
     """
-    tag = stack_tag()
+    tag = stack.tag()
     tagged = GuardedVolumes(place).of_stack(tag)
     namespace = made.settings["placement"]["namespace"]
     volumes, gaps, taggings = [], [], []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operate import __main__ as command_line
-from operate import failover, recover, snapshots, stack, status
+from operate import failover, listed_snapshots, recover, snapshots, stack, status
 from operate.adopt import command as adopt
 from operate.doctor import command as doctor
 from operate.drain import command as drain
@@ -18,7 +18,7 @@ from operate.zone_change import command as zone_change
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     looking = Namespace(yes=False, fence=False, dry_run=False, write=False)
-    assert not snapshots.LIST.acts(looking)
+    assert not listed_snapshots.LIST.acts(looking)
     assert not status.COMMAND.acts(looking)
     assert not recover.COMMAND.acts(looking)
     assert not doctor.COMMAND.acts(looking)

@@ -5,12 +5,12 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 
-from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG
-from operate import snapshots, stack
+from operate import listed_snapshots, snapshots, stack
 
 REGION = "us-west-2"
 
@@ -22,6 +22,8 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
     monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
+    monkeypatch.setattr(stack, "tag", lambda: "project/prod")
+    monkeypatch.setattr(stack, "config", dict)
     with mock_aws():
         yield boto3.client("ec2", region_name=REGION)
 
@@ -51,13 +53,13 @@ def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard(
 
 
 def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, volume_id: str) -> None:
-    assert snapshots.table("mysql") == "no snapshots of mysql"
+    assert listed_snapshots.table("mysql") == "no snapshots of mysql"
     snapshot_id = snapshots.take("mysql", "", quiesce=False, timeout_s=5)
     ec2.delete_volume(VolumeId=volume_id)
-    header, row = snapshots.table("mysql").splitlines()
+    header, row = listed_snapshots.table("mysql").splitlines()
     assert header.split()[0] == "SNAPSHOT"
     assert row.split()[:5] == [snapshot_id, "mysql", "2", "GiB", "completed"]
-    assert snapshots.table("") == snapshots.table("mysql")
+    assert listed_snapshots.table("") == listed_snapshots.table("mysql")
 
 
 @pytest.mark.usefixtures("volume_id")
@@ -97,7 +99,7 @@ def test_credentials_of_another_account_take_and_list_nothing(
     with pytest.raises(snapshots.SnapshotError, match=said):
         snapshots.take("mysql", "", quiesce=False, timeout_s=5)
     with pytest.raises(snapshots.SnapshotError, match=said):
-        snapshots.table("mysql")
+        listed_snapshots.table("mysql")
 
 
 def test_a_snapshot_that_is_not_waited_for_is_found_again_by_its_mark(ec2: Any, volume_id: str) -> None:
@@ -132,3 +134,81 @@ def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(
         own.refuse_unpermitted()
     with pytest.raises(snapshots.SnapshotError, match="not an EBS volume"):
         snapshots.Snapshots("shared")
+
+
+AWAY = "eu-central-1"
+SCHEDULES = [{"name": "daily", "copies": [{"region": AWAY, "keepDays": 7}, {"region": "eu-west-3", "keepDays": 7}]}]
+
+
+def scheduled(client: Any, volume_id: str, **tags: str) -> str:
+    """A snapshot as the service leaves it, with the volume's tags."""
+    tags = {"nomad-stateful-snapshots": "project/prod/mysql"} | tags
+    written = [{"Key": key, "Value": value} for key, value in tags.items()]
+    specification = [{"ResourceType": "snapshot", "Tags": written}]
+    return str(client.create_snapshot(VolumeId=volume_id, TagSpecifications=specification)["SnapshotId"])
+
+
+def away(region: str, **tags: str) -> str:
+    """A copy: its volume is one that the stack does not know."""
+    client = boto3.client("ec2", region_name=region)
+    return scheduled(client, client.create_volume(AvailabilityZone=f"{region}a", Size=2)["VolumeId"], **tags)
+
+
+def listed(volume: str = "mysql") -> dict[str, list[str]]:
+    """The rows of the table by id: volume, region (where there is one), size, unit, state."""
+    return {row.split()[0]: row.split()[1:6] for row in listed_snapshots.table(volume).splitlines()[1:]}
+
+
+def test_an_existing_volumes_snapshots_are_listed_under_the_stacks_name(ec2: Any, volume_id: str) -> None:
+    by_id = scheduled(ec2, volume_id, Name="somebody's disk", **{"nomad-stateful-snapshots": "others/prod/x"})
+    gone = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2)["VolumeId"]
+    by_tag = scheduled(ec2, gone, Name="somebody's disk")
+    scheduled(ec2, gone, **{"nomad-stateful-snapshots": "project/prod-2/mysql"})
+    assert {one: row[0] for one, row in listed().items()} == {by_id: "mysql", by_tag: "mysql"}
+
+
+def test_copies_in_the_regions_of_the_settings_are_listed_with_their_region(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, copy = scheduled(ec2, volume_id), away(AWAY)
+    away("eu-west-1")
+    away(AWAY, **{"nomad-stateful-snapshots": "project/staging/mysql"})
+    assert listed() == {here: ["mysql", "2", "GiB", "completed", listed()[here][4]]}
+    volumes = [{"name": "mysql", "snapshots": SCHEDULES}, {"name": "other", "snapshots": []}]
+    monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:volumes": volumes})
+    assert listed_snapshots.table("mysql").split()[:3] == ["SNAPSHOT", "VOLUME", "REGION"]
+    assert {one: row[:2] for one, row in listed().items()} == {here: ["mysql", REGION], copy: ["mysql", AWAY]}
+
+
+@pytest.mark.parametrize("reason", ["denied", "unreachable"])
+def test_a_region_that_does_not_answer_is_named_and_the_others_are_listed(
+    ec2: Any, volume_id: str, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failure: Exception = EndpointConnectionError(endpoint_url="https://ec2.eu-west-3.amazonaws.com")
+    if reason == "denied":
+        error: Any = {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}
+        failure = ClientError(error, "DescribeSnapshots")
+    here, copy = scheduled(ec2, volume_id), away(AWAY)
+    monkeypatch.setattr(
+        stack, "config", lambda: {"nomad-stateful:volumes": [{"name": "mysql", "snapshots": SCHEDULES}]}
+    )
+
+    def client(place: AwsPlace) -> Any:
+        if place.region == "eu-west-3":
+            raise failure
+        return ec2_client(place)
+
+    monkeypatch.setattr(listed_snapshots, "ec2_client", client)
+    assert set(listed()) == {here, copy}
+    said = capsys.readouterr().err
+    assert f"copies in eu-west-3 are not listed: {failure}. Remedy: allow ec2:DescribeSnapshots there" in said
+
+
+def test_of_a_set_one_volumes_snapshots_are_listed_apart(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [str(ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2)["VolumeId"]) for _ in range(2)]
+    known = {"volumes": {f"log[{number}]": {"id": one} for number, one in enumerate(ids)}}
+    monkeypatch.setattr(stack, "outputs", lambda: known)
+    of_set = {"nomad-stateful-snapshots": "project/prod/log"}
+    first, second = (scheduled(ec2, one, **of_set) for one in ids)
+    assert set(listed("log[0]")) == {first}
+    assert {one: row[0] for one, row in listed("").items()} == {first: "log[0]", second: "log[1]"}

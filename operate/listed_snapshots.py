@@ -1,0 +1,137 @@
+"""The snapshots of the stack's EBS volumes, with the copies in other regions that its settings name."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.columns import columns
+from nomad_stateful.ebs import tags
+from nomad_stateful.ebs.attachment import is_ebs_volume
+from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
+from nomad_stateful.plugin_server.values import ProviderError
+from operate import stack
+from operate.command import Command, reads_only
+from operate.snapshots import check_account, ec2_errors
+
+_UNREACHABLE = "allow ec2:DescribeSnapshots there, and see whether the region is enabled for the account"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One snapshot."""
+
+    id: str
+    volume: str
+    region: str
+    size_gib: int
+    state: str
+    started: datetime
+    description: str
+
+
+def table(volume: str) -> str:
+    """Returns the snapshots of a volume, which may be deleted, newest first, as a table.
+
+    A region whose copies cannot be listed is named on standard error. Raises SnapshotError.
+    """
+    names = [volume] if volume else sorted(stack.outputs().get("volumes", {}))
+    place = stack.aws_place()
+    with ec2_errors():
+        check_account(place)
+        found = {one.id: one for filters in _filters(names) for one in _of(place, names, filters)}
+    regions = _copy_regions(names)
+    for region in regions:
+        try:
+            found |= {one.id: one for one in _of(replace(place, region=region), names, _scheduled(names))}
+        except (BotoCoreError, ClientError, ProviderError) as error:
+            print(f"warning: copies in {region} are not listed: {error}. Remedy: {_UNREACHABLE}", file=sys.stderr)
+    if not found:
+        return f"no snapshots of {', '.join(names) or 'anything'}"
+    return columns(_rows(sorted(found.values(), key=lambda one: one.started, reverse=True), with_region=bool(regions)))
+
+
+def _rows(found: Sequence[Listed], *, with_region: bool) -> list[tuple[str, ...]]:
+    head = ("SNAPSHOT", "VOLUME", "REGION", "SIZE", "STATE", "STARTED", "DESCRIPTION")
+    started = "%Y-%m-%d %H:%M:%SZ"
+    rows = [
+        (one.id, one.volume, one.region, f"{one.size_gib} GiB", one.state, f"{one.started:{started}}", one.description)
+        for one in found
+    ]
+    return [row if with_region else row[:2] + row[3:] for row in (head, *rows)]
+
+
+def _filters(names: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+    """Yields what a snapshot is found by: its volume's name, its schedule's tag, its volume, which has any name."""
+    yield [{"Name": "tag:Name", "Values": list(names)}]
+    yield _scheduled(names)
+    ids = [one for name in names if is_ebs_volume(one := _external_id(name))]
+    if ids:
+        yield [{"Name": "volume-id", "Values": ids}]
+
+
+def _scheduled(names: Sequence[str]) -> list[dict[str, Any]]:
+    owned = stack.tag()
+    values = {f"{owned}/{one}" for name in names for one in (name, _entry(name))}
+    return [{"Name": f"tag:{SNAPSHOTS_TAG}", "Values": sorted(values)}]
+
+
+def _of(place: AwsPlace, names: Sequence[str], filters: list[dict[str, Any]]) -> Iterator[Listed]:
+    if not filters[0]["Values"]:
+        return
+    known = stack.outputs().get("volumes") or {}
+    by_id = {_external_id(name): name for name in known}
+    entries = {_entry(name) for name in names}
+    for page in ec2_client(place).get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters):
+        for one in page["Snapshots"]:
+            known_by = tags.read(one)
+            named, scheduled = known_by.get("Name", ""), known_by.get(SNAPSHOTS_TAG, "").rpartition("/")[2]
+            # A copy's volume id says nothing, and an existing volume may have any name.
+            own = named if named in known or named in names else scheduled or named
+            volume = by_id.get(one["VolumeId"]) or own
+            if volume in names or volume in entries:
+                yield _listed(one, volume, place.region)
+
+
+def _listed(one: Mapping[str, Any], volume: str, region: str) -> Listed:
+    size, text = int(one["VolumeSize"]), one.get("Description", "")
+    return Listed(one["SnapshotId"], volume, region, size, one["State"], one["StartTime"], text)
+
+
+def _copy_regions(names: Sequence[str]) -> list[str]:
+    """Returns the regions that the settings name for copies of these volumes' snapshots."""
+    entries = {_entry(name) for name in names}
+    settings = [one for one in stack.config().get("nomad-stateful:volumes") or [] if one["name"] in entries]
+    copies = [
+        copy for one in settings for schedule in one.get("snapshots") or [] for copy in schedule.get("copies", [])
+    ]
+    return sorted({str(copy["region"]) for copy in copies})
+
+
+def _entry(name: str) -> str:
+    """Returns the name of the settings' entry that a volume, or one of a set, is of."""
+    return name.partition("[")[0]
+
+
+def _external_id(name: str) -> str:
+    return str(((stack.outputs().get("volumes") or {}).get(name) or {}).get("id") or "")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="the name of a volume, which may be deleted")
+
+
+LIST = Command(
+    "snapshots",
+    "list the snapshots of the stack's volumes, or of one, with copies in other regions",
+    lambda known: print(table(known.volume)),
+    _arguments,
+    reads_only,
+)
