@@ -14,6 +14,8 @@ from pulumi_aws.dlm import (
 )
 from pulumi_aws.iam import Role, RolePolicy
 
+from .ec2_tag import Ec2Tag
+
 
 class SnapshotCopies(TypedDict):
     """Copies of a schedule's snapshots in another region."""
@@ -60,11 +62,28 @@ class VolumeSnapshots(TypedDict):
     """Names that the volume may have had."""
 
 
+class TaggedVolume(TypedDict):
+    """An EBS volume that does not have its tag from where it was made."""
+
+    name: str
+    """Name of the volume, unique in the stack."""
+    volume_id: pulumi.Input[str]
+    """Id of the EBS volume."""
+    tag_key: str
+    """Key of the tag by which it is known; what the tag was before is overwritten."""
+    tag_value: str
+    """Its value."""
+    earlier_names: NotRequired[list[str]]
+    """Names that the volume may have had."""
+
+
 class SnapshotSchedulesArgs(TypedDict):
     """Inputs of SnapshotSchedules."""
 
     volumes: list[VolumeSnapshots]
     """The volumes with schedules."""
+    tagged: NotRequired[list[TaggedVolume]]
+    """Those of them that get their tag here: others made them. It is taken off when they leave this list."""
     trust: pulumi.Input[dict[str, Any]]
     """IAM policy document: who may use the role."""
     policy: pulumi.Input[dict[str, Any]]
@@ -93,6 +112,14 @@ class SnapshotSchedules(pulumi.ComponentResource):
             opts=child,
         )
         self.policy_ids = {volume["name"]: self._policy(name, volume, role, allowed).id for volume in args["volumes"]}
+        for volume in args.get("tagged", []):
+            Ec2Tag(
+                f"{name}-tag-of-{volume['name']}",
+                resource_id=volume["volume_id"],
+                key=volume["tag_key"],
+                value=volume["tag_value"],
+                opts=pulumi.ResourceOptions(parent=self, aliases=_aliases(f"{name}-tag-of", volume)),
+            )
         self.register_outputs({"policy_ids": self.policy_ids})
 
     def _policy(self, name: str, volume: VolumeSnapshots, role: Role, allowed: RolePolicy) -> LifecyclePolicy:
@@ -112,9 +139,13 @@ class SnapshotSchedules(pulumi.ComponentResource):
                 # AWS does not change a policy from one kind of retention to the other. What the old one took stays.
                 replace_on_changes=["description"],
                 delete_before_replace=True,
-                aliases=[pulumi.Alias(name=f"{name}-of-{earlier}") for earlier in volume.get("earlier_names", [])],
+                aliases=_aliases(f"{name}-of", volume),
             ),
         )
+
+
+def _aliases(prefix: str, volume: VolumeSnapshots | TaggedVolume) -> list[pulumi.Alias]:
+    return [pulumi.Alias(name=f"{prefix}-{earlier}") for earlier in volume.get("earlier_names", [])]
 
 
 def _schedule(schedule: SnapshotSchedule) -> LifecyclePolicyPolicyDetailsScheduleArgs:

@@ -5,6 +5,7 @@ from typing import Final
 EBS_VOLUME: Final = "aws:ebs/volume:Volume"
 EBS_SNAPSHOT: Final = "aws:ebs/snapshot:Snapshot"
 EBS_SNAPSHOT_COPY: Final = "aws:ebs/snapshotCopy:SnapshotCopy"
+EC2_TAG: Final = "aws:ec2/tag:Tag"
 LIFECYCLE_POLICY: Final = "aws:dlm/lifecyclePolicy:LifecyclePolicy"
 EFS_FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
 S3_BUCKET: Final = "aws:s3/bucket:Bucket"

@@ -45,14 +45,14 @@ def deploy(settings: Settings, environment: Environment) -> None:
         DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(settings, environment).items()
     ]
     volumes = ZonalVolumes("ebs", zonal_volumes(settings, environment))
-    for schedules in snapshot_schedules(settings, environment):
-        pulumi.export("snapshotPolicies", SnapshotSchedules("snapshots", schedules).policy_ids)
     # The plugin starts without its permissions, but attaches no volume without them.
     registered = CsiVolumes(
         "volumes",
         csi_volumes(settings, environment, plugins, volumes),
         pulumi.ResourceOptions(depends_on=policies),
     ).registered
+    for schedules in snapshot_schedules(settings, environment, registered):
+        pulumi.export("snapshotPolicies", SnapshotSchedules("snapshots", schedules).policy_ids)
     pulumi.export("volumes", outputs.volumes(settings, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
     if settings.mysql is not None:

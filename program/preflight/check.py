@@ -18,6 +18,7 @@ from program.preflight import (
     nomad_versions,
     ownership,
     placement,
+    scheduled_volumes,
     stack_state,
     stored_volumes,
     volumes,
@@ -45,6 +46,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     jobs = [prefetch.call(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)]
     planned = placement.plan(settings, prefetch)
     bucket = dump_bucket.ask(settings, prefetch)
+    scheduled = scheduled_volumes.ask(settings, prefetch)
     owners = prefetch.call(_GET_OWNERS, ownership.question(settings))
     environment = _environment(prefetch)
     nomad = answers.cluster(prefetch)
@@ -58,6 +60,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
         *_unknown_role(settings, role),
         *_mysql_problems(settings, [_job(settings, answer) for answer in jobs]),
         *dump_bucket.problems(settings, environment.region, bucket),
+        *scheduled_volumes.problems(settings, environment.stack, environment.region, scheduled),
         *lost,
     ]
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())

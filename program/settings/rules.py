@@ -62,12 +62,12 @@ def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
             else f"of volumes of the {driver.name} driver no snapshot is taken here",
             "remove it" if existing else "remove it, keep protect: true, and take a copy before the volume is deleted",
         )
-    if volume.snapshots and volume.provision != "pulumi":
+    if volume.snapshots and driver.backend != "ebs":
         raise Refusal(
             f"{key}.snapshots",
             f"{len(volume.snapshots)} schedules",
-            "is for EBS volumes that Pulumi makes",
-            "remove it, and take snapshots with `operate snapshot` or in the storage's own system",
+            f"is for EBS volumes: AWS takes no snapshots of volumes of the {driver.name} driver",
+            "remove it, and take snapshots in the storage's own system",
         )
     _check_zone(volume, plugin, key)
 

@@ -146,7 +146,7 @@ class Volume(Section):
         default=[],
         max_length=MOST_SCHEDULES,
         description="Schedules by which AWS takes snapshots of the volume, 4 at most, whether or not Nomad runs (EBS "
-        "volumes that Pulumi makes). The snapshots stay when the volume or the stack goes.",
+        "volumes, whoever makes them). The snapshots stay when the volume or the stack goes.",
     )
     growth: Literal["online-or-restart", "online", "restart"] = Field(
         "online-or-restart",

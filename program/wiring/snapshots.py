@@ -1,6 +1,15 @@
 """From settings to the schedules by which AWS takes snapshots, and the role that it takes them with."""
 
-from components.snapshot_schedules import SnapshotCopies, SnapshotSchedule, SnapshotSchedulesArgs, VolumeSnapshots
+from collections.abc import Iterator, Mapping
+
+from components.csi_registration import RegisteredCsiVolume
+from components.snapshot_schedules import (
+    SnapshotCopies,
+    SnapshotSchedule,
+    SnapshotSchedulesArgs,
+    TaggedVolume,
+    VolumeSnapshots,
+)
 from nomad_stateful.drivers import snapshot_policy
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
 from program.environment import Environment
@@ -13,7 +22,9 @@ def target_tags(volume: Volume, stack: str) -> dict[str, str]:
     return {SNAPSHOTS_TAG: f"{stack}/{volume.name}"} if volume.snapshots else {}
 
 
-def snapshot_schedules(settings: Settings, environment: Environment) -> list[SnapshotSchedulesArgs]:
+def snapshot_schedules(
+    settings: Settings, environment: Environment, registered: Mapping[str, RegisteredCsiVolume]
+) -> list[SnapshotSchedulesArgs]:
     """Returns the schedules of all volumes together; nothing where no volume has any."""
     scheduled = [volume for volume in settings.volumes if volume.snapshots]
     if not scheduled:
@@ -23,6 +34,7 @@ def snapshot_schedules(settings: Settings, environment: Environment) -> list[Sna
     keys = [volume.kms_key_arn for volume in scheduled] + [copy.kms_key_arn for copy in copies]
     args: SnapshotSchedulesArgs = {
         "volumes": [_volume(volume, environment) for volume in scheduled],
+        "tagged": [one for volume in scheduled for one in _tagged(volume, environment, registered)],
         "trust": snapshot_policy.trust(**scope),
         "policy": snapshot_policy.policy(
             SNAPSHOTS_TAG,
@@ -44,6 +56,23 @@ def _volume(volume: Volume, environment: Environment) -> VolumeSnapshots:
         "schedules": [_schedule(one) for one in volume.snapshots],
         "earlier_names": [] if volume.renamed_from is None else [volume.renamed_from],
     }
+
+
+def _tagged(
+    volume: Volume, environment: Environment, registered: Mapping[str, RegisteredCsiVolume]
+) -> Iterator[TaggedVolume]:
+    """Yields the EBS volumes that Pulumi does not make, and so cannot give their tag as it makes them."""
+    if volume.provision == "pulumi":
+        return
+    ((key, value),) = target_tags(volume, environment.stack).items()
+    for member in volume.members:
+        yield {
+            "name": member.volume_id,
+            "volume_id": member.external_id or registered[member.volume_id].external_id,
+            "tag_key": key,
+            "tag_value": value,
+            "earlier_names": volume.earlier_ids(member.volume_id),
+        }
 
 
 def _schedule(schedule: snapshot_settings.SnapshotSchedule) -> SnapshotSchedule:

@@ -107,6 +107,13 @@ def _overridden(resources: Resources, config: Mapping[str, Any]) -> Iterator[str
             yield from (f"{key} of {name} is lost" for key, value in wanted[name].items() if made.get(key) != value)
 
 
+def _tag(inputs: Mapping[str, Any]) -> Iterator[str]:
+    yield from _tags({inputs["key"]: inputs["value"]})
+    # Of a volume that its driver makes it is not known before.
+    if (volume := inputs.get("resourceId")) and not re.fullmatch(r"vol-([0-9a-f]{8}|[0-9a-f]{17})", volume):
+        yield f"no volume is {volume}"
+
+
 def _policy(inputs: Mapping[str, Any]) -> Iterator[str]:
     size = len(re.sub(r"\s", "", inputs["policy"]))
     if size > LARGEST_POLICY:
@@ -142,6 +149,7 @@ def _lifecycle_policy(inputs: Mapping[str, Any]) -> Iterator[str]:
 
 
 _JUDGES = {
+    "aws:ec2/tag:Tag": _tag,
     "aws:dlm/lifecyclePolicy:LifecyclePolicy": _lifecycle_policy,
     "aws:iam/rolePolicy:RolePolicy": _role_policy,
     "aws:ebs/volume:Volume": _volume,

@@ -11,6 +11,7 @@ ZFS = (
     " shareStrategySetDatasetProperties: {properties: {sharenfs: 'on'}}}\n"
 )
 NFS = "driver: nfs-client\nnfs: {shareHost: nas, shareBasePath: /share, controllerBasePath: /controller}\n"
+SCHEDULE = {"name": "daily", "schedule": "0 3 * * *", "keep": 14}
 CONSTRAINT = {"attribute": "${node.class}", "operator": "=", "value": "storage"}
 
 ZONE = "us-west-2a"
@@ -51,7 +52,7 @@ BASES: list[dict[str, Any]] = [
         [{"id": "aws-ebs0", "version": "v1.51.0", "snapshots": True, "extraArgs": ["--batching=true"]}],
         [
             {"name": "log", "zones": [ZONE, "us-west-2b"], "count": 2, "sizeGib": 4, "type": "io2", "iops": 100},
-            {"name": "made", "provision": "plugin", "zone": ZONE, "sizeGib": 4},
+            {"name": "made", "provision": "plugin", "zone": ZONE, "sizeGib": 4, "snapshots": [SCHEDULE]},
         ],
         consumers=[PROGRAM, {"name": "maker", "image": "m:1", "mounts": [{"volume": "made", "path": "/made"}]}],
         metrics={"mysql": {}, "volumes": {}},
@@ -66,6 +67,7 @@ BASES: list[dict[str, Any]] = [
                 "externalId": "vol-0123456789abcdef0",
                 "zone": ZONE,
                 "registered": {},
+                "snapshots": [SCHEDULE],
             },
             {"name": "own", "zone": ZONE, "sizeGib": 4, "adopt": True, "registered": {}},
         ],

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from nomad_stateful.resource_types import LIFECYCLE_POLICY
+from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
+from nomad_stateful.resource_types import EC2_TAG, LIFECYCLE_POLICY
 from tools.preview_report.document import Preview, State, Step
 
 _DAYS = {"DAYS": 1, "WEEKS": 7, "MONTHS": 30, "YEARS": 365}
@@ -14,6 +15,8 @@ def warnings(preview: Preview) -> Iterator[str]:
     for step in preview.steps:
         if step.type == LIFECYCLE_POLICY and step.old is not None:
             yield from _of_step(step, _schedules(step.old), _schedules(step.new))
+        if step.type == EC2_TAG and step.old is not None and step.old.inputs.get("key") == SNAPSHOTS_TAG:
+            yield from _of_tag(step, str(step.old.inputs.get("resourceId")))
 
 
 def _of_step(step: Step, old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
@@ -29,6 +32,12 @@ def _of_step(step: Step, old: dict[str, Any], new: dict[str, Any]) -> Iterator[s
                 yield f"`{step.name}`: schedule {name} ends. What it took stays, and nobody deletes it."
             else:
                 yield from (f"`{step.name}`: schedule {name} {said}" for said in _shortened(before, new[name]))
+
+
+def _of_tag(step: Step, volume_id: str) -> Iterator[str]:
+    if step.operation in ("delete", "replace", "create-replacement"):
+        verb = "deleted" if step.operation == "delete" else "given to another volume"
+        yield f"`{step.name}` is {verb}: no more snapshots of {volume_id} are taken. Those that exist stay."
 
 
 def _shortened(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

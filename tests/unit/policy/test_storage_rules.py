@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from nomad_stateful.resource_types import EBS_SNAPSHOT, EBS_SNAPSHOT_COPY, EBS_VOLUME, EFS_FILE_SYSTEM, VOLUMES
+from nomad_stateful.resource_types import (
+    EBS_SNAPSHOT,
+    EBS_SNAPSHOT_COPY,
+    EBS_VOLUME,
+    EC2_TAG,
+    EFS_FILE_SYSTEM,
+    NOMAD_CSI_REGISTRATION,
+    NOMAD_CSI_VOLUME,
+    VOLUMES,
+)
 from policy.resource import UNKNOWN, Resource
 from tests.unit.policy.asking import findings, reported
 
@@ -131,3 +140,38 @@ def test_volumes_whose_data_may_be_lost_need_no_snapshots() -> None:
         Resource(EFS_FILE_SYSTEM, "data", protect=True, stack="prod"),
     ):
         assert reported("scheduled-snapshots", harmless) == []
+
+
+OTHERS = "scheduled-snapshots-of-others"
+EBS_ID = "vol-0123456789abcdef0"
+
+
+def existing(**more: Any) -> Resource:
+    return Resource(NOMAD_CSI_REGISTRATION, "ledger", {"externalId": EBS_ID}, stack="prod", urn="urn:ledger", **more)
+
+
+def made_by_its_driver(*, protect: bool = True, external_id: Any = EBS_ID) -> Resource:
+    props = {"externalId": external_id}
+    return Resource(NOMAD_CSI_VOLUME, "made", props, protect=protect, stack="prod", urn="urn:made")
+
+
+@pytest.mark.parametrize("volume", [existing(), made_by_its_driver()], ids=["existing", "driver"])
+def test_a_volume_of_others_is_named_until_it_is_given_the_tag_of_a_schedule(volume: Resource) -> None:
+    assert findings(OTHERS, volume) == [f"no snapshots are taken of {EBS_ID} on schedule by this stack"]
+    assert findings(OTHERS, volume, Resource(EC2_TAG, "tag", {"resourceId": "vol-0123456789abcdef1"}, stack="prod"))
+    assert findings(OTHERS, volume, Resource(EC2_TAG, "tag", {"resourceId": EBS_ID}, stack="prod")) == []
+    assert findings(OTHERS, volume, sandboxStacks=["pr*"]) == []
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        existing(sources={"externalId": ("urn:protection",)}),
+        made_by_its_driver(protect=False),
+        made_by_its_driver(external_id=UNKNOWN),
+        made_by_its_driver(external_id="share-1"),
+    ],
+    ids=["made by Pulumi", "not protected", "not made yet", "not EBS"],
+)
+def test_volumes_that_the_rule_on_others_is_not_about(volume: Resource) -> None:
+    assert findings(OTHERS, volume) == []

@@ -160,10 +160,7 @@ def test_a_tag_of_the_volume_is_not_given_twice() -> None:
     assert "is a tag of the volume" in refused({**DAILY, "tags": {"team": "b"}}, tags={"team": "a"})
 
 
-def test_volumes_that_pulumi_does_not_make_have_no_schedules() -> None:
-    said = refused(DAILY, provision="plugin")
-    assert "volumes.data.snapshots" in said
-    assert "EBS volumes that Pulumi makes" in said
+def test_a_local_zone_has_no_schedules() -> None:
     assert "Local Zone" in refused(DAILY, zone="us-west-2-lax-1a")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.resource_types import LIFECYCLE_POLICY
+from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
+from nomad_stateful.resource_types import EC2_TAG, LIFECYCLE_POLICY
 from tools.preview_report.document import parse
 from tools.preview_report.verdict import judge
 
@@ -69,3 +70,20 @@ def test_a_policy_that_goes_is_said_with_what_becomes_of_its_snapshots() -> None
     assert changed(lambda then: then.update(state="DISABLED")) == [
         "`snapshots-of-data` is disabled: no more snapshots are taken."
     ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "key", "said"),
+    [
+        ("delete", SNAPSHOTS_TAG, ["`tag` is deleted: no more snapshots of vol-1 are taken. Those that exist stay."]),
+        ("replace", SNAPSHOTS_TAG, ["`tag` is given to another volume: no more snapshots of vol-1 are taken. Those"]),
+        ("update", SNAPSHOTS_TAG, []),
+        ("delete", "team", []),
+    ],
+)
+def test_a_volume_that_loses_the_tag_of_its_schedule_is_named(operation: str, key: str, said: list[str]) -> None:
+    state = {"type": EC2_TAG, "inputs": {"resourceId": "vol-1", "key": key, "value": "project/prod/ledger"}}
+    step = {"op": operation, "urn": f"urn:pulumi:dev::project::{EC2_TAG}::tag", "oldState": state}
+    verdict = judge(parse(json.dumps({"steps": [step], "changeSummary": {}})), [], [])
+    assert verdict.is_green
+    assert [one[: len(start)] for one, start in zip(verdict.warnings, said, strict=True)] == said
