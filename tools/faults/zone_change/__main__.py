@@ -9,12 +9,14 @@ import argparse
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.faults.kind import Kind
-from tools.faults.lane import open_lane
-from tools.faults.runner import bring
+from tools.faults.lane import Lane, open_lane
+from tools.faults.runner import bring, keep_logs
 from tools.faults.zone_change import points, run
 from tools.faults.zone_change.run import Outcome
 from tools.trial.ground import Ground, claim
@@ -54,6 +56,17 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+@contextmanager
+def kept_where_it_fails(lane: Lane) -> Iterator[None]:
+    """Keeps what tells about a change that raises: its logs go with the sandbox."""
+    try:
+        yield
+    except BaseException:
+        folder = keep_logs(lane, Path(tempfile.mkdtemp(prefix="nomad-stateful-zones-failed-")))
+        print(f"its logs: {folder}", file=sys.stderr, flush=True)
+        raise
+
+
 def main() -> int:
     """1 when something was wrong."""
     parser = argparse.ArgumentParser(prog="python -m tools.faults.zone_change", description=__doc__)
@@ -77,7 +90,8 @@ def main() -> int:
         bring(lane, "deployed")
         for way, number, point in ways:
             print(f"==> {number}: {point or 'not killed'}", file=sys.stderr, flush=True)
-            outcomes.append(way(lane, point))
+            with kept_where_it_fails(lane):
+                outcomes.append(way(lane, point))
             print(outcomes[-1], file=sys.stderr, flush=True)
             print(f"\n{table(outcomes)}\n", flush=True)
     problems = [f"{one.command}, {one.killed} {one.at}: {problem}" for one in outcomes for problem in one.problems]

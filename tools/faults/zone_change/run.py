@@ -172,6 +172,7 @@ def _killed_and_again(lane: Lane, words: tuple[str, ...], point: Point | None, o
             outcome.problems.append(f"it ended before it was killed: {_newest_log(lane).read_text()[-1500:]}")
     began = time.monotonic()
     done = _operate(lane, *words, "--yes", "--json")
+    (lane.logs / f"{len(list(lane.logs.iterdir())) + 1:03d}-again.txt").write_text(done.stdout + done.stderr)
     outcome.seconds = time.monotonic() - began
     if done.returncode != 0:
         raise AssertionError(f"the same command again failed:\n{done.stdout[-2000:]}{done.stderr[-8000:]}")
