@@ -158,12 +158,19 @@ class ZoneChange:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
         began, self._resumed = time.monotonic(), plan.phase not in ("begin", "done")
         steps = {"begin": self._begin, "prepare": self._prepare, "stop": self._stop, "switch": self._switch}
+        done: Phase | None = None
         while True:
             now, known = self.look()
             following = phase(now, known, self.wanted.zone)
             if following == "done":
                 return self._result(known, plan, began)
+            if following == done:
+                raise ZoneChangeError(
+                    f"volume {self.wanted.volume} is where it was before the last step ({following}), though that did "
+                    "not fail: somebody else changes the stack or its settings. Run the same command again after that"
+                )
             steps[following](now, known, plan)
+            done = following
 
     def _with_others(self, plan: Plan) -> Plan:
         """Returns the plan with the stack's other changes. Raises ZoneChangeError unless the zone is lost."""

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nomad_stateful.ebs.tags import GUARD_TAG
-from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_JOB, VOLUME_GUARD
+from nomad_stateful.resource_types import (
+    EBS_VOLUME,
+    NOMAD_CSI_REGISTRATION,
+    NOMAD_JOB,
+    VOLUME_GUARD,
+    VOLUME_PROTECTION,
+)
 from operate.errors import OperateError
 
 Phase = Literal["begin", "prepare", "stop", "switch", "done"]
@@ -45,7 +51,7 @@ class Stored:
     zone: str
     """Zone by its guard."""
     move_to: str
-    """Zone that the last `up` let it go to."""
+    """Zone that an `up` let it go to, to its end; "" where that was cut off, so that it may not leave yet."""
     volume_id: str
     """EBS volume of the guard; "" while a new one is not made yet."""
     registered_id: str
@@ -95,7 +101,7 @@ def stored(resources: Sequence[Mapping[str, Any]], name: str) -> Stored:
     registered = next((one for one in _of(resources, NOMAD_CSI_REGISTRATION) if one.get("volumeId") == name), {})
     return Stored(
         zone=str(guard["zone"]),
-        move_to=str(guard.get("moveTo") or ""),
+        move_to=str(guard.get("moveTo") or "") if _may_leave(resources, name, guard) else "",
         volume_id=str(made[0]["arn"].rpartition("/")[2]) if made else "",
         registered_id=str(registered.get("externalId") or ""),
         namespace=str(registered.get("namespace") or "default"),
@@ -103,6 +109,25 @@ def stored(resources: Sequence[Mapping[str, Any]], name: str) -> Stored:
         snapshot_id=str(guard.get("snapshotId") or ""),
         job_ids=frozenset(str(one.get("jobId") or one.get("name") or "") for one in _of(resources, NOMAD_JOB)),
     )
+
+
+def _may_leave(resources: Sequence[Mapping[str, Any]], name: str, guard: Mapping[str, Any]) -> bool:
+    """Returns whether all that holds the volume lets it go: its guard, which this takes for granted, is the first.
+
+    The engine goes by the options in its state: one that is not retained yet would be deleted for good.
+    """
+    held = [
+        one
+        for one in resources
+        if one.get("type") == EBS_VOLUME and _guard_id(one) == guard["guardId"] and not one.get("delete")
+    ]
+    protection = next((one for one in _of(resources, VOLUME_PROTECTION) if one.get("volumeName") == name), {})
+    released = all(one.get("retainOnDelete") and not one.get("protect") for one in held)
+    return released and bool(protection.get("leaving"))
+
+
+def _guard_id(volume: Mapping[str, Any]) -> str:
+    return str(((volume.get("outputs") or {}).get("tags") or {}).get(GUARD_TAG) or "")
 
 
 def _of(resources: Sequence[Mapping[str, Any]], token: str) -> Iterator[Mapping[str, Any]]:
@@ -120,10 +145,10 @@ def phase(now: Setting, known: Stored, zone: str) -> Phase:
     if now.zone == zone:
         if known.zone == zone and not now.move_to:
             return "done"
-        if not now.move_to and known.move_to != zone:
+        if zone not in (known.zone, known.move_to):
             raise ZoneChangeError(
-                f"volumes.{now.name}.zone is {zone}, and the stack has the volume in {known.zone}: the setting was "
-                f"changed by hand. Set it back to {known.zone}, and run this again"
+                f"volumes.{now.name}.zone is {zone}, and the stack has the volume in {known.zone}, which it may not "
+                f"leave yet: the setting was changed by hand. Set it back to {known.zone}, and run this again"
             )
         return "switch"
     if not now.move_to:

@@ -30,6 +30,10 @@ class FakeEngine:
         self.entry: dict[str, Any] = {"name": "mysql", "zone": A, **entry}
         self.guard: dict[str, Any] = {"volumeName": "mysql", "zone": A, "guardId": "g1", "moveTo": ""}
         self.volume_id = volume_id
+        self.held = {"protect": True}
+        """What the engine's state says of the EBS volume beside its outputs."""
+        self.leaving = False
+        self.cut_off_in_the_first_update = False
         self.done: list[str] = []
         self.other_changes = ""
         self.dies_after = ""
@@ -41,13 +45,15 @@ class FakeEngine:
     def resources(self) -> list[dict[str, Any]]:
         arn = f"arn:aws:ec2:us-west-2:123456789012:volume/{self.volume_id}"
         registered = {"volumeId": "mysql", "externalId": self.volume_id, "namespace": "default", "pluginId": "ebs0"}
+        volume = {"arn": arn, "tags": {"nomad-stateful-guard": "g1"}}
         found = [
             ("nomad-csi:index:VolumeGuard", self.guard),
-            ("aws:ebs/volume:Volume", {"arn": arn, "tags": {"nomad-stateful-guard": "g1"}}),
+            ("nomad-csi:index:VolumeProtection", {"volumeName": "mysql", "leaving": self.leaving}),
             ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", registered),
             ("nomad:index/job:Job", {"jobId": "mysql-server"}),
         ]
-        return [{"type": token, "outputs": outputs} for token, outputs in found]
+        rest = [{"type": token, "outputs": outputs} for token, outputs in found]
+        return [*rest, {"type": "aws:ebs/volume:Volume", "outputs": volume, **self.held}]
 
     def pending(self) -> str:
         return self.other_changes
@@ -68,7 +74,13 @@ class FakeEngine:
         self.guard["moveTo"] = "" if self.entry["moveTo"] == self.entry["zone"] else self.entry["moveTo"]
         if self.guard["zone"] != self.entry["zone"]:
             self.guard |= {"zone": self.entry["zone"], "snapshotId": self.entry["snapshotId"]}
+            assert self.leaving, "VolumeProtection refuses it"
             self.volume_id = self.makes()
+        if self.cut_off_in_the_first_update:
+            self.cut_off_in_the_first_update = False
+            raise KeyboardInterrupt
+        self.leaving = bool(self.guard["moveTo"])
+        self.held = {"retainOnDelete": True} if self.leaving else {"protect": True}
         self._step(f"up{' --refresh' if refresh else ''}")
 
     def _step(self, what: str) -> None:
@@ -204,6 +216,46 @@ def test_a_move_that_was_killed_goes_on_where_it_was(ec2: Any, dies_after: str) 
     assert result["earlierVolumeId"] == world.old
     assert world.nomad.stops == 1
     assert [step for step in world.engine.done if step.startswith("sets")] == [WAY[0], WAY[3]]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_update_that_was_cut_off_after_the_guard_is_run_again_before_anything_is_stopped(
+    ec2: Any, lost: bool
+) -> None:
+    world = World(ec2)
+    if lost:
+        lose(world, minutes_ago=0)
+    world.engine.cut_off_in_the_first_update = True
+    with pytest.raises(KeyboardInterrupt):
+        world.run(lost=lost)
+    assert world.engine.guard["moveTo"] == B, "the guard alone was updated"
+    result = world.run(lost=lost)
+    assert result["zone"] == B
+    assert [step for step in world.engine.done if step.startswith("up")] == ["up --refresh", "up --refresh"]
+
+
+@pytest.mark.parametrize(
+    ("held", "leaving", "may_leave"),
+    [
+        ({"retainOnDelete": True}, True, B),
+        ({"retainOnDelete": True}, False, ""),
+        ({"protect": True, "retainOnDelete": True}, True, ""),
+        ({}, True, ""),
+    ],
+)
+def test_a_volume_may_leave_once_the_engine_would_neither_refuse_nor_delete_it(
+    held: dict[str, bool], leaving: bool, may_leave: str
+) -> None:
+    engine = FakeEngine("vol-1")
+    engine.guard["moveTo"], engine.held, engine.leaving = B, held, leaving
+    assert stored(engine.resources(), "mysql").move_to == may_leave
+
+
+def test_a_step_that_changes_nothing_is_not_repeated_for_ever(ec2: Any) -> None:
+    world = World(ec2)
+    world.engine.up = lambda why, *, refresh: None  # type: ignore[method-assign]
+    with pytest.raises(ZoneChangeError, match=r"is where it was before the last step \(prepare\)"):
+        world.run()
 
 
 def test_what_was_started_again_after_the_last_snapshot_is_stopped_and_has_another_one(ec2: Any) -> None:
@@ -365,8 +417,9 @@ def test_what_cannot_be_moved_is_refused(entry: dict[str, Any], said: str) -> No
         ({"moveTo": "us-west-2c"}, "volumes.mysql.moveTo is us-west-2c: its move there was begun"),
         (
             {"zone": B},
-            f"volumes.mysql.zone is {B}, and the stack has the volume in {A}: the setting was changed by hand",
+            f"volumes.mysql.zone is {B}, and the stack has the volume in {A}, which it may not leave yet: the setting",
         ),
+        ({"zone": B, "moveTo": B}, "which it may not leave yet"),
     ],
 )
 def test_another_way_that_was_begun_is_not_mixed_with_this_one(entry: dict[str, Any], said: str) -> None:

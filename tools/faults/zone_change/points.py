@@ -25,13 +25,17 @@ class Point:
     """The moment, in words."""
 
 
+_LET_GO: Final = (
+    r"VolumeGuard ebs-mysql-guard updated .*~moveTo\]",
+    "the volume is being let go (by its guard, the first)",
+)
 MOVE: Final = (
     Point(COMMAND, r"pulumi up: lets", "before the first update"),
     Point(COMMAND, r"a first snapshot", "the first snapshot"),
     Point(COMMAND, r"stopping job", "MySQL is being stopped"),
     Point(COMMAND, r"the last snapshot", "the last snapshot"),
     Point(COMMAND, r"aws:ebs:Volume ebs-mysql-\S+ creating", "the new volume is being made"),
-    Point(ENGINE, r"VolumeGuard ebs-mysql-guard updating .*~moveTo\]", "the volume is let go"),
+    Point(ENGINE, *_LET_GO),
     Point(ENGINE, r"aws:ebs:Volume ebs-mysql-\S+ creating", "the new volume is being made"),
     Point(ENGINE, r"VolumeRelease \S+ deleted original", "the release is over"),
     Point(ENGINE, r"CsiVolumeRegistration \S+ creating replacement", "it is being registered"),
@@ -39,7 +43,7 @@ MOVE: Final = (
 )
 FAILOVER: Final = (
     Point(COMMAND, r"pulumi up: lets", "before the first update"),
-    Point(COMMAND, r"VolumeGuard ebs-mysql-guard updating .*~moveTo\]", "the volume is let go"),
+    Point(COMMAND, *_LET_GO),
     Point(COMMAND, r"stopping job", "MySQL's job is being stopped"),
     Point(COMMAND, r"pulumi up: makes", "before the second update"),
     Point(COMMAND, r"CsiVolumeRegistration \S+ deleting original", "the old registration is being removed"),
