@@ -38,9 +38,17 @@ class KeptFileSystem:
 
     def begin(self, ctx: Context, inputs: Props) -> str:
         """Grows what is in use already, and may be behind; returns the id of the restart that it takes."""
-        if not inputs["sizeGib"] or inputs["sizeGib"] == inputs["earlierSizeGib"]:
+        if not inputs["sizeGib"] or inputs["sizeGib"] == inputs["earlierSizeGib"] or self._is_another(inputs):
             return restart_id({}, inputs)
         return self._growth.grow(ctx, _as_growth({}, inputs), restart_id({}, inputs), quiet=True)
+
+    def _is_another(self, inputs: Props) -> bool:
+        """Returns whether Nomad still has another EBS volume by this name, whose place this one takes.
+
+        Its clients may be lost with their zone, and it may be claimed by what ran there: it is nothing to grow.
+        """
+        found = self._api().find(volume_path(inputs["volumeName"]), namespace=inputs["registeredIn"]) or {}
+        return bool(found.get("ExternalID")) and found["ExternalID"] != inputs["volumeId"]
 
     def follow(self, ctx: Context, state: Props, inputs: Props) -> str:
         """Grows with the volume; returns the id of the restart that it takes, the earlier one without any."""

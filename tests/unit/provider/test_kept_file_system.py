@@ -96,6 +96,15 @@ def test_a_volume_that_is_adopted_under_a_consumer_is_not_grown() -> None:
     assert nomad.registered[-1]["RequestedCapacityMin"] == 2 << 30
 
 
+def test_the_volume_whose_place_another_one_takes_is_not_grown() -> None:
+    nomad = registered(ExternalID="vol-0")
+    _, state = protection(nomad).create(Impatient(), checked(hasContents=True))
+    assert (nomad.registered, state["restartId"]) == ([], "")
+    own = registered(ExternalID="vol-1")
+    protection(own).create(Impatient(), checked(hasContents=True))
+    assert len(own.registered) == 1
+
+
 def test_what_an_earlier_release_knew_counts_once_and_is_no_difference_later() -> None:
     first, later = checked(earlierSizeGib=1, earlierRestartId="before"), checked()
     assert not protection(Nomad()).diff(Context(), "vol-1", first, first, later).detailed
