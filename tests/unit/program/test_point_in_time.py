@@ -72,6 +72,23 @@ def test_dumps_and_logs_have_a_bucket_each() -> None:
         ({"serverArgs": ["--loose-skip-log-bin"]}, "mysql.serverArgs.0"),
         ({"serverArgs": ["--binlog-do=app"]}, "mysql.serverArgs.0"),
         ({"config": {"sync-bin": 0}}, "mysql.config.sync-bin"),
+        ({"config": {"innodb_flush_log_at_trx_commit": 2}}, "mysql.config.innodb_flush_log_at_trx_commit"),
+        ({"serverArgs": ["--loose-innodb-flush-log-at-trx-commit=0"]}, "mysql.serverArgs.0"),
+        ({"config": {"binlog_error_action": "IGNORE_ERROR"}}, "mysql.config.binlog_error_action"),
+        ({"config": {"binlog_format": "MIXED"}}, "mysql.config.binlog_format"),
+        ({"serverArgs": ["--binlog-format=statement"]}, "mysql.serverArgs.0"),
+        ({"config": {"replica_skip_errors": "all"}}, "mysql.config.replica_skip_errors"),
+        ({"serverArgs": ["--slave-skip-errors=1062"]}, "mysql.serverArgs.0"),
+        ({"config": {"replica_exec_mode": "IDEMPOTENT"}}, "mysql.config.replica_exec_mode"),
+        ({"config": {"slave_exec_mode": "idempotent"}}, "mysql.config.slave_exec_mode"),
+        ({"serverArgs": ["--skip-log-replica-updates"]}, "mysql.serverArgs.0"),
+        ({"config": {"log_slave_updates": "OFF"}}, "mysql.config.log_slave_updates"),
+        ({"serverArgs": ["--replicate-wild-do-table=app.%"]}, "mysql.serverArgs.0"),
+        ({"config": {"replicate_ignore_db": "scratch"}}, "mysql.config.replicate_ignore_db"),
+        ({"config": {"binlog_expire_logs_seconds": 3600}}, "mysql.config.binlog_expire_logs_seconds"),
+        ({"serverArgs": ["--binlog-expire-logs-seconds=1K"]}, "mysql.serverArgs.0"),
+        ({"config": {"binlog_expire_logs_seconds": "1 day"}}, "mysql.config.binlog_expire_logs_seconds"),
+        ({"config": {"expire_logs_days": 7}}, "mysql.config.expire_logs_days"),
     ],
 )
 def test_options_that_keep_transactions_out_of_the_logs_are_refused(mysql: dict[str, Any], key: str) -> None:
@@ -83,7 +100,20 @@ def test_options_that_keep_transactions_out_of_the_logs_are_refused(mysql: dict[
 
 @pytest.mark.parametrize(
     "mysql",
-    [{"config": {"gtid_mode": "ON", "sync_binlog": 1}}, {"serverArgs": ["--gtid-mode=on", "--loose-enforce-gtid=1"]}],
+    [
+        {"config": {"gtid_mode": "ON", "sync_binlog": 1}},
+        {"serverArgs": ["--gtid-mode=on", "--loose-enforce-gtid=1"]},
+        {"config": {"innodb_flush_log_at_trx_commit": 1, "binlog_format": "row", "replica_exec_mode": "STRICT"}},
+        {"config": {"binlog_error_action": "ABORT_SERVER", "binlog_expire_logs_seconds": 86400}},
+        {
+            "serverArgs": [
+                "--binlog-expire-logs-seconds=0",
+                "--innodb-flush-log-at-timeout=5",
+                "--replica-net-timeout=9",
+            ]
+        },
+        {"serverArgs": ["--binlog-expire-logs-seconds=1M", "--replicate-same-server-id=OFF"]},
+    ],
 )
 def test_options_that_say_the_same_are_taken(mysql: dict[str, Any]) -> None:
     settings.parse(config({"s3": {}}, **mysql))
