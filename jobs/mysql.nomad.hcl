@@ -374,14 +374,15 @@ job "mysql" {
         data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}"
       }
 
-      # Not root@localhost, which the image's entrypoint logs in as without a password before there is a root@%.
+      # Not root@localhost, which the image's entrypoint logs in as without a password before there is a root@%. Not logged:
+      # it would be a transaction of every start. The accounts' are, since later transactions need their databases.
       template {
         destination = "${NOMAD_SECRETS_DIR}/root-password.sql"
         perms       = "0400"
         uid         = var.task.uid
         gid         = var.task.uid
         change_mode = "noop"
-        data        = "ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}';\n"
+        data        = "SET sql_log_bin = 0;\nALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}';\n"
       }
 
       dynamic "template" {
