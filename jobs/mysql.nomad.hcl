@@ -554,7 +554,8 @@ job "mysql" {
           }
         }
 
-        # Says in the file closed until when every transaction is in a log that is closed.
+        # Says in the file closed until when every transaction is in a log that is closed, and which server's. What the server
+        # runs with is asked each time: SET GLOBAL and SET PERSIST outrank its options.
         template {
           destination = "local/close.sh"
           perms       = "0755"
@@ -562,23 +563,34 @@ job "mysql" {
           data        = <<-SCRIPT
             set -u
             closed=$NOMAD_ALLOC_DIR/data/closed
+            errors=$NOMAD_TASK_DIR/errors
             options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-            sql() { mysql "$options" ${local.tls_option.mysql} --batch --skip-column-names --execute "$1" 2>&1; }
+            sql() { mysql "$options" ${local.tls_option.mysql} --batch --skip-column-names --execute "$1" 2>"$errors"; }
+            needed="gtid_mode=ON enforce_gtid_consistency=ON log_bin=ON sync_binlog=1 innodb_flush_log_at_trx_commit=1"
+            needed="$needed binlog_format=ROW binlog_error_action=ABORT_SERVER binlog_encryption=OFF"
+            state="SELECT CONCAT_WS(' ', @@server_uuid, REPLACE(@@GLOBAL.gtid_executed, CHAR(10), ''));
+              SHOW GLOBAL VARIABLES WHERE Variable_name IN ('$(echo "$needed" | sed "s/=[^ ]*//g; s/ /', '/g")')
+              AND CONCAT(Variable_name, '=', Value) NOT IN ('$(echo "$needed" | sed "s/ /', '/g")')"
             last=none
-            failed=
+            said=
             while :; do
               now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+              why=
               # Transactions after this question, and before the log is closed, are closed once more: that costs an empty log.
-              if executed=$(sql "SELECT @@GLOBAL.gtid_executed") &&
-                { [ "$executed" = "$last" ] || said=$(sql "FLUSH NO_WRITE_TO_BINLOG BINARY LOGS"); }; then
+              if ! executed=$(sql "$state") || [ -z "$executed" ]; then
+                why="the binary log cannot be closed: $(cat "$errors")"
+              elif wrong=$(printf '%s\n' "$executed" | sed 1d | tr '\t\n' '= ') && [ -n "$wrong" ]; then
+                why="the binary logs do not reach further, since the server runs with $${wrong% } and needs $needed."
+                why="$why Set it back (SET GLOBAL; RESET PERSIST where it was persisted), then take a snapshot"
+                last=none
+              elif [ "$executed" != "$last" ] && ! sql "FLUSH NO_WRITE_TO_BINLOG BINARY LOGS"; then
+                why="the binary log cannot be closed: $(cat "$errors")"
+              else
                 last=$executed
-                echo "$now" >"$closed.new" && mv "$closed.new" "$closed"
-                [ -z "$failed" ] || echo "the binary log is closed again"
-                failed=
-              elif [ -z "$failed" ]; then
-                failed=yes
-                echo "the binary log cannot be closed: $${said:-$executed}" >&2
+                echo "$now $${executed%% *}" >"$closed.new" && mv "$closed.new" "$closed"
               fi
+              [ "$why" = "$said" ] || echo "$${why:-the binary log is closed again}" >&2
+              said=$why
               sleep ${var.binlogs.interval_s}
             done
           SCRIPT
@@ -654,7 +666,8 @@ job "mysql" {
         }
 
         # A log's key begins with the time at which it was begun: after a restore of the volume another log has its name, and the
-        # last log before it is shorter than the one that the old server copied.
+        # last log before it is shorter than the one that the old server copied. In until are the time up to which S3 has every
+        # transaction, whose they are, who wrote it, and the newest log of these: what comes next has to follow that one.
         template {
           destination = "local/copy.sh"
           perms       = "0755"
@@ -666,45 +679,144 @@ job "mysql" {
             command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
             datadir=${local.data_dir}
             closed=$NOMAD_ALLOC_DIR/data/closed
-            there=$NOMAD_TASK_DIR/there
-            until aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].[Key,Size]' \
-              --output text | tr '\t' ' ' >"$there"; [ -s "$there" ]; do
-              echo "s3://$BUCKET/$PREFIX cannot be listed" >&2
+            place=s3://$BUCKET/$PREFIX
+            there=$NOMAD_TASK_DIR/there errors=$NOMAD_TASK_DIR/errors seen=$NOMAD_TASK_DIR/seen mine=$NOMAD_TASK_DIR/until
+            said=
+            say() { [ "$1" = "$said" ] || echo "$1" >&2; said=$1; }
+            s3() { verb=$1; shift; aws s3api "$verb" --bucket "$BUCKET" "$@" 2>"$errors"; }
+            is() { grep -qF -e "($1)" "$errors"; }
+            until s3 list-objects-v2 --prefix "$PREFIX" --query 'Contents[].[Key,Size]' --output text >"$there.new"; do
+              say "$place cannot be listed: $(cat "$errors")"
               sleep 5
             done
+            tr '\t' ' ' <"$there.new" >"$there"
 
-            copy() { # copy FILE
-              began=$(od -An -tu4 -j4 -N4 "$1" | tr -d ' ')
-              key=$PREFIX$(date -u -d "@$began" +%Y%m%dT%H%M%SZ)-$${1##*/}
-              size=$(stat -c %s "$1")
-              ! grep -qxF -e "$key $size" -e "$key-$size $size" "$there" || return 0
-              ! grep -qF "$key " "$there" || key=$key-$size
-              # S3 compares the digest that the CLI sends along.
-              aws s3api put-object --bucket "$BUCKET" --key "$key" --body "$1" --checksum-algorithm SHA256 >/dev/null || return 1
-              echo "$key $size" >>"$there"
-              echo "$${1##*/}: $size bytes are in s3://$BUCKET/$key"
+            size_of() { s3 head-object --key "$1" --query ContentLength --output text; }
+            store() { # store KEY FILE SIZE; 2 where S3 has that key. S3 compares the digest that the CLI sends along.
+              if [ "$3" -le 5368709120 ]; then
+                s3 put-object --key "$1" --body "$2" --checksum-algorithm SHA256 --if-none-match '*' >/dev/null && return
+                ! is PreconditionFailed || return 2
+              elif size_of "$1" >/dev/null; then
+                return 2
+              elif is 404; then
+                # put-object ends at 5 GiB, which one transaction can exceed.
+                aws s3 cp --only-show-errors --checksum-algorithm SHA256 "$2" "s3://$BUCKET/$1" 2>"$errors" &&
+                  [ "$(size_of "$1")" = "$3" ] && return
+              fi
+              return 1
+            }
+            measure() { # measure FILE; sets key and size
+              key=$PREFIX$(date -u -d "@$(od -An -tu4 -j4 -N4 "$1" | tr -d ' ')" +%Y%m%dT%H%M%SZ)-$${1##*/} &&
+                size=$(stat -c %s "$1")
+            }
+            copy() { # copy FILE; sets key
+              measure "$1" || return
+              for key in "$key" "$key-$size"; do
+                ! grep -qxF -e "$key $size" "$there" || return 0
+                ! grep -qF -e "$key " "$there" || continue
+                store "$key" "$1" "$size" && stored=$size
+                case $? in
+                  0) echo "$${1##*/}: $size bytes are in s3://$BUCKET/$key" ;;
+                  2) stored=$(size_of "$key") || return 1 ;;
+                  *) return 1 ;;
+                esac
+                echo "$key $stored" >>"$there"
+                [ "$stored" != "$size" ] || return 0
+              done
+              return 1
             }
 
-            last=
-            until=
-            while :; do
-              until [ -s "$closed" ] && [ "$(cat "$closed")" != "$until" ]; do sleep 1; done
-              now=$(cat "$closed")
-              names=$(sed '$d' "$datadir/binlog.index")
-              # Those after the last copy; all of them if the server has removed that one.
-              ! printf '%s\n' "$names" | grep -qxF -- "$last" || names=$(printf '%s\n' "$names" | sed "1,\|^$last\$|d")
-              whole=yes
+            number() { n=$${1##*.}; echo "$${n#"$${n%%[!0]*}"}"; }
+            is_there() { grep -qF -e "-$1 " -e "-$1-" "$there"; }
+            gap() { # Says where logs are neither in S3 nor the server's any more, after the last copied one.
+              [ -n "$last" ] && ! printf '%s\n' "$logs" | grep -qxF -e "$last" || return 0
+              first=$(printf '%s\n' "$logs" | head -n 1)
+              next=$(($(number "$last") + 1))
+              if [ "$(number "$first")" -lt "$next" ]; then
+                # RESET BINARY LOGS AND GTIDS, unless it is the volume that was restored.
+                measure "$datadir/$first" && grep -qF -e "$key " "$there" || echo "between $last and $first"
+                return
+              fi
+              while [ "$next" -lt "$(number "$first")" ] && is_there "$${last%.*}.$(printf %06d "$next")"; do
+                next=$((next + 1))
+              done
+              [ "$next" = "$(number "$first")" ] || echo "between $last and $first"
+            }
+            copy_all() { # Copies what is closed; sets last, newest, and lost where a log is.
+              logs=$(sed 's|.*/||' "$datadir/binlog.index" 2>"$errors") || return
+              [ -n "$logs" ] || { echo "binlog.index is empty" >"$errors"; return 1; }
+              found=$(gap)
+              lost=$${found:-$lost}
+              names=$(printf '%s\n' "$logs" | sed '$d')
+              # Those after the last copy; all of them if the server has removed that one. A range of sed has two lines at least.
+              ! printf '%s\n' "$names" | grep -qxF -e "$last" || names=$( (echo; echo "$names") | sed "1,\|^$last\$|d")
               for name in $names; do
-                file=$datadir/$${name##*/}
-                [ -f "$file" ] || continue
-                copy "$file" || { whole=; break; }
+                if [ -f "$datadir/$name" ]; then
+                  copy "$datadir/$name" || return
+                  newest=$key
+                else
+                  is_there "$name" || lost="at $name, which has no file"
+                fi
                 last=$name
               done
-              if [ -n "$whole" ] && echo "$now" >"$NOMAD_TASK_DIR/until" &&
-                aws s3api put-object --bucket "$BUCKET" --key "$${PREFIX}until" --body "$NOMAD_TASK_DIR/until" >/dev/null; then
-                until=$now
+              [ -n "$newest" ] || { echo "no log is closed yet" >"$errors"; return 1; }
+            }
+
+            fetch() { # Fetches until; etag is empty where there is none.
+              etag=$(s3 get-object --key "$${PREFIX}until" --query ETag --output text "$seen.new") && mv "$seen.new" "$seen" && return
+              etag=
+              is NoSuchKey && : >"$seen"
+            }
+            of() { sed -n "s/^$1 //p" "$seen"; }
+            begin() { # Goes on after the logs that until covers, if they are this server's.
+              last= newest= lost=
+              fetch || return
+              [ "$(of server)" = "$server" ] || return 0
+              newest=$(of newest)
+              : >"$seen"
+              last=$${newest##*/}
+              last=$${last#*Z-}
+              last=$${last%%-*}
+              [ -f "$datadir/$last" ] || return 0
+              measure "$datadir/$last"
+              grep -qxF -e "$newest $size" "$there" && case $newest in "$key" | "$key-$size") return ;; esac
+              last= newest=
+            }
+            rival() { # Whether another one wrote until, within two minutes.
+              writer=$(of writer)
+              [ -n "$writer" ] && [ "$writer" != "$NOMAD_ALLOC_ID" ] &&
+                [ "$(head -n 1 "$seen")" \> "$(date -u -d "@$(($(date +%s) - 120))" +%Y-%m-%dT%H:%M:%SZ)" ]
+            }
+            vouch() {
+              printf '%s\nserver %s\nwriter %s\nnewest %s\n' "$now" "$server" "$NOMAD_ALLOC_ID" "$newest" >"$mine"
+              if [ -n "$etag" ]; then set -- --if-match "$etag"; else set -- --if-none-match '*'; fi
+              written=$(s3 put-object --key "$${PREFIX}until" --body "$mine" "$@" --query ETag --output text) && etag=$written && return
+              # What was written without an answer is ours; after another's, or a removal, the next try goes on from that.
+              { is PreconditionFailed || is NoSuchKey; } && cp "$errors" "$errors.put" && fetch &&
+                { [ "$(cat "$seen")" = "$(cat "$mine")" ] || ! cp "$errors.put" "$errors"; }
+            }
+
+            server=
+            handled=
+            while :; do
+              until [ -s "$closed" ] && [ "$(cat "$closed")" != "$handled" ]; do sleep 1; done
+              state=$(cat "$closed")
+              now=$${state% *}
+              [ -n "$server" ] || { server=$${state#* }; begin || server=; }
+              if [ -z "$server" ] || ! copy_all || { { [ -n "$lost" ] || rival; } && ! fetch; }; then
+                say "the binary logs cannot be copied to $place; they stay on the volume: $(cat "$errors")"
+                sleep 5
+              elif [ -n "$lost" ] && [ -n "$etag" ]; then
+                handled=$state
+                say "binary logs are lost $lost: $${place}until stays. The ones after it are copied; take a snapshot, which these go on from, then remove $${place}until"
+              elif rival; then
+                handled=$state
+                say "$${place}until is written for server $(of server) by allocation $(of writer): this server's logs are copied, but not vouched for until that one stops"
+              elif lost= && vouch; then
+                handled=$state
+                said=
               else
-                echo "the binary logs cannot be copied to s3://$BUCKET/$PREFIX; they stay on the volume" >&2
+                say "$${place}until cannot be written: $(cat "$errors")"
                 sleep 5
               fi
             done

@@ -45,6 +45,8 @@ class Stored:
     logs: tuple[Log, ...]
     until: datetime | None
     """Until when every transaction is there; None where nothing was copied yet."""
+    covers: str = ""
+    """Key of the newest log that `until` is true of; "" where an earlier release wrote it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Replay:
 
 def stored(s3: Any, bucket: str, prefix: str) -> Stored:
     """Lists the logs; `prefix` is the stack's. Raises botocore's errors."""
+    # Before the logs are listed: what it is true of has to be among them.
+    reached, covers = _until(s3, bucket, prefix)
     folder, logs = f"{prefix}{FOLDER}", []
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=folder):
         for one in page.get("Contents") or []:
@@ -82,18 +86,25 @@ def stored(s3: Any, bucket: str, prefix: str) -> Stored:
             if (found := _KEY.fullmatch(key.removeprefix(folder))) is not None:
                 began = datetime.strptime(found["began"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
                 logs.append(Log(key, found["name"], int(found["number"]), began, int(one["Size"])))
-    return Stored(bucket, prefix, tuple(logs), until(s3, bucket, prefix))
+    return Stored(bucket, prefix, tuple(logs), reached, covers)
 
 
 def until(s3: Any, bucket: str, prefix: str) -> datetime | None:
     """Returns until when every transaction is in S3; None where nothing was copied yet. Raises botocore's errors."""
+    return _until(s3, bucket, prefix)[0]
+
+
+def _until(s3: Any, bucket: str, prefix: str) -> tuple[datetime | None, str]:
+    """Returns that time, and the newest log that it is true of; "" where an earlier release wrote it."""
     try:
-        text = s3.get_object(Bucket=bucket, Key=f"{prefix}{FOLDER}{_UNTIL}")["Body"].read().decode().strip()
+        text = s3.get_object(Bucket=bucket, Key=f"{prefix}{FOLDER}{_UNTIL}")["Body"].read().decode()
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != "NoSuchKey":
             raise
-        return None
-    return datetime.strptime(text, _SHOWN).replace(tzinfo=UTC)
+        return None, ""
+    moment, *more = text.splitlines()
+    said = dict(line.split(" ", 1) for line in more if " " in line)
+    return datetime.strptime(moment.strip(), _SHOWN).replace(tzinfo=UTC), said.get("newest", "")
 
 
 def replay(s3: Any, known: Stored, base: datetime, to: datetime) -> Replay:
@@ -109,6 +120,7 @@ def replay(s3: Any, known: Stored, base: datetime, to: datetime) -> Replay:
             "that (`--to latest` is the last), or wait until they have come further"
         )
     logs = chain(known.logs, base, to)
+    _refuse_others(known, logs, to)
     found = _Found()
     # The last one that has a transaction of the time; most often it is the very last.
     for log in reversed(logs):
@@ -164,6 +176,17 @@ def _whole(logs: Sequence[Log]) -> list[Log]:
         known = longest.get((log.number, log.began))
         longest[log.number, log.began] = log if known is None or log.size > known.size else known
     return [log for log in logs if log is longest[log.number, log.began]]
+
+
+def _refuse_others(known: Stored, found: Sequence[Log], to: datetime) -> None:
+    """Raises PointInTimeError where `until` is true of other logs than these, so of these nothing says they are all."""
+    covered = next((log for log in known.logs if log.key == known.covers), None)
+    if known.covers and (covered is None or (covered.began <= to and covered not in found)):
+        raise PointInTimeError(
+            f"s3://{known.bucket}/{known.prefix}{FOLDER}{_UNTIL} is true of the logs up to {known.covers}, to which "
+            f"those from the snapshot do not lead: they end with {found[-1].key}. Another server copies to the same "
+            "place, or did so last: go on from a snapshot of that one, with --snapshot ID, or to a time before it"
+        )
 
 
 def _refuse_fork(logs: Sequence[Log], before: Log, following: Sequence[Log]) -> None:

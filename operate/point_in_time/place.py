@@ -39,5 +39,5 @@ def late(outputs: Mapping[str, Any], place: AwsPlace) -> str:
     behind = "have not begun" if seconds is None else f"are {seconds / 60:.0f} min behind"
     return (
         f"the copies of its binary logs {behind}: a restore to a point in time does not reach further. "
-        "`nomad alloc logs -stderr -task binlog-copy ALLOCATION` says why"
+        "`nomad alloc logs -stderr -task binlog-copy ALLOCATION`, or `-task binlog-close`, says why"
     )

@@ -109,6 +109,11 @@ def bucket(until: str = "2026-11-22T10:09:30Z") -> Bucket:
     return Bucket({**objects, "dev/binlogs/until": f"{until}\n".encode(), "other/binlogs/until": b""})
 
 
+def covering(newest: Log) -> str:
+    """`until` as it is written since it says what it is true of."""
+    return f"2026-11-22T10:09:30Z\nserver {SOURCE}\nwriter 1\nnewest {newest.key}"
+
+
 def replay(to: datetime, s3: Bucket | None = None) -> logs.Replay:
     s3 = s3 or bucket()
     return logs.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), to)
@@ -151,3 +156,26 @@ def test_a_log_that_was_cut_short_is_among_the_others() -> None:
     s3 = Bucket({**s3.objects, cut: b"x" * 50, one(5, 20).key: b""})
     found = logs.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), at(6))
     assert (found.others, cut in [log.key for log in found.logs]) == ((cut,), False)
+
+
+def test_until_that_says_what_it_is_true_of_is_read_like_an_earlier_one() -> None:
+    assert logs.until(bucket(covering(ONE_SERVER[-1])), "b", "dev/") == logs.until(bucket(), "b", "dev/") == at(9.5)
+    found = replay(at(9.5), bucket(covering(ONE_SERVER[-1])))
+    assert [log.number for log in found.logs] == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_until_of_a_log_that_is_copied_since_is_true_of_those_before_it() -> None:
+    assert [log.number for log in replay(at(9.5), bucket(covering(ONE_SERVER[-2]))).logs][-1] == 9
+
+
+def test_what_another_server_vouched_for_is_not_said_of_these_logs() -> None:
+    gone, other = one(10, 9.4), one(9, 9.2)
+    with pytest.raises(
+        PointInTimeError, match=r"do not lead: they end with dev/binlogs/20261122T100900Z-binlog.000009"
+    ):
+        replay(at(9.5), bucket(covering(gone)))
+    objects = {log.key: b"" for log in (ONE_SERVER[7], other)} | {"dev/binlogs/until": covering(other).encode()}
+    known = logs.stored(Bucket(objects), "b", "dev/")
+    assert known.covers == other.key
+    # Before the other one's newest log began, it says nothing.
+    assert replay(at(8.5), bucket(covering(ONE_SERVER[-1]))).last == f"{SOURCE}:18"
