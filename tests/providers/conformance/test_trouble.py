@@ -17,7 +17,7 @@ from tests.providers.conformance.worlds import World, silence, unreachable
 from tests.providers.harness import Failed, PluginProcess
 
 NOBODY = "http://127.0.0.1:9"
-IDENTITY = "a-role:an-id-as-long-as-an-arn@default"
+IDENTITY = "a-role:an-id,as-long-as-an-arn@default"
 BUCKET = "a-bucket-by-its-name"
 CANCELLED_WITHIN_S = 15.0
 """What is under way has 5 seconds to end; the rest is for a busy machine."""
