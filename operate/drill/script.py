@@ -31,13 +31,16 @@ if [ -n "${REPLAY_TO:-}" ]; then
   fail() { say unreplayed "$*"; exit 1; }
   # An empty set is always there.
   has() { [ -z "$1" ] || [ "$(sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)")" = 1 ]; }
-  # What this server wrote itself since it started is not the snapshot's.
-  has_no_others() { [ "$(sql "SELECT GTID_SUBSET(GTID_SUBTRACT(@@GLOBAL.gtid_executed,
-    CONCAT(@@server_uuid, ':1-9223372036854775806')), '$1')")" = 1 ]; }
   say replaying
   has "$REPLAY_BEGINS" ||
     fail "the snapshot lacks transactions of before the first log: restore from a later one, with --snapshot"
-  has_no_others "$REPLAY_ENDS" ||
+  # What the snapshot's own logs have, as the one says that this start has begun. What an earlier restore applied to
+  # its volume is in none of them.
+  logs=$(sql "SHOW BINARY LOGS") || fail "$logs"
+  logged=$(sql "SHOW BINLOG EVENTS IN '$(printf '%s\n' "$logs" | tail -n 1 | cut -f 1)' LIMIT 2") || fail "$logged"
+  logged=$(printf '%s\n' "$logged" | grep "${tab}Previous_gtids${tab}") || fail "the server says not what it has logged"
+  logged=$(printf '%s\n' "$logged" | cut -f 6 | sed 's/\\n//g')
+  [ "$(sql "SELECT GTID_SUBSET('$logged', '$REPLAY_ENDS')")" = 1 ] ||
     fail "the snapshot has transactions that these logs do not have: its volume was itself restored, or it was taken" \
       "after that time. Restore from another one, with --snapshot"
   filters=$(sql "SELECT CONCAT(filter_name, '=', filter_rule) FROM performance_schema.replication_applier_global_filters

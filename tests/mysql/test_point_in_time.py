@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -48,16 +47,13 @@ class Live:
     folder: Path
     bucket: dict[str, bytes] = field(default_factory=dict)
 
-    def copy(self, name: str) -> Path:
+    def copy(self, name: str) -> None:
         """Copies the data, as a snapshot would be of it."""
-        copied = self.folder / name
-        shutil.copytree(self.data, copied, symlinks=True)
-        subprocess.run(["cp", "-a", "--no-target-directory", str(self.data), str(copied)], check=True)
-        return copied
+        subprocess.run(["cp", "-a", str(self.data), str(self.folder / name)], check=True)
 
     @property
     def data(self) -> Path:
-        return self.place.root / DATA.lstrip("/")
+        return data(self.place)
 
     def upload(self) -> None:
         """Takes every log into the bucket but the last, which is open."""
@@ -65,6 +61,10 @@ class Live:
             content = (self.data / Path(name).name).read_bytes()
             began = datetime.fromtimestamp(int.from_bytes(content[4:8], "little"), UTC)
             self.bucket[f"{logs.FOLDER}{began:%Y%m%dT%H%M%SZ}-{Path(name).name}"] = content
+
+
+def data(place: Place) -> Path:
+    return place.root / DATA.lstrip("/")
 
 
 def stored(bucket: dict[str, bytes]) -> tuple[Bucket, logs.Stored]:
@@ -157,9 +157,8 @@ def restored(
     """Runs the three tasks of a drill's job with logs, on a copy of the data."""
     flavour = history.live.place.flavour
     with place(flavour, folder / "drill", unused_port()) as made:
-        shutil.rmtree(made.root / DATA.lstrip("/"), ignore_errors=True)
         copy = history.live.folder / snapshot
-        subprocess.run(["cp", "-a", str(copy), str(made.root / DATA.lstrip("/"))], check=True)
+        subprocess.run(["cp", "-a", "--no-target-directory", str(copy), str(data(made))], check=True)
         for name in ("alloc/data", "bucket"):
             (made.root / name).mkdir(parents=True)
         for key, content in bucket.items():
@@ -222,6 +221,38 @@ def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
         assert not [one for one in drill.said("table") if "unreadable" in one]
         assert drill.said("event") == ["shop.purge"]
         assert drill.said("engine") == ["shop.old (MyISAM)"]
+
+
+def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad: Path, tmp_path: Path) -> None:
+    """What was applied to its volume is in none of its own logs."""
+    s3, known = stored(history.live.bucket)
+    found = logs.replay(s3, known, history.taken, history.moment)
+    with restored(history, nomad, tmp_path / "first", found, "snapshot", history.live.bucket) as drill:
+        stop(drill.place.started[-1])
+        with place(history.live.place.flavour, tmp_path / "next", unused_port()) as made:
+            live = Live(made, tmp_path)
+            subprocess.run(["cp", "-a", "--no-target-directory", *map(str, (data(drill.place), live.data))], check=True)
+            task = server_task(nomad, made.flavour, args=list(OPTIONS))
+            made.put(task, {"root_password": ROOT_PASSWORD})
+            process = made.start(task)
+            until_it_answers(made, process)
+            query(made, *rows(10), "FLUSH LOGS", *rows(11), "FLUSH LOGS")
+            stop(process, kill=True)
+            live.copy("later")
+            taken = datetime.now(UTC)
+            process = made.start(task)
+            until_it_answers(made, process)
+            query(made, *rows(12), "FLUSH LOGS")
+            until_next_second()
+            live.upload()
+            stop(process)
+    own = {key: content for key, content in live.bucket.items() if key not in history.live.bucket}
+    s3, known = stored(own)
+    assert known.until is not None
+    found = logs.replay(s3, known, taken, known.until)
+    with restored(History(live, taken, taken, taken), nomad, tmp_path / "second", found, "later", own) as drill:
+        assert drill.is_done, drill.lines
+        assert drill.rows() == [1, 2, 3, 4, 5, 6, 10, 11, 12]
 
 
 def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History, nomad: Path, tmp_path: Path) -> None:
