@@ -66,7 +66,7 @@ class CallRecorder:
         if environ.get("PATH_INFO", "").startswith("/moto-api/reset"):
             return _refuse(start_response, "403 Forbidden", "AccessDenied", "The sandbox's cloud cannot be reset")
         call = self._describe(environ, params)
-        environ[ACTION], environ[SERVICE] = params.get("Action", ""), call["service"]
+        environ[ACTION], environ[SERVICE] = call["action"], call["service"]
         try:
             body = b"".join(self._app(environ, remember))
         except Exception as error:

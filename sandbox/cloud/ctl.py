@@ -63,7 +63,7 @@ def _add_fault(command: argparse.ArgumentParser) -> None:
     on = verbs.add_parser("on", help="switch one on")
     on.add_argument("kind", choices=faults.KINDS)
     on.add_argument("--name", default="", help="to switch it off by (default: the kind)")
-    on.add_argument("--action", default="*", help="pattern of the actions it strikes, such as 'Describe*'")
+    on.add_argument("--action", default="*", help="pattern of the actions it strikes: 'Describe*', 'PUT /BUCKET/*'")
     on.add_argument("--probability", type=float, default=1.0, metavar="P", help="above 0, up to 1")
     on.add_argument("--count", type=int, default=0, metavar="N", help="how many calls it strikes (0: all)")
     on.add_argument("--seconds", type=float, default=0.0, metavar="S", help="how long it takes, or holds")

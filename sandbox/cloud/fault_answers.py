@@ -8,6 +8,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
@@ -18,12 +19,17 @@ _XMLNS: Final = {
     "iam": "https://iam.amazonaws.com/doc/2010-05-08/",
     "sts": "https://sts.amazonaws.com/doc/2011-06-15/",
 }
-# EC2 has codes of its own; the services of the query protocol share theirs.
+# EC2 and S3 have codes of their own; the services of the query protocol share theirs.
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+# https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 # https://docs.aws.amazon.com/IAM/latest/APIReference/CommonErrors.html
 _EC2: Final = {
     "throttle": ("503 Service Unavailable", "RequestLimitExceeded", "Request limit exceeded."),
     "error": ("500 Internal Server Error", "InternalError", "An internal error has occurred"),
+}
+_S3: Final = {
+    "throttle": ("503 Slow Down", "SlowDown", "Please reduce your request rate."),
+    "error": ("500 Internal Server Error", "InternalError", "We encountered an internal error. Please try again."),
 }
 _QUERY: Final = {
     "throttle": ("400 Bad Request", "Throttling", "Rate exceeded"),
@@ -70,21 +76,26 @@ def _drop(fault: Fault, environ: dict[str, Any], start_response: Callable[..., A
 
 
 def _refuse(service: str, fault: Fault, start_response: Callable[..., Any]) -> list[bytes]:
-    query = service in _XMLNS
-    status, code, message = (_QUERY if query else _EC2)[fault.kind]
-    body = _query_error(service, status, code, message) if query else _ec2_error(code, message)
-    data = ('<?xml version="1.0" encoding="UTF-8"?>\n' + body).encode()
+    answers, form = (_S3, _s3_error) if service == "s3" else (_EC2, _ec2_error)
+    if service in _XMLNS:
+        answers, form = _QUERY, partial(_query_error, service)
+    status, code, message = answers[fault.kind]
+    data = ('<?xml version="1.0" encoding="UTF-8"?>\n' + form(status, code, escape(message))).encode()
     start_response(status, [("Content-Type", "text/xml;charset=UTF-8"), ("Content-Length", str(len(data)))])
     return [data]
 
 
-def _ec2_error(code: str, message: str) -> str:
-    error = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
+def _ec2_error(_status: str, code: str, message: str) -> str:
+    error = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
     return f"<Response><Errors>{error}</Errors><RequestID>{uuid.uuid4()}</RequestID></Response>"
+
+
+def _s3_error(_status: str, code: str, message: str) -> str:
+    return f"<Error><Code>{code}</Code><Message>{message}</Message><RequestId>{uuid.uuid4()}</RequestId></Error>"
 
 
 def _query_error(service: str, status: str, code: str, message: str) -> str:
     blame = "Sender" if re.match("4", status) else "Receiver"
-    error = f"<Error><Type>{blame}</Type><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
+    error = f"<Error><Type>{blame}</Type><Code>{code}</Code><Message>{message}</Message></Error>"
     request = f"<RequestId>{uuid.uuid4()}</RequestId>"
     return f'<ErrorResponse xmlns="{_XMLNS[service]}">{error}{request}</ErrorResponse>'

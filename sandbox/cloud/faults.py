@@ -35,7 +35,7 @@ class Fault:
     name: str
     kind: Kind
     action: str = "*"
-    """Pattern of the API's actions, such as `Describe*`; case counts."""
+    """Pattern of the API's actions, such as `Describe*`, and for S3 such as `PUT /BUCKET/*`; case counts."""
     probability: float = 1.0
     count: int = 0
     """How many calls it strikes; 0 is all of them."""

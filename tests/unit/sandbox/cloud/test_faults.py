@@ -49,10 +49,12 @@ class Api:
         return [b"<done/>"]
 
     def call(self, action: str, service: str = "ec2", connection: Any = None) -> tuple[int, bytes]:
-        body, seen = f"Action={action}&Version=1", []
+        """With S3, which has no actions, the action is its method and path."""
+        method, _, path = action.partition(" ") if service == "s3" else ("POST", "", "/")
+        body, seen = "" if service == "s3" else f"Action={action}&Version=1", []
         environ = {
-            "REQUEST_METHOD": "POST",
-            "PATH_INFO": "/",
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
             "CONTENT_TYPE": "application/x-www-form-urlencoded",
             "CONTENT_LENGTH": str(len(body)),
             "wsgi.input": io.BytesIO(body.encode()),
@@ -88,6 +90,8 @@ def test_without_a_fault_every_call_passes(api: Api) -> None:
         ("error", "ec2", 500, "Errors/Error/Code", "InternalError"),
         ("throttle", "iam", 400, "{*}Error/{*}Code", "Throttling"),
         ("error", "sts", 500, "{*}Error/{*}Code", "InternalFailure"),
+        ("throttle", "s3", 503, "Code", "SlowDown"),
+        ("error", "s3", 500, "Code", "InternalError"),
     ],
 )
 def test_errors_have_the_services_own_form(
@@ -105,6 +109,13 @@ def test_a_fault_strikes_as_often_as_it_is_told_to_and_where(settings: SandboxSe
     assert [api.call(action)[0] for action in ("DescribeVolumes", *["CreateVolume"] * 3)] == [200, 500, 500, 200]
     switch_on(settings, Fault("f", "error", action="Create*", count=2))
     assert api.call("CreateVolume")[0] == 500, "switched on once more, it counts anew"
+
+
+def test_a_fault_strikes_one_bucket_of_s3(settings: SandboxSettings, api: Api) -> None:
+    switch_on(settings, Fault("f", "error", action="* /dumps/*"))
+    answers = [api.call(action, "s3")[0] for action in ("PUT /dumps/a", "GET /dumps/a", "PUT /logs/a")]
+    assert answers == [500, 500, 200]
+    assert api.call("DescribeVolumes")[0] == 200
 
 
 def test_a_fault_strikes_with_its_probability(settings: SandboxSettings, api: Api) -> None:
