@@ -202,6 +202,57 @@ def test_a_copier_that_is_killed_goes_on(docker: Running, rows: Rows) -> None:
     rows.await_more(1)
 
 
+@contextlib.contextmanager
+def without_s3(stack: Running, *fault: str) -> Iterator[None]:
+    """The bucket of the logs refuses every call, or does not answer."""
+    place = stack.outputs()["mysqlPointInTime"]
+    ctl = (stack.python, "-m", "sandbox.cloud.ctl", "fault")
+    done = stack.run(*ctl, "on", *fault, "--name", "s3", "--action", f"* /{place['bucket']}*")
+    assert done.returncode == 0, done.stderr
+    try:
+        yield
+    finally:
+        stack.run(*ctl, "off", "s3")
+    log = (stack.project / ".sandbox/log/ec2-calls.jsonl").read_text().splitlines()
+    assert any(json.loads(line).get("fault") == "s3" for line in log), "no call was struck"
+
+
+def longest_pause(commits: list[Commit], since: float, before: float) -> float:
+    within = [one.acknowledged for one in commits if since < one.acknowledged < before]
+    return max(after - one for one, after in itertools.pairwise(within))
+
+
+@pytest.mark.parametrize(
+    "fault", [("error",), ("drop", "--seconds", "20")], ids=["S3 refuses", "S3 accepts and does not answer"]
+)
+def test_while_s3_is_away_mysql_goes_on_and_no_log_is_missing_afterwards(
+    docker: Running, rows: Rows, fault: tuple[str, ...]
+) -> None:
+    taken = take_snapshot(docker)
+    eventually(lambda: until(docker) > taken or None, 120, "the logs since the snapshot")
+    server = allocation(docker)["ID"]
+    with without_s3(docker, *fault):
+        away = time.time()
+        eventually(lambda: time.time() > away + 60 or None, 120, "a minute without S3")
+        # What it would know of S3, a new copier has to ask.
+        path = f"client/allocation/{server}/signal"
+        docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGKILL"}, namespace="default")
+        eventually(lambda: time.time() > away + 120 or None, 120, "two minutes without S3")
+        rows.await_more(1)
+    back = time.time()
+    eventually(lambda: until(docker) > back or None, 180, "logs of after S3 was away")
+    late = time.time() - back
+    moment, expected = between(rows.commits, away + 5, back, random.Random())
+    report = restore(docker, "drill", "mysql", "--to", iso(moment))
+    print(
+        f"\n{fault[0]}: S3 was away for {back - away:.0f} s; the longest pause of a client was "
+        f"{longest_pause(rows.commits, away, back):.2f} s; {late:.0f} s later the logs had caught up; "
+        f"{moment - away:.1f} s into it there were {expected} rows, restored {rows_in(report)}"
+    )
+    assert rows_in(report) == expected
+    assert allocation(docker)["ID"] == server, "MySQL was restarted along"
+
+
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_its_alert_fires_and_clears(docker: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Logs that are well are half a minute behind.
