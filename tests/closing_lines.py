@@ -25,8 +25,8 @@ def handed_over() -> dict[str, Any]:
 
 
 def take_over(other: dict[str, Any]) -> None:
-    """Adds what another process handed over."""
-    _LINES.extend(other["lines"])
+    """Adds what another process handed over; what every worker says is said once."""
+    _LINES.extend(line for line in other["lines"] if line not in _LINES)
     for title, counts in other["counts"].items():
         _COUNTS[title].update(counts)
 

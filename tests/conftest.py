@@ -1,13 +1,14 @@
 """What every test run has in common: on a machine that cannot run a test it says so, and CI fails for it."""
 
 import os
+from collections import Counter
 from typing import Any
 
 import hypothesis
 import pytest
 
 from sandbox.machine import requirements
-from tests import closing_lines
+from tests import closing_lines, official_parts
 
 # The same examples in every run; HYPOTHESIS_PROFILE=long draws many more, and others each time.
 hypothesis.settings.register_profile("bounded", derandomize=True, deadline=None, max_examples=100)
@@ -21,8 +22,10 @@ NEEDS = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Takes files with a sandbox first, the slowest; leaves them out, with the reason, where there can be none."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Takes files with a sandbox first, the slowest; leaves out what the machine or OFFICIAL has nothing for."""
+    _leave_official_parts_out(config, items)
     marked = [item for item in items if item.get_closest_marker("sandbox")]
     slow = {item.path for item in marked}
     items.sort(key=lambda item: item.path not in slow)
@@ -30,6 +33,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if reason:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=f"needs {NEEDS['sandbox']}: {reason}"))
+
+
+def _leave_official_parts_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left = {
+        item: mark.args[0]
+        for item in items
+        if (mark := item.get_closest_marker("official")) and not official_parts.has(mark.args[0])
+    }
+    if left:
+        items[:] = [item for item in items if item not in left]
+        config.hook.pytest_deselected(items=list(left))
+        counts = ", ".join(f"{program} {count}" for program, count in sorted(Counter(left.values()).items()))
+        closing_lines.say(f"left out, since OFFICIAL names no folder with the part: {counts}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

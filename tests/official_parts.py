@@ -1,4 +1,4 @@
-"""Where the official parts are that tests run on: the folder that OFFICIAL names, else the one beside the clone."""
+"""The folder of official parts that tests run on, where OFFICIAL names one."""
 
 import os
 from pathlib import Path
@@ -6,29 +6,26 @@ from pathlib import Path
 from tools.toolchain.cache import cache_root
 
 VARIABLE = "NOMAD_STATEFUL_OFFICIAL"
-BESIDE = Path(__file__).resolve().parents[2] / "shared" / "official"
-
-
-NONE = "none"
+NOMAD = "pulumi-resource-nomad"
+EBS = "aws-ebs-csi-driver"
 
 
 def folder() -> Path | None:
-    """Returns the folder, None where there is none or none is wanted; `make test OFFICIAL=DIR` sets the variable."""
+    """Returns the folder, None where none is named; `make test OFFICIAL=DIR` sets the variable."""
     named = os.environ.get(VARIABLE)
-    if named:
-        return None if named == NONE else Path(named)
-    return BESIDE if BESIDE.is_dir() else None
+    return Path(named) if named else None
+
+
+def has(program: str) -> bool:
+    """Returns whether the folder has an archive of the program; tests marked `official(program)` need it."""
+    place = folder()
+    return place is not None and any(place.glob(f"{program}-v*.tar.gz"))
 
 
 def words() -> tuple[str, ...]:
     """Returns the arguments with which `python -m sandbox up` takes them."""
     found = folder()
     return ("--official", str(found)) if found else ()
-
-
-def missing() -> str:
-    """Returns why a test on the official parts cannot run; empty when it can."""
-    return "" if folder() else f"no folder of official parts: make test OFFICIAL=DIR, or put one at {BESIDE}"
 
 
 def is_official(program: Path) -> bool:

@@ -35,7 +35,7 @@ def plugin_path(name: str) -> Path:
     if (name, named_plugin(name)) == ("nomad", "official"):
         found = official_nomad()
         if found is None:
-            raise LookupError(f"the official nomad plugin is missing: {official_parts.missing()}")
+            raise LookupError("the official nomad plugin is missing: name a folder with its archive by OFFICIAL")
         return found
     return Path(named_plugin(name)).absolute()
 
@@ -43,7 +43,7 @@ def plugin_path(name: str) -> Path:
 def official_nomad() -> Path | None:
     """The official nomad plugin out of the folder of official parts, None where there is none."""
     folder = official_parts.folder()
-    return folder and official.take(folder, "pulumi-resource-nomad", importlib.metadata.version("pulumi-nomad"))
+    return folder and official.take(folder, official_parts.NOMAD, importlib.metadata.version("pulumi-nomad"))
 
 
 def beside_nomad(folder: Path, nomad_folder: Path, plugin: Path | None = None) -> Path:

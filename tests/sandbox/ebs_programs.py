@@ -1,4 +1,4 @@
-"""The EBS drivers that one set of tests is run on: the stand-in, and the official one where its archive is."""
+"""The EBS drivers that one set of tests is run on: the stand-in, and the official one where OFFICIAL has it."""
 
 import sys
 from typing import Any
@@ -11,10 +11,7 @@ from tools.toolchain import official
 VERSION = "1.48.0"
 STAND_IN = (sys.executable, "-m", "sandbox.standins.ebs_csi_driver")
 
-BOTH: list[Any] = [
-    "stand-in",
-    pytest.param("official", marks=pytest.mark.skipif(bool(official_parts.missing()), reason=official_parts.missing())),
-]
+BOTH: list[Any] = ["stand-in", pytest.param("official", marks=pytest.mark.official(official_parts.EBS))]
 
 
 def words(driver: str) -> tuple[str, ...]:

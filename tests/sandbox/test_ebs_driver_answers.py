@@ -94,6 +94,7 @@ def test_settings_accept_the_file_systems_that_the_driver_mounts(fs_type: str, c
     assert accepts is (fs_type.lower() in {*DRIVER.fs_types, "", "ntfs"})
 
 
+@pytest.mark.official(official_parts.EBS)
 @pytest.mark.parametrize(
     ("mode", "flags"),
     [
@@ -102,8 +103,6 @@ def test_settings_accept_the_file_systems_that_the_driver_mounts(fs_type: str, c
     ],
 )
 def test_the_flags_that_settings_let_through_are_the_official_drivers(mode: str, flags: frozenset[str]) -> None:
-    if official_parts.missing():
-        pytest.skip(official_parts.missing())
     told = subprocess.run([*words("official"), mode, "--help"], check=False, capture_output=True, text=True).stderr
     assert set(re.findall(r"^ +(?:-v, )?--([\w-]+)", told, re.MULTILINE)) == flags
 

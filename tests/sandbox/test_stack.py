@@ -37,7 +37,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-@pytest.mark.skipif(bool(official_parts.missing()), reason=official_parts.missing())
+@pytest.mark.official(official_parts.NOMAD)
 def test_the_whole_way_is_gone_on_the_official_nomad_plugin(stack: Running) -> None:
     folder = stack.project / f".sandbox/pulumi-home/plugins/resource-nomad-v{version('pulumi-nomad')}"
     assert official_parts.is_official(folder / "pulumi-resource-nomad")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import official_parts
 from tests.providers import moto_account
 from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.harness import PluginProcess, plugin_process
@@ -57,10 +58,12 @@ def names() -> list[str]:
     return ["aws", *(implementation + "nomad" for implementation in implementations()), "nomad-csi"]
 
 
-def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path | None:
-    """The plugin as the engine would start it, with nomad on its PATH where there is one; None where it is missing."""
+def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path:
+    """The plugin as the engine would start it, with nomad on its PATH where there is one."""
     if name.startswith(OFFICIAL):
-        return official_nomad() if is_ours("nomad") else plugin_path("nomad")
+        program = official_nomad() if is_ours("nomad") else plugin_path("nomad")
+        assert program is not None, f"{official_parts.folder()} has no archive of {official_parts.NOMAD}"
+        return program
     if name != "nomad":
         return plugin_path(name)
     return OURS[name] if nomad_bin is None else beside_nomad(folder, nomad_bin.parent, OURS[name])

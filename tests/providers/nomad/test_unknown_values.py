@@ -29,15 +29,13 @@ VOLUME = {
 }
 
 
-@pytest.fixture(params=["embedded", "official"])
+@pytest.fixture(params=["embedded", pytest.param("official", marks=pytest.mark.official(official_parts.NOMAD))])
 def either(request: pytest.FixtureRequest, executable: Path, agent: Agent) -> Iterator[PluginProcess]:
     """Each of the two plugins, configured for the agent."""
     program: Path | None = executable
     if request.param == "official":
         folder = official_parts.folder()
-        program = take(folder, "pulumi-resource-nomad", "2.6.1") if folder else None
-        if program is None:
-            pytest.skip(official_parts.missing())
+        program = take(folder, official_parts.NOMAD, "2.6.1") if folder else None
     assert program is not None
     with plugin_process(program, {}) as process:
         process.configure({"address": agent.address})
