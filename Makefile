@@ -71,6 +71,10 @@ test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root
 	@$(PY) -m tools.toolchain >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+.PHONY: test-times
+test-times: ## run all tests and keep how long each file took, which the order and the estimate of a run go by
+	@$(MAKE) test ARGS="--record-times $(ARGS)"
+
 .PHONY: random-settings
 random-settings: bootstrap ## draw settings at random: what is accepted, Nomad and AWS accept (EXAMPLES=2000, SEED=)
 	@RANDOM_SETTINGS=$(or $(EXAMPLES),2000) $(PY) -m pytest tests/random_settings $(if $(SEED),--hypothesis-seed=$(SEED))

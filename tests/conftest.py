@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 
 from sandbox.machine import requirements
-from tests import closing_lines, official_parts
+from tests import closing_lines, module_times, official_parts
 
 # The same examples in every run; HYPOTHESIS_PROFILE=long draws many more, and others each time.
 hypothesis.settings.register_profile("bounded", derandomize=True, deadline=None, max_examples=100)
@@ -22,13 +22,23 @@ NEEDS = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Takes what `make test-times` asks for."""
+    parser.addoption("--record-times", action="store_true", help="keep how long each module took in the project")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Has a run say how far it is; workers have nothing to say."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(module_times.Progress(config))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Takes files with a sandbox first, the slowest; leaves out what the machine or OFFICIAL has nothing for."""
+    """Takes what failed last and the slowest files first; leaves out what the machine or OFFICIAL has nothing for."""
     _leave_official_parts_out(config, items)
+    module_times.order(config, items)
     marked = [item for item in items if item.get_closest_marker("sandbox")]
-    slow = {item.path for item in marked}
-    items.sort(key=lambda item: item.path not in slow)
     reason = requirements.lacking() if marked else None
     if reason:
         for item in marked:
