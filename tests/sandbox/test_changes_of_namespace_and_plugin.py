@@ -1,0 +1,50 @@
+"""Changes of namespace and plugin id, as the documents describe them, and a destroy after all of it.
+
+On the official nomad plugin where OFFICIAL has it; `make nightly` has the same on the embedded one.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox.changing_stack import (
+    ELSEWHERE,
+    GROWN,
+    OTHER_PLUGIN_JOBS,
+    TWO_LOGS,
+    assert_that_nothing_is_left_to_do,
+    changing_stack,
+    edited,
+    jobs_in_nomad,
+)
+from tools.trial.running import Running, eventually
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with changing_stack(tmp_path_factory.mktemp("project"), OTHER_PLUGIN_JOBS) as running:
+        yield running
+
+
+NEW_PLUGIN = {"plugins.0.id": "ebs1", "plugins.0.stagePublishBaseDir": "/mnt/nomad/client/csi/node/ebs1"}
+CHANGES: dict[str, dict[str, Any]] = {
+    "another namespace": {"consumers": TWO_LOGS, "placement.namespace": ELSEWHERE, **GROWN},
+    "the namespace back, another plugin id": {"consumers": TWO_LOGS, **NEW_PLUGIN, **GROWN},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_after_a_change_nothing_is_left_to_do_and_exactly_the_configured_jobs_run(
+    stack: Running, tmp_path: Path, change: str
+) -> None:
+    assert_that_nothing_is_left_to_do(stack, edited(stack, CHANGES[change], tmp_path / "Pulumi.dev.yaml"))
+
+
+def test_after_all_that_the_stack_can_be_destroyed_and_no_job_is_left(stack: Running) -> None:
+    destroyed = stack.run("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout_s=600)
+    assert destroyed.returncode == 0, destroyed.stdout + destroyed.stderr
+    eventually(lambda: jobs_in_nomad(stack) == {} or None, 240, "no job", lambda: str(jobs_in_nomad(stack)))
