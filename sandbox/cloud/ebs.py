@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from sandbox.cloud import account_limits, limits
+from sandbox.cloud.idempotency import Tokens
 from sandbox.cloud.moto_facts import data_volumes
 from sandbox.machine import naming
 from sandbox.machine.errors import ApiError
@@ -21,9 +23,6 @@ LOG: Final = logging.getLogger(__name__)
 
 FORCE: Final[ContextVar[bool]] = ContextVar("force", default=False)
 """Whether the request in hand has Force=true."""
-
-CLIENT_TOKEN: Final[ContextVar[str]] = ContextVar("client_token", default="")
-"""The idempotency token of the request in hand."""
 
 INTERNAL: Final[ContextVar[bool]] = ContextVar("internal", default=False)
 """Set while moto itself makes and takes away volumes, as it launches or terminates an instance."""
@@ -42,7 +41,7 @@ class ElasticBlockStore:
         self._hypervisor = hypervisor
         self._store = store
         self._lock = threading.RLock()
-        self._by_token: dict[str, tuple[tuple[Any, ...], str]] = {}
+        self._tokens = Tokens()
         self._limit_modifications = limit_modifications
         self._modified: dict[str, list[float]] = {}
 
@@ -55,15 +54,8 @@ class ElasticBlockStore:
             if snapshot_id:
                 self._store.copy(snapshot_id, volume.id)
             return volume
-        token, request = CLIENT_TOKEN.get(), (size, zone_name, *sorted(kwargs.items()))
-        with self._lock:
-            if earlier := self._created_before(backend, token, request):
-                return earlier
-            volume = self._create(original, backend, size, zone_name, kwargs)
-            if token:
-                self._by_token[token] = (request, volume.id)
-        LOG.info("%s created: %d GiB %s in %s", volume.id, volume.size, volume.volume_type, zone_name)
-        return volume
+        make = partial(self._create, original, backend, size, zone_name, kwargs)
+        return self._tokens.once(make, lambda made: made.id in backend.volumes)
 
     def delete_volume(self, original: Original, backend: Any, volume_id: str) -> Any:
         """DeleteVolume: refused while attached (moto does); the bytes are freed, and the tags go."""
@@ -165,15 +157,13 @@ class ElasticBlockStore:
                 LOG.info("%s is busy in %s: mounted at %s", volume_id, attachment.instance.id, places)
         return attachment
 
-    def _created_before(self, backend: Any, token: str, request: tuple[Any, ...]) -> Any:
-        if not token or token not in self._by_token:
-            return None
-        earlier, volume_id = self._by_token[token]
-        if earlier != request:
-            raise ApiError("IdempotentParameterMismatch", "The client token was used before, with other parameters")
-        return backend.volumes.get(volume_id)
-
     def _create(self, original: Original, backend: Any, size: Any, zone_name: str, kwargs: dict[str, Any]) -> Any:
+        with self._lock:
+            volume = self._made(original, backend, size, zone_name, kwargs)
+        LOG.info("%s created: %d GiB %s in %s", volume.id, volume.size, volume.volume_type, zone_name)
+        return volume
+
+    def _made(self, original: Original, backend: Any, size: Any, zone_name: str, kwargs: dict[str, Any]) -> Any:
         zones = [zone.name for zone in backend.describe_availability_zones()]
         if zone_name not in zones:
             raise ApiError("InvalidZone.NotFound", f"The zone '{zone_name}' does not exist.")

@@ -18,8 +18,9 @@ from moto.efs.models import EFSBackend
 from moto.iam.models import IAMBackend
 
 from sandbox.cloud import account_limits
-from sandbox.cloud.ebs import CLIENT_TOKEN, FORCE, INTERNAL, ElasticBlockStore
+from sandbox.cloud.ebs import FORCE, INTERNAL, ElasticBlockStore
 from sandbox.cloud.efs import ElasticFileSystem
+from sandbox.cloud.idempotency import REQUEST, Tokens, create_access_point, token_request
 from sandbox.cloud.power import Power
 from sandbox.cloud.volume_faults import VolumeFaults
 from sandbox.machine.errors import ApiError, CloudError
@@ -47,18 +48,21 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
         "delete_access_point",
     ):
         _wrap(EFSBackend, name, getattr(efs, name))
+    _wrap(EFSBackend, "create_access_point", create_access_point)
     _wrap(VolumeRequests, "create_volume", account_limits.create_volume)
     _wrap(TagBackend, "create_tags", account_limits.create_tags)
     _wrap(IAMBackend, "attach_role_policy", account_limits.attach_role_policy)
     _wrap(IAMBackend, "delete_policy", account_limits.delete_policy)
     _wrap(InstanceBackend, "run_instances", power.run_instances)
+    _wrap(InstanceResponse, "run_instances", Tokens().run_instances)
     for name in ("start", "stop", "reboot", "terminate"):
         _wrap(Instance, name, getattr(power, name))
     _mark_internal(Ami, "__init__")
     # moto's models never see these parameters of the requests.
     _remember(VolumeRequests, "detach_volume", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
     _remember(InstanceResponse, "stop_instances", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
-    _remember(VolumeRequests, "create_volume", CLIENT_TOKEN, lambda request: request._get_param("ClientToken") or "")  # noqa: SLF001
+    _remember(VolumeRequests, "create_volume", REQUEST, token_request)
+    _remember(InstanceResponse, "run_instances", REQUEST, token_request)
 
 
 def install_faults(volumes: VolumeFaults) -> None:

@@ -231,16 +231,6 @@ def test_attaching_follows_the_rules_of_ec2(cloud: Cloud, volume: str) -> None:
     assert refused(cloud.ec2.detach_volume, VolumeId=volume) == "IncorrectState"
 
 
-def test_creating_a_volume_twice_with_one_token_gives_one_volume(cloud: Cloud) -> None:
-    first, second = cloud.volume(ClientToken="t-1"), cloud.volume(ClientToken="t-1")
-    assert first == second
-    create = cloud.ec2.create_volume
-    assert refused(create, AvailabilityZone="us-west-2a", Size=2, VolumeType="gp3", ClientToken="t-1") == (
-        "IdempotentParameterMismatch"
-    )
-    cloud.ec2.delete_volume(VolumeId=first)
-
-
 def test_a_bad_volume_is_refused(cloud: Cloud) -> None:
     create = cloud.ec2.create_volume
     assert refused(create, AvailabilityZone="us-west-2z", Size=1) == "InvalidZone.NotFound"
