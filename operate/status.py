@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nomad_stateful.ebs.attachment import Attachment
+from nomad_stateful.nomad.csi_starts import Start
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.terminal import rendered, takes_colour
@@ -67,6 +68,7 @@ def as_object(found: Overview) -> dict[str, Any]:
                 "version": one.version,
                 "controllers": _counts(one.controllers),
                 "zones": {zone: _counts(counts) for zone, counts in one.zones.items()},
+                "starting": [_start(start) for start in one.starts],
             }
             for one in found.plugins
         ],
@@ -84,6 +86,11 @@ def as_object(found: Overview) -> dict[str, Any]:
 
 def _counts(counts: tuple[int, int]) -> dict[str, int]:
     return {"healthy": counts[0], "expected": counts[1]}
+
+
+def _start(start: Start) -> dict[str, Any]:
+    since = f"{start.since:%Y-%m-%dT%H:%M:%SZ}"
+    return {"allocation": start.alloc_id, "client": start.client, "since": since, "roles": list(start.roles)}
 
 
 def _attachment(item: Attachment) -> dict[str, str]:

@@ -27,7 +27,8 @@ def diagnose(api: NomadApi, plugin_id: str, plugin: Mapping[str, Any] | None) ->
 def plugin_jobs(api: NomadApi, plugin_id: str) -> Iterator[Mapping[str, Any]]:
     """Yields the jobs with a task of this plugin."""
     for stub in api.get("jobs", namespace="*"):
-        if stub.get("Status") == "dead" and stub.get("Stop"):
+        # A run of a periodic job is never a plugin, and there may be hundreds.
+        if stub.get("ParentID") or (stub.get("Status") == "dead" and stub.get("Stop")):
             continue
         job = api.get(job_path(stub["ID"]), namespace=stub["Namespace"])
         tasks = (task for group in job.get("TaskGroups") or [] for task in group.get("Tasks") or [])

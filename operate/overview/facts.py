@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
 from nomad_stateful.nomad import file_system_size
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.periodic_runs import FailingRun
@@ -60,6 +62,10 @@ class PluginLine:
     controllers: tuple[int, int]
     zones: Mapping[str, tuple[int, int]]
     """Node plugins by zone, "" where a client has none."""
+    starts: Sequence[Start] = ()
+    """Instances that were placed just now and are not healthy yet."""
+    zones_of_starts: Mapping[str, int] = field(default_factory=dict)
+    """Node plugins that are starting, by zone."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +154,10 @@ def _volume_problems(line: VolumeLine) -> Iterator[tuple[str, str]]:
 
 def _plugin_problems(plugin: PluginLine) -> Iterator[tuple[str, str]]:
     healthy, expected = plugin.controllers
-    if healthy < expected:
+    if healthy + len(controllers_of(plugin.starts)) < expected:
         yield plugin.plugin_id, f"{healthy} of {expected} controllers are healthy: `python -m operate doctor`"
     for zone, (well, all_) in plugin.zones.items():
-        if well < all_:
+        if well + plugin.zones_of_starts.get(zone, 0) < all_:
             where = zone or "clients without a zone"
             yield plugin.plugin_id, f"{well} of {all_} node plugins are healthy in {where}: `python -m operate doctor`"
 
@@ -228,12 +234,16 @@ def _plugin(nomad: NomadApi, plugin_id: str, zones: Mapping[str, str]) -> Plugin
     nodes: dict[str, list[bool]] = {}
     for node_id, info in (body.get("Nodes") or {}).items():
         nodes.setdefault(zones.get(node_id, ""), []).append(bool(info and info.get("Healthy")))
-    return PluginLine(
+    line = PluginLine(
         plugin_id,
         str(body.get("Version") or ""),
         (int(body.get("ControllersHealthy") or 0), int(body.get("ControllersExpected") or 0)),
         {zone: (sum(healthy), len(healthy)) for zone, healthy in sorted(nodes.items())},
     )
+    if any(_plugin_problems(line)) and (found := starts(nomad, plugin_id, body)):
+        starting = Counter(zones.get(one.node_id, "") for one in nodes_of(found))
+        return replace(line, starts=found, zones_of_starts=starting)
+    return line
 
 
 def _volume_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from nomad_stateful.nomad.csi_starts import controllers_of, words
 from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.terminal import Cell, Line, Span, Style, table
@@ -26,6 +27,7 @@ def lines(overview: Overview, now: datetime) -> list[Line]:
     if overview.backup_job:
         newest = overview.newest_backup or "none that Nomad remembers"
         found += [[], [Span("newest dump  ", "dim"), Span(f"{newest} ({overview.backup_job})")]]
+    found += [[], *starting] if (starting := _starting(overview.plugins)) else []
     found += [[Span("not read  ", "dim"), Span(why, "warn")] for why in overview.unread]
     if wrong:
         found += [[], [Span("WRONG", "bad")], *([Span(f"  {who}: {what}", "bad")] for who, what in wrong)]
@@ -51,17 +53,27 @@ def _plugins(plugins: Sequence[PluginLine]) -> list[Sequence[Cell]]:
     zones = sorted({zone for plugin in plugins for zone in plugin.zones})
     rows: list[Sequence[Cell]] = [("PLUGIN", "VERSION", "CONTROLLERS", *(zone.upper() or "NO ZONE" for zone in zones))]
     for plugin in plugins:
-        by_zone = [_counts(plugin.zones.get(zone)) for zone in zones]
-        rows.append((plugin.plugin_id, plugin.version or _NONE, _counts(plugin.controllers), *by_zone))
+        by_zone = [_counts(plugin.zones.get(zone), plugin.zones_of_starts.get(zone, 0)) for zone in zones]
+        controllers = _counts(plugin.controllers, len(controllers_of(plugin.starts)))
+        rows.append((plugin.plugin_id, plugin.version or _NONE, controllers, *by_zone))
     return rows
 
 
-def _counts(counts: tuple[int, int] | None) -> Span:
+def _counts(counts: tuple[int, int] | None, starting: int = 0) -> Span:
     """Returns how many of how many are healthy."""
     if not counts or not counts[1]:
         return _NONE
     healthy, all_ = counts
-    return Span(f"{healthy} of {all_} healthy", "good" if healthy == all_ else "bad")
+    style: Style = "good" if healthy == all_ else ("warn" if healthy + starting >= all_ else "bad")
+    return Span(f"{healthy} of {all_} healthy", style)
+
+
+def _starting(plugins: Sequence[PluginLine]) -> list[Line]:
+    return [
+        [Span("starting  ", "dim"), Span(f"{plugin.plugin_id}: {words(one)}", "warn")]
+        for plugin in plugins
+        for one in plugin.starts
+    ]
 
 
 def _volumes(volumes: Sequence[VolumeLine], now: datetime) -> list[Sequence[Cell]]:

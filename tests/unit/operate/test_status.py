@@ -253,6 +253,56 @@ def test_it_is_read_from_nomad_and_ec2(nomad: FakeNomad) -> None:
     assert found.unread == []
 
 
+def place_controller(nomad: FakeNomad, age_s: float, **stub: Any) -> datetime:
+    """A drained controller's successor on client-1, which is not healthy yet; when it was placed."""
+    since = datetime.now(UTC) - timedelta(seconds=age_s)
+    task = {"CSIPluginConfig": {"ID": "ebs", "Type": "controller"}}
+    job = {"ID": "controllers", "Namespace": "default", "Status": "running"}
+    nomad.put("jobs", [job])
+    nomad.put("job/controllers", {**job, "TaskGroups": [{"Name": "controller", "Tasks": [task]}]})
+    own = {"ID": "8f3c2a1b-0000", "NodeID": NODE, "NodeName": "client-1", "TaskGroup": "controller"}
+    states = {"DesiredStatus": "run", "ClientStatus": "running", "CreateTime": int(since.timestamp() * 1e9)}
+    nomad.put("job/controllers/allocations", [{**own, **states, **stub}])
+    return since
+
+
+def test_a_controller_that_was_just_moved_is_starting_and_not_wrong(nomad: FakeNomad) -> None:
+    since = place_controller(nomad, 20)
+    found = replace(read(nomad), volumes=[])
+    assert list(found.problems()) == []
+    assert "all in order" in shown(found)
+    assert f"a controller is starting since {since:%H:%M:%S} UTC" in shown(found)
+    assert "(allocation 8f3c2a1b, client client-1)" in shown(found)
+    told = status.as_object(found)
+    assert told["ok"] is True
+    (start,) = told["plugins"][0]["starting"]
+    assert (start["since"], start["roles"]) == (f"{since:%Y-%m-%dT%H:%M:%SZ}", ["Controllers"])
+
+
+@pytest.mark.parametrize(
+    ("age_s", "stub"),
+    [
+        (130, {}),
+        (20, {"TaskStates": {"plugin": {"Restarts": 1}}}),
+        (20, {"RescheduleTracker": {"Events": [{"PrevAllocID": "x"}]}}),
+        (20, {"ClientStatus": "failed"}),
+        (20, {"DesiredStatus": "stop"}),
+    ],
+)
+def test_one_that_takes_too_long_or_failed_before_is_wrong(
+    nomad: FakeNomad, age_s: float, stub: dict[str, Any]
+) -> None:
+    place_controller(nomad, age_s, **stub)
+    assert [who for who, what in read(nomad).problems() if "0 of 1 controllers are healthy" in what] == ["ebs"]
+
+
+def test_one_that_starts_does_not_stand_for_another_that_is_missing(nomad: FakeNomad) -> None:
+    place_controller(nomad, 20)
+    nomad.put("plugin/csi/ebs", {"Nodes": {NODE: {"Healthy": True}}, "ControllersExpected": 2})
+    (problem,) = replace(read(nomad), volumes=[]).problems()
+    assert "0 of 2 controllers are healthy" in problem[1]
+
+
 def test_what_the_token_may_not_read_is_said_and_the_rest_is_shown(nomad: FakeNomad) -> None:
     nomad.refuse("nodes", 403, "Permission denied")
     found = read(nomad)

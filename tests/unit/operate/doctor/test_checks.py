@@ -1,6 +1,7 @@
 """Each broken world is told with its cause, by the check that it is about, and by no other."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -314,6 +315,48 @@ def test_before_the_first_up_nothing_of_the_stack_is_missed() -> None:
     world.instances[0] = instance("i-1")
     results = report.examine(CHECKS, world.facts())
     assert [finding.what for result in results for finding in result.findings] == []
+
+
+def moved(world: World, role: str, age_s: float) -> None:
+    """An instance of the plugin that Nomad placed so long ago on client-1, and that is not healthy yet."""
+    info = {"Healthy": False, "HealthDescription": "initial fingerprint not completed", "AllocID": "8f3c2a1b-00"}
+    world.nomad["plugin/csi/aws-ebs0"]["Controllers" if role == "controller" else "Nodes"] = {"node-client-1": info}
+    job = {"ID": "plugin", "Namespace": "default", "Status": "running"}
+    task = {"CSIPluginConfig": {"ID": "aws-ebs0", "Type": role}}
+    world.nomad["jobs"] = [job]
+    world.nomad["job/plugin"] = {**job, "TaskGroups": [{"Name": role, "Tasks": [task]}]}
+    placed = {"ID": "8f3c2a1b-00", "NodeID": "node-client-1", "NodeName": "client-1", "TaskGroup": role}
+    states = {"DesiredStatus": "run", "ClientStatus": "running", "CreateTime": int((time.time() - age_s) * 1e9)}
+    world.nomad["job/plugin/allocations"] = [{**placed, **states}]
+
+
+@pytest.mark.parametrize(
+    ("role", "told", "late"),
+    [
+        ("controller", "a controller is starting since", "0 of 1 controllers healthy"),
+        ("node", "the node plugin is starting since", "no healthy node plugin in us-west-2a"),
+    ],
+)
+def test_what_starts_after_a_drain_is_told_and_no_problem_until_it_takes_too_long(
+    role: str, told: str, late: str
+) -> None:
+    world = World()
+    moved(world, role, age_s=20)
+    (result,) = [one for one in examined(world) if one.findings]
+    (finding,) = result.findings
+    assert (finding.level, told in finding.what) == ("warning", True)
+    moved(world, role, age_s=130)
+    (result,) = [one for one in examined(world) if one.findings]
+    assert [(one.level, late in one.what) for one in result.findings] == [("problem", True)]
+
+
+def test_a_sick_controller_beside_one_that_starts_is_a_problem() -> None:
+    world = World()
+    moved(world, "controller", age_s=20)
+    sick = {"Healthy": False, "HealthDescription": "killed", "AllocID": "abcdef0123"}
+    world.nomad["plugin/csi/aws-ebs0"]["Controllers"]["node-client-2"] = sick
+    found = [finding for result in examined(world) for finding in result.findings]
+    assert [(one.level, "abcdef01" in one.what) for one in found] == [("warning", False), ("problem", True)]
 
 
 def test_a_cluster_without_access_control_needs_no_capabilities() -> None:
