@@ -95,9 +95,9 @@ def _tools(settings: SandboxSettings, phases: Phases) -> Toolchain:
         openssh.ensure()
         tools = toolchain.ensure()
         if installed:
-            phase.did(f"installed {', '.join(installed)}")
+            phase.did(f"installed {', '.join(installed)}; {tools.said()}")
         else:
-            phase.kept(f"pulumi and nomad from {tools.bin_dir}")
+            phase.kept(tools.said())
     return tools
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 
 from tools.packages import PackageError
+from tools.toolchain import progress
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.provide import ensure, ensure_actionlint
 
@@ -15,7 +17,7 @@ def main() -> int:
     # Leaving by an exception ends the go command with us and removes what is half made.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        place = ensure_actionlint() if sys.argv[1:] == ["actionlint"] else ensure().bin_dir
+        place = ensure_actionlint() if sys.argv[1:] == ["actionlint"] else _everything()
     except (PackageError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -24,6 +26,12 @@ def main() -> int:
         return 130
     print(place)
     return 0
+
+
+def _everything() -> Path:
+    toolchain = ensure()
+    progress.say(toolchain.said())
+    return toolchain.bin_dir
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from tools.toolchain.pins import RELEASE_SUMS
 _CONNECT_TIMEOUT_S = 3.0
 _STALL_TIMEOUT_S = 30.0
 _BLOCK = 1 << 20
-_SHA256_LINE: Final = re.compile(r"^([0-9a-fA-F]{64})\s+\*?(\S+)$", re.MULTILINE)
+_SHA256_LINE: Final = re.compile(r"^([0-9a-fA-F]{64})\s+\*?(?:\./)?(\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def official_release(component: str, version: str) -> Release | None:
     return None
 
 
-def download_release(release: Release, folder: Path) -> None:
-    """Fetches the archive, verifies it and unpacks its programs into `folder`/bin."""
+def download_release(release: Release, folder: Path, files: frozenset[str]) -> None:
+    """Fetches the archive, verifies it and unpacks those of its files into `folder`/bin."""
     url = release.url(release.archive)
     if not release.sha256:
         rule = "tools/toolchain/pins.py must have it for the archive to be taken"
@@ -79,7 +79,7 @@ def download_release(release: Release, folder: Path) -> None:
         raise ToolchainError(f"SHA-256 of {release.archive}", actual, rule, remedy)
     target = folder / "bin"
     target.mkdir()
-    _unpack(archive, target)
+    _unpack(archive, target, files)
 
 
 def listed_sums(listing: str) -> dict[str, str]:
@@ -118,20 +118,22 @@ def _cause(error: Exception) -> object:
     return error.reason if isinstance(error, urllib.error.URLError) else error
 
 
-def _unpack(archive: Path, target: Path) -> None:
-    """Takes the files that sit at the top of the archive or in its one folder; links and paths are not followed."""
+def _unpack(archive: Path, target: Path, files: frozenset[str]) -> None:
+    """Takes files by their names, in whatever folder of the archive they are; links and paths are not followed."""
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as packed:
             for entry in packed.infolist():
-                if not entry.is_dir():
+                name = Path(entry.filename).name
+                if name in files and not entry.is_dir():
                     with packed.open(entry) as source:
-                        _store(source, target / Path(entry.filename).name)
+                        _store(source, target / name)
         return
     with tarfile.open(archive) as packed_tar:
         for member in packed_tar:
-            content = packed_tar.extractfile(member) if member.isreg() else None
+            name = Path(member.name).name
+            content = packed_tar.extractfile(member) if name in files and member.isreg() else None
             if content is not None:
-                _store(content, target / Path(member.name).name)
+                _store(content, target / name)
 
 
 def _store(source: IO[bytes], path: Path) -> None:

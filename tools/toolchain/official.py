@@ -15,19 +15,11 @@ from typing import Final
 from tools.toolchain.cache import cache_root, locked, publish
 from tools.toolchain.download import listed_sums
 from tools.toolchain.errors import ToolchainError
+from tools.toolchain.pins import RELEASE_SUMS
 
 KEY: Final = "OFFICIAL"
 PROGRAMS: Final = ("pulumi-resource-nomad", "pulumi-resource-aws", "aws-ebs-csi-driver")
 """Programs that the sandbox takes out of such a folder."""
-
-_TESTED: Final = {
-    "pulumi-resource-nomad-v2.6.1-linux-amd64.tar.gz": (
-        "df7f7ded70faa4cb39250bd2aa60e77f5e5a289ac6d6f1622364887e3be987dd"
-    ),
-    "aws-ebs-csi-driver-v1.48.0-linux-amd64.tar.gz": "3faa8433581540ec492d6994dd2810f9be672829d8a790baba61edf17c728472",
-}
-"""Archives built from the public sources of those tags, with which the tests are run. The publisher's own builds have
-other sums; those are taken from the list of checksums that was published with them."""
 
 _LISTS: Final = ("*checksums*.txt", "*SHA256SUMS*", "*.sha256")
 _BLOCK: Final = 1 << 20
@@ -91,19 +83,21 @@ def _sum(archive: Path) -> str:
 
 
 def _verify(archive: Path, total: str) -> None:
-    if _TESTED.get(archive.name) == total:
-        return
-    listed = {
-        path.name: sums[archive.name]
-        for pattern in _LISTS
-        for path in sorted(archive.parent.glob(pattern))
-        if archive.name in (sums := listed_sums(path.read_text(encoding="ascii", errors="replace")))
-    }
+    """Holds an archive to its pinned sum; where there is none, to a list in the folder, for which its owner answers."""
+    if archive.name in RELEASE_SUMS:
+        listed = {"tools/toolchain/pins.py": RELEASE_SUMS[archive.name]}
+    else:
+        listed = {
+            path.name: sums[archive.name]
+            for pattern in _LISTS
+            for path in sorted(archive.parent.glob(pattern))
+            if archive.name in (sums := listed_sums(path.read_text(encoding="ascii", errors="replace")))
+        }
     if total in listed.values():
         return
     wrong = "; ".join(f"{name} says {value}" for name, value in listed.items())
-    rule = f"it is not the build that was tested here, and {wrong or 'no list of checksums beside it names it'}"
-    remedy = "Put the list of checksums that was published with it beside it, or fetch it again."
+    rule = wrong or "no list of SHA-256 sums beside it names it"
+    remedy = "Fetch it again, and put a list (SHA256SUMS) from a source that you trust beside it."
     raise ToolchainError(f"SHA-256 of {archive}", total, rule, remedy)
 
 

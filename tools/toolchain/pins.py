@@ -52,9 +52,17 @@ class Component:
     version: str
     suitable: VersionRange
     programs: tuple[GoProgram, ...]
+    """What it is built from; without any it is only downloaded."""
     scripts: tuple[ModuleFile, ...] = ()
     companions: tuple[str, ...] = ()
-    """Programs that one on PATH must bring along to be of use."""
+    """Programs that one on PATH, or of an archive, must bring along to be of use."""
+    download_version: str = ""
+    """The version whose archive is pinned, where it is not the one that is built."""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The names of everything that is kept of it."""
+        return frozenset({self.name, *self.companions, *(Path(script.path).name for script in self.scripts)})
 
     def key(self) -> str:
         """The name of its folder in the cache: changes with the pins, the recipe and the kind of machine."""
@@ -66,6 +74,7 @@ class Component:
 PULUMI: Final = Component(
     name="pulumi",
     version="3.200.0",
+    download_version="3.221.0",
     suitable=VersionRange(Version(3, 200), Version(4, 0)),
     programs=(
         GoProgram(
@@ -111,7 +120,10 @@ NOMAD_FLOOR: Final = Component(
 )
 """The oldest that the program accepts: built when it is asked for by name."""
 
-NOMADS: Final = {component.version: component for component in (NOMAD_FLOOR, NOMAD)}
+NOMAD_2: Final = Component(name="nomad", version="2.0.5", suitable=NOMAD.suitable, programs=())
+"""Downloaded when it is asked for by name: nothing here fixes what it would be built from."""
+
+NOMADS: Final = {component.version: component for component in (NOMAD_FLOOR, NOMAD, NOMAD_2)}
 
 CSI_SANITY: Final = Component(
     name="csi-sanity",
@@ -130,6 +142,10 @@ ACTIONLINT: Final = Component(
 RELEASE_SUMS: Final = {
     "nomad_1.11.3_linux_amd64.zip": "19dac5642a2ba5305e6ff8efee06a708d760ebe4d1cd7936bc3dc526f477dc12",
     "nomad_1.11.3_linux_arm64.zip": "902e44260fcd9297af7042fb33ccd5a29cc2202b57199724f17c96fcd67414d2",
+    "nomad_2.0.5_linux_amd64.zip": "6425e43967bb0b2b4979b0d06da9b06772848b658dae372f1256d51ddcfe53c3",
+    "nomad_2.0.5_linux_arm64.zip": "63186442061f3f86ec7d10615a91435779a84ed2bf6111bfcba3c0acf71dabb7",
+    "pulumi-v3.221.0-linux-x64.tar.gz": "fe736f91b4153f94f859870e34dda01e648552c25f702c8a42282acf3a5db9ad",
+    "pulumi-v3.221.0-linux-arm64.tar.gz": "baaf077a8b851da4fd1f6434860b56fec43f877709fe5a22ed3bbd335af57a37",
 }
 """SHA-256 of the publishers' archives; one that is not here is never downloaded, but built from what go.sum fixes."""
 

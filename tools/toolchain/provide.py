@@ -42,13 +42,17 @@ class Toolchain:
     pulumi: Path
     nomad: Path
 
+    def said(self) -> str:
+        """Returns versions and where they are from, for one line of a report."""
+        return f"{_origin(PULUMI, self.pulumi)}, {_origin(NOMAD, self.nomad)}"
+
 
 def find() -> Toolchain | None:
     """What is already there, without fetching or building anything; None if a part is missing."""
     mode = _mode()
     chosen = _chosen_nomad()
-    nomad = chosen if isinstance(chosen, Path) else _existing(chosen, _mode_for(chosen, mode))
-    pulumi = _existing(PULUMI, mode)
+    nomad = chosen if isinstance(chosen, Path) else _existing(chosen, _ways(chosen, mode))
+    pulumi = _existing(PULUMI, _ways(PULUMI, mode))
     proto = csi_proto_dir()
     if pulumi is None or nomad is None or not proto.is_dir():
         return None
@@ -96,8 +100,8 @@ def fetch(component: Component, release: Release) -> Path:
     """Download `release` into the cache; returns the program. The caller holds the lock."""
 
     def fill(folder: Path) -> None:
-        download_release(release, folder)
-        _check(component, folder)
+        download_release(release, folder, component.files)
+        _check(component, folder, Mode.DOWNLOAD)
 
     return cache.publish(_folder(component, Mode.DOWNLOAD), fill) / "bin" / component.name
 
@@ -129,76 +133,105 @@ def _chosen_nomad() -> Component | Path:
     return path
 
 
-def _mode_for(component: Component, mode: Mode) -> Mode:
-    """A version that was asked for is not taken from PATH, where another one may be."""
-    return Mode.BUILD if os.environ.get(NOMAD_VARIABLE) == component.version else mode
+def _ways(component: Component, mode: Mode) -> tuple[Mode, ...]:
+    """Where it may come from, in the order of preference; one that was asked for is not taken from PATH."""
+    if mode in (Mode.AUTO, Mode.PATH) and os.environ.get(NOMAD_VARIABLE) == component.version:
+        return Mode.DOWNLOAD, Mode.BUILD
+    return (Mode.PATH, Mode.DOWNLOAD, Mode.BUILD) if mode is Mode.AUTO else (mode,)
 
 
-def _existing(component: Component, mode: Mode) -> Path | None:
-    """The program as one of the allowed ways left it, in the order of preference."""
-    if mode in (Mode.AUTO, Mode.PATH):
-        try:
-            return find_on_path(component)
-        except ToolchainError:
-            pass
-    for way in (Mode.DOWNLOAD, Mode.BUILD):
+def _existing(component: Component, ways: Sequence[Mode]) -> Path | None:
+    """The program as one of the allowed ways left it."""
+    for way in ways:
+        if way is Mode.PATH:
+            try:
+                return find_on_path(component)
+            except ToolchainError:
+                continue
         program = _folder(component, way) / "bin" / component.name
-        if mode in (Mode.AUTO, way) and program.is_file():
+        if program.is_file():
             return program
     return None
 
 
 def _provide(components: Sequence[Component], mode: Mode) -> list[Path]:
-    ready = {component.name: _without_building(component, _mode_for(component, mode)) for component in components}
+    ready = {component.name: _without_building(component, _ways(component, mode)) for component in components}
     lacking = [component for component in components if ready[component.name] is None]
     with prefetching(lacking[1:]):
         built = {component.name: _build(component) for component in lacking}
     return [ready[component.name] or built[component.name] for component in components]
 
 
-def _without_building(component: Component, mode: Mode) -> Path | None:
+def _without_building(component: Component, ways: Sequence[Mode]) -> Path | None:
     """The program if it is there or can be downloaded; None if it has to be built."""
-    existing = _existing(component, mode)
-    if existing is not None or mode is Mode.BUILD:
+    existing = _existing(component, ways)
+    if existing is not None or ways == (Mode.BUILD,):
         return existing
-    if mode is Mode.PATH:
+    if ways == (Mode.PATH,):
         return find_on_path(component)
     try:
         return _download(component)
     except UnreachableError as error:
-        if mode is Mode.DOWNLOAD:
+        if Mode.BUILD not in ways or not component.programs:
             raise
-        progress.say(f"no official release of {component.name} {component.version} from here: {error.value}")
+        version = _version(component, Mode.DOWNLOAD)
+        progress.say(f"no official release of {component.name} {version} from here: {error.value}")
         return None
 
 
 def _download(component: Component) -> Path:
-    release = official_release(component.name, component.version)
+    version = _version(component, Mode.DOWNLOAD)
+    release = official_release(component.name, version)
     if release is None:
         rule = "the publisher must have a release for this kind of machine"
-        raise UnreachableError(f"{component.name} {component.version}", "no release", rule, "Build it from source")
+        raise UnreachableError(f"{component.name} {version}", "no release", rule, "Build it from source")
     return fetch(component, release)
 
 
 def _build(component: Component) -> Path:
     def fill(folder: Path) -> None:
         build_component(component, folder)
-        _check(component, folder)
+        _check(component, folder, Mode.BUILD)
+
+    if not component.programs:
+        rule = "it is only downloaded: no go.sum here fixes what it would be built from"
+        remedy = f"Unset {MODE_VARIABLE}, or name the path of a {component.name} that you have"
+        raise ToolchainError(f"{component.name} {component.version}", "not there", rule, remedy)
 
     return cache.publish(_folder(component, Mode.BUILD), fill) / "bin" / component.name
 
 
-def _check(component: Component, folder: Path) -> None:
+def _check(component: Component, folder: Path, way: Mode) -> None:
     """Runs the new program once before it gets its place in the cache."""
-    version = version_of(folder / "bin" / component.name)
-    if version is None or version != parse_version(component.version):
-        rule = f"it must say {component.version}"
-        raise ToolchainError(f"version of the new {component.name}", str(version), rule, "Run this again")
+    version, wanted = version_of(folder / "bin" / component.name), _version(component, way)
+    if version is None or version != parse_version(wanted):
+        raise ToolchainError(
+            f"version of the new {component.name}", str(version), f"it must say {wanted}", "Run this again"
+        )
+    for name in component.companions:
+        if not (folder / "bin" / name).is_file():
+            raise ToolchainError(f"{component.name} {wanted}", f"without {name}", f"{name} belongs to it", "Build it")
+
+
+def _version(component: Component, way: Mode) -> str:
+    return (component.download_version if way is Mode.DOWNLOAD else "") or component.version
 
 
 def _folder(component: Component, way: Mode) -> Path:
-    name = f"{component.name}-{component.version}-{way.value}-{component.key()}"
+    name = f"{component.name}-{_version(component, way)}-{way.value}-{component.key()}"
     return cache.toolchain_root() / name
+
+
+def _origin(component: Component, program: Path) -> str:
+    """Returns the program's version with how it got into the cache, or with its path."""
+    place, root = program.resolve(), cache.toolchain_root().resolve()
+    if place.is_relative_to(root):
+        folder = place.relative_to(root).parts[0].removeprefix(f"{component.name}-")
+        for way, done in ((Mode.DOWNLOAD, "downloaded"), (Mode.BUILD, "built")):
+            version, found, _ = folder.partition(f"-{way.value}-")
+            if found:
+                return f"{component.name} {version} {done}"
+    return f"{component.name} {version_of(place)} from {place}"
 
 
 def _bin_dir(*programs: Path) -> Path:
@@ -214,7 +247,7 @@ def _link_all(programs: tuple[Path, Path], folder: Path) -> None:
     path = foreign_path(os.environ.get("PATH", ""))
     for component, program in zip((PULUMI, NOMAD), programs, strict=True):
         (folder / component.name).symlink_to(program)
-        for name in {*component.companions, *(Path(script.path).name for script in component.scripts)}:
+        for name in component.files - {component.name}:
             companion = locate_companion(name, program, path)
             if companion is not None:
                 (folder / name).symlink_to(companion)

@@ -9,15 +9,17 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tools.toolchain.download import Release, download_release
+from tools.toolchain import csi_proto_dir, ensure, provide
+from tools.toolchain.download import Release, download_release, official_release
 from tools.toolchain.errors import ToolchainError, UnreachableError
-from tools.toolchain.pins import NOMAD, PULUMI, RELEASE_SUMS
+from tools.toolchain.pins import NOMAD, NOMAD_2, PULUMI, RELEASE_SUMS
 from tools.toolchain.provide import fetch
 
 NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.3\n"
@@ -46,7 +48,7 @@ def base_url(published: Path) -> Iterator[str]:
         thread.join()
 
 
-def publish_nomad(folder: Path, content: bytes = NOMAD_SCRIPT, extra: str = "") -> str:
+def publish_nomad(folder: Path, content: bytes = NOMAD_SCRIPT, extra: str = "", name: str = "nomad.zip") -> str:
     """Puts an archive on the server; its SHA-256."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -55,9 +57,9 @@ def publish_nomad(folder: Path, content: bytes = NOMAD_SCRIPT, extra: str = "") 
         if extra:
             archive.writestr(extra, "x")
     data = packed.getvalue()
-    (folder / "nomad.zip").write_bytes(data)
+    (folder / name).write_bytes(data)
     total = hashlib.sha256(data).hexdigest()
-    (folder / "nomad_SHA256SUMS").write_text(f"{total}  nomad.zip\n")
+    (folder / "nomad_SHA256SUMS").write_text(f"{total}  {name}\n")
     return total
 
 
@@ -71,18 +73,50 @@ def test_a_zip_release_is_unpacked_into_the_cache(toolchain_root: Path, publishe
     assert toolchain_root in program.parents
 
 
-def test_a_tar_release_brings_its_companions_from_its_folder(
-    toolchain_root: Path, published: Path, base_url: str
-) -> None:
-    with tarfile.open(published / "pulumi.tar.gz", "w:gz") as archive:
-        for name in ("pulumi", "pulumi-language-python"):
-            content = b"#!/bin/sh\necho v3.200.0\n"
+def publish_pulumi(path: Path, *names: str) -> str:
+    """Puts an archive in the layout of Pulumi's releases on the server; its SHA-256."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name in names:
+            content = f"#!/bin/sh\necho v{PULUMI.download_version}\n".encode()
             entry = tarfile.TarInfo(f"pulumi/{name}")
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    listed = hashlib.sha256((published / "pulumi.tar.gz").read_bytes()).hexdigest()
-    program = fetch(PULUMI, Release(base_url, "pulumi.tar.gz", listed))
-    assert sorted(path.name for path in program.parent.iterdir()) == ["pulumi", "pulumi-language-python"]
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_of_a_tar_release_what_python_programs_need_is_kept(
+    toolchain_root: Path, published: Path, base_url: str
+) -> None:
+    python = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-pulumi-python")
+    total = publish_pulumi(published / "pulumi.tar.gz", *python, "pulumi-language-nodejs", "pulumi-watch")
+    program = fetch(PULUMI, Release(base_url, "pulumi.tar.gz", total))
+    assert sorted(path.name for path in program.parent.iterdir()) == list(python)
+
+
+def test_an_archive_without_the_language_host_is_refused(toolchain_root: Path, published: Path, base_url: str) -> None:
+    total = publish_pulumi(published / "pulumi.tar.gz", "pulumi")
+    with pytest.raises(ToolchainError, match="without pulumi-language-python"):
+        fetch(PULUMI, Release(base_url, "pulumi.tar.gz", total))
+    assert list(toolchain_root.iterdir()) == []
+
+
+def test_where_the_publishers_answer_nothing_is_built(
+    toolchain_root: Path, path_folder: Path, published: Path, base_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def from_here(component: str, version: str) -> Release | None:
+        found = official_release(component, version)
+        return found and replace(found, base_url=base_url, sha256=sums[found.archive])
+
+    releases = [official_release("pulumi", PULUMI.download_version), official_release("nomad", NOMAD.version)]
+    pulumi, nomad = (one.archive for one in releases if one)
+    sums = {pulumi: publish_pulumi(published / pulumi, "pulumi", "pulumi-language-python")}
+    sums[nomad] = publish_nomad(published, name=nomad)
+    monkeypatch.setattr(provide, "official_release", from_here)
+    monkeypatch.delenv(provide.NOMAD_VARIABLE, raising=False)
+    csi_proto_dir().mkdir()
+    toolchain = ensure()
+    assert toolchain.said() == f"pulumi {PULUMI.download_version} downloaded, nomad {NOMAD.version} downloaded"
+    assert (toolchain.bin_dir / "pulumi-language-python").is_file()
 
 
 def test_an_archive_that_was_replaced_together_with_its_list_is_refused_and_not_kept(
@@ -100,12 +134,13 @@ def test_an_archive_that_was_replaced_together_with_its_list_is_refused_and_not_
 def test_an_archive_whose_sum_nobody_pinned_is_not_fetched(published: Path, base_url: str, tmp_path: Path) -> None:
     publish_nomad(published)
     with pytest.raises(UnreachableError, match="its SHA-256 is not pinned"):
-        download_release(nomad_release(base_url, ""), tmp_path / "made")
+        download_release(nomad_release(base_url, ""), tmp_path / "made", NOMAD.files)
     assert list(tmp_path.glob("nomad.zip")) == []
 
 
 def test_what_is_downloaded_is_pinned_for_both_kinds_of_machine() -> None:
-    names = {f"nomad_{NOMAD.version}_linux_{machine}.zip" for machine in ("amd64", "arm64")}
+    names = {f"nomad_{one.version}_linux_{machine}.zip" for machine in ("amd64", "arm64") for one in (NOMAD, NOMAD_2)}
+    names |= {f"pulumi-v{PULUMI.download_version}-linux-{machine}.tar.gz" for machine in ("x64", "arm64")}
     assert names <= RELEASE_SUMS.keys(), "a new version needs new sums"
 
 
@@ -117,9 +152,10 @@ def test_a_program_of_another_version_is_refused(toolchain_root: Path, published
 
 
 def test_names_in_an_archive_cannot_leave_the_target(toolchain_root: Path, published: Path, base_url: str) -> None:
-    total = publish_nomad(published, extra="../../outside")
+    total = publish_nomad(published, extra="../../nomad/../../outside")
     program = fetch(NOMAD, nomad_release(base_url, total))
-    assert [path.parent for path in toolchain_root.rglob("outside")] == [program.parent]
+    assert [path.name for path in program.parent.iterdir()] == ["nomad"]
+    assert list(toolchain_root.parent.rglob("outside")) == []
 
 
 def test_a_server_that_is_not_there_is_unreachable_and_not_an_error_of_ours(tmp_path: Path) -> None:
@@ -127,9 +163,9 @@ def test_a_server_that_is_not_there_is_unreachable_and_not_an_error_of_ours(tmp_
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(UnreachableError, match="Connection refused"):
-            download_release(nomad_release(url, "0" * 64), tmp_path / "made")
+            download_release(nomad_release(url, "0" * 64), tmp_path / "made", NOMAD.files)
 
 
 def test_a_version_that_was_never_published_is_unreachable(base_url: str, tmp_path: Path) -> None:
     with pytest.raises(UnreachableError, match="HTTP Error 404"):
-        download_release(nomad_release(base_url, "0" * 64), tmp_path / "made")
+        download_release(nomad_release(base_url, "0" * 64), tmp_path / "made", NOMAD.files)

@@ -7,6 +7,7 @@ import pytest
 
 from tools.toolchain import official
 from tools.toolchain.errors import ToolchainError
+from tools.toolchain.pins import RELEASE_SUMS
 
 NAME, VERSION = "pulumi-resource-nomad", "2.6.1"
 
@@ -17,7 +18,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put_archive(folder: Path, name: str = "", members: dict[str, bytes] | None = None) -> Path:
-    """A release archive with its publisher's list of checksums beside it."""
+    """A release archive with a list of sums beside it."""
     folder.mkdir(exist_ok=True)
     archive = folder / (name or official.archive_name(NAME, VERSION))
     with tarfile.open(archive, "w:gz") as packed:
@@ -26,7 +27,7 @@ def put_archive(folder: Path, name: str = "", members: dict[str, bytes] | None =
             info.size = len(content)
             packed.addfile(info, io.BytesIO(content))
     total = hashlib.sha256(archive.read_bytes()).hexdigest()
-    (folder / "pulumi-nomad_2.6.1_checksums.txt").write_text(f"{total}  {archive.name}\n", encoding="ascii")
+    (folder / "SHA256SUMS").write_text(f"{total}  ./{archive.name}\n", encoding="ascii")
     return archive
 
 
@@ -66,15 +67,36 @@ def test_an_archive_of_another_version_or_machine_is_refused_by_name(tmp_path: P
 
 def test_an_archive_that_nothing_vouches_for_is_refused(tmp_path: Path) -> None:
     archive = put_archive(tmp_path / "parts")
-    (archive.parent / "pulumi-nomad_2.6.1_checksums.txt").unlink()
-    with pytest.raises(ToolchainError, match=r"SHA-256 of .*no list of checksums beside it.*Put the list"):
+    (archive.parent / "SHA256SUMS").unlink()
+    with pytest.raises(ToolchainError, match=r"SHA-256 of .*no list of SHA-256 sums beside it.*put a list"):
         official.take(tmp_path / "parts", NAME, VERSION)
+
+
+def test_a_list_of_other_sums_vouches_for_nothing(tmp_path: Path) -> None:
+    archive = put_archive(tmp_path / "parts")
+    (archive.parent / "SHA256SUMS").unlink()
+    total = hashlib.sha1(archive.read_bytes(), usedforsecurity=False).hexdigest()
+    (archive.parent / "pulumi-nomad_2.6.1_checksums.txt").write_text(f"{total}  ./{archive.name}\n", encoding="ascii")
+    with pytest.raises(ToolchainError, match="no list of SHA-256 sums beside it"):
+        official.take(tmp_path / "parts", NAME, VERSION)
+
+
+def test_a_pinned_sum_counts_more_than_the_list_beside_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = put_archive(tmp_path / "parts")
+    monkeypatch.setitem(RELEASE_SUMS, archive.name, "0" * 64)
+    with pytest.raises(ToolchainError, match=r"pins\.py says 0{64}"):
+        official.take(tmp_path / "parts", NAME, VERSION)
+    monkeypatch.setitem(RELEASE_SUMS, archive.name, hashlib.sha256(archive.read_bytes()).hexdigest())
+    (archive.parent / "SHA256SUMS").unlink()
+    assert official.take(tmp_path / "parts", NAME, VERSION)
 
 
 def test_an_archive_that_differs_from_its_published_sum_is_refused(tmp_path: Path) -> None:
     archive = put_archive(tmp_path / "parts")
     archive.write_bytes(archive.read_bytes() + b"\0")
-    with pytest.raises(ToolchainError, match=r"pulumi-nomad_2\.6\.1_checksums\.txt says [0-9a-f]{64}"):
+    with pytest.raises(ToolchainError, match=r"SHA256SUMS says [0-9a-f]{64}"):
         official.take(tmp_path / "parts", NAME, VERSION)
 
 

@@ -13,6 +13,7 @@ from tools.toolchain.errors import UnreachableError
 from tools.toolchain.pins import Component
 
 VERSIONS = {"pulumi": "v3.200.0", "nomad": "Nomad v1.11.3"}
+DOWNLOADED = {"pulumi": "v3.221.0", "nomad": "Nomad v1.11.3"}
 
 
 class Ways:
@@ -23,12 +24,13 @@ class Ways:
         self.reachable = False
         self._make_program = make_program
 
-    def download(self, release: Release, folder: Path) -> None:
+    def download(self, release: Release, folder: Path, files: frozenset[str]) -> None:
         name = "pulumi" if "pulumi" in release.archive else "nomad"
         self.asked.append(f"download {name}")
         if not self.reachable:
             raise UnreachableError(release.base_url, "no route", "it must be reachable", "Check network")
-        self._make_program(folder / "bin" / name, f"echo {VERSIONS[name]}")
+        for file in files:
+            self._make_program(folder / "bin" / file, f"echo {DOWNLOADED[name]}")
 
     def build(self, component: Component, folder: Path) -> None:
         self.asked.append(f"build {component.name}")
@@ -59,20 +61,23 @@ def test_programs_on_path_are_preferred(ways: Ways, path_folder: Path, make_prog
     toolchain = ensure()
     assert ways.asked == []
     assert toolchain.nomad.resolve() == path_folder / "nomad"
+    assert toolchain.said() == f"pulumi 3.222.0 from {path_folder}/pulumi, nomad 1.11.2 from {path_folder}/nomad"
     assert (toolchain.bin_dir / "pulumi-language-python").resolve() == path_folder / "pulumi-language-python"
 
 
 def test_the_official_release_comes_before_a_build(ways: Ways) -> None:
     ways.reachable = True
-    ensure()
+    toolchain = ensure()
     assert ways.asked == ["download pulumi", "download nomad"]
+    assert toolchain.said() == "pulumi 3.221.0 downloaded, nomad 1.11.3 downloaded"
 
 
 def test_an_unreachable_publisher_is_named_in_one_line_and_the_programs_are_built(
     ways: Ways, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ensure()
+    toolchain = ensure()
     assert ways.asked == ["download pulumi", "download nomad", "build pulumi", "build nomad"]
+    assert toolchain.said() == "pulumi 3.200.0 built, nomad 1.11.3 built"
     assert "no official release of nomad 1.11.3 from here: no route" in capsys.readouterr().err
 
 
@@ -137,13 +142,36 @@ def test_a_version_that_is_named_is_built_though_another_is_there(
     monkeypatch.setitem(VERSIONS, "nomad", "Nomad v1.11.2")
     monkeypatch.setenv(provide.NOMAD_VARIABLE, "1.11.2")
     assert ensure().nomad.resolve().parent.parent.name.startswith("nomad-1.11.2-build-")
-    assert ways.asked == ["build nomad"]
+    assert ways.asked == ["download nomad", "build nomad"]
+
+
+def test_a_version_without_pins_is_downloaded_or_refused(
+    ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_on_path(path_folder, make_program)
+    monkeypatch.setitem(DOWNLOADED, "nomad", "Nomad v2.0.5")
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, "2.0.5")
+    with pytest.raises(UnreachableError, match="no route"):
+        ensure()
+    ways.reachable = True
+    assert ensure().said().endswith("nomad 2.0.5 downloaded")
+    assert find() == ensure()
+    assert ways.asked == ["download nomad", "download nomad"]
+
+
+def test_a_version_without_pins_is_never_built(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, "2.0.5")
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "build")
+    with pytest.raises(ToolchainError, match=r"nomad 2\.0\.5 .*it is only downloaded"):
+        ensure()
 
 
 @pytest.mark.parametrize("value", ["1.9.9", "/nowhere/nomad", "nomad"])
 def test_a_nomad_that_is_neither_is_refused(ways: Ways, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(provide.NOMAD_VARIABLE, value)
-    with pytest.raises(ToolchainError, match=r"must be the path of a nomad, or one of 1\.11\.2, 1\.11\.3\. Correct it"):
+    with pytest.raises(
+        ToolchainError, match=r"must be the path of a nomad, or one of 1\.11\.2, 1\.11\.3, 2\.0\.5\. Correct it"
+    ):
         ensure()
 
 
