@@ -10,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from sandbox.docker import tree
+from sandbox.docker import mirror, tree
 from sandbox.docker.errors import DockerError
 from tools.toolchain import cache, progress
 
 SUITE: Final = "sid"
-_MIRROR: Final = "http://deb.debian.org/debian"
 _SCRIPT: Final = Path(__file__).with_name("layer.sh")
 _SHOWN_LINES: Final = 8
 _VERSION: Final = "1"
@@ -97,7 +96,16 @@ def _make(recipe: Recipe, folder: Path) -> None:
     if recipe.below:
         _over(recipe, workshop, upper)
     else:
-        _run(["debootstrap", "--variant=minbase", f"--include={','.join(recipe.packages)}", SUITE, str(upper), _MIRROR])
+        _run(
+            [
+                "debootstrap",
+                "--variant=minbase",
+                f"--include={','.join(recipe.packages)}",
+                SUITE,
+                str(upper),
+                mirror.debian(SUITE),
+            ]
+        )
         _trim(upper)
         (workshop / "layer.packages").touch()
     (folder / "sha256").write_text(f"{tree.pack(upper, folder / 'layer.tar')}\n", encoding="ascii")
@@ -138,6 +146,7 @@ def _run(words: list[str], stdin: str = "") -> None:
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()[-_SHOWN_LINES:]
         print("\n".join(lines), file=sys.stderr)
-        raise DockerError(
-            f"`{' '.join(words[:4])} …` failed with exit code {done.returncode}; it said:\n  " + "\n  ".join(lines)
-        )
+        said = f"`{' '.join(words[:4])} …` failed with exit code {done.returncode}; it said:\n  " + "\n  ".join(lines)
+        # What debootstrap says where the mirror has no such suite, as Ubuntu's has not.
+        lacks = any("Failed getting release file" in line or "Invalid Release file" in line for line in lines)
+        raise DockerError(f"{said}\nThe mirror must have suite {SUITE}. {mirror.REMEDY}." if lacks else said)
