@@ -77,6 +77,18 @@ make_venv() {
         || fail ".venv could not be made with $python. Fix what is said above and run this again."
 }
 
+# A pip before 24.2 knows only the certificates that it brings along, unless it is told of others.
+use_system_certificates() {
+    [ -z "${PIP_CERT-}${REQUESTS_CA_BUNDLE-}${CURL_CA_BUNDLE-}" ] || return 0
+    case $("$venv/bin/python" -m pip config list 2>/dev/null) in *.cert=*) return 0 ;; esac
+    for found in "${SSL_CERT_FILE-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
+        if [ -f "$found" ]; then
+            export PIP_CERT="$found"
+            return 0
+        fi
+    done
+}
+
 # uv is installed once into the cache and shared by all clones; its folder gets its name when it is complete.
 provide_uv() {
     uv=$cache/uv-$(sha256sum <"$installer_pins" | cut -c 1-16)
@@ -84,9 +96,11 @@ provide_uv() {
     say "fetching the package installer"
     mkdir -p "$cache"
     unfinished=$(mktemp -d "$cache/.unfinished-uv-XXXXXX")
+    use_system_certificates
     quietly "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
         --require-hashes --target "$unfinished/made" -r "$installer_pins" \
-        || fail "$installer_pins could not be installed. Check network and proxy (pip's settings are in force)."
+        || fail "$installer_pins could not be installed. Check network and proxy, and that the" \
+            "system trusts the proxy's certificate (pip's settings are in force)."
     # Another run may have been faster; its result is as good.
     mv -T "$unfinished/made" "$uv" 2>/dev/null || [ -x "$uv/bin/uv" ] || fail "$uv could not be made."
 }
@@ -94,7 +108,8 @@ provide_uv() {
 install_packages() {
     say "installing the packages of requirements.lock"
     quietly "$uv/bin/uv" --quiet pip sync --python "$venv/bin/python" --require-hashes requirements.lock \
-        || fail "requirements.lock could not be installed. Check network and proxy (uv's settings are in force)."
+        || fail "requirements.lock could not be installed. Check network and proxy, and that the" \
+            "system trusts the proxy's certificate (uv's settings are in force)."
 }
 
 # Byte code of what every command imports; all of the packages would be a minute's work and half a gigabyte.
