@@ -10,8 +10,10 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from operate.drill import snapshots
 from operate.drill.model import Json, Options, Report, Target
 from operate.point_in_time import logs
-from operate.point_in_time.logs import PointInTimeError, Replay
+from operate.point_in_time.logs import PointInTimeError
 from operate.point_in_time.place import client
+from operate.point_in_time.replay import Replay
+from operate.point_in_time.replay import replay as read
 
 LATEST = "latest"
 # A snapshot may have what was written shortly after EC2 says that it was begun.
@@ -46,7 +48,7 @@ def replay(known: Json, aws: tuple[AwsPlace, Any], target: Target, options: Opti
     report.backup = base = named or snapshots.newest(ec2, target, before=to - _MARGIN)
     if base is None:
         return None
-    found = logs.replay(s3, there, base.taken, to)
+    found = read(s3, there, base.taken, to)
     report.logs, report.log_bytes = len(found.logs), found.size
     return found
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from operate.drill.job import file
-from operate.point_in_time.logs import FOLDER, PointInTimeError, Replay
+from operate.point_in_time.logs import FOLDER, PointInTimeError
+from operate.point_in_time.replay import Replay
 
 Json = dict[str, Any]
 FETCH = "fetch"

@@ -17,6 +17,7 @@ import pytest
 
 from operate.drill import replay, script
 from operate.point_in_time import logs
+from operate.point_in_time import replay as replays
 from operate.point_in_time.binlog import transactions
 from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, place, server_task, stop
 from tests.mysql.test_first_start import query, until_it_answers
@@ -152,7 +153,7 @@ class Restored:
 
 @contextmanager
 def restored(
-    history: History, nomad: Path, folder: Path, found: logs.Replay, snapshot: str, bucket: dict[str, bytes]
+    history: History, nomad: Path, folder: Path, found: replays.Replay, snapshot: str, bucket: dict[str, bytes]
 ) -> Iterator[Restored]:
     """Runs the three tasks of a drill's job with logs, on a copy of the data."""
     flavour = history.live.place.flavour
@@ -176,7 +177,7 @@ def restored(
         yield Restored(answer.stdout.splitlines() + answer.stderr.splitlines(), made)
 
 
-def tasks(made: Place, server: Task, found: logs.Replay) -> tuple[Task, Task, Task]:
+def tasks(made: Place, server: Task, found: replays.Replay) -> tuple[Task, Task, Task]:
     """The drill's tasks as Nomad would run them: what fetches, the server, and what checks it."""
     env = {"NOMAD_ALLOC_DIR": "/alloc", **server.env}
     copier = {
@@ -213,7 +214,7 @@ def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
     history: History, nomad: Path, tmp_path: Path
 ) -> None:
     s3, known = stored(history.live.bucket)
-    found = logs.replay(s3, known, history.taken, history.moment)
+    found = replays.replay(s3, known, history.taken, history.moment)
     with restored(history, nomad, tmp_path, found, "snapshot", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6]
@@ -226,7 +227,7 @@ def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
 def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad: Path, tmp_path: Path) -> None:
     """What was applied to its volume is in none of its own logs."""
     s3, known = stored(history.live.bucket)
-    found = logs.replay(s3, known, history.taken, history.moment)
+    found = replays.replay(s3, known, history.taken, history.moment)
     with restored(history, nomad, tmp_path / "first", found, "snapshot", history.live.bucket) as drill:
         stop(drill.place.started[-1])
         with place(history.live.place.flavour, tmp_path / "next", unused_port()) as made:
@@ -249,7 +250,7 @@ def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad
     own = {key: content for key, content in live.bucket.items() if key not in history.live.bucket}
     s3, known = stored(own)
     assert known.until is not None
-    found = logs.replay(s3, known, taken, known.until)
+    found = replays.replay(s3, known, taken, known.until)
     with restored(History(live, taken, taken, taken), nomad, tmp_path / "second", found, "later", own) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 10, 11, 12]
@@ -257,7 +258,7 @@ def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad
 
 def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
-    found = logs.replay(s3, known, history.quiet, history.quiet)
+    found = replays.replay(s3, known, history.quiet, history.quiet)
     with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 7]
@@ -266,7 +267,7 @@ def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History,
 def test_a_log_that_was_replaced_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
     assert known.until is not None
-    found = logs.replay(s3, known, history.taken, known.until)
+    found = replays.replay(s3, known, history.taken, known.until)
     bucket = dict(history.live.bucket)
     middle = next(log.key for log in found.logs if log.began > history.taken and has_transactions(bucket[log.key]))
     bucket[middle] = without_transactions(bucket[middle])
@@ -276,7 +277,7 @@ def test_a_log_that_was_replaced_is_noticed(history: History, nomad: Path, tmp_p
 
 def test_a_snapshot_of_another_timeline_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
-    found = logs.replay(s3, known, history.taken, history.moment)
+    found = replays.replay(s3, known, history.taken, history.moment)
     with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
         assert ["has transactions that these logs do not have" in one for one in drill.said("unreplayed")] == [True]
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from operate.drill import replay
-from operate.point_in_time.logs import PointInTimeError, Replay
+from operate.point_in_time.logs import PointInTimeError
+from operate.point_in_time.replay import Replay
 from tests.unit.operate.point_in_time.test_logs import at, one
 
 COPIER: dict[str, Any] = {

@@ -10,6 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from operate.point_in_time import logs
+from operate.point_in_time import replay as replays
+from operate.point_in_time.chain import chain
 from operate.point_in_time.logs import Log, PointInTimeError
 from tests.unit.operate.point_in_time.test_binlog import SOURCE, before, gtid
 from tests.unit.operate.point_in_time.test_binlog import log as content
@@ -30,28 +32,28 @@ ONE_SERVER = [one(number, number) for number in range(1, 10)]
 
 
 def test_it_begins_one_log_before_the_snapshots_and_ends_with_the_one_of_the_time() -> None:
-    assert [log.number for log in logs.chain(ONE_SERVER, at(4.5), at(6.5))] == [3, 4, 5, 6]
+    assert [log.number for log in chain(ONE_SERVER, at(4.5), at(6.5))] == [3, 4, 5, 6]
 
 
 def test_a_snapshot_of_the_first_log_begins_with_it() -> None:
-    assert [log.number for log in logs.chain(ONE_SERVER, at(1), at(2))] == [1, 2]
+    assert [log.number for log in chain(ONE_SERVER, at(1), at(2))] == [1, 2]
 
 
 def test_logs_that_begin_after_the_snapshot_are_refused() -> None:
     with pytest.raises(PointInTimeError, match="restore from a newer one"):
-        logs.chain(ONE_SERVER, at(0.5), at(6))
+        chain(ONE_SERVER, at(0.5), at(6))
 
 
 def test_a_log_that_is_missing_is_told_unless_the_time_is_before_it() -> None:
     there = [log for log in ONE_SERVER if log.number != 5]
-    assert [log.number for log in logs.chain(there, at(3.5), at(4.5))] == [2, 3, 4]
+    assert [log.number for log in chain(there, at(3.5), at(4.5))] == [2, 3, 4]
     with pytest.raises(PointInTimeError, match=r"binlog.000006 is the next log in S3: what lies between is missing"):
-        logs.chain(there, at(3.5), at(8.5))
+        chain(there, at(3.5), at(8.5))
 
 
 def test_logs_of_one_second_are_one_servers() -> None:
     quick = [one(1, 1), one(2, 1), one(3, 1), one(4, 2)]
-    assert [log.number for log in logs.chain(quick, at(1.5), at(2.5))] == [2, 3, 4]
+    assert [log.number for log in chain(quick, at(1.5), at(2.5))] == [2, 3, 4]
 
 
 class TestARestoredVolume:
@@ -60,21 +62,21 @@ class TestARestoredVolume:
     ALL = (*[one(number, number) for number in range(1, 7)], one(3, 3, size=50), one(4, 6.1), one(5, 7.1))
 
     def test_a_time_before_the_restore_is_the_old_servers(self) -> None:
-        found = logs.chain(self.ALL, at(2.5), at(5.5))
+        found = chain(self.ALL, at(2.5), at(5.5))
         assert [log.began for log in found] == [at(n) for n in (1, 2, 3, 4, 5)]
         assert all(log.size == 100 for log in found)
 
     @pytest.mark.parametrize("to", [6.5, 7.5])
     def test_a_time_after_it_is_refused_from_an_earlier_snapshot(self, to: float) -> None:
         with pytest.raises(PointInTimeError, match="the volume was itself restored"):
-            logs.chain(self.ALL, at(2.5), at(to))
+            chain(self.ALL, at(2.5), at(to))
 
     def test_also_where_the_old_server_had_begun_no_further_log(self) -> None:
         with pytest.raises(PointInTimeError, match="the volume was itself restored"):
-            logs.chain([one(1, 1), one(2, 2), one(3, 3), one(3, 3, size=50), one(4, 6.1)], at(2.5), at(6.5))
+            chain([one(1, 1), one(2, 2), one(3, 3), one(3, 3, size=50), one(4, 6.1)], at(2.5), at(6.5))
 
     def test_from_a_later_snapshot_the_new_servers_logs_lead_on(self) -> None:
-        assert [log.began for log in logs.chain(self.ALL, at(7.2), at(7.5))][-1] == at(7.1)
+        assert [log.began for log in chain(self.ALL, at(7.2), at(7.5))][-1] == at(7.1)
 
 
 class Bucket:
@@ -114,9 +116,9 @@ def covering(newest: Log) -> str:
     return f"2026-11-22T10:09:30Z\nserver {SOURCE}\nwriter 1\nnewest {newest.key}"
 
 
-def replay(to: datetime, s3: Bucket | None = None) -> logs.Replay:
+def replay(to: datetime, s3: Bucket | None = None) -> replays.Replay:
     s3 = s3 or bucket()
-    return logs.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), to)
+    return replays.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), to)
 
 
 def test_it_ends_with_the_last_transaction_of_the_time() -> None:
@@ -154,7 +156,7 @@ def test_a_log_that_was_cut_short_is_among_the_others() -> None:
     s3 = bucket()
     cut = f"{ONE_SERVER[3].key}-50"
     s3 = Bucket({**s3.objects, cut: b"x" * 50, one(5, 20).key: b""})
-    found = logs.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), at(6))
+    found = replays.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), at(6))
     assert (found.others, cut in [log.key for log in found.logs]) == ((cut,), False)
 
 
