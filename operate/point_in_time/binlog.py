@@ -1,4 +1,4 @@
-"""What MySQL's binary logs say of their transactions: which they are, and when they were committed.
+"""What MySQL's binary logs say: of their transactions, which and when committed, and of how each log was closed.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
@@ -18,6 +18,7 @@ _MAGIC, _ENCRYPTED = b"\xfebin", b"\xfdbin"
 # Time, type, server, size with header, next position, flags; the size leads to the next event.
 _HEADER = struct.Struct("<IBIIIH")
 _ANONYMOUS, _GTID, _PREVIOUS, _TAGGED = 34, 33, 35, 42
+_STOP, _ROTATE = 3, 4
 # Flags, source, number, kind of clock, and two places in it; then the time of the commit in µs, of 7 bytes.
 _BODY = struct.Struct("<B16sqBqq")
 _TIME_BYTES, _TIME_BITS = 7, 55
@@ -45,15 +46,30 @@ class Transaction:
 
     gtid: str
     """SOURCE:NUMBER."""
-    committed: datetime
+    at: datetime
     """When its server committed it, in µs and UTC."""
 
 
-class GtidSet:
-    """GTIDs of single transactions, as one set in the server's notation: UUID:1-5:7."""
+@dataclass(frozen=True)
+class Closing:
+    """How a server closed a log; it is not there where the server was killed, or its volume restored."""
 
-    def __init__(self) -> None:
+    at: datetime
+    """What was committed before is in this log or an earlier one; in seconds and UTC."""
+    rotated: bool
+    """Whether it began the next log at once; otherwise it ended."""
+
+
+class GtidSet:
+    """A set of GTIDs in the server's notation, UUID:1-5:7, as short as it can be; equal sets are equal texts."""
+
+    def __init__(self, text: str = "") -> None:
         self._spans: dict[str, list[list[int]]] = {}
+        for part in filter(None, text.split(",")):
+            source, *spans = part.split(":")
+            for span in spans:
+                first, _, last = span.partition("-")
+                self._spans.setdefault(source, []).append([int(first), int(last or first)])
 
     def add(self, gtid: str) -> None:
         source, _, text = gtid.rpartition(":")
@@ -65,31 +81,43 @@ class GtidSet:
             spans.append([number, number])
 
     def __str__(self) -> str:
-        return ",".join(f"{source}:{_spans(sorted(spans))}" for source, spans in self._spans.items())
+        return ",".join(f"{source}:{_spans(_merged(spans))}" for source, spans in sorted(self._spans.items()))
 
 
-def transactions(name: str, log: Readable) -> Iterator[Transaction]:
-    """Yields a log's transactions in order. Raises BinlogError."""
-    for kind, size in _events(name, log):
+def contents(name: str, log: Readable) -> Iterator[Transaction | Closing]:
+    """Yields a log's transactions in order, and at last how it was closed. Raises BinlogError."""
+    for at, kind, size in _events(name, log):
         if kind in (_ANONYMOUS, _TAGGED):
             what = "without a GTID" if kind == _ANONYMOUS else "with a tagged GTID"
             raise BinlogError(
                 f"{name} has a transaction {what}: it is from before pointInTime was set, or a session has its own "
                 "gtid_next. Restore from a snapshot taken after it, with --snapshot"
             )
-        if kind != _GTID:
-            _skip(name, log, size)
+        if kind == _GTID:
+            yield _transaction(_read(name, log, size))
             continue
-        yield _transaction(_read(name, log, size))
+        _skip(name, log, size)
+        if kind in (_ROTATE, _STOP):
+            yield Closing(at, kind == _ROTATE)
 
 
 def previous(name: str, log: Readable) -> str:
     """Returns the GTIDs of all transactions before a log, as the server writes sets. Raises BinlogError."""
-    for kind, size in _events(name, log):
+    for _, kind, size in _events(name, log):
         if kind == _PREVIOUS:
             return _gtids(name, _read(name, log, size))
         _skip(name, log, size)
     raise BinlogError(f"{name} does not say which transactions were before it: it is no log of MySQL 8")
+
+
+def _merged(spans: Iterable[list[int]]) -> list[list[int]]:
+    found: list[list[int]] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1][1] = max(found[-1][1], last)
+        else:
+            found.append([first, last])
+    return found
 
 
 def _spans(spans: Iterable[Iterable[int]]) -> str:
@@ -110,16 +138,16 @@ def _gtids(name: str, body: bytes) -> str:
     return ",".join(found)
 
 
-def _events(name: str, log: Readable) -> Iterator[tuple[int, int]]:
-    """Yields each event's kind and the size of what follows its header, which the caller has to read."""
+def _events(name: str, log: Readable) -> Iterator[tuple[datetime, int, int]]:
+    """Yields each event's time, kind and the size of what follows its header, which the caller has to read."""
     magic = log.read(4)
     if magic == _ENCRYPTED:
         raise BinlogError(f"{name} is encrypted, and its key is the old server's: set binlog_encryption OFF")
     if magic != _MAGIC:
         raise BinlogError(f"{name} is no binary log: it begins with {magic!r}")
     while header := _read(name, log, _HEADER.size, ends=True):
-        _, kind, _, size, _, _ = _HEADER.unpack(header)
-        yield kind, size - _HEADER.size
+        seconds, kind, _, size, _, _ = _HEADER.unpack(header)
+        yield _EPOCH + timedelta(seconds=seconds), kind, size - _HEADER.size
 
 
 def _transaction(body: bytes) -> Transaction:

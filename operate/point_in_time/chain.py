@@ -9,8 +9,20 @@ from typing import NoReturn
 from operate.point_in_time.logs import SHOWN, Log, PointInTimeError
 
 
+class ForkError(PointInTimeError):
+    """Two servers went on from one log, so the names do not say whose logs follow it."""
+
+    def __init__(self, before: Log, restored: datetime) -> None:
+        super().__init__(f"after {before.name} of {before.began:{SHOWN}} the volume was itself restored")
+        self.restored = restored
+        """When the later one of them began its next log."""
+
+
 def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
-    """Returns the logs of one server, each the next one's predecessor, from `base` on. Raises PointInTimeError."""
+    """Returns the logs of one server, each the next one's predecessor, from `base` on.
+
+    Whether they are all of its logs up to `to` is not said by their names. Raises ForkError and PointInTimeError.
+    """
     before = [log for log in logs if log.began <= base]
     if not before:
         first = min(log.began for log in logs)
@@ -19,18 +31,13 @@ def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
             "newer one (`python -m operate snapshots`, then --snapshot ID)"
         )
     newest = max(before, key=lambda log: (log.began, log.number, log.size))
-    found, whole = [newest], _whole(logs)
+    found, whole = [newest], without_cut(logs)
     while following := [
         log for log in whole if log.number == found[-1].number + 1 and found[-1].began <= log.began <= to
     ]:
-        _refuse_fork(logs, found[-1], following)
+        if len(following) > 1 or (is_cut(logs, found[-1]) and len(successors(logs, found[-1])) < 2):
+            _refuse(found[-1], following)
         found.append(following[0])
-    if left := [log for log in whole if found[-1].began < log.began <= to]:
-        raise PointInTimeError(
-            f"after {found[-1].name} of {found[-1].began:{SHOWN}}, {left[0].name} is the next log in S3: what lies "
-            f"between is missing. Go on from a snapshot taken after {max(log.began for log in left):{SHOWN}}, with "
-            "--snapshot ID, or to a time before that"
-        )
     # One earlier, as clocks differ; what the snapshot has already is not applied again.
     earlier = [log for log in whole if log.began <= base and log.number == newest.number - 1]
     if len(earlier) == 1:
@@ -43,7 +50,23 @@ def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
     return found
 
 
-def _whole(logs: Sequence[Log]) -> list[Log]:
+def after(logs: Sequence[Log], last: Log) -> list[Log]:
+    """Returns the logs that began after one, the first first."""
+    later = [log for log in without_cut(logs) if (log.began, log.number) > (last.began, last.number)]
+    return sorted(later, key=lambda log: (log.began, log.number))
+
+
+def successors(logs: Sequence[Log], last: Log) -> list[Log]:
+    """Returns the logs that may follow one, the first first: more than one where its volume was restored."""
+    return [log for log in after(logs, last) if log.number == last.number + 1]
+
+
+def is_cut(logs: Sequence[Log], last: Log) -> bool:
+    """Returns whether a server on a restored volume found this log shorter: its next one is not the old server's."""
+    return any((log.number, log.began) == (last.number, last.began) and log != last for log in logs)
+
+
+def without_cut(logs: Sequence[Log]) -> list[Log]:
     """Returns the logs without those that the first server on a restored volume found cut short, and copied again."""
     longest: dict[tuple[int, datetime], Log] = {}
     for log in logs:
@@ -52,18 +75,5 @@ def _whole(logs: Sequence[Log]) -> list[Log]:
     return [log for log in logs if log is longest[log.number, log.began]]
 
 
-def _refuse_fork(logs: Sequence[Log], before: Log, following: Sequence[Log]) -> None:
-    """Raises PointInTimeError where the volume was restored meanwhile: then one server's logs do not lead on."""
-    cut = [log for log in logs if (log.number, log.began) == (before.number, before.began) and log != before]
-    # Two servers went on from a log that was cut: until the later one did, what follows is the first one's.
-    both = [log for log in _whole(logs) if log.number == before.number + 1 and log.began >= before.began]
-    if len(following) > 1 or (cut and len(both) < 2):
-        _refuse(before, following)
-
-
 def _refuse(before: Log, following: Sequence[Log]) -> NoReturn:
-    restored = max(log.began for log in following)
-    raise PointInTimeError(
-        f"after {before.name} of {before.began:{SHOWN}} the volume was itself restored, and other logs follow: go on "
-        f"from a snapshot taken after {restored:{SHOWN}}, with --snapshot ID, or to a time before that"
-    )
+    raise ForkError(before, max(log.began for log in following))

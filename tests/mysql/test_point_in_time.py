@@ -18,7 +18,7 @@ import pytest
 from operate.drill import replay, script
 from operate.point_in_time import logs
 from operate.point_in_time import replay as replays
-from operate.point_in_time.binlog import transactions
+from operate.point_in_time.binlog import Transaction, contents
 from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, place, server_task, stop
 from tests.mysql.test_first_start import query, until_it_answers
 from tests.ports import unused_port
@@ -283,7 +283,7 @@ def test_a_snapshot_of_another_timeline_is_noticed(history: History, nomad: Path
 
 
 def has_transactions(log: bytes) -> bool:
-    return any(transactions("log", io.BytesIO(log)))
+    return any(isinstance(one, Transaction) for one in contents("log", io.BytesIO(log)))
 
 
 def without_transactions(log: bytes) -> bytes:

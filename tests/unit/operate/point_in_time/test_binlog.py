@@ -1,4 +1,4 @@
-"""Which transactions a binary log has, and when they were committed."""
+"""Which transactions a binary log has, when they were committed, and how the log was closed."""
 
 import io
 import struct
@@ -8,14 +8,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from operate.point_in_time.binlog import BinlogError, GtidSet, Transaction, previous, transactions
+from operate.point_in_time.binlog import BinlogError, Closing, GtidSet, Transaction, contents, previous
 
 SOURCE = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 AT = datetime(2026, 11, 22, 10, 15, 0, 250_000, UTC)
 
 
-def event(kind: int, body: bytes = b"") -> bytes:
-    return struct.pack("<IBIIIH", 0, kind, 1, 19 + len(body), 0, 0) + body
+def event(kind: int, body: bytes = b"", at: datetime | None = None) -> bytes:
+    return struct.pack("<IBIIIH", int(at.timestamp()) if at else 0, kind, 1, 19 + len(body), 0, 0) + body
+
+
+def rotated(at: datetime) -> bytes:
+    """The last event of a log that its server closed to begin another."""
+    return event(4, struct.pack("<Q", 4) + b"binlog.000009" + b"csum", at)
+
+
+def stopped(at: datetime) -> bytes:
+    """The last event of a server that was told to end."""
+    return event(3, b"csum", at)
 
 
 def gtid(number: int, at: datetime, *, replicated: bool = False) -> bytes:
@@ -40,8 +50,14 @@ def log(*events: bytes, magic: bytes = b"\xfebin") -> io.BytesIO:
 @pytest.mark.parametrize("replicated", [False, True])
 def test_transactions_come_in_order_with_their_times(replicated: bool) -> None:
     rows = event(30, b"r" * (3 << 20))
-    found = list(transactions("log", log(gtid(7, AT, replicated=replicated), rows, gtid(8, AT), rows, event(4))))
+    found = list(contents("log", log(gtid(7, AT, replicated=replicated), rows, gtid(8, AT), rows)))
     assert found == [Transaction(f"{SOURCE}:7", AT), Transaction(f"{SOURCE}:8", AT)]
+
+
+def test_a_log_says_how_it_was_closed() -> None:
+    second = AT.replace(microsecond=0)
+    assert list(contents("log", log(rotated(AT)))) == [Closing(second, rotated=True)]
+    assert list(contents("log", log(stopped(AT)))) == [Closing(second, rotated=False)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +73,7 @@ def test_transactions_come_in_order_with_their_times(replicated: bool) -> None:
 )
 def test_what_cannot_be_applied_is_refused(given: io.BytesIO, why: str) -> None:
     with pytest.raises(BinlogError, match=why):
-        list(transactions("log", given))
+        list(contents("log", given))
 
 
 def test_the_transactions_before_a_log_are_a_set_as_the_server_writes_it() -> None:
@@ -83,4 +99,11 @@ def test_single_transactions_become_a_set() -> None:
     found = GtidSet()
     for one in ("a:1", "a:2", "a:4", "b:9", "a:3", "a:5"):
         found.add(one)
-    assert str(found) == "a:1-2:3:4:5,b:9"
+    assert str(found) == "a:1-5,b:9"
+
+
+def test_equal_sets_are_equal_texts() -> None:
+    found = GtidSet("b:9,a:1-2:5")
+    found.add("a:3")
+    assert str(found) == str(GtidSet("a:1-3:5,b:9"))
+    assert str(GtidSet()) == ""
