@@ -112,6 +112,23 @@ def test_also_after_a_restart_of_the_copier(sidecars: Sidecars) -> None:
         goes_on_from_a_snapshot(sidecars, 8)
 
 
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "removed"])
+def test_another_servers_logs_of_their_names_stand_for_none_of_them(copier: Sidecars, listed: bool) -> None:
+    # As after a failover: one place in S3, the same numbers, other times.
+    for number in (4, 5, 6):
+        copier.put(key(number + 5000).replace(f"{number + 5000:06d}", f"{number:06d}"), b"x" * 100)
+    before = copier.until
+    with copier.runs(COPY, "two"):
+        copier.serve(1, 8)
+        copier.remove(4 if listed else 1, 6)
+        copier.index(1 if listed else 7, 8)
+        copier.close()
+        said = "lost at binlog.000006" if listed else "lost between binlog.000003 and binlog.000007"
+        copier.says(said, 2)
+        copier.copies(7)
+    assert copier.until == before
+
+
 def test_all_closed_logs_removed_before_they_were_copied_hold_it(copier: Sidecars) -> None:
     before = copier.until
     copier.serve(1, 8)
