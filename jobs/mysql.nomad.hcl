@@ -768,9 +768,10 @@ job "mysql" {
               [ "$(of server)" = "$server" ] || return 0
               newest=$(of newest)
               : >"$seen"
-              last=$${newest##*/}
-              last=$${last#*Z-}
+              last=$${newest##*Z-}
               last=$${last%%-*}
+              # Whatever client wrote it: only the name of a log goes into commands.
+              case $${last#binlog.} in '' | *[!0-9]*) last= newest= ; return 0 ;; esac
               [ -f "$datadir/$last" ] || return 0
               measure "$datadir/$last"
               grep -qxF -e "$newest $size" "$there" && case $newest in "$key" | "$key-$size") return ;; esac

@@ -30,17 +30,24 @@ _KEPT_ENV = (
 _READY = "$NOMAD_ALLOC_DIR/data/replay/ready"
 _WAIT = f'until [ -e "{_READY}" ]; do sleep 1; done; exec sh "$@"'
 
-_SCRIPT = r"""set -eu
+# Of what is in S3 only names of logs get any further, and they are compared as they are: they are no patterns.
+_SCRIPT = r"""set -euf
 umask 077
+export LC_ALL=C
 fail() { echo "$*" >&2; exit 1; }
 [ -n "${AWS_ENDPOINT_URL_S3:-}" ] || unset AWS_ENDPOINT_URL_S3
 place=s3://$BUCKET/$PREFIX
 folder=$NOMAD_ALLOC_DIR/data/replay
 mkdir -p "$folder/fetched"
 aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].Key' --output text |
-  tr '\t' '\n' | sed "s|^$PREFIX||" | sort >"$folder/listed"
+  tr '\t' '\n' | while IFS= read -r key; do printf '%s\n' "${key#"$PREFIX"}"; done | sort >"$folder/listed"
 printf '%s\n' $REPLAY_OTHERS - >"$folder/others"
-sed -n "\|^$REPLAY_FIRST\$|,\$p" "$folder/listed" | sed "\|^$REPLAY_LAST\$|q" |
+inside=
+while IFS= read -r name; do
+  [ "$name" != "$REPLAY_FIRST" ] || inside=yes
+  [ -z "$inside" ] || printf '%s\n' "$name"
+  [ "$name" != "$REPLAY_LAST" ] || break
+done <"$folder/listed" | grep -xE '[0-9]{8}T[0-9]{6}Z-[A-Za-z0-9_-]+[.][0-9]{6,}(-[0-9]+)?' |
   grep -vxF -f "$folder/others" >"$folder/wanted" || true
 [ "$(grep -c . "$folder/wanted")" = "$REPLAY_COUNT" ] || fail "$place has other logs than a moment ago: begin again"
 # Of the first and the last hour only the minutes: other hours are wanted whole.

@@ -13,7 +13,8 @@ from operate.errors import OperateError
 
 FOLDER = "binlogs/"
 UNTIL = "until"
-_KEY = re.compile(r"(?P<began>\d{8}T\d{6}Z)-(?P<name>.+\.(?P<number>\d{6,}))(-\d+)?")
+# What clients can write there goes into scripts and messages: nothing but what binlog-copy writes is a log.
+_KEY = re.compile(r"(?P<began>[0-9]{8}T[0-9]{6}Z)-(?P<name>[A-Za-z0-9_-]+[.](?P<number>[0-9]{6,}))(-[0-9]+)?")
 SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -51,14 +52,22 @@ def stored(s3: Any, bucket: str, prefix: str) -> Stored:
     """Lists the logs; `prefix` is the stack's. Raises botocore's errors."""
     # Before the logs are listed: what it is true of has to be among them.
     reached, covers = _until(s3, bucket, prefix)
-    folder, logs = f"{prefix}{FOLDER}", []
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=folder):
-        for one in page.get("Contents") or []:
-            key = str(one["Key"])
-            if (found := _KEY.fullmatch(key.removeprefix(folder))) is not None:
-                began = datetime.strptime(found["began"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-                logs.append(Log(key, found["name"], int(found["number"]), began, int(one["Size"])))
-    return Stored(bucket, prefix, tuple(logs), reached, covers)
+    folder = f"{prefix}{FOLDER}"
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=folder)
+    objects = (one for page in pages for one in page.get("Contents") or [])
+    logs = (_log(str(one["Key"]), folder, int(one["Size"])) for one in objects)
+    return Stored(bucket, prefix, tuple(filter(None, logs)), reached, covers)
+
+
+def _log(key: str, folder: str, size: int) -> Log | None:
+    """Returns the log of a key; None where it is none."""
+    if (found := _KEY.fullmatch(key.removeprefix(folder))) is None:
+        return None
+    try:
+        began = datetime.strptime(found["began"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return Log(key, found["name"], int(found["number"]), began, size)
 
 
 def until(s3: Any, bucket: str, prefix: str) -> datetime | None:

@@ -129,6 +129,23 @@ def test_another_servers_logs_of_their_names_stand_for_none_of_them(copier: Side
     assert copier.until == before
 
 
+@pytest.mark.parametrize(
+    "newest",
+    [
+        ["20260101T000000Z-x|e echo it ran >&2", ":inlog.000002$|d", "binlog.000002"],
+        ["20260101T000000Z-binlog.[$(echo it ran >&2)]"],
+    ],
+)
+def test_what_a_client_writes_into_until_is_no_command(sidecars: Sidecars, newest: list[str]) -> None:
+    lines = [f"newest {line}\n" for line in newest]
+    sidecars.put("until", f"{shown(datetime.now(UTC))}\nserver {SERVER}\nwriter one\n{''.join(lines)}".encode())
+    sidecars.serve(1, 4)
+    with sidecars.runs(COPY):
+        sidecars.reaches(sidecars.close())
+    assert set(sidecars.stored) == {key(1), key(2), key(3)}
+    assert "it ran" not in sidecars.log
+
+
 def test_all_closed_logs_removed_before_they_were_copied_hold_it(copier: Sidecars) -> None:
     before = copier.until
     copier.serve(1, 8)

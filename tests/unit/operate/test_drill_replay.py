@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,3 +97,47 @@ def test_the_server_applies_them_as_another_servers_and_writes_no_second_log() -
 def test_a_server_that_copies_no_logs_yet_is_refused() -> None:
     with pytest.raises(PointInTimeError, match=r"job mysql-server copies no binary logs: set mysql.pointInTime"):
         replay.add(copy.deepcopy(DRILL), {"ID": "mysql-server", "TaskGroups": [{"Tasks": []}]}, WANTED)
+
+
+AWS = """#!/bin/sh
+case $1 in
+  s3api) cat "$BUCKET" ;;
+  s3) while IFS= read -r key; do : >"$6${key#"$PREFIX"}"; done <"$BUCKET" ;;
+esac
+"""
+FOREIGN = "20261122T100730Z-b|e echo it ran >&2; #.000007"
+
+
+def fetched(folder: Path, listed: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs the fetcher's script with an AWS CLI that has keys in a file, and copies empty logs."""
+    fetcher, *_ = added()
+    (folder / "aws").write_text(AWS)
+    (folder / "aws").chmod(0o755)
+    (folder / "bucket").write_text("".join(f"dev/binlogs/{name}\n" for name in listed))
+    own = {"BUCKET": f"{folder}/bucket", "NOMAD_ALLOC_DIR": str(folder), "REPLAY_DATADIR": str(folder)}
+    path = {"PATH": f"{folder}:{os.environ['PATH']}", "REPLAY_UID": str(os.getuid())}
+    words = ["sh", "-c", fetcher["Templates"][0]["EmbeddedTmpl"]]
+    return subprocess.run(
+        words, env={**fetcher["Env"], **own, **path, **env}, capture_output=True, text=True, check=False
+    )
+
+
+def names(*logs: Any) -> list[str]:
+    return [log.key.removeprefix("dev/binlogs/") for log in logs]
+
+
+def test_of_what_is_in_s3_the_logs_between_two_are_fetched_in_order(tmp_path: Path) -> None:
+    wanted = names(one(7, 7), one(8, 8))
+    others = ["until", f"{wanted[0]}-50", FOREIGN, *names(one(6, 6), one(9, 9))]
+    done = fetched(tmp_path, [*wanted, *others])
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "data/replay"
+    assert (folder / "wanted").read_text().split() == wanted
+    assert (folder / "relay.index").read_text().split() == [f"{folder}/relay.00000{n}" for n in (1, 2)]
+
+
+@pytest.mark.parametrize("name", ["REPLAY_FIRST", "REPLAY_LAST", "REPLAY_OTHERS"])
+def test_a_name_in_s3_is_no_command(tmp_path: Path, name: str) -> None:
+    done = fetched(tmp_path, [FOREIGN, *names(one(7, 7), one(8, 8), one(9, 9))], **{name: FOREIGN})
+    assert "it ran" not in done.stderr
+    assert (done.returncode == 0) == (name == "REPLAY_OTHERS")

@@ -137,6 +137,15 @@ def test_a_time_that_is_not_copied_yet_is_refused() -> None:
         replay(at(9.6))
 
 
+@pytest.mark.parametrize(
+    "name", ["20261122T100430Z-b|e id; echo .000004", "20269922T100430Z-binlog.000004", "20261122T100430Z-${x}.000004"]
+)
+def test_what_no_copier_wrote_is_no_log(name: str) -> None:
+    s3 = bucket()
+    s3.objects[f"dev/binlogs/{name}"] = b""
+    assert len(logs.stored(s3, "b", "dev/").logs) == len(ONE_SERVER)
+
+
 def test_no_logs_are_told() -> None:
     with pytest.raises(PointInTimeError, match="there is no binary log in s3://b/dev/binlogs/"):
         replay(at(6), Bucket({}))
