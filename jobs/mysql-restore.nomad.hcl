@@ -258,19 +258,35 @@ job "mysql-restore" {
           name=$NOMAD_META_dump
           [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | tail -n 1)
           case "$name" in
-          '' | .* | */*) known=no ;;
+          '' | .* | -* | */*) known=no ;;
           *) [ -f "$name" ] && known=yes || known=no ;;
           esac
           if [ $known = no ]; then
             echo "there is no dump $NOMAD_META_dump; these are there:" $(ls -1) >&2
             exit 1
           fi
-          # All of it is read once before the first table is touched.
-          gzip -dc "$name" | tail -n 1 | grep -q '^-- Dump completed' || { echo "$name is not whole" >&2; exit 1; }
+          # All of it is read once before the first table is touched. The server of the dump is named above its first rows.
+          said=$(gzip -dc "$name" | LC_ALL=C sed -n '1,20{/^-- Server version/p;}; $p')
+          case "$(printf '%s\n' "$said" | tail -n 1)" in
+          '-- Dump completed'*) ;;
+          *) echo "$name is not whole" >&2; exit 1 ;;
+          esac
+          # A server takes no dump of a newer series or of the other product to its end, and its tables are dropped by then.
+          from=$(printf '%s\n' "$said" | sed -n '1s/^-- Server version[[:space:]]*//p')
+          runs=$("$client" "$options" "$tls" --batch --skip-column-names --execute 'SELECT VERSION()')
+          series() { printf '%s\n' "$1" | sed -n 's/^\([0-9]*[.][0-9]*\).*/\1/p'; }
+          newer=$(printf '%s\n' "$(series "$runs")" "$(series "$from")" | sort -V | tail -n 1)
+          case "$from" in *MariaDB*) product=MariaDB ;; *) product=MySQL ;; esac
+          case "$runs" in *MariaDB*) other=MySQL ;; *) other=MariaDB ;; esac
+          [ -z "$from" ] || { [ "$newer" = "$(series "$runs")" ] && [ $product != $other ]; } || {
+            echo "$name is from $product $from, and the server is of version $runs: nothing is changed." \
+              "Restore it into $product $(series "$from") or newer" >&2
+            exit 1
+          }
           # What mysqldump says about GTIDs by itself, in a dump of other making, is true of the server it was taken from alone.
           { gzip -dc "$name" || echo "$name cannot be read;"; } |
             sed '1,/^-- Current Database/{/^SET @@GLOBAL[.]GTID_PURGED=/,/;$/d;/^SET @@SESSION[.]SQL_LOG_BIN= *0;$/d}' |
-            "$client" "$options" "$tls"
+            "$client" "$options" "$tls" --binary-mode
           echo "$name is restored"
           rm -rf "$DUMPS/.fetched"
         SCRIPT

@@ -44,7 +44,11 @@ def restore(dump: str, source: str, timeout_s: float, *, yes: bool) -> None:
     if source == "s3" and not place:
         raise RestoreError("the stack copies no dumps to S3: set mysql.backup.s3 and run `pulumi up`")
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
-    confirm(f"Every table in dump {dump} {where} is dropped and made again as it was then. Go on?", yes=yes)
+    confirm(
+        f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
+        f"are missing: a snapshot (`python -m operate snapshot {known['mysql']['volume']}`) is the way back. Go on?",
+        yes=yes,
+    )
     namespace = known["mysql"]["namespace"]
     nomad = stack_cluster(known["mysql"]["volume"])
     # Jobs of earlier releases know no source.

@@ -143,6 +143,16 @@ def test_a_dump_restores_everything_into_the_running_server(shop: Databases) -> 
     assert all(before.values())
 
 
+def test_a_dump_runs_no_command_of_the_client(shop: Databases) -> None:
+    text = (
+        "-- Current Database: `shop`\nUSE `shop`;\n\\! touch /dumps/it-ran\nsystem touch /dumps/it-ran\n"
+        "-- Dump completed on 2026-01-01\n"
+    )
+    (shop.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+    shop.restore()
+    assert not (shop.server.root / "dumps/it-ran").exists()
+
+
 def test_a_dump_restores_into_a_server_that_has_no_database(shop: Databases, nomad: Path, tmp_path: Path) -> None:
     before = shop.objects()
     assert shop.dump().returncode == 0

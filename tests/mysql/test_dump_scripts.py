@@ -1,0 +1,125 @@
+"""What a dump and a restore make of names, clocks and versions, by their own scripts and stubs of the clients."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.mysql.place import rendered, task
+
+pytestmark = [pytest.mark.nomad]
+
+# Of the questions that the scripts ask; a query by its words.
+CLIENT = """#!/bin/sh
+case "$*" in
+  *--version*) echo "mysql  Ver 8.4.6" ;;
+  *user_privileges*) ;;
+  *schemata*) echo shop ;;
+  *COUNT*) cat "$STUB/tables" ;;
+  *VERSION*) cat "$STUB/version" ;;
+  *) cat >"$STUB/restored" ;;
+esac
+"""
+DUMPER = """#!/bin/sh
+case "$*" in *--version*) echo "mysqldump  Ver 8.4.6"; exit ;; esac
+cat "$STUB/dump"
+"""
+DUMP = """-- MySQL dump 10.13
+-- Server version\t{version}
+-- Current Database: `shop`
+-- Table structure for table `orders`
+DROP TABLE orders;
+-- Dump completed on 2026-01-01
+"""
+
+
+def name(ahead: timedelta) -> str:
+    return f"{datetime.now(UTC) + ahead:%Y%m%dT%H%M%SZ}.sql.gz"
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """Both scripts, and the folder of what the stubs say and hear."""
+
+    nomad: Path
+    folder: Path
+
+    def put(self, ahead: timedelta, content: str = DUMP) -> str:
+        """A dump of another time than now; returns its name."""
+        found = name(ahead)
+        (self.folder / "dumps" / found).write_bytes(gzip.compress(content.format(version="8.4.6").encode()))
+        return found
+
+    @property
+    def dumps(self) -> set[str]:
+        return {path.name for path in (self.folder / "dumps").glob("*.sql.gz")}
+
+    def dump(self, launched: datetime | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+        job = f"mysql-backup/periodic-{launched.timestamp():.0f}" if launched else "mysql-backup"
+        return self._run("mysql-backup", "dump", NOMAD_JOB_ID=job, **{"KEEP": "7", "S3": "", **env})
+
+    def restore(self, dump: str = "latest") -> subprocess.CompletedProcess[str]:
+        return self._run("mysql-restore", "restore", NOMAD_META_dump=dump)
+
+    @property
+    def restored(self) -> str:
+        path = self.folder / "restored"
+        return path.read_text() if path.exists() else ""
+
+    def _run(self, spec: str, named: str, **env: str) -> subprocess.CompletedProcess[str]:
+        script = rendered(task(self.nomad, spec, named, {}).files[f"local/{named}.sh"], {})
+        places = {"STUB": str(self.folder), "DUMPS": f"{self.folder}/dumps", "NOMAD_SECRETS_DIR": str(self.folder)}
+        path = f"{self.folder}/bin:{os.environ['PATH']}"
+        words = ["sh", "-c", script]
+        return subprocess.run(
+            words, env={"PATH": path, **places, **env}, capture_output=True, text=True, check=False, timeout=120
+        )
+
+
+@pytest.fixture
+def scripts(nomad: Path, tmp_path: Path) -> Scripts:
+    for folder in ("bin", "dumps"):
+        (tmp_path / folder).mkdir()
+    stubs = {"bin/mysql": CLIENT, "bin/mysqldump": DUMPER}
+    said = {"client.cnf": "host = db\n", "tables": "1\n", "version": "8.4.6\n", "dump": DUMP.format(version="8.4.6")}
+    for path, text in (stubs | said).items():
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    return Scripts(nomad, tmp_path)
+
+
+EARLIER = -timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("dumped", "runs", "taken"),
+    [
+        ("9.7.4", "8.4.6", False),
+        ("8.10.1", "8.4.6", False),
+        ("11.8.3-MariaDB-deb13", "8.4.6", False),
+        ("8.4.6", "11.8.3-MariaDB-deb13", False),
+        ("8.0.40", "8.4.6", True),
+        ("8.4.9", "8.4.6", True),
+        ("10.11.2-MariaDB", "11.8.3-MariaDB-deb13", True),
+    ],
+)
+def test_a_dump_of_a_newer_series_touches_no_table(scripts: Scripts, dumped: str, runs: str, *, taken: bool) -> None:
+    (scripts.folder / "version").write_text(f"{runs}\n")
+    scripts.put(EARLIER, DUMP.replace("{version}", dumped))
+    done = scripts.restore()
+    assert (done.returncode == 0) == taken, done.stderr
+    assert ("DROP TABLE" in scripts.restored) == taken
+    assert taken or f"{dumped}, and the server is of version {runs}: nothing is changed" in done.stderr
+
+
+def test_a_dump_that_names_no_server_is_restored(scripts: Scripts) -> None:
+    scripts.put(EARLIER, DUMP.replace("-- Server version\t{version}\n", ""))
+    done = scripts.restore()
+    assert done.returncode == 0, done.stderr
+    assert "DROP TABLE" in scripts.restored
