@@ -173,22 +173,30 @@ job "mysql-backup" {
           # transactions, and reading them takes the privilege to flush tables.
           case $("$dump" --version) in *MariaDB*) gtid= ;; *) gtid=--set-gtid-purged=OFF ;; esac
 
+          ask() { "$client" "$options" "$tls" --batch --skip-column-names --execute "$1"; }
+
           # Without some of them a dump lacks rows or triggers and is called complete.
-          lacks=$("$client" "$options" "$tls" --batch --skip-column-names --execute "SELECT wanted.privilege FROM
+          lacks=$(ask "SELECT wanted.privilege FROM
             (SELECT 'SELECT' privilege UNION SELECT 'SHOW VIEW' UNION SELECT 'TRIGGER' UNION SELECT 'EVENT') wanted
             WHERE wanted.privilege NOT IN (SELECT privilege_type FROM information_schema.user_privileges WHERE grantee =
             CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1))))")
           [ -z "$lacks" ] || { echo "the account ${var.server.account} lacks" $lacks "on all databases" >&2; exit 1; }
 
           # The server's own schemas stay out: accounts are made anew by the server's job, with their passwords.
-          databases=$("$client" "$options" "$tls" --batch --skip-column-names --execute "SELECT schema_name FROM
-            information_schema.schemata WHERE schema_name NOT IN
-            ('mysql', 'sys', 'information_schema', 'performance_schema')")
+          own="('mysql', 'sys', 'information_schema', 'performance_schema')"
+          databases=$(ask "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN $own")
           [ -n "$databases" ] || { echo "there is no database to dump yet"; exit 0; }
 
+          # Those of names up to now: a clock that was ahead has named the others, which are neither kept for nor removed.
+          dumps() {
+            now=$(date -u +%Y%m%dT%H%M%SZ.sql.gz)
+            ls -1 "$DUMPS" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
+              [ "$one" \> "$now" ] || echo "$one"
+            done
+          }
           # Tried again since the upload failed: this run's own dump is there, and would only be made a second time.
           launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/periodic-\([0-9][0-9]*\)$|\1|p')
-          newest=$(ls -1 "$DUMPS" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | tail -n 1)
+          newest=$(dumps | tail -n 1)
           if [ -n "$S3" ] && [ -n "$launched" ] && [ -n "$newest" ]; then
             since=$(date -u -d "@$launched" +%Y%m%dT%H%M%SZ)
             oldest=$(printf '%s\n' "$since" "$newest" | sort | head -n 1)
@@ -211,9 +219,8 @@ job "mysql-backup" {
           sync "$DUMPS"
           echo "$name holds" $databases
 
-          cd "$DUMPS"
-          ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort -r | tail -n +$((KEEP + 1)) | while read -r old; do
-            rm -- "$old"
+          dumps | sort -r | tail -n +$((KEEP + 1)) | while read -r old; do
+            rm -- "$DUMPS/$old"
             echo "$old is removed: $KEEP dumps are kept"
           done
         SCRIPT

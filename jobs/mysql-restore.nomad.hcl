@@ -256,7 +256,11 @@ job "mysql-restore" {
           *) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
           esac
           name=$NOMAD_META_dump
-          [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | tail -n 1)
+          # Not one of a later name than now, which a clock that was ahead has given.
+          now=$(date -u +%Y%m%dT%H%M%SZ.sql.gz)
+          [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
+            [ "$one" \> "$now" ] || echo "$one"
+          done | tail -n 1)
           case "$name" in
           '' | .* | -* | */*) known=no ;;
           *) [ -f "$name" ] && known=yes || known=no ;;

@@ -16,7 +16,7 @@ from operate.drill.model import DrillError, Dump, Json, Options, Report, Scratch
 from operate.point_in_time.place import client
 
 LATEST = "latest"
-_NAME = re.compile(r"\d{8}T\d{6}Z[.]sql[.]gz")
+_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z[.]sql[.]gz")
 _GIB = 1 << 30
 
 
@@ -51,10 +51,12 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump |
     bucket, prefix = str(env["BUCKET"]), str(env["PREFIX"])
     report.dumps = f"s3://{bucket}/{prefix}"
     found = _stored(client(aws, {"region": env["AWS_REGION"]}), bucket, prefix)
+    # A name of a later time than now is of a clock that was ahead, or of no dump.
+    newest = max((name for name, one in found.items() if one.taken <= datetime.now(UTC)), default="")
     if options.dump != LATEST and options.dump not in found:
         there = ", ".join(sorted(found)) or "none"
         raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {there}")
-    report.backup = dump = found.get(max(found, default="") if options.dump == LATEST else options.dump)
+    report.backup = dump = found.get(newest if options.dump == LATEST else options.dump)
     return dump
 
 
@@ -74,10 +76,19 @@ def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
         for one in page.get("Contents") or []:
             name = str(one["Key"]).removeprefix(prefix)
-            if _NAME.fullmatch(name):
-                begun = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+            if (begun := _begun(name)) is not None:
                 found[name] = Dump(name, begun, int(one["Size"]))
     return found
+
+
+def _begun(name: str) -> datetime | None:
+    """Returns when a dump was begun, by its name; None where it is none."""
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        return datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def named(text: str) -> str:

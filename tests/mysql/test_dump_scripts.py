@@ -94,7 +94,34 @@ def scripts(nomad: Path, tmp_path: Path) -> Scripts:
     return Scripts(nomad, tmp_path)
 
 
-EARLIER = -timedelta(hours=1)
+AHEAD, EARLIER = timedelta(days=30), -timedelta(hours=1)
+
+
+def test_a_dump_of_a_clock_that_was_ahead_stands_for_no_later_run(scripts: Scripts) -> None:
+    ahead = scripts.put(AHEAD)
+    done = scripts.dump(datetime.now(UTC) - timedelta(minutes=5), S3="bucket")
+    assert done.returncode == 0, done.stderr
+    assert len(scripts.dumps) == 2
+    # This run's own, whose upload is tried again, is not made a second time.
+    again = scripts.dump(datetime.now(UTC) - timedelta(minutes=5), S3="bucket")
+    assert "is of this run already" in again.stdout
+    assert len(scripts.dumps) == 2
+    assert ahead in scripts.dumps
+
+
+def test_it_has_no_other_dump_removed(scripts: Scripts) -> None:
+    ahead, earlier = scripts.put(AHEAD), scripts.put(EARLIER)
+    done = scripts.dump(KEEP="1")
+    assert done.returncode == 0, done.stderr
+    [made] = scripts.dumps - {ahead, earlier}
+    assert scripts.dumps == {ahead, made}
+
+
+def test_nor_is_it_the_latest(scripts: Scripts) -> None:
+    scripts.put(AHEAD)
+    earlier = scripts.put(EARLIER)
+    done = scripts.restore()
+    assert done.stdout == f"{earlier} is restored\n", done.stderr
 
 
 @pytest.mark.parametrize(

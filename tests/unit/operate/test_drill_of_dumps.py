@@ -23,6 +23,8 @@ account, ec2, live = drills.account, drills.ec2, drills.live
 BUCKET, PREFIX = "dumps", "shop/prod/"
 PLACE = f"s3://{BUCKET}/{PREFIX}"
 OLD, NEW = "20260101T030000Z.sql.gz", "20260102T030000Z.sql.gz"
+# Of a clock that was ahead, and of no time.
+NO_LATEST = ("29990101T030000Z.sql.gz", "20261399T030000Z.sql.gz")
 LOADED = [drills.HEALTHY[0], "loading", "loaded", *drills.HEALTHY[1:]]
 SCRIPT = {"DestPath": "local/restore.sh", "EmbeddedTmpl": "load it"}
 MOUNTS = [{"Volume": "dumps", "Destination": "/dumps"}]
@@ -84,7 +86,7 @@ def s3(account: Any, live: str) -> Iterator[Any]:
     known["volumes"]["shared"]["id"] = live
     client = boto3.client("s3", region_name=drills.REGION)
     client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": drills.REGION})
-    for name in (OLD, NEW, "notes.txt", "20260103T030000Z.sql"):
+    for name in (OLD, NEW, *NO_LATEST, "notes.txt", "20260103T030000Z.sql"):
         client.put_object(Bucket=BUCKET, Key=PREFIX + name, Body=b"dump of " + name.encode())
     yield client
     for one in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
