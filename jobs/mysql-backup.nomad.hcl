@@ -162,7 +162,8 @@ job "mysql-backup" {
         perms       = "0755"
         change_mode = "noop"
         data        = <<-SCRIPT
-          set -eu
+          # Without patterns: a database may have the name of one.
+          set -euf
           umask 077
           options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
           grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
@@ -185,6 +186,7 @@ job "mysql-backup" {
           # The server's own schemas stay out: accounts are made anew by the server's job, with their passwords.
           own="('mysql', 'sys', 'information_schema', 'performance_schema')"
           databases=$(ask "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN $own")
+          tables=$(ask "SELECT COUNT(*) FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN $own")
           [ -n "$databases" ] || { echo "there is no database to dump yet"; exit 0; }
 
           # Those of names up to now: a clock that was ahead has named the others, which are neither kept for nor removed.
@@ -208,12 +210,22 @@ job "mysql-backup" {
           newline='
           '
           IFS=$newline
-          # A dump is whole when its last line says so: the exit code is lost in the pipe.
+          # A dump is whole when its last line says so (the exit code is lost in the pipe), and it has what the server has.
           {
             "$dump" "$options" "$tls" --single-transaction --quick --routines --events --triggers --hex-blob \
-              --no-tablespaces $gtid --databases $databases || echo "-- failed"
+              --no-tablespaces $gtid --databases -- $databases || echo "-- failed"
           } | gzip >"$partial"
-          gzip -dc "$partial" | tail -n 1 | grep -q '^-- Dump completed' || { echo "the dump is not whole" >&2; exit 1; }
+          holds=$(gzip -dc "$partial" | LC_ALL=C sed -n '/^-- Current Database: /p; /^-- Table structure for table /p; $p')
+          case "$(printf '%s\n' "$holds" | tail -n 1)" in
+          '-- Dump completed'*) ;;
+          *) echo "the dump is not whole" >&2; exit 1 ;;
+          esac
+          for database in $databases; do
+            printf '%s\n' "$holds" | grep -qxF -e "-- Current Database: \`$(printf %s "$database" | sed 's/`/``/g')\`" ||
+              { echo "the dump lacks the database $database" >&2; exit 1; }
+          done
+          count=$(printf '%s\n' "$holds" | grep -c '^-- Table') || true
+          [ "$count" -ge "$tables" ] || { echo "the dump has $count tables, and the server $tables" >&2; exit 1; }
           sync "$partial"
           mv "$partial" "$DUMPS/$name"
           sync "$DUMPS"

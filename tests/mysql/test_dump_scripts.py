@@ -125,6 +125,24 @@ def test_nor_is_it_the_latest(scripts: Scripts) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (DUMP.replace("`shop`", "`other`"), "the dump lacks the database shop"),
+        (DUMP.replace("-- Table", "-- View"), "the dump has 0 tables, and the server 1"),
+        (DUMP.replace("-- Dump completed", "-- Dump"), "the dump is not whole"),
+        ("", "the dump is not whole"),
+    ],
+)
+def test_a_dump_that_lacks_what_the_server_has_does_not_count(scripts: Scripts, said: str, why: str) -> None:
+    earlier = scripts.put(EARLIER)
+    (scripts.folder / "dump").write_text(said)
+    done = scripts.dump(KEEP="1")
+    assert done.returncode != 0
+    assert why in done.stderr
+    assert scripts.dumps == {earlier}
+
+
+@pytest.mark.parametrize(
     ("dumped", "runs", "taken"),
     [
         ("9.7.4", "8.4.6", False),

@@ -143,6 +143,28 @@ def test_a_dump_restores_everything_into_the_running_server(shop: Databases) -> 
     assert all(before.values())
 
 
+# Options of the dump's program, a pattern of file names, and what has to be quoted.
+NAMES = ("--where=0", "--ignore-table=shop.orders", "--host=192.0.2.1", "*", "it`s; a 'name' --")
+
+
+def test_names_of_databases_are_neither_options_nor_patterns(shop: Databases) -> None:
+    before = shop.objects()
+    quoted = ["`" + name.replace("`", "``") + "`" for name in NAMES]
+    for name in quoted:
+        query(shop.server, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.`-t` (id INT PRIMARY KEY)")
+        query(shop.server, f"INSERT INTO {name}.`-t` VALUES (1)")
+    try:
+        done = shop.dump()
+        assert done.returncode == 0, done.stderr
+        query(shop.server, "DROP DATABASE shop", *(f"DROP DATABASE {name}" for name in quoted))
+        restored = shop.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert shop.objects() == before
+        assert [query(shop.server, f"SELECT id FROM {name}.`-t`") for name in quoted] == [((1,),)] * len(NAMES)
+    finally:
+        query(shop.server, *(f"DROP DATABASE IF EXISTS {name}" for name in quoted))
+
+
 def test_a_dump_runs_no_command_of_the_client(shop: Databases) -> None:
     text = (
         "-- Current Database: `shop`\nUSE `shop`;\n\\! touch /dumps/it-ran\nsystem touch /dumps/it-ran\n"
