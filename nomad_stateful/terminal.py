@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal, TextIO
 
+from nomad_stateful.visible import visible
+
 Style = Literal["", "bold", "dim", "good", "warn", "bad"]
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2", "good": "32", "warn": "33", "bad": "1;31"}
 _STYLES = {code: style for style, code in _CODES.items()}
@@ -39,17 +41,19 @@ def takes_colour(stream: TextIO, environ: dict[str, str] | None = None) -> bool:
 
 
 def rendered(lines: Iterable[Line], *, colour: bool) -> str:
-    """Returns the text, with escape sequences where colours are shown."""
-    return "\n".join("".join(_coloured(span) if colour else span.text for span in line).rstrip() for line in lines)
+    """Returns the text, with escape sequences where colours are shown, and no others."""
+    return "\n".join("".join(_shown(span, colour=colour) for span in line).rstrip() for line in lines)
 
 
-def _coloured(span: Span) -> str:
-    return f"\033[{_CODES[span.style]}m{span.text}\033[0m" if span.style else span.text
+def _shown(span: Span, *, colour: bool) -> str:
+    text = visible(span.text)
+    return f"\033[{_CODES[span.style]}m{text}\033[0m" if colour and span.style else text
 
 
 def table(rows: Sequence[Sequence[Cell]]) -> list[Line]:
     """Returns rows of one length in columns as wide as their widest cell; the first row is the heading."""
-    cells = [[cell if isinstance(cell, Span) else Span(cell) for cell in row] for row in rows]
+    spans = [[cell if isinstance(cell, Span) else Span(cell) for cell in row] for row in rows]
+    cells = [[Span(visible(span.text), span.style) for span in row] for row in spans]
     widths = [max(len(cell.text) for cell in column) for column in zip(*cells, strict=True)]
     lines: list[Line] = []
     for number, row in enumerate(cells):

@@ -6,6 +6,7 @@ import sys
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.visible import visible_output
 from operate import failover, listed_snapshots, recover, restore, shell, snapshots, stack, status, verify
 from operate.adopt import command as adopt
 from operate.command import Command
@@ -56,7 +57,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     """Runs one command; returns its exit status, and says on standard error why it failed."""
-    known = _parser().parse_args()
+    with visible_output():
+        return _run(_parser().parse_args())
+
+
+def _run(known: argparse.Namespace) -> int:
     command: Command = known.chosen
     try:
         stack.choose(known.stack, f"operate {command.name}", acts=command.acts(known))

@@ -12,6 +12,7 @@ from nomad_stateful.nomad.csi_starts import Start
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.terminal import rendered, takes_colour
+from nomad_stateful.visible import obeyed
 from operate.cluster import connect
 from operate.command import Command, reads_only
 from operate.overview import facts, graph, screen
@@ -31,7 +32,8 @@ def show(*, as_json: bool = False, every_s: float = 0, drawn: str = "") -> None:
             found = facts.read(nomad)
             at = f"{datetime.now(UTC):%H:%M:%S} UTC\n" if every_s and not as_json and not drawn else ""
             clear = _CLEAR if at and sys.stdout.isatty() else ""
-            print(f"{clear}{at}{_printed(found, as_json=as_json, drawn=drawn, many=bool(every_s))}", flush=True)
+            shown = _printed(found, as_json=as_json, drawn=drawn, many=bool(every_s))
+            print(f"{clear}{at}{shown}", file=sys.stdout if drawn else obeyed(sys.stdout), flush=True)
             if not every_s:
                 return
             time.sleep(every_s)

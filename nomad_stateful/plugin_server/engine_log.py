@@ -9,6 +9,7 @@ import grpc
 
 from nomad_stateful.plugin_server.plugin import Severity
 from nomad_stateful.plugin_server.stubs import engine_pb2, engine_pb2_grpc
+from nomad_stateful.visible import visible_lines
 
 LOG_TIMEOUT_S = 5.0
 _MAX_MESSAGE_BYTES = 400 * 1024 * 1024
@@ -40,7 +41,7 @@ class EngineLog:
             if self._stub is None:
                 self._stub = engine_pb2_grpc.EngineStub(grpc.insecure_channel(self.address, GRPC_OPTIONS))
         request = engine_pb2.LogRequest(
-            severity=_SEVERITIES[severity], message=message, urn=urn, streamId=0, ephemeral=ephemeral
+            severity=_SEVERITIES[severity], message=visible_lines(message), urn=urn, streamId=0, ephemeral=ephemeral
         )
         try:
             self._stub.Log(request, timeout=LOG_TIMEOUT_S)

@@ -14,6 +14,7 @@ from nomad_stateful.plugin_server.engine_log import EngineLog
 from nomad_stateful.plugin_server.plugin import InitFailed, Plugin
 from nomad_stateful.plugin_server.stubs import provider_pb2, status_pb2
 from nomad_stateful.plugin_server.values import ProviderError, marshal
+from nomad_stateful.visible import visible_lines
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -50,6 +51,7 @@ def clean_errors(method: Method) -> Method:
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             message = f"the {self.plugin.name} plugin failed in {method.__name__} ({text}); --debug shows where"
             code, detail = grpc.StatusCode.UNKNOWN, None
+        message = visible_lines(message)
         if detail is not None:
             packed = AnyMessage()
             packed.Pack(detail)
@@ -64,7 +66,7 @@ def init_failed(failed: InitFailed, secrets: Iterable[str]) -> RefusedError:
     detail = provider_pb2.ErrorResourceInitFailed(
         id=failed.id,
         properties=marshal(failed.outputs, secrets),
-        reasons=failed.reasons,
+        reasons=map(visible_lines, failed.reasons),
         inputs=marshal(failed.inputs, secrets),
     )
     return RefusedError(str(failed), grpc.StatusCode.UNKNOWN, detail)

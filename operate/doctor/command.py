@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser
 
 from nomad_stateful.terminal import rendered, takes_colour
+from nomad_stateful.visible import obeyed
 from operate.command import Command, reads_only
 from operate.doctor import report
 from operate.doctor.facts import Facts, Sources
@@ -26,7 +27,7 @@ def doctor(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.as_json(results), indent=2))
     else:
-        print(rendered(report.coloured(report.text(results)), colour=takes_colour(sys.stdout)))
+        print(rendered(report.coloured(report.text(results)), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
     if not report.is_ok(results):
         raise UnwellError("something is wrong: see above" if not as_json else report.summary(results))
 

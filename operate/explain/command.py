@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from nomad_stateful.nomad.consumer_job import volume_ids
 from nomad_stateful.terminal import Line, Span, rendered, takes_colour
+from nomad_stateful.visible import obeyed
 from operate.command import Command, reads_only
 from operate.doctor.facts import Facts, NotChecked, Sources
 from operate.errors import OperateError
@@ -35,7 +36,7 @@ def explain(name: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"kind": kind, "name": name, "ok": not found, "reasons": list(map(asdict, found))}, indent=2))
     else:
-        print(rendered(coloured(text(kind, name, found)), colour=takes_colour(sys.stdout)))
+        print(rendered(coloured(text(kind, name, found)), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
     if found:
         raise StuckError(f"{kind} {name} is held up: see above" if not as_json else found[0].what)
 

@@ -8,6 +8,8 @@ import pulumi
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from nomad_stateful.visible import visible
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -20,7 +22,7 @@ class Problem:
 
     def __str__(self) -> str:
         text = f"{self.key} is {self.value}: {self.rule}. {self.remedy[:1].upper()}{self.remedy[1:]}."
-        return _visible(text)
+        return visible(text)
 
 
 class SettingsError(pulumi.RunError):
@@ -38,17 +40,12 @@ def Refusal(key: str, value: Any, rule: str, remedy: str) -> PydanticCustomError
     return PydanticCustomError("refusal", "{rule}", {"key": key, "value": value, "rule": rule, "remedy": remedy})
 
 
-def _visible(text: str) -> str:
-    """Returns a text without control characters, which a terminal would obey."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
 def shown(value: Any) -> str:
     """Returns a value as it stands in the configuration, shortened; control characters made visible."""
     if value is None:
         return "not set"
     text = value if isinstance(value, str) else repr(value)
-    text = _visible(text)
+    text = visible(text)
     if not text:
         return "empty"
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,94 @@
+"""What others wrote reaches the terminal as text: AWS' descriptions, Nomad's messages, MySQL's names."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nomad_stateful.columns import columns
+from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.terminal import Line, Span, parsed, rendered, table
+from nomad_stateful.visible import obeyed, visible, visible_lines
+from operate import __main__ as command_line
+from operate import stack
+from operate.command import Command
+from operate.drill import report as reports
+from operate.drill.model import Report, Table
+from operate.errors import OperateError
+
+# Hides the line; writes to the clipboard; colours; goes back to the line's start; turns the text's direction.
+HOSTILE = "shop\x1b[2K\x1b]52;c;aWQ=\x07\x1b[31m\r\u202e\x9b2K"
+SHOWN = r"shop\x1b[2K\x1b]52;c;aWQ=\x07\x1b[31m\r\u202e\x9b2K"
+
+
+def test_a_text_is_spelled_out_and_stays_one_line() -> None:
+    assert visible(HOSTILE) == SHOWN
+    assert visible("a\nb\tc") == r"a\nb\tc"
+    assert visible_lines("a\nb\tc\x1b") == "a\nb\tc\\x1b"
+    assert visible("Größe … 表") == "Größe … 表"
+
+
+def test_cells_are_as_wide_as_they_are_shown() -> None:
+    heading, _, row = columns([("NAME", "B"), (HOSTILE, "x\ny")], ruled=True).splitlines()
+    assert row == f"{SHOWN}  x\\ny"
+    assert heading.index("B") == row.index("x\\ny")
+    _, row = rendered(table([("NAME", "B"), (HOSTILE, "x")]), colour=False).splitlines()
+    assert row == f"{SHOWN}  x"
+
+
+def test_ones_own_colours_stay_and_others_are_text() -> None:
+    line: Line = [Span(HOSTILE, "bad"), Span(HOSTILE)]
+    said = rendered([line], colour=True)
+    assert parsed(said) == [[Span(SHOWN, "bad"), Span(SHOWN)]]
+    assert rendered([line], colour=False) == SHOWN * 2
+
+
+def run(monkeypatch: pytest.MonkeyPatch, act: Any) -> int:
+    """Runs a command of the command line that does this."""
+    command = Command("try", "", act)
+    monkeypatch.setattr(command_line, "COMMANDS", (command,))
+    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
+    monkeypatch.setattr(sys, "argv", ["operate", "try"])
+    return command_line.main()
+
+
+def test_whatever_a_command_prints_is_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def act(_known: Namespace) -> None:
+        print(f"first\n{HOSTILE}")
+        print(f"    {HOSTILE}", file=sys.stderr, flush=True)
+        sys.stdout.writelines([HOSTILE, "\n"])
+        print(rendered([[Span(HOSTILE, "good")]], colour=True), file=obeyed(sys.stdout))
+
+    assert run(monkeypatch, act) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"first\n{SHOWN}\n{SHOWN}\n\x1b[32m{SHOWN}\x1b[0m\n"
+    assert captured.err == f"    {SHOWN}\n"
+
+
+@pytest.mark.parametrize("kind", [OperateError, ProviderError])
+def test_so_is_what_it_ends_with(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: type[Exception]
+) -> None:
+    def act(_known: Namespace) -> None:
+        raise kind(HOSTILE)
+
+    assert run(monkeypatch, act) == 1
+    assert capsys.readouterr().err == f"error: {SHOWN}\n"
+    print(HOSTILE)
+    assert capsys.readouterr().out == f"{HOSTILE}\n", "the streams are as they were"
+
+
+def test_a_drills_report_has_a_line_for_each_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Report("mysql", datetime.now(UTC), server=HOSTILE, output=[HOSTILE], notes=[HOSTILE])
+    report.tables = [Table(f"`shop`.`{HOSTILE}`", 1, HOSTILE)]
+    report.wrong(HOSTILE, HOSTILE)
+    assert run(monkeypatch, lambda _known: print(reports.text(report))) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert said.count(SHOWN) == 7
