@@ -2,6 +2,7 @@
 
 from typing import Final
 
+STACK: Final = "pulumi:pulumi:Stack"
 EBS_VOLUME: Final = "aws:ebs/volume:Volume"
 EBS_SNAPSHOT: Final = "aws:ebs/snapshot:Snapshot"
 EBS_SNAPSHOT_COPY: Final = "aws:ebs/snapshotCopy:SnapshotCopy"

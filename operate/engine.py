@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,22 +11,24 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from operate import stack
-from operate.cluster import wait_for
+from nomad_stateful.resource_types import STACK
+from operate import engine_locks, stack
+from operate.engine_locks import Started
 from operate.errors import OperateError
 
-_LOCK = re.compile(r"created by \S+@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
-_OTHER_ENDS_S = 3600.0
 _LAST_LINES = 60
 _UNCHANGED = frozenset({"same", "read", "refresh", "discard"})
 
 
 class EngineError(OperateError):
     """Pulumi refused or failed; its own output is above, or in the text."""
+
+
+class StackLockedError(EngineError):
+    """Another pulumi works on the stack, or left its lock; this command did nothing."""
 
 
 @dataclass(frozen=True)
@@ -88,30 +87,55 @@ class Engine:
             said = json.loads(self._call("preview", "--json", "--config-file", str(copy)))
         return [_change(step) for step in said.get("steps") or [] if step["op"] not in _UNCHANGED]
 
+    def refuse_locked(self) -> None:
+        """Raises StackLockedError where another pulumi has the stack's lock.
+
+        Backends tell of a lock only to a command that takes it: this one refreshes the stack's own resource, in which
+        nothing can change.
+        """
+        urn = next((str(one["urn"]) for one in self.resources() if one["type"] == STACK), "")
+        if urn:
+            self._update("refresh", "--yes", "--skip-preview", "--target", urn, show=False)
+
     def up(self, why: str, *, refresh: bool) -> None:
-        """Runs `pulumi up`; of an earlier one that was killed it first ends what is left. Raises EngineError."""
+        """Runs `pulumi up`; of an earlier one that was killed it first ends what is left.
+
+        Raises StackLockedError at once where another pulumi has the lock, and EngineError.
+        """
         print(f"==> pulumi up: {why}", file=sys.stderr, flush=True)
         if self._deployment().get("pending_operations"):
             # What was interrupted is looked for by the program: a volume is adopted by its guard.
             self._update("refresh", "--yes", "--skip-preview", "--clear-pending-creates")
         self._update("up", "--yes", "--skip-preview", *(["--refresh"] if refresh else []))
 
-    def _update(self, *words: str) -> None:
-        """Runs a command that takes the stack's lock, and waits for it. Raises EngineError and TimedOutError."""
-        status, said = self._shown(*words)
-        if status != 0 and (locks := list(_LOCK.finditer(said))):
-            for lock in locks:
-                _await_end(lock)
-            if all(_is_here(lock) for lock in locks):
-                print("    removing the lock of a pulumi that is gone", file=sys.stderr, flush=True)
-                # Of one that has ended by itself since, there is none any more.
-                self._run("cancel", "--yes")
-            status, said = self._shown(*words)
-        if status != 0:
-            raise EngineError(
-                f"`pulumi {words[0]}` failed: its output is above. Fix the cause and run the same command again: it "
-                "goes on from here"
+    def _update(self, *words: str, show: bool = True) -> None:
+        """Runs a command that takes the stack's lock. Raises StackLockedError and EngineError."""
+        status, said = self._run_locking(words, show=show)
+        if status != 0 and self._remove_left_locks(engine_locks.found(said)):
+            status, said = self._run_locking(words, show=show)
+        if status == 0:
+            return
+        if locks := engine_locks.found(said):
+            raise StackLockedError(
+                f"the stack is locked by {', '.join(one.said for one in locks)}: another pulumi works on it. Run the "
+                "same command again when that has ended; if it is gone for certain, `pulumi cancel` removes its lock"
             )
+        why = "its output is above" if show else said.strip()
+        raise EngineError(
+            f"`pulumi {words[0]}` failed: {why}. Fix the cause and run the same command again: it goes on from here"
+        )
+
+    def _remove_left_locks(self, locks: Sequence[engine_locks.Lock]) -> bool:
+        """Removes locks if each is of a pulumi that this user's commands started here and that is gone."""
+        ours = {lock: one for lock in locks for one in engine_locks.noted(self._name) if one.left(lock)}
+        if not locks or len(ours) < len(locks):
+            return False
+        # Of two commands the one that takes the note cancels: the other might cancel the lock of what comes next.
+        if sum(one.forget() for one in ours.values()) < len(locks):
+            return False
+        print("    removing the lock of a pulumi that this command started and that is gone", file=sys.stderr)
+        self._call("cancel", "--yes")
+        return True
 
     def _set(self, values: Mapping[str, str], *more: str) -> None:
         words = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
@@ -130,8 +154,8 @@ class Engine:
     def _deployment(self) -> dict[str, Any]:
         return dict(json.loads(self._call("stack", "export")).get("deployment") or {})
 
-    def _shown(self, *words: str) -> tuple[int, str]:
-        """Returns the exit status and the last lines, which were shown as they came."""
+    def _run_locking(self, words: Sequence[str], *, show: bool) -> tuple[int, str]:
+        """Returns the exit status and the last lines, which may be shown as they come; notes the process meanwhile."""
         last: deque[str] = deque(maxlen=_LAST_LINES)
         with subprocess.Popen(
             self._command([*words, "--suppress-outputs"]),
@@ -141,9 +165,15 @@ class Engine:
             stderr=subprocess.STDOUT,
             text=True,
         ) as process:
+            started = Started.of(self._name, process.pid)
+            started.note()
             for line in process.stdout or ():
-                print(f"    {line.rstrip()}", file=sys.stderr, flush=True)
+                if show:
+                    print(f"    {line.rstrip()}", file=sys.stderr, flush=True)
                 last.append(line)
+        # One that was killed could not remove its lock: the note is for the next command.
+        if process.returncode >= 0:
+            started.forget()
         return process.returncode, "".join(last)
 
     def _call(self, *words: str) -> str:
@@ -164,29 +194,3 @@ def _change(step: Mapping[str, Any]) -> Change:
     state = step.get("newState") or step.get("oldState") or {}
     urn = str(step.get("urn") or "")
     return Change(str(step["op"]), str(state.get("type") or ""), urn.rpartition("::")[2], state.get("inputs") or {})
-
-
-def _await_end(lock: re.Match[str]) -> None:
-    """Waits until the process that has the lock ends. Raises EngineError where it is on another machine."""
-    pid, since = int(lock["pid"]), lock["since"]
-    if not _is_here(lock):
-        raise EngineError(
-            f"the stack is locked by a pulumi on {lock['host']} (pid {pid}) since {since}. Run the same command again "
-            "when it has ended; if it is gone, `pulumi cancel` removes its lock"
-        )
-    what = f"another pulumi (pid {pid}, since {since}) ends"
-    wait_for(what, partial(_has_ended, pid), _OTHER_ENDS_S, f"See `ps -fp {pid}`, and run the same command again.")
-
-
-def _is_here(lock: re.Match[str]) -> bool:
-    return lock["host"] == socket.gethostname()
-
-
-def _has_ended(pid: int) -> bool | None:
-    """Returns True unless the process runs and is a pulumi; one that is dead and not reaped yet has ended."""
-    try:
-        os.kill(pid, 0)
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").partition("(")[2].rpartition(")")
-    except (OSError, ValueError):
-        return True
-    return None if name == "pulumi" and not rest.strip().startswith("Z") else True

@@ -11,7 +11,6 @@ import pytest
 from moto import mock_aws
 
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
-from operate.engine import Engine, EngineError
 from operate.zone_change import clients, command
 from operate.zone_change.change import Wanted, ZoneChange
 from operate.zone_change.clients import ZoneClient
@@ -468,37 +467,3 @@ def test_a_zone_is_lost_when_the_last_of_its_clients_went() -> None:
         for name, since in (("c1", 100), ("c2", 160))
     ]
     assert clients.lost_at(there, A) == datetime.fromtimestamp(160, UTC)
-
-
-LOCKED = """error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end.
-  file:///state/.pulumi/locks/x.json: created by root@{host} (pid {pid}) at 2026-11-22T10:00:00Z"""
-
-
-def locked_once(monkeypatch: pytest.MonkeyPatch, host: str, pid: int) -> tuple[Engine, list[str]]:
-    """An engine whose first update finds a lock; what it runs."""
-    ran: list[str] = []
-    made = Engine("dev")
-    answers = iter([(255, LOCKED.format(host=host, pid=pid)), (0, "")])
-
-    def shown(*words: str) -> tuple[int, str]:
-        ran.append(words[0])
-        return next(answers)
-
-    monkeypatch.setattr(made, "_shown", shown)
-    monkeypatch.setattr(made, "_run", lambda *words: ran.append(words[0]))
-    monkeypatch.setattr(made, "_deployment", lambda: {"pending_operations": []})
-    monkeypatch.setattr("socket.gethostname", lambda: "here")
-    return made, ran
-
-
-def test_the_lock_of_a_pulumi_that_is_gone_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, ran = locked_once(monkeypatch, "here", pid=2**22 + 1)
-    made.up("test", refresh=True)
-    assert ran == ["up", "cancel", "up"]
-
-
-def test_the_lock_of_another_machine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, ran = locked_once(monkeypatch, "elsewhere", pid=1)
-    with pytest.raises(EngineError, match=r"locked by a pulumi on elsewhere \(pid 1\) since 2026-11-22T10:00:00Z"):
-        made.up("test", refresh=False)
-    assert ran == ["up"]
