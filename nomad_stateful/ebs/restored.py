@@ -18,6 +18,11 @@ def source(snapshot: Described) -> str:
     return tags.read(snapshot).get(RESTORED_TAG) or str(snapshot["VolumeId"])
 
 
+def is_of(snapshot: Described, volume_id: str, made_from: str) -> bool:
+    """Returns whether a snapshot has data of this EBS volume, or is the one that it was made from ("" if from none)."""
+    return source(snapshot) == volume_id or (bool(made_from) and snapshot["SnapshotId"] == made_from)
+
+
 def as_of(snapshot: Described) -> datetime:
     """Returns until when a snapshot has what was written, in UTC: its point in time, else when it was begun."""
     moment, began = tags.read(snapshot).get(AS_OF_TAG), snapshot["StartTime"]

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nomad_stateful.ebs import restored
+from nomad_stateful.ebs import restored, tags
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, MOVE_TAG
 from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
-from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.plugin_server.values import ProviderError, contains_unknown
 
 SETTLED_BY_IT = frozenset({"zone", "snapshotId"})
 """What is refused of a volume otherwise."""
@@ -24,7 +25,7 @@ def is_wanted(olds: Props, inputs: Props) -> bool:
     return bool(olds.get("moveTo")) and olds["moveTo"] == inputs["zone"] != olds["zone"]
 
 
-def failures(volumes: GuardedVolumes, inputs: Props, made: Mapping[str, Any]) -> Iterator[CheckFailure]:
+def failures(volumes: GuardedVolumes, olds: Props, inputs: Props, made: Mapping[str, Any]) -> Iterator[CheckFailure]:
     """Yields what is wrong with the snapshot; `made` is the volume as EC2 has it. Raises ProviderError."""
     volume_id, wanted = made.get("VolumeId"), inputs["snapshotId"]
     remedy = (
@@ -38,12 +39,35 @@ def failures(volumes: GuardedVolumes, inputs: Props, made: Mapping[str, Any]) ->
         yield _failure(inputs, rule, f"Set it: {remedy}")
     elif (snapshot := volumes.snapshot(wanted)) is None:
         yield _failure(inputs, "this account and region have no such snapshot", f"Name another: {remedy}")
-    elif (source := restored.source(snapshot)) != volume_id:
-        rule = f"it is a snapshot of {source}, and the volume that moves is {volume_id}"
+    elif not restored.is_of(snapshot, volume_id, olds.get("snapshotId", "")):
+        rule = f"it is a snapshot of {restored.source(snapshot)}, and the volume that moves is {volume_id}"
         yield _failure(inputs, rule, f"Name a snapshot of that: {remedy}")
     elif snapshot["State"] != "completed":
         rule = f"the snapshot is {snapshot['State']} ({snapshot.get('Progress') or '0%'})"
         yield _failure(inputs, rule, "Wait until it is completed")
+    # By such a one `operate move` has a preview try the move before it stops anything; the update still refuses it.
+    elif tags.read(snapshot).get(MOVE_TAG) != FIRST and (written_to := _attached(made)):
+        rule = f"{written_to}, and what is written after the snapshot would stay behind"
+        yield _failure(inputs, rule, f"Stop what uses it, and take another snapshot: {remedy}")
+
+
+def refuse_attached(inputs: Props, made: Mapping[str, Any] | None) -> None:
+    """Raises ProviderError where the volume can be written to, as it may have been attached since the preview."""
+    if written_to := _attached(made or {}):
+        raise ProviderError(
+            f"volumes.{inputs['volumeName']}.zone is {inputs['zone']}: {written_to}, and what is written after "
+            f"snapshot {inputs['snapshotId']} would stay behind. Nothing was changed. `python -m operate move "
+            f"{inputs['volumeName']} --zone {inputs['zone']}` stops what uses it, and takes another snapshot"
+        )
+
+
+def _attached(made: Mapping[str, Any]) -> str:
+    """Returns to what a volume is attached, "" if to nothing, or where it was given up with its zone."""
+    attachments = made.get("Attachments") or []
+    if not attachments or GIVEN_UP_TAG in tags.read(made):
+        return ""
+    instances = ", ".join(str(one.get("InstanceId") or "an instance") for one in attachments)
+    return f"EBS volume {made['VolumeId']} is attached to {instances}"
 
 
 def begin(olds: Props) -> Props:
@@ -62,12 +86,6 @@ def tell(ctx: Context, volumes: GuardedVolumes, olds: Props, inputs: Props, made
         f"{inputs['snapshotId']}, as of {taken:%Y-%m-%d %H:%M:%S} UTC, {minutes:.0f} minutes ago. EBS volume "
         f"{made['VolumeId']} stays in {olds['zone']} as it is, and is not this stack's any more",
     )
-    if made.get("Attachments"):
-        ctx.log(
-            "warning",
-            f"EBS volume {made['VolumeId']} is attached: what is written to it after the snapshot is not on the new "
-            f"volume. `python -m operate move {name} --zone {inputs['zone']}` stops what uses it first",
-        )
 
 
 def _failure(inputs: Props, rule: str, remedy: str) -> CheckFailure:

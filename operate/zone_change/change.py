@@ -11,13 +11,14 @@ from typing import Any
 
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.restored import as_of, source
+from nomad_stateful.ebs.tags import FIRST
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from operate.cluster import wait_for
 from operate.engine import Engine
 from operate.zone_change import clients, consumers
 from operate.zone_change.consumers import Consumers
-from operate.zone_change.copies import FIRST, Copies
+from operate.zone_change.copies import Copies
 from operate.zone_change.situation import Phase, Setting, Stored, ZoneChangeError, phase, setting, stored
 
 _ATTACHABLE_S = 90.0

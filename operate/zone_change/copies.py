@@ -9,12 +9,10 @@ from typing import Any
 
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.restored import source
-from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
+from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
 from operate.snapshot_completion import await_complete
 from operate.zone_change.situation import ZoneChangeError
 
-FIRST = "first"
-"""What is in the tag of the snapshot that is taken while the consumers run, so that the last one is short."""
 _WHEN = "%Y-%m-%d %H:%M:%S UTC"
 _NOT_COPIED = ("aws:", GUARD_TAG, SNAPSHOTS_TAG)
 

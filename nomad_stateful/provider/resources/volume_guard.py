@@ -52,7 +52,7 @@ class VolumeGuard(DeclaredResource):
     ) -> Checked:
         volumes = self._volumes(AwsPlace.of(olds))
         failures = [one for key, one in refused.items() if key not in volume_move.SETTLED_BY_IT]
-        failures += volume_move.failures(volumes, inputs, made)
+        failures += volume_move.failures(volumes, olds, inputs, made)
         if failures:
             return Checked(inputs, failures)
         volume_move.tell(ctx, volumes, olds, inputs, made)
@@ -66,6 +66,8 @@ class VolumeGuard(DeclaredResource):
         return inputs["guardId"], inputs
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        if volume_move.is_wanted(state, inputs):
+            volume_move.refuse_attached(inputs, self._volumes(AwsPlace.of(state)).find(state["guardId"]))
         return inputs
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.tags import AS_OF_TAG, RESTORED_TAG
+from nomad_stateful.ebs.tags import AS_OF_TAG, FIRST, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
@@ -158,7 +158,7 @@ def test_bad_inputs_are_refused() -> None:
 
 
 TAKEN = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
-COMPLETE = {"VolumeId": "vol-1", "State": "completed", "StartTime": TAKEN}
+COMPLETE = {"SnapshotId": "snap-1", "VolumeId": "vol-1", "State": "completed", "StartTime": TAKEN}
 TO_B = {"zone": "us-west-2b", "snapshotId": "snap-1"}
 
 
@@ -206,12 +206,42 @@ def test_what_was_restored_from_another_volume_is_refused() -> None:
     assert "it is a snapshot of vol-2, and the volume that moves is vol-1" in said
 
 
-def test_what_is_written_after_the_snapshot_is_said_while_the_volume_is_attached() -> None:
-    log = Log()
-    attached = Ec2(VolumeId="vol-1", Attachments=[{"InstanceId": "i-1"}], snapshots={"snap-1": COMPLETE})
-    guard(attached).check(log.ctx, first(moveTo="us-west-2b"), NEW | TO_B)
-    assert [severity for severity, _ in log.told] == ["info", "warning"]
-    assert "what is written to it after the snapshot is not on the new volume" in log.told[1][1]
+def attached(mark: str = "", **described: Any) -> Ec2:
+    """An instance has the volume; the snapshot may be marked."""
+    snapshot = COMPLETE | {"Tags": [{"Key": MOVE_TAG, "Value": mark}] if mark else []}
+    return Ec2(VolumeId="vol-1", Attachments=[{"InstanceId": "i-1"}], snapshots={"snap-1": snapshot}, **described)
+
+
+@pytest.mark.parametrize("mark", ["", "us-west-2b"])
+def test_a_volume_that_can_be_written_to_does_not_move(mark: str) -> None:
+    said = refusals(first(moveTo="us-west-2b"), attached(mark), **TO_B)
+    assert "volumes.mysql.snapshotId is snap-1: EBS volume vol-1 is attached to i-1, and what is written after" in said
+    assert "`python -m operate move mysql --zone us-west-2b` stops what uses it" in said
+
+
+def test_a_volume_that_was_given_up_with_its_zone_moves_though_it_is_attached() -> None:
+    given_up = attached(Tags=[{"Key": GIVEN_UP_TAG, "Value": "2026-11-22 10:15:00 UTC"}])
+    olds = first(moveTo="us-west-2b")
+    assert refusals(olds, given_up, **TO_B) == ""
+    inputs = guard(given_up).check(Context(), olds, NEW | TO_B).inputs
+    assert guard(given_up).update(Context(), "", olds, olds, inputs)["zone"] == "us-west-2b"
+
+
+def test_a_preview_may_try_the_move_by_a_first_snapshot_and_the_update_looks_again() -> None:
+    olds = first(moveTo="us-west-2b")
+    inputs = guard(attached(FIRST)).check(Context(), olds, NEW | TO_B).inputs
+    with pytest.raises(ProviderError, match=r"vol-1 is attached to i-1, .* would stay behind. Nothing was changed"):
+        guard(attached(FIRST)).update(Context(), "", olds, olds, inputs)
+    assert guard(moving()).update(Context(), "", olds, olds, inputs) == inputs
+
+
+def test_it_moves_by_the_snapshot_that_it_was_made_from() -> None:
+    there = guard(moving()).check(Context(), first(moveTo="us-west-2b"), NEW | TO_B).inputs
+    leaving = there | {"moveTo": "us-west-2c"}
+    by_it = {"zone": "us-west-2c", "snapshotId": "snap-1"}
+    again = Ec2(VolumeId="vol-2", snapshots={"snap-1": COMPLETE, "snap-9": COMPLETE | {"SnapshotId": "snap-9"}})
+    assert refusals(leaving, again, **by_it) == ""
+    assert "it is a snapshot of vol-1" in refusals(leaving, again, **{**by_it, "snapshotId": "snap-9"})
 
 
 @pytest.mark.parametrize(
