@@ -7,13 +7,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.ebs import ec2_client
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable
+from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad import running_job
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.plugin_server.values import ProviderError
+from operate import stack
 from operate.errors import OperateError, TimedOutError
 
 T = TypeVar("T")
@@ -21,10 +28,15 @@ POLL_S = 0.2
 REPORT_EVERY_S = 5.0
 
 
-def connect() -> NomadApi:
-    """Returns the cluster of NOMAD_ADDR, with NOMAD_OPERATOR_TOKEN if set, as a drain needs more permissions."""
-    token = os.environ.get("NOMAD_OPERATOR_TOKEN", "")
-    return NomadApi.from_env({"token": token} if token else {})
+def connect(*, operator: bool = True) -> NomadApi:
+    """Returns the stack's cluster: that of its configuration, as its resources use it, else of NOMAD_ADDR.
+
+    With NOMAD_OPERATOR_TOKEN, if set and wanted: a drain needs more permissions. An election, a server's restart and
+    too many requests are waited out.
+    """
+    token = os.environ.get("NOMAD_OPERATOR_TOKEN", "") if operator else ""
+    overrides = stack.nomad_config() | ({"token": token} if token else {})
+    return NomadApi.from_env(overrides, retry=RetryPolicy(RETRY_LIMIT_S))
 
 
 def wait_for(
@@ -36,22 +48,43 @@ def wait_for(
 ) -> T:
     """Returns the probe's first result that is not None. Raises TimedOutError with the remedy.
 
-    `what` may be asked each time that it is printed, for waits that know how far they are.
+    `what` may be asked each time that it is printed, for waits that know how far they are. A transient error of Nomad
+    or AWS is no answer yet.
     """
     said = what if callable(what) else lambda: what
     start = time.monotonic()
     next_report = start + REPORT_EVERY_S
     while True:
-        result = probe()
+        result, passing = _asked(probe)
         if result is not None:
             return result
         now = time.monotonic()
         if now - start >= timeout_s:
-            raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s. {remedy}")
+            raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s{passing}. {remedy}")
         if now >= next_report:
-            print(f"    waiting for {now - start:.0f} s (of at most {timeout_s:.0f} s): {said()}", file=sys.stderr)
+            print(
+                f"    waiting for {now - start:.0f} s (of at most {timeout_s:.0f} s): {said()}{passing}",
+                file=sys.stderr,
+            )
             next_report = now + REPORT_EVERY_S
         time.sleep(POLL_S if poll_s is None else poll_s)
+
+
+def _asked(probe: Callable[[], T | None]) -> tuple[T | None, str]:
+    """Returns what a probe found, and the transient error that kept it from an answer, for messages."""
+    try:
+        return probe(), ""
+    except (ProviderError, BotoCoreError, ClientError) as error:
+        if not is_transient(error):
+            raise
+        return None, f" ({error})"
+
+
+def is_transient(error: Exception) -> bool:
+    """Returns whether an error of Nomad or AWS passes by itself."""
+    if isinstance(error, NomadError):
+        return nomad_api.is_transient(error)
+    return isinstance(error, Ec2Unavailable) or ec2_client.is_transient(error)
 
 
 class Cluster:

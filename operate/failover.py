@@ -28,10 +28,8 @@ def of_stack(nomad: NomadApi, *, fence: bool) -> Watcher:
     """Returns the watcher of the stack's volumes. Raises OperateError and ProviderError."""
     place = stack.aws_place()
     known = stack.outputs().get("volumes") or {}
-    found = ownership.namespaces(nomad, known)
+    found = ownership.required(nomad)
     volumes = frozenset((namespace, str(known[name]["nomadId"])) for name, namespace in found.items())
-    if not volumes:
-        raise OperateError("the stack has no registered volume: nothing to watch. Run `pulumi up` first")
     return Watcher(nomad, EbsVolumes(place), ec2_client(place), fence, volumes)
 
 

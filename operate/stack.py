@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any
 
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.nomad.api import CONFIG_ARGUMENTS
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME
 from operate.errors import OperateError
 
+_REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
 UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network unencrypted"
 
 
@@ -127,7 +131,33 @@ def fresh_config() -> dict[str, Any]:
 
 def resources() -> list[dict[str, Any]]:
     """Returns the resources in the stack's state, none before its first `up`. Raises StackError."""
-    return list((_json("stack", "export").get("deployment") or {}).get("resources") or [])
+    return list(deployment().get("resources") or [])
+
+
+def nomad_config() -> dict[str, Any]:
+    """Returns the cluster that the stack's own configuration names, as NomadApi.from_env takes it.
+
+    It is what its resources use: of the nomad-csi provider, else of the nomad provider. Raises StackError.
+    """
+    known = config()
+    found = {name: known.get(f"nomad-csi:{key}", known.get(f"nomad:{key}")) for key, name in CONFIG_ARGUMENTS.items()}
+    return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def deployment() -> dict[str, Any]:
+    """Returns the stack's state. Raises StackError."""
+    return dict(_json("stack", "export").get("deployment") or {})
+
+
+def registrations(state: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the ids at the provider of the volumes that Nomad has by a state, by their ids in Nomad.
+
+    Without those that an update which was cut off may have removed or made.
+    """
+    unsettled = {one["resource"]["urn"] for one in state.get("pending_operations") or []}
+    known = [one for one in state.get("resources") or [] if one["type"] in _REGISTRATIONS]
+    found = [one.get("outputs") or {} for one in known if one.get("urn") not in unsettled and not one.get("delete")]
+    return {str(one["volumeId"]): str(one["externalId"]) for one in found if one.get("externalId")}
 
 
 def forget() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.nomad import permissions as nomad_permissions
 from nomad_stateful.nomad.retry import FIRST_ANSWER_S, RetryPolicy, is_transient_answer
-from nomad_stateful.nomad.tls import TlsError, TlsSettings, explain
+from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsError, TlsSettings, explain
 from nomad_stateful.plugin_server.values import ProviderError
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ CONNECT_TIMEOUT_S = 10.0
 SOCKET = "unix://"
 """Start of an address that is a socket's path, such as that of the API within each task:
 https://developer.hashicorp.com/nomad/api-docs/task-api."""
+CONFIG_ARGUMENTS = {"address": "address", "secretId": "token", "region": "region", **CONFIG_FIELDS}
+"""Key of a provider's configuration -> what from_env calls it."""
 # Nomad lets a blocking query run up to a sixteenth longer than asked, so that clients spread out.
 # https://developer.hashicorp.com/nomad/api-docs#blocking-queries
 _WAIT_JITTER = 1 / 16

@@ -6,9 +6,8 @@ import threading
 from typing import Any
 
 from nomad_stateful.nomad import api as nomad_api
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.api import CONFIG_ARGUMENTS, NomadApi
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
-from nomad_stateful.nomad.tls import CONFIG_FIELDS
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, decode_config
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider.declared import DeclaredFunction, DeclaredResource
@@ -32,13 +31,6 @@ from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.schema.package import package_schema
 from nomad_stateful.version import VERSION
 
-# Configuration key -> what NomadApi.from_env calls it.
-CONFIG_ARGUMENTS = {
-    "address": "address",
-    "secretId": "token",
-    "region": "region",
-    **CONFIG_FIELDS,
-}
 _STRINGS = frozenset(key for key, field in CONFIG.items() if field.kind == "string")
 
 

@@ -44,7 +44,7 @@ class Sources:
     allowed_accounts: Sequence[str] = ()
     nomad: Callable[[], NomadApi] = connect
     """Nomad, with the operator's token."""
-    program: Callable[[], NomadApi] = NomadApi.from_env
+    program: Callable[[], NomadApi] = lambda: connect(operator=False)
     """Nomad, with the token of `pulumi up`."""
     client: Callable[[Json], NomadApi] = field(default=lambda node: _client_api(node))  # noqa: PLW0108 - defined below
     """The agent of one client."""
@@ -235,7 +235,8 @@ def _client_api(node: Json) -> NomadApi:
     scheme = "https" if node.get("TLSEnabled") else "http"
     token = os.environ.get("NOMAD_OPERATOR_TOKEN", "")
     name = os.environ.get("NOMAD_TLS_SERVER_NAME", "").replace("server.", "client.", 1)
-    return NomadApi.from_env({"address": f"{scheme}://{node['HTTPAddr']}", "token": token, "server_name": name})
+    own = {"address": f"{scheme}://{node['HTTPAddr']}", "token": token, "server_name": name}
+    return NomadApi.from_env(stack.nomad_config() | {key: value for key, value in own.items() if value})
 
 
 def _line(error: Exception) -> str:

@@ -37,8 +37,7 @@ def drain(known: Namespace) -> None:
     """Plans, asks and drains, or takes a drain back. Raises OperateError and ProviderError."""
     nomad = connect()
     try:
-        # A cluster of the same address that is not the stack's is refused.
-        ownership.namespaces(nomad, stack.outputs().get("volumes") or {})
+        ownership.required(nomad)
         node = nodes.find(nomad, known.node)
         if known.undo:
             _undo(nomad, node, yes=known.yes, dry_run=known.dry_run)

@@ -10,6 +10,7 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from operate import ownership, stack
 from operate.asking import confirm
+from operate.cluster import connect
 from operate.command import Command
 from operate.engine import Engine, EngineError
 from operate.errors import OperateError
@@ -30,9 +31,9 @@ def upgrade(known: Namespace) -> None:
     """Plans, asks, and upgrades; rolls back by itself. Raises OperateError and ProviderError."""
     config = stack.config()
     asked = wanted(config.get(PLUGINS) or [], known.plugin, known.version, known.program, down=known.downgrade)
-    nomad = NomadApi.from_env()
+    nomad = connect(operator=False)
     try:
-        ownership.namespaces(nomad, stack.outputs().get("volumes") or {})
+        ownership.required(nomad)
         namespace = str((config.get("nomad-stateful:placement") or {}).get("namespace") or "default")
         roll = Rollout(nomad, asked.plugin_id, asked.node_job, namespace, known.node_timeout, say)
         _upgrade(nomad, Engine(stack.chosen()), roll, asked, known)

@@ -1,13 +1,17 @@
 """Which cluster a command works on, and how a purged job comes back."""
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
 from operate import ownership, stack
-from operate.cluster import Cluster
+from operate.cluster import Cluster, connect, wait_for
 from operate.errors import TimedOutError
 from operate.ownership import WrongClusterError
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
@@ -33,11 +37,125 @@ def register(nomad: FakeNomad, **external_ids: str) -> None:
     nomad.put("volumes", [{"ID": name, "ExternalID": of, "Namespace": "data"} for name, of in external_ids.items()])
 
 
+def state(*, delete: bool = False, pending: bool = False, **external_ids: str) -> dict[str, Any]:
+    """An engine's state with registrations, which may be on their way out."""
+    token = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
+    known = [
+        {"type": token, "urn": name, "delete": delete, "outputs": {"volumeId": name, "externalId": of}}
+        for name, of in external_ids.items()
+    ]
+    cut_off = [{"resource": {"urn": name}, "type": "deleting"} for name in external_ids if pending]
+    return {"resources": known, "pending_operations": cut_off}
+
+
+def stored(monkeypatch: pytest.MonkeyPatch, known: dict[str, Any], **outputs: Any) -> None:
+    answers = {"stack": {"deployment": known}, "output": outputs}
+    monkeypatch.setattr(stack, "_json", lambda *words: answers["output" if "output" in words else "stack"])
+    stack.outputs.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    stack.outputs.cache_clear()
+
+
 def test_the_stacks_cluster_has_the_stacks_volumes(nomad: FakeNomad, api: NomadApi) -> None:
     register(nomad, mysql="vol-1")
     assert ownership.namespaces(api, {"mysql": MYSQL}) == {"mysql": "data"}
+    ownership.refuse_another(api, state(mysql="vol-1", spare="vol-2"))
+
+
+def test_a_cluster_with_none_of_the_stacks_volumes_is_another_one(
+    nomad: FakeNomad, api: NomadApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(nomad, other="vol-9")
+    stored(monkeypatch, state(mysql="vol-1"), volumes={"mysql": MYSQL})
+    for refused in (
+        lambda: ownership.namespaces(api, {"mysql": MYSQL}),
+        lambda: ownership.required(api),
+        lambda: ownership.refuse_another(api, state(mysql="vol-1")),
+    ):
+        with pytest.raises(
+            WrongClusterError, match=r"has none of the stack's volumes, such as mysql \(vol-1\): it is an"
+        ):
+            refused()
+
+
+@pytest.mark.parametrize("known", [state(), state(mysql="vol-1", pending=True), state(mysql="vol-1", delete=True)])
+def test_a_stack_that_is_half_destroyed_may_be_looked_at_and_not_acted_on(
+    nomad: FakeNomad, api: NomadApi, monkeypatch: pytest.MonkeyPatch, known: dict[str, Any]
+) -> None:
     register(nomad)
+    stored(monkeypatch, known, volumes={"mysql": MYSQL})
     assert ownership.namespaces(api, {"mysql": MYSQL}) == {}
+    ownership.refuse_another(api, known)
+    with pytest.raises(WrongClusterError, match="by which it could be told whose cluster that is: nothing was changed"):
+        ownership.required(api)
+
+
+def test_the_cluster_is_that_of_the_stacks_own_configuration(monkeypatch: pytest.MonkeyPatch, nomad: FakeNomad) -> None:
+    known = {"nomad:address": nomad.address, "nomad:region": "north", "nomad:secretId": "of-up", "aws:region": "x"}
+    monkeypatch.setattr(stack, "config", lambda: known)
+    monkeypatch.setenv("NOMAD_ADDR", "http://another:4646")
+    monkeypatch.setenv("NOMAD_REGION", "south")
+    monkeypatch.delenv("NOMAD_OPERATOR_TOKEN", raising=False)
+    nomad.put("jobs", [])
+    with closing(connect()) as made:
+        assert made.get("jobs") == []
+    assert nomad.requests[-1][2]["region"] == "north"
+    monkeypatch.setattr(stack, "config", lambda: known | {"nomad-csi:address": "http://first:4646"})
+    with closing(connect()) as made:
+        assert made.address == "http://first:4646"
+
+
+def test_an_election_is_waited_out(monkeypatch: pytest.MonkeyPatch, nomad: FakeNomad) -> None:
+    monkeypatch.setattr(stack, "config", lambda: {"nomad:address": nomad.address})
+    nomad.put("jobs", [])
+    nomad.refuse("jobs", 500, "No cluster leader", times=1)
+    with closing(connect()) as made:
+        assert made.get("jobs") == []
+
+
+TRANSIENT = [
+    NomadApiError(500, "No cluster leader"),
+    NomadUnreachable("no answer"),
+    Ec2Unavailable("EC2 does not answer"),
+    ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeSnapshots"),
+]
+
+
+@pytest.mark.parametrize("error", TRANSIENT, ids=str)
+def test_a_wait_goes_on_over_a_transient_error(error: Exception) -> None:
+    answers: Iterator[Exception | str] = iter([error, error, "there"])
+
+    def probe() -> str:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    assert wait_for("it is there", probe, 5, "", poll_s=0.001) == "there"
+
+
+@pytest.mark.parametrize("error", TRANSIENT, ids=str)
+def test_a_wait_for_what_never_answers_ends_and_says_why(error: Exception) -> None:
+    def probe() -> None:
+        raise error
+
+    with pytest.raises(TimedOutError, match=re.escape(str(error))):
+        wait_for("it is there", probe, 0, "", poll_s=0.001)
+
+
+@pytest.mark.parametrize(
+    "error", [NomadApiError(403, "Permission denied"), ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "x")]
+)
+def test_a_wait_ends_at_any_other_error(error: Exception) -> None:
+    def probe() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        wait_for("it is there", probe, 5, "", poll_s=0.001)
 
 
 def test_another_volume_under_the_same_id_is_another_cluster(nomad: FakeNomad, api: NomadApi) -> None:
@@ -55,7 +173,7 @@ def test_a_cluster_without_the_volume_is_not_worked_on(
 ) -> None:
     register(nomad)
     monkeypatch.setattr(ownership, "connect", lambda: api)
-    monkeypatch.setattr(stack, "outputs", lambda: {"volumes": {"mysql": MYSQL}})
+    stored(monkeypatch, state(), volumes={"mysql": MYSQL})
     with pytest.raises(WrongClusterError, match="has no volume mysql"):
         ownership.stack_cluster("mysql")
 
