@@ -11,7 +11,9 @@ from operate import stack
 from operate.cluster import Cluster
 from operate.command import Command
 from operate.database import Database, Row
+from operate.engine import Engine
 from operate.errors import OperateError
+from operate.exclusive import exclusive
 from operate.ownership import mysql_cluster
 
 ROWS_PER_STEP = 5
@@ -49,6 +51,12 @@ def verify(timeout_s: float = 180) -> Proof:
     """
     mysql = stack.mysql_outputs()
     cluster = mysql_cluster(mysql)
+    Engine(stack.chosen()).refuse_locked()
+    with exclusive(cluster.nomad, "verify"):
+        return _verified(cluster, mysql, timeout_s)
+
+
+def _verified(cluster: Cluster, mysql: stack.MysqlOutputs, timeout_s: float) -> Proof:
     database = Database.of(mysql)
     proof = Proof()
 

@@ -43,8 +43,8 @@ class Claim:
 
     @property
     def path(self) -> str:
-        """The variable's path, in which Nomad allows few characters."""
-        return f"{FOLDER}/{self.kind}s/{re.sub(r'[^A-Za-z0-9_-]', lambda found: f'~{ord(found[0]):x}', self.id)}"
+        """The variable's path."""
+        return f"{FOLDER}/{self.kind}s/{escaped(self.id)}"
 
     @property
     def subject(self) -> str:
@@ -118,6 +118,11 @@ class Claim:
             f"Choose another id or placement.namespace. If that stack is gone: "
             f"`nomad var purge -namespace {self.namespace} {self.path}`, and list {self.id} in `adopt`"
         )
+
+
+def escaped(name: str) -> str:
+    """Returns a name as a part of a variable's path, in which Nomad allows few characters."""
+    return re.sub(r"[^A-Za-z0-9_-]", lambda found: f"~{ord(found[0]):x}", name)
 
 
 def _stack_of(urn: str) -> str:

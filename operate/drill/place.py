@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.ownership import FOLDER
 from operate.drill.model import DrillError, Json, Target
+from operate.variable_lock import VariableLock
 
-# Nomad's shortest; a drill that was killed holds its lock no longer than both together.
+# Nomad's shortest.
 _TTL_S = 10
-_LOCK_DELAY_S = 1
-_RENEW_S = 3.0
-_CONFLICT = 409
 _MADE = {"made-by": "nomad-stateful drill"}
 
 
@@ -74,50 +69,6 @@ def provided(nomad: NomadApi, namespace: str) -> Iterator[None]:
                 nomad.delete(f"namespace/{namespace}")
 
 
-class Lock:
-    """The right to drill a volume: a variable's lock, which Nomad frees when it is not renewed."""
-
-    def __init__(self, nomad: NomadApi, target: Target) -> None:
-        self._nomad = nomad
-        self._namespace = target.namespace
-        self._path = f"{FOLDER}/{target.id}"
-        self._id = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, daemon=True)
-
-    def take(self) -> bool:
-        """Takes the lock; returns whether it was free. Raises NomadError."""
-        try:
-            taken = self._put("lock-acquire", {"TTL": f"{_TTL_S}s", "LockDelay": f"{_LOCK_DELAY_S}s"})
-        except NomadApiError as error:
-            if error.status == _CONFLICT:
-                return False
-            raise
-        self._id = str(taken["Lock"]["ID"])
-        self._thread.start()
-        return True
-
-    def free(self) -> None:
-        """Frees the lock and removes its variable; best effort, since Nomad frees it anyway."""
-        self._ended.set()
-        if not self._id:
-            return
-        self._thread.join()
-        with suppress(NomadError):
-            self._put("lock-release", {"ID": self._id})
-            self._nomad.delete(f"var/{self._path}", namespace=self._namespace)
-
-    def _renew(self) -> None:
-        while not self._ended.wait(_RENEW_S):
-            try:
-                self._put("lock-renew", {"ID": self._id})
-            except NomadError as error:
-                print(f"    the drill's lock is not renewed: {error}", file=sys.stderr)
-
-    def _put(self, operation: str, lock: dict[str, str]) -> dict[str, dict[str, str]]:
-        # Nomad takes items with an acquisition only.
-        items = {"what": "a drill"} if operation == "lock-acquire" else None
-        body = {"Namespace": self._namespace, "Path": self._path, "Items": items, "Lock": lock}
-        params: dict[str, Any] = {"namespace": self._namespace, operation: ""}
-        found: dict[str, dict[str, str]] = self._nomad.put(f"var/{self._path}", body, **params)
-        return found
+def lock(nomad: NomadApi, target: Target) -> VariableLock:
+    """Returns the right to drill a volume."""
+    return VariableLock(nomad, target.namespace, f"{FOLDER}/{target.id}", {"what": "a drill"}, _TTL_S)

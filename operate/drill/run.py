@@ -15,9 +15,8 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
-from operate.drill import removal, snapshots, watch
+from operate.drill import place, removal, snapshots, watch
 from operate.drill.model import Json, Report, Scratch, Target
-from operate.drill.place import Lock
 from operate.errors import OperateError
 
 # What may go wrong once something was made: it is told in the report, after all of it is removed.
@@ -128,7 +127,7 @@ class Drill:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = Lock(self._nomad, self._target)
+        lock = place.lock(self._nomad, self._target)
         wait_for(
             f"no other drill of {self._target.volume} runs",
             lambda: lock.take() or None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
@@ -12,13 +13,14 @@ from operate import ownership, stack
 from operate.asking import confirm
 from operate.cluster import connect
 from operate.command import Command
-from operate.engine import Engine, EngineError
+from operate.engine import Change, Engine, EngineError, StackLockedError
 from operate.errors import OperateError
+from operate.exclusive import exclusive
 from operate.options import add_change_options, duration_s
 from operate.progress import say
 from operate.upgrade import preview
 from operate.upgrade.rollout import NodeFailedError, Rollout
-from operate.upgrade.wanted import PLUGINS, Wanted, wanted
+from operate.upgrade.wanted import PLUGINS, UpgradeRefusedError, Wanted, wanted
 
 
 class RolledBackError(OperateError):
@@ -59,18 +61,45 @@ def _upgrade(nomad: NomadApi, engine: Engine, roll: Rollout, asked: Wanted, know
         return
     confirm(f"upgrade {asked.plugin_id} to {asked.version}?", yes=known.yes)
     began = time.monotonic()
+    with exclusive(nomad, f"upgrade-driver {asked.version}") as refuse_lost:
+        engine.refuse_locked()
+        _refuse_changed(nomad, engine, asked, found)
+        _change(engine, roll, asked, job, refuse_lost)
+    result = plan | {"ok": True, "seconds": round(time.monotonic() - began, 1), "healthyAfter": roll.done}
+    took = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
+    print(json.dumps(result, indent=2) if known.json else took)
+
+
+def _refuse_changed(nomad: NomadApi, engine: Engine, asked: Wanted, found: Sequence[Change]) -> None:
+    """Raises UpgradeRefusedError where an update would change something else than what was agreed to: look anew."""
+    ownership.required(nomad)
+    now = engine.changes(asked.settings)
+    if [(one.op, one.type, one.name) for one in now] != [(one.op, one.type, one.name) for one in found]:
+        raise UpgradeRefusedError(
+            "the stack's changes are others than before the question: somebody else changes it. Nothing was changed. "
+            "Run the same command again after that"
+        )
+
+
+def _change(
+    engine: Engine, roll: Rollout, asked: Wanted, job: dict[str, Any] | None, refuse_lost: Callable[[], None]
+) -> None:
+    """Rolls the new version out, and back where it fails. Raises OperateError."""
     before = roll.before()
     try:
         if job:
             _roll(roll, job)
+        refuse_lost()
         _settle(engine, asked)
     except KeyboardInterrupt:
         raise OperateError(f"interrupted: the same command goes on; `{_revert(roll, before)}` goes back") from None
+    except StackLockedError as error:
+        raise OperateError(
+            f"{error}. The node plugins have {asked.version}, and the state and the settings have {asked.before} until "
+            "then"
+        ) from None
     except (NodeFailedError, EngineError) as error:
         _back(engine, roll, asked, before, str(error))
-    result = plan | {"ok": True, "seconds": round(time.monotonic() - began, 1), "healthyAfter": roll.done}
-    took = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
-    print(json.dumps(result, indent=2) if known.json else took)
 
 
 def _targets(roll: Rollout) -> list[dict[str, Any]]:
