@@ -60,9 +60,9 @@ class Engine:
         """Removes a setting by its path. Raises EngineError."""
         self._call("config", "rm", "--path", path)
 
-    def resources(self) -> list[dict[str, Any]]:
-        """Returns the resources in the state, as it is now. Raises EngineError."""
-        return list(self._deployment().get("resources") or [])
+    def state(self) -> dict[str, Any]:
+        """Returns the state as it is now: its resources and pending operations. Raises EngineError."""
+        return dict(json.loads(self._call("stack", "export")).get("deployment") or {})
 
     def pending(self) -> str:
         """Returns what a preview would change, "" if nothing. Raises EngineError where the preview fails."""
@@ -93,7 +93,7 @@ class Engine:
         Backends tell of a lock only to a command that takes it: this one refreshes the stack's own resource, in which
         nothing can change.
         """
-        urn = next((str(one["urn"]) for one in self.resources() if one["type"] == STACK), "")
+        urn = next((str(one["urn"]) for one in self.state().get("resources") or [] if one["type"] == STACK), "")
         if urn:
             self._update("refresh", "--yes", "--skip-preview", "--target", urn, show=False)
 
@@ -103,7 +103,7 @@ class Engine:
         Raises StackLockedError at once where another pulumi has the lock, and EngineError.
         """
         print(f"==> pulumi up: {why}", file=sys.stderr, flush=True)
-        if self._deployment().get("pending_operations"):
+        if self.state().get("pending_operations"):
             # What was interrupted is looked for by the program: a volume is adopted by its guard.
             self._update("refresh", "--yes", "--skip-preview", "--clear-pending-creates")
         self._update("up", "--yes", "--skip-preview", *(["--refresh"] if refresh else []))
@@ -150,9 +150,6 @@ class Engine:
             shutil.copy2(own, copy)
             self._set(values, "--config-file", str(copy))
             yield copy
-
-    def _deployment(self) -> dict[str, Any]:
-        return dict(json.loads(self._call("stack", "export")).get("deployment") or {})
 
     def _run_locking(self, words: Sequence[str], *, show: bool) -> tuple[int, str]:
         """Returns the exit status and the last lines, which may be shown as they come; notes the process meanwhile."""

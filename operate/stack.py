@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import CONFIG_ARGUMENTS
-from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, VOLUME_GUARD
 from operate.errors import OperateError
 
 _REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
@@ -158,6 +158,12 @@ def registrations(state: Mapping[str, Any]) -> dict[str, str]:
     known = [one for one in state.get("resources") or [] if one["type"] in _REGISTRATIONS]
     found = [one.get("outputs") or {} for one in known if one.get("urn") not in unsettled and not one.get("delete")]
     return {str(one["volumeId"]): str(one["externalId"]) for one in found if one.get("externalId")}
+
+
+def made_from(resources: Iterable[Mapping[str, Any]], volume: str) -> str:
+    """Returns the snapshot that a volume was made from by the state, "" if from none."""
+    guards = (one.get("outputs") or {} for one in resources if one["type"] == VOLUME_GUARD)
+    return next((str(one.get("snapshotId") or "") for one in guards if one.get("volumeName") == volume), "")
 
 
 def forget() -> None:

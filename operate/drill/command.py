@@ -119,6 +119,7 @@ def _target(known: Json, volume: str, options: Options) -> Target:
     return Target(
         volume=volume,
         volume_id=str(entry["id"]),
+        made_from=stack.made_from(resources, volume),
         tag=f"{project}/{stack_name}/{volume}",
         id=re.sub(r"[^A-Za-z0-9_-]", "-", f"drill-{project}-{stack_name}-{volume}"),
         namespace=options.namespace,

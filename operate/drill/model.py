@@ -95,6 +95,8 @@ class Target:
     mount_options: Mapping[str, Any] = field(default_factory=dict)
     access_mode: str = "single-node-writer"
     attachment_mode: str = "file-system"
+    made_from: str = ""
+    """Snapshot that the live volume was made from; "" if from none."""
 
 
 @dataclass(frozen=True)

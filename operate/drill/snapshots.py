@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,9 @@ from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TA
 from operate.cluster import wait_for
 from operate.drill.model import DrillError, Json, Report, Scratch, Snapshot, Target
 from operate.snapshot_completion import await_complete
+from operate.volume_snapshots import Snapshot as Described
+from operate.volume_snapshots import complete_of, complete_of_name
+from operate.volume_snapshots import newest as newest_of
 
 _MADE_TIMEOUT_S = 600.0
 _DETACH_AFTER_S = 30.0
@@ -20,19 +24,17 @@ _GONE = frozenset({"deleting", "deleted"})
 
 
 def newest(ec2: Any, target: Target, before: datetime | None = None) -> Snapshot | None:
-    """Returns the newest completed snapshot of the volume, also of an earlier EBS volume of its name in the stack.
+    """Returns the newest completed snapshot of the volume: what a failover would go on from.
 
-    With `before`, the newest that was begun by then.
+    With `before`, the newest that was begun by then, also of an earlier EBS volume of its name in the stack.
     """
-    stack_name = target.tag.removesuffix(f"/{target.volume}")
-    by_id = [{"Name": "volume-id", "Values": [target.volume_id]}]
-    by_tags = [{"Name": "tag:Name", "Values": [target.volume]}, {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}]
-    found: dict[str, Snapshot] = {}
-    for filters in (by_id, by_tags):
-        pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
-        found |= {one["SnapshotId"]: _snapshot(one) for page in pages for one in page["Snapshots"] if _complete(one)}
-    wanted = [one for one in found.values() if before is None or one.taken <= before]
-    return max(wanted, key=lambda one: one.taken, default=None)
+    if before is None:
+        found = complete_of(ec2, target.volume_id, target.made_from)
+    else:
+        stack_name = target.tag.removesuffix(f"/{target.volume}")
+        found = complete_of(ec2, target.volume_id, "") + complete_of_name(ec2, target.volume, stack_name)
+    one = newest_of(found, before)
+    return None if one is None else _snapshot(one)
 
 
 def named(ec2: Any, snapshot_id: str) -> Snapshot:
@@ -57,11 +59,19 @@ def create(ec2: Any, target: Target, scratch: Scratch) -> str:
         MANAGED_TAG: MANAGED_TAG_VALUE,
         DRILL_TAG: target.tag,
     }
+    return make_like(ec2, target.volume_id, target.zone, own, scratch)
+
+
+def make_like(ec2: Any, live_id: str, zone: str, own: Mapping[str, str], scratch: Scratch) -> str:
+    """Makes a volume like a live one in a zone, with tags of its own, waits until it is there, and returns its id.
+
+    Raises DrillError where EC2 cannot make it, TimedOutError, and botocore's errors.
+    """
     made = ec2.create_volume(
-        AvailabilityZone=target.zone,
+        AvailabilityZone=zone,
         ClientToken=secrets.token_hex(16),
         TagSpecifications=[{"ResourceType": "volume", "Tags": tags.listed(own)}],
-        **_like(ec2, target.volume_id, scratch),
+        **_like(ec2, live_id, scratch),
     )
     volume_id = str(made["VolumeId"])
 
@@ -162,5 +172,5 @@ def _complete(snapshot: Json) -> bool:
     return bool(snapshot["State"] == "completed")
 
 
-def _snapshot(one: Json) -> Snapshot:
+def _snapshot(one: Described) -> Snapshot:
     return Snapshot(str(one["SnapshotId"]), one["StartTime"], int(one["VolumeSize"]))

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from nomad_stateful.ebs.attachment import EbsVolumes
-from nomad_stateful.ebs.restored import as_of, source
-from nomad_stateful.ebs.tags import FIRST
+from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
+from nomad_stateful.ebs.restored import source
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
+from operate import ownership
 from operate.cluster import wait_for
-from operate.engine import Engine
-from operate.zone_change import clients, consumers
+from operate.engine import Engine, EngineError, StackLockedError
+from operate.zone_change import clients, consumers, loss, trial
 from operate.zone_change.consumers import Consumers
 from operate.zone_change.copies import Copies
-from operate.zone_change.situation import Phase, Setting, Stored, ZoneChangeError, phase, setting, stored
+from operate.zone_change.last_copy import LastCopy
+from operate.zone_change.loss import Loss
+from operate.zone_change.situation import Phase, Setting, Stored, ZoneChangeError, phase, setting, stored, way_back
 
-_ATTACHABLE_S = 90.0
-_RELEASED_S = 600.0
+_LOCKED_S = 3600.0
+_LOCKED_POLL_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,8 @@ class Plan:
     setting: Setting
     known: Stored
     jobs: tuple[str, ...]
-    snapshot: str = ""
-    """Of a lost zone: the snapshot."""
-    taken: str = ""
-    lost_minutes: float | None = None
-    """Of a lost zone: how old the snapshot was when it was lost."""
+    loss: Loss | None = None
+    """Of a lost zone."""
     also: str = ""
     """Of a lost zone: what else the stack has to change, and changes along."""
 
@@ -65,23 +65,37 @@ class ZoneChange:
     ebs: EbsVolumes
     ec2: Any
     wanted: Wanted
+    place: AwsPlace = field(default_factory=AwsPlace)
+    refuse_lost: Callable[[], None] = lambda: None
+    """Raises where another command changes the stack after all."""
     _resumed: bool = field(default=False, init=False)
+    _last: LastCopy = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._last = LastCopy(self)
 
     def look(self) -> tuple[Setting, Stored]:
-        """Returns settings and state as they are now. Raises OperateError."""
-        name = self.wanted.volume
-        return setting(self.engine.config(), name), stored(self.engine.resources(), name)
+        """Returns settings and state as they are now, in the stack's own cluster and account.
+
+        Raises OperateError and ProviderError.
+        """
+        self.refuse_lost()
+        name, state = self.wanted.volume, self.engine.state()
+        ownership.refuse_another(self.nomad, state)
+        refuse_another_account(self.place, f"volume {name}")
+        return setting(self.engine.config(), name), stored(state.get("resources") or [], name)
 
     def plan(self) -> Plan:
         """Checks everything that can be checked before something changes. Raises ZoneChangeError."""
         now, known = self.look()
         following = phase(now, known, self.wanted.zone)
-        using = self._consumers(known)
+        using = self.consumers(known)
         plan = Plan(following, now, known, tuple(str(job["ID"]) for job in using.jobs()))
         if following != "done":
             self._check_place(known, using)
-        if following == "begin":
+        if following in ("begin", "prepare", "stop"):
             self._check_cluster(known)
+        if following == "begin":
             plan = self._with_others(plan)
         if not self.wanted.lost:
             return plan
@@ -112,48 +126,25 @@ class ZoneChange:
                 f"job {', '.join(strange)} uses volume {self.wanted.volume} and is not this stack's: nothing would "
                 f"start it again. Stop it (`nomad job stop {strange[0]}`), and run the same command again"
             )
+        if (runs := consumers.dispatched(using.jobs())) and not self.wanted.lost:
+            raise ZoneChangeError(
+                f"job {', '.join(runs)} uses volume {self.wanted.volume}, and was dispatched: stopped halfway, nothing "
+                f"would begin it again. Wait for its end (`nomad job status {runs[0]}`), and run the same command again"
+            )
         if known.zone != zone and not self.wanted.lost and not any(one.zone == known.zone for one in there):
             print(f"    no Nomad client is in {known.zone}: if it is lost, see `operate failover`", file=sys.stderr)
 
     def _with_loss(self, plan: Plan) -> Plan:
         """Returns the plan with what is lost. Raises ZoneChangeError where the zone is there, or no snapshot."""
-        lost_at = clients.lost_at(clients.of(self.nomad, plan.known.plugin_id), plan.known.zone)
-        copies = self._copies(plan.known)
-        if plan.phase == "switch":
-            found: Mapping[str, Any] | None = copies.describe(plan.setting.snapshot_id)
-        else:
-            chosen = self.wanted.snapshot_id
-            found = copies.chosen(chosen) if chosen else copies.newest()
-        if found is None:
-            raise ZoneChangeError(
-                f"EBS volume {plan.known.volume_id} has no complete snapshot: there is nothing to go on from in "
-                "another zone. Restore a dump: docs/disaster-recovery.md, A zone is lost"
-            )
-        taken = as_of(found)
-        minutes = max(0.0, (lost_at - taken).total_seconds() / 60)
-        limit = self.wanted.max_loss_min
-        if limit is not None and minutes > limit:
-            raise ZoneChangeError(
-                f"--max-loss is {limit:g}: snapshot {found['SnapshotId']} was taken {minutes:.1f} minutes before the "
-                "zone was lost, and is the newest. Accept that, or go on from something newer: "
-                "docs/disaster-recovery.md"
-            )
-        snapshot_id = str(found["SnapshotId"])
-        return replace(plan, snapshot=snapshot_id, taken=f"{taken:%Y-%m-%d %H:%M:%S UTC}", lost_minutes=minutes)
+        known, wanted = plan.known, self.wanted
+        lost_at = clients.lost_at(clients.of(self.nomad, known.plugin_id), known.zone)
+        snapshot = wanted.snapshot_id or (plan.setting.snapshot_id if plan.phase == "switch" else "")
+        found = loss.expected(self.copies(known), known, lost_at, snapshot, wanted.max_loss_min)
+        return replace(plan, loss=found)
 
     def _as_it_was(self, plan: Plan) -> Plan:
         """Returns the plan with what was lost when the volume was given up; it has its new zone already."""
-        if not plan.known.snapshot_id:
-            return plan
-        found = self._copies(plan.known).describe(plan.known.snapshot_id)
-        given_up = Copies(self.ec2, source(found), self.wanted.volume).given_up()
-        if given_up is None:
-            return plan
-        taken = as_of(found)
-        minutes = (given_up - taken).total_seconds() / 60
-        return replace(
-            plan, snapshot=plan.known.snapshot_id, taken=f"{taken:%Y-%m-%d %H:%M:%S UTC}", lost_minutes=minutes
-        )
+        return replace(plan, loss=loss.of_begun(self.ec2, self.wanted.volume, plan.known, self.wanted.snapshot_id))
 
     def run(self, plan: Plan) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
@@ -170,8 +161,27 @@ class ZoneChange:
                     f"volume {self.wanted.volume} is where it was before the last step ({following}), though that did "
                     "not fail: somebody else changes the stack or its settings. Run the same command again after that"
                 )
-            steps[following](now, known, plan)
+            try:
+                steps[following](now, known, plan)
+            except StackLockedError as error:
+                if following != "switch":
+                    raise
+                # Everything is stopped. Whoever has the lock may start it: it is looked at anew.
+                self._await_unlocked(error)
+                continue
             done = following
+
+    def _await_unlocked(self, error: StackLockedError) -> None:
+        print(f"    {error}", file=sys.stderr, flush=True)
+
+        def probe() -> bool | None:
+            try:
+                self.engine.refuse_locked()
+            except StackLockedError:
+                return None
+            return True
+
+        wait_for("the stack's lock is free", probe, _LOCKED_S, "Run the same command again then.", _LOCKED_POLL_S)
 
     def _with_others(self, plan: Plan) -> Plan:
         """Returns the plan with the stack's other changes. Raises ZoneChangeError unless the zone is lost."""
@@ -192,46 +202,44 @@ class ZoneChange:
         self.engine.up(f"lets volume {self.wanted.volume} leave {known.zone}", refresh=self._resumed)
 
     def _stop(self, now: Setting, known: Stored, plan: Plan) -> None:
-        snapshot_id = self._given_up(known, plan) if self.wanted.lost else self._last_snapshot(now, known)
+        if self.wanted.lost:
+            snapshot_id = self._give_up(now, known, plan)
+        else:
+            snapshot_id = self._last.take(now, known, known.volume_id)
         self.engine.set({f"{now.path}.zone": self.wanted.zone, f"{now.path}.snapshotId": snapshot_id})
 
-    def _given_up(self, known: Stored, plan: Plan) -> str:
-        copies = self._copies(known)
-        copies.give_up()
-        self._consumers(known).stop(f"its zone {known.zone} is lost", await_attachable_s=0)
-        return plan.snapshot
+    def _give_up(self, now: Setting, known: Stored, plan: Plan) -> str:
+        assert plan.loss is not None  # noqa: S101 - of a lost zone
+        zone, snapshot_id = self.wanted.zone, plan.loss.snapshot
+        trial.refuse_impossible(self.ec2, self.wanted.volume, known.volume_id, zone, snapshot_id)
+        self.refuse_changed(now, known)
+        self.engine.refuse_locked()
+        self.copies(known).give_up()
+        self.consumers(known).stop(f"its zone {known.zone} is lost", await_attachable_s=0)
+        return snapshot_id
 
-    def _last_snapshot(self, now: Setting, known: Stored) -> str:
-        """Stops what uses the volume, and returns a snapshot of what it left."""
-        copies, using = self._copies(known), self._consumers(known)
-        if any(not job.get("Stop") for job in using.jobs()):
-            print("==> a first snapshot while it runs, so that the last one is short", file=sys.stderr, flush=True)
-            first = copies.take(FIRST, self.wanted.timeout_s)
-            changes = {f"{now.path}.zone": self.wanted.zone, f"{now.path}.snapshotId": first}
-            self.engine.refuse_failing(changes)
-        print(
-            f"==> stopping {', '.join(str(job['ID']) for job in using.jobs()) or 'nothing'}",
-            file=sys.stderr,
-            flush=True,
-        )
-        using.stop(f"volume {self.wanted.volume} moves to {self.wanted.zone}", await_attachable_s=_ATTACHABLE_S)
-        using.await_released(self.ebs, known.volume_id, _RELEASED_S)
-        print("==> the last snapshot", file=sys.stderr, flush=True)
-        return copies.take(self._mark(using), self.wanted.timeout_s)
-
-    def _mark(self, using: Consumers) -> str:
-        return f"{self.wanted.zone} {using.token()}"
+    def refuse_changed(self, now: Setting, known: Stored) -> None:
+        """Raises ZoneChangeError where settings or state are others than they were: look before each act."""
+        if self.look() != (now, known):
+            raise ZoneChangeError(
+                f"settings or state of volume {self.wanted.volume} have changed meanwhile: somebody else changes the "
+                "stack. Nothing is stopped. Run the same command again after that"
+            )
 
     def _switch(self, now: Setting, known: Stored, plan: Plan) -> None:
-        del plan
-        using = self._consumers(known)
-        if known.zone != self.wanted.zone and not self.wanted.lost:
-            # Somebody may have started it since the last snapshot.
-            copies = self._copies(known)
-            if copies.marked(self._mark(using)) != now.snapshot_id:
-                self.engine.set({f"{now.path}.snapshotId": self._last_snapshot(now, known)})
-        self.engine.up(f"makes volume {self.wanted.volume} in {self.wanted.zone}", refresh=self._resumed)
-        # Last the one by which a repeated command knows that it has to go on here.
+        if self.wanted.lost:
+            if plan.loss and known.zone != self.wanted.zone and plan.loss.snapshot != now.snapshot_id:
+                self.engine.set({f"{now.path}.snapshotId": plan.loss.snapshot})
+        elif (snapshot_id := self._last.renewed(now, known)) != now.snapshot_id:
+            self.engine.set({f"{now.path}.snapshotId": snapshot_id})
+        try:
+            self.engine.up(f"makes volume {self.wanted.volume} in {self.wanted.zone}", refresh=self._resumed)
+        except StackLockedError:
+            raise
+        except EngineError as error:
+            after, there = self.look()
+            raise ZoneChangeError(f"{error}. {way_back(after, there, self.wanted.zone)}") from error
+        # Last the one by which a repeated command knows where to resume.
         if now.snapshot_id:
             self.engine.remove(f"{now.path}.snapshotId")
         self.engine.remove(f"{now.path}.moveTo")
@@ -241,7 +249,7 @@ class ZoneChange:
         self._verify(known)
         if pending := self.engine.pending():
             raise ZoneChangeError(f"the volume is in {known.zone}, and a preview has changes still:\n{pending}")
-        old_id = source(self._copies(known).describe(known.snapshot_id)) if known.snapshot_id else ""
+        old_id = source(self.copies(known).describe(known.snapshot_id)) if known.snapshot_id else ""
         if old_id and plan.phase != "done":
             Copies(self.ec2, old_id, self.wanted.volume).drop_first()
         return {
@@ -251,8 +259,8 @@ class ZoneChange:
             "volumeId": known.volume_id,
             "snapshotId": known.snapshot_id,
             "earlierVolumeId": old_id,
-            "lostMinutes": round(plan.lost_minutes, 1) if plan.lost_minutes is not None else 0,
-            "consumers": self._consumers(known).running_in(known.zone),
+            "lostMinutes": round(plan.loss.minutes, 1) if plan.loss else 0,
+            "consumers": self.consumers(known).running_in(known.zone),
             "seconds": round(time.monotonic() - began, 1),
             "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         }
@@ -267,7 +275,7 @@ class ZoneChange:
                 f"{found.get('ExternalID') or 'nothing'} in Nomad, and in {made['AvailabilityZone']}: run `pulumi up "
                 "--refresh`"
             )
-        using = self._consumers(known)
+        using = self.consumers(known)
         started = {str(job["ID"]) for job in using.jobs() if not job.get("Stop") and job.get("Type") == "service"}
 
         def probe() -> bool | None:
@@ -277,8 +285,10 @@ class ZoneChange:
         what = f"{', '.join(sorted(started)) or 'nothing'} runs in {self.wanted.zone}"
         wait_for(what, probe, 300, f"`python -m operate explain {self.wanted.volume}` says why it does not.")
 
-    def _consumers(self, known: Stored) -> Consumers:
+    def consumers(self, known: Stored) -> Consumers:
+        """Returns the jobs that use the volume."""
         return Consumers(self.nomad, known.namespace, self.wanted.volume)
 
-    def _copies(self, known: Stored) -> Copies:
-        return Copies(self.ec2, known.volume_id, self.wanted.volume)
+    def copies(self, known: Stored) -> Copies:
+        """Returns the snapshots of the EBS volume that the state has."""
+        return Copies(self.ec2, known.volume_id, self.wanted.volume, known.snapshot_id)

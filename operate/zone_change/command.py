@@ -15,6 +15,7 @@ from operate.cluster import connect
 from operate.command import Command
 from operate.engine import Engine
 from operate.errors import OperateError
+from operate.exclusive import exclusive
 from operate.options import add_change_options, at_least_0
 from operate.zone_change.change import Plan, Wanted, ZoneChange
 
@@ -31,7 +32,7 @@ def change(wanted: Wanted, *, yes: bool, dry_run: bool, as_json: bool) -> None:
     nomad = connect()
     try:
         place = stack.aws_place()
-        way = ZoneChange(Engine(stack.chosen()), nomad, EbsVolumes(place), ec2_client(place), wanted)
+        way = ZoneChange(Engine(stack.chosen()), nomad, EbsVolumes(place), ec2_client(place), wanted, place)
         plan = way.plan()
         said = sys.stderr if as_json else sys.stdout
         print("\n".join(lines(plan, wanted)), file=said, flush=True)
@@ -40,7 +41,9 @@ def change(wanted: Wanted, *, yes: bool, dry_run: bool, as_json: bool) -> None:
             return
         if plan.phase != "done":
             confirm("Go on?", yes=yes)
-        result = _run_to_its_end(way, plan)
+        word = "failover" if wanted.lost else "move"
+        with exclusive(nomad, f"{word} {wanted.volume}") as way.refuse_lost:
+            result = _run_to_its_end(way, plan)
         print("\n".join(ending(result, plan)), file=said, flush=True)
         _print_json(as_json, result)
     finally:
@@ -60,7 +63,7 @@ def lines(plan: Plan, wanted: Wanted) -> list[str]:
     if plan.phase == "done":
         return [f"volume {name} is in {wanted.zone}: {known.volume_id}"]
     jobs = ", ".join(plan.jobs) or "no job"
-    begun = [f"  {_DONE[plan.phase]}; it goes on from there"] if _DONE[plan.phase] else []
+    begun = [f"  {_DONE[plan.phase]}; it resumes there"] if _DONE[plan.phase] else []
     head = f"volume {name} ({known.volume_id}) goes from {known.zone} to {wanted.zone}:"
     if known.zone == wanted.zone:
         return [
@@ -78,9 +81,10 @@ def lines(plan: Plan, wanted: Wanted) -> list[str]:
             f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from it, and starts {jobs} there",
             stays,
         ]
+    assert plan.loss is not None  # noqa: S101 - of a lost zone
     lost = (
-        f"  LOST: what was written after snapshot {plan.snapshot} was begun, at {plan.taken}: the last "
-        f"{plan.lost_minutes:.1f} minutes until Nomad lost {known.zone}, and what is written there since"
+        f"  LOST: what was written after snapshot {plan.loss.snapshot} was begun, at {plan.loss.taken}: the last "
+        f"{plan.loss.minutes:.1f} minutes until Nomad lost {known.zone}, and what is written there since"
     )
     also = [f"  ALSO: the stack has other changes to make, which are made along:\n{plan.also}"] if plan.also else []
     return [
@@ -105,9 +109,10 @@ def ending(result: dict[str, Any], plan: Plan) -> list[str]:
     if plan.phase == "done":
         return told
     told.append("  a preview is empty; commit the stack's settings, which have the new zone")
-    if plan.lost_minutes is not None:
+    if plan.loss is not None:
         told.append(
-            f"  LOST: what was written since {plan.taken}, {plan.lost_minutes:.1f} minutes, and in the lost zone after"
+            f"  LOST: what was written since {plan.loss.taken}, {plan.loss.minutes:.1f} minutes, and in the lost zone "
+            "after"
         )
     if earlier:
         told.append(
@@ -119,9 +124,9 @@ def ending(result: dict[str, Any], plan: Plan) -> list[str]:
 
 
 def _loss(plan: Plan) -> dict[str, Any]:
-    if plan.lost_minutes is None:
+    if plan.loss is None:
         return {"lostMinutes": 0}
-    return {"lostMinutes": round(plan.lost_minutes, 1), "snapshotId": plan.snapshot}
+    return {"lostMinutes": round(plan.loss.minutes, 1), "snapshotId": plan.loss.snapshot}
 
 
 def _print_json(as_json: bool, result: dict[str, Any]) -> None:

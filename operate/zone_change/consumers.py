@@ -40,14 +40,17 @@ class Consumers:
         self._ctx = Context(sink=_print)
 
     def jobs(self) -> list[Mapping[str, Any]]:
-        """Returns the jobs that ask for the volume, also stopped ones, by id. Raises NomadError."""
+        """Returns the jobs that ask for the volume, also stopped ones, by id. Raises NomadError.
+
+        Nomad keeps batch jobs for hours that have ended, such as each run of a periodic one: they use nothing any more.
+        """
         stubs = self._nomad.get("jobs", namespace=self._namespace) or []
         found = (self._nomad.find(job_path(str(stub["ID"])), namespace=self._namespace) for stub in stubs)
-        using = [job for job in found if job is not None and self._volume_id in volume_ids(job)]
+        using = [job for job in found if job and not _has_ended(job) and self._volume_id in volume_ids(job)]
         return sorted(using, key=lambda job: str(job["ID"]))
 
     def token(self) -> str:
-        """Returns what is another value once one of the jobs was started or changed since it was stopped."""
+        """Returns what is another value once one of the jobs was started or changed, or another one came."""
         known = [(job["ID"], job["JobModifyIndex"], bool(job.get("Stop"))) for job in self.jobs()]
         return hashlib.sha256(repr(known).encode()).hexdigest()[:16]
 
@@ -109,14 +112,25 @@ class Consumers:
 
 
 def foreign(jobs: Sequence[Mapping[str, Any]], known: frozenset[str]) -> list[str]:
-    """Returns the jobs that run and are not the stack's: no `pulumi up` would start them again."""
-    return [str(job["ID"]) for job in jobs if not job.get("Stop") and str(job["ID"]) not in known]
+    """Returns the jobs that run and are neither the stack's nor runs of its jobs: no `pulumi up` starts them again."""
+    return [
+        str(job["ID"]) for job in jobs if not job.get("Stop") and known.isdisjoint((job["ID"], job.get("ParentID")))
+    ]
+
+
+def dispatched(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the dispatched runs, such as a restore: stopped halfway, nothing would begin them again."""
+    return [str(job["ID"]) for job in jobs if job.get("Dispatched") and not job.get("Stop")]
 
 
 def zone_of(nomad: NomadApi, node_id: str) -> str:
     """Returns the zone of a client; "" where Nomad does not know it."""
     node = nomad.find(f"node/{node_id}") or {}
     return str((node.get("Attributes") or {}).get(ZONE_ATTRIBUTE) or "")
+
+
+def _has_ended(job: Mapping[str, Any]) -> bool:
+    return job.get("Status") == "dead" and job.get("Type") in ("batch", "sysbatch")
 
 
 def _reachable(volume: Mapping[str, Any], zone: str) -> bool:

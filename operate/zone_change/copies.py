@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from nomad_stateful.ebs import tags
-from nomad_stateful.ebs.restored import source
+from nomad_stateful.ebs.restored import is_of, source
 from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
+from operate.cluster import wait_for
 from operate.snapshot_completion import await_complete
+from operate.volume_snapshots import complete_of, newest
 from operate.zone_change.situation import ZoneChangeError
 
+T = TypeVar("T")
 _WHEN = "%Y-%m-%d %H:%M:%S UTC"
 _NOT_COPIED = ("aws:", GUARD_TAG, SNAPSHOTS_TAG)
+_ANSWERS_S = 300.0
 
 
 class Copies:
     """Snapshots of one EBS volume."""
 
-    def __init__(self, ec2: Any, volume_id: str, name: str) -> None:
+    def __init__(self, ec2: Any, volume_id: str, name: str, made_from: str = "") -> None:
+        """`made_from` is the snapshot that the volume was made from, "" if from none."""
         self._ec2 = ec2
         self._volume_id = volume_id
         self._name = name
+        self._made_from = made_from
 
     def take(self, mark: str, timeout_s: float) -> str:
-        """Takes a snapshot, or goes on with the one of the same mark, and waits until it is complete; its id."""
-        snapshot_id = self.marked(mark) or self._begin(mark)
-        remedy = "EC2 goes on copying: run the same command again, with a larger --timeout."
+        """Takes a snapshot with a mark, waits until it is complete, and returns its id.
+
+        One of an earlier run is never taken for it: nobody knows what was written since.
+        """
+        snapshot_id = _asked("EC2 begins a snapshot", lambda: self._begin(mark))
+        remedy = "Run the same command again, with a larger --timeout: it copies only what changed since."
         await_complete(self._ec2, snapshot_id, timeout_s, remedy, ZoneChangeError)
         return snapshot_id
 
-    def marked(self, mark: str) -> str:
-        """Returns the snapshot with a mark, "" if there is none."""
-        return next((str(one["SnapshotId"]) for one in self._all() if tags.read(one).get(MOVE_TAG) == mark), "")
-
     def newest(self) -> Mapping[str, Any] | None:
         """Returns the newest complete snapshot; None if there is none."""
-        complete = [one for one in self._all() if one["State"] == "completed"]
-        return max(complete, key=lambda one: one["StartTime"], default=None)
+        return newest(complete_of(self._ec2, self._volume_id, self._made_from))
 
     def describe(self, snapshot_id: str) -> Mapping[str, Any]:
         """Returns one of the account's snapshots. Raises ZoneChangeError where there is none."""
@@ -49,29 +53,32 @@ class Copies:
         return dict(found[0])
 
     def chosen(self, snapshot_id: str) -> Mapping[str, Any]:
-        """Returns a snapshot to go on from. Raises ZoneChangeError where it is not complete, or another volume's."""
+        """Returns a snapshot to go on from, by the rule of the volume's guard. Raises ZoneChangeError."""
         found = self.describe(snapshot_id)
         if found["State"] != "completed":
             raise ZoneChangeError(
                 f"--snapshot {snapshot_id} is {found['State']} ({found.get('Progress') or '0%'}): wait until it is "
                 "completed, or leave --snapshot out, which takes the newest that is"
             )
-        if source(found) != self._volume_id and tags.read(found).get("Name") != self._name:
+        if not is_of(found, self._volume_id, self._made_from):
+            origin = f", made from {self._made_from}" if self._made_from else ""
             raise ZoneChangeError(
-                f"--snapshot {snapshot_id} is of {source(found)}, and volume {self._name} is {self._volume_id}: name "
-                f"one of `python -m operate snapshots {self._name}`"
+                f"--snapshot {snapshot_id} is of {source(found)}, and volume {self._name} is {self._volume_id}"
+                f"{origin}: name one of that in `python -m operate snapshots {self._name}`. To go on from another, "
+                "restore it to a volume of a new name: docs/volumes.md"
             )
         return found
 
     def drop_first(self) -> None:
-        """Deletes the snapshot that was taken to shorten the last one."""
-        if first := self.marked(FIRST):
-            self._ec2.delete_snapshot(SnapshotId=first)
+        """Deletes the snapshots that were taken to shorten the last one."""
+        for one in self._all():
+            if tags.read(one).get(MOVE_TAG) == FIRST:
+                self._ec2.delete_snapshot(SnapshotId=one["SnapshotId"])
 
     def give_up(self) -> None:
         """Notes on the volume that nothing waits for it: its zone is lost."""
-        now = datetime.now(UTC).strftime(_WHEN)
-        self._ec2.create_tags(Resources=[self._volume_id], Tags=tags.listed({GIVEN_UP_TAG: now}))
+        now = tags.listed({GIVEN_UP_TAG: datetime.now(UTC).strftime(_WHEN)})
+        _asked("EC2 tags the volume", lambda: self._ec2.create_tags(Resources=[self._volume_id], Tags=now))
 
     def given_up(self) -> datetime | None:
         """Returns when the volume was given up; None where it was not, or is gone."""
@@ -95,3 +102,8 @@ class Copies:
         filters = [{"Name": "volume-id", "Values": [self._volume_id]}]
         pages = self._ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
         return [one for page in pages for one in page["Snapshots"] if one["State"] != "error"]
+
+
+def _asked(what: str, request: Callable[[], T]) -> T:
+    """Returns EC2's answer, for which it waits over transient errors."""
+    return wait_for(what, lambda: (request(),), _ANSWERS_S, "Run the same command again.")[0]

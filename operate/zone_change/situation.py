@@ -52,6 +52,7 @@ class Stored:
     """Zone by its guard."""
     move_to: str
     """Zone that an `up` let it go to, to its end; "" where that was cut off, so that it may not leave yet."""
+    guard_id: str
     volume_id: str
     """EBS volume of the guard; "" while a new one is not made yet."""
     registered_id: str
@@ -102,6 +103,7 @@ def stored(resources: Sequence[Mapping[str, Any]], name: str) -> Stored:
     return Stored(
         zone=str(guard["zone"]),
         move_to=str(guard.get("moveTo") or "") if _may_leave(resources, name, guard) else "",
+        guard_id=str(guard["guardId"]),
         volume_id=str(made[0]["arn"].rpartition("/")[2]) if made else "",
         registered_id=str(registered.get("externalId") or ""),
         namespace=str(registered.get("namespace") or "default"),
@@ -139,8 +141,7 @@ def phase(now: Setting, known: Stored, zone: str) -> Phase:
     if now.move_to and now.move_to != zone:
         raise ZoneChangeError(
             f"volumes.{now.name}.moveTo is {now.move_to}: its move there was begun. End that first (--zone "
-            f"{now.move_to}), or, while volumes.{now.name}.zone is not {now.move_to} yet, give it up: remove moveTo, "
-            "and run `pulumi up --refresh`, which starts what was stopped"
+            f"{now.move_to}), or give it up. {way_back(now, known, now.move_to)}"
         )
     if now.zone == zone:
         if known.zone == zone and not now.move_to:
@@ -148,9 +149,20 @@ def phase(now: Setting, known: Stored, zone: str) -> Phase:
         if zone not in (known.zone, known.move_to):
             raise ZoneChangeError(
                 f"volumes.{now.name}.zone is {zone}, and the stack has the volume in {known.zone}, which it may not "
-                f"leave yet: the setting was changed by hand. Set it back to {known.zone}, and run this again"
+                "leave: the setting was changed by hand, or another `pulumi up` took moveTo back. Set zone to "
+                f"{known.zone}, and run the same command again"
             )
         return "switch"
     if not now.move_to:
         return "begin"
     return "stop" if known.move_to == zone else "prepare"
+
+
+def way_back(now: Setting, known: Stored, zone: str) -> str:
+    """Returns how a move is given up, which ends where the new volume is made."""
+    name, there = f"volumes.{now.name}", known.zone == zone
+    if there and known.volume_id:
+        return f"{known.volume_id} in {zone} is made already: end the move, and then move back"
+    steps = [f"set {name}.zone to {'the one before' if there else known.zone}"] if now.zone == zone else []
+    steps.append(f"remove {name}.moveTo{' and snapshotId' if now.snapshot_id else ''}")
+    return f"To give it up: {', '.join(steps)}, and run `pulumi up --refresh`, which starts what was stopped"
