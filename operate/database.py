@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -109,8 +109,11 @@ class Database:
             connection.commit()
 
     @contextmanager
-    def read_only(self, at: Endpoint) -> Iterator[None]:
-        """A context in which every table is flushed and no write is in progress."""
+    def read_only(self, at: Endpoint) -> Iterator[Callable[[], None]]:
+        """A context in which every table is flushed and no write is in progress.
+
+        Gives what raises MySQLError where the session has ended, with which the server lets writes through again.
+        """
         with self._session(at) as (_, cursor):
             # The lock would end with a session that the server thinks idle.
             cursor.execute("SET SESSION wait_timeout = 86400")
@@ -118,7 +121,11 @@ class Database:
             cursor.execute("SET SESSION lock_wait_timeout = 20")
             cursor.execute("FLUSH TABLES WITH READ LOCK")
             # The end of the session releases the lock, also if this process dies.
-            yield
+
+            def refuse_ended() -> None:
+                cursor.execute("SELECT 1")
+
+            yield refuse_ended
 
     def ask(self, at: Endpoint, statement: str) -> list[tuple[Any, ...]]:
         """Returns the rows of one statement."""

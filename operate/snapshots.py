@@ -72,9 +72,26 @@ class Snapshots:
         """Begins a snapshot with further tags and returns its id: from then on its contents are fixed."""
         return _create(self._ec2, self.volume_id, description, {**self._tags, **mark})
 
+    def await_complete(self, snapshot_id: str, timeout_s: float, remedy: str) -> None:
+        """Waits until EC2 has copied the whole snapshot, which counts from then on.
+
+        Raises SnapshotError where it fails, and TimedOutError with the remedy.
+        """
+        with ec2_errors():
+            await_complete(self._ec2, snapshot_id, timeout_s, remedy, SnapshotError)
+
+    def delete(self, snapshot_id: str) -> None:
+        """Deletes a snapshot. Raises SnapshotError."""
+        with ec2_errors():
+            self._ec2.delete_snapshot(SnapshotId=snapshot_id)
+
     def newest(self, key: str) -> Mapping[str, Any] | None:
-        """Returns the volume's newest snapshot with a tag of that key, None if there is none."""
-        filters = [{"Name": "volume-id", "Values": [self.volume_id]}, {"Name": "tag-key", "Values": [key]}]
+        """Returns the volume's newest complete snapshot with a tag of that key, None if there is none."""
+        filters = [
+            {"Name": "volume-id", "Values": [self.volume_id]},
+            {"Name": "tag-key", "Values": [key]},
+            {"Name": "status", "Values": ["completed"]},
+        ]
         with ec2_errors():
             found = self._ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
         return max(found, key=lambda one: one["StartTime"], default=None)

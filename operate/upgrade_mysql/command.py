@@ -12,6 +12,7 @@ from operate.command import Command
 from operate.database import Database
 from operate.engine import Engine
 from operate.errors import OperateError
+from operate.exclusive import exclusive
 from operate.options import add_change_options, duration_s
 from operate.ownership import mysql_cluster
 from operate.progress import say
@@ -44,9 +45,11 @@ def _upgrade(now: Situation, plan: Plan, known: Namespace) -> None:
         print(json.dumps({"ok": True, "dryRun": not done, **as_json(plan)}, indent=2) if known.json else told)
         return
     confirm(f"upgrade MySQL to {plan.after}?", yes=known.yes)
-    way = Upgrade(now.engine, now.server, now.registered, now.volume, plan, known.timeout, known.probe_timeout)
+    times = (known.timeout, known.probe_timeout, known.snapshot_timeout)
+    way = Upgrade(now.engine, now.server, now.registered, now.volume, plan, *times)
     try:
-        result = way.run()
+        with exclusive(now.registered.nomad, f"upgrade-mysql {plan.after}") as way.refuse_lost:
+            result = way.run()
     except KeyboardInterrupt:
         kept = f" {way.snapshot_id} is kept." if way.snapshot_id else ""
         raise OperateError(f"interrupted: the same command goes on from what it finds.{kept}") from None
@@ -85,7 +88,8 @@ def lines(plan: Plan, now: Situation) -> list[str]:
     return [
         f"{job}: MySQL {plan.before} -> {plan.after} ({plan.images.before} -> {plan.images.after})",
         "  1. the new image is tried beside the server: pulled, its version, and the options that are set",
-        f"  2. writes wait; a snapshot of volume {now.volume} is begun, with all that was acknowledged",
+        f"  2. a first snapshot of volume {now.volume} is taken; then writes wait until another is complete, which has",
+        "     all that was acknowledged, and copies what changed since the first",
         f"  3. {update}: {', '.join(sorted(one.name for one in plan.changes))}",
         "     the server stops (killTimeout at most), and the new one upgrades its dictionary before it answers:",
         "     seconds, longer with many tables. Writes wait from 2 until then; reads until the server stops",
@@ -125,6 +129,13 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--probe-timeout", type=duration_s, default=600.0, metavar="TIME", help="how long the image may take (10m)"
+    )
+    parser.add_argument(
+        "--snapshot-timeout",
+        type=duration_s,
+        default=600.0,
+        metavar="TIME",
+        help="how long writes may wait for the last snapshot (10m)",
     )
     add_change_options(parser)
 

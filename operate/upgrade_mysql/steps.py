@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from nomad_stateful.ebs.tags import UPGRADE_TAG
 from nomad_stateful.nomad.api import NomadError
 from operate import stack
 from operate.cluster import wait_for
-from operate.engine import Engine, EngineError
+from operate.engine import Engine, EngineError, StackLockedError
 from operate.errors import OperateError, TimedOutError
 from operate.progress import say
 from operate.snapshots import Snapshots
@@ -52,6 +53,9 @@ class Upgrade:
     plan: Plan
     timeout_s: float
     probe_timeout_s: float
+    snapshot_timeout_s: float
+    refuse_lost: Callable[[], None] = lambda: None
+    """Raises where another command changes the stack after all."""
     snapshot_id: str = field(default="", init=False)
     _tables: frozenset[str] | None = field(default=None, init=False)
     _locked_at: float = field(default=0.0, init=False)
@@ -60,19 +64,53 @@ class Upgrade:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
         began, plan = time.monotonic(), self.plan
         self.snapshot_id = plan.snapshot_id
+        self.engine.refuse_locked()
         if plan.phase == "begin":
             self._probe()
             self._tables = self.server.tables()
         absence = Absence(self.server, plan.after)
         with ExitStack() as held:
             if plan.phase == "begin":
-                self._hold_writes(held)
+                self._hold(held)
             held.enter_context(absence.watched())
-            if plan.phase == "begin":
-                self._snapshot()
             self._change()
             self._await()
         return self._result(absence, time.monotonic() - began)
+
+    def _hold(self, held: ExitStack) -> None:
+        """Takes the snapshot, with all that the server of before acknowledges until it ends. Raises OperateError."""
+        snapshots = Snapshots(self.volume)
+        first = self._first(snapshots)
+        self._refuse_changed()
+        refuse_ended = self._hold_writes(held)
+        self._snapshot(snapshots)
+        # Reads go on meanwhile, and whatever stops the server ends the session that holds the writes.
+        try:
+            refuse_ended()
+        except pymysql.err.MySQLError as error:
+            raise OperateError(
+                f"the session that held MySQL's writes has ended ({error}): rows may have been acknowledged that "
+                f"{self.snapshot_id} has not. Nothing was changed. Run the same command again"
+            ) from error
+        self._refuse_changed()
+        snapshots.delete(first)
+
+    def _first(self, snapshots: Snapshots) -> str:
+        say("==> a first snapshot while MySQL runs on, so that the last one is short")
+        first = snapshots.begin(f"{self.volume} before the snapshot for MySQL {self.plan.after}", {})
+        remedy = "Nothing was changed. A longer --timeout waits longer."
+        snapshots.await_complete(first, self.timeout_s, remedy)
+        return first
+
+    def _refuse_changed(self) -> None:
+        """Looks again before each act: raises where MySQL is not what it was, or somebody else works on the stack."""
+        self.refuse_lost()
+        self.engine.refuse_locked()
+        if (image := self.registered.image()) != self.plan.images.before:
+            raise OperateError(
+                f"job {self.registered.job_id} has {image} now: somebody else changes it. Nothing was changed. Run the "
+                "same command again after that"
+            )
 
     def _probe(self) -> None:
         at = self.server.endpoint()
@@ -81,27 +119,30 @@ class Upgrade:
         say(f"==> trying {self.plan.images.after} on {at.node_name}: pulled, its version, the options; MySQL runs on")
         Probe(self.registered.nomad, self.plan.job, at.node_id, self.probe_timeout_s).run(self.plan.after)
 
-    def _hold_writes(self, held: ExitStack) -> None:
-        """Has writes wait until the server of before ends, so that the snapshot has all that it acknowledged."""
+    def _hold_writes(self, held: ExitStack) -> Callable[[], None]:
+        """Has writes wait until the server of before ends; gives what raises where they do not wait any more."""
         at = self.server.endpoint()
         if at is None:
             raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
         self._locked_at = time.monotonic()
         try:
-            held.enter_context(self.server.database.read_only(at))
+            refuse_ended = held.enter_context(self.server.database.read_only(at))
         except pymysql.err.MySQLError as error:
             raise OperateError(
                 f"MySQL at {at.host}:{at.port} did not block its writes: {error}. Nothing was changed. A long query "
                 "may hold it up (SHOW PROCESSLIST); run the same command again"
             ) from error
         say("==> writes wait")
+        return refuse_ended
 
-    def _snapshot(self) -> None:
+    def _snapshot(self, snapshots: Snapshots) -> None:
         plan = self.plan
         mark = {UPGRADE_TAG: f"{plan.before} {plan.after} {plan.images.before}"}
         text = f"{self.volume} before MySQL {plan.before} becomes {plan.after}"
-        self.snapshot_id = Snapshots(self.volume).begin(text, mark)
-        say(f"==> {self.snapshot_id} has all that MySQL {plan.before} acknowledged; EC2 copies on by itself")
+        self.snapshot_id = snapshots.begin(text, mark)
+        remedy = "Writes go on, and nothing was changed. A longer --snapshot-timeout waits longer."
+        snapshots.await_complete(self.snapshot_id, self.snapshot_timeout_s, remedy)
+        say(f"==> {self.snapshot_id} is complete, and has all that MySQL {plan.before} acknowledged")
 
     def _change(self) -> None:
         """Has the settings name the new image, and updates the stack. Raises OperateError."""
@@ -110,6 +151,10 @@ class Upgrade:
         try:
             self.engine.set(plan.images.settings)
             self.engine.up(f"MySQL gets {plan.after}", refresh=plan.phase == "await")
+        except StackLockedError as error:
+            if plan.phase == "begin":
+                self.engine.set(plan.images.earlier)
+            raise OperateError(f"{error}. Nothing was changed, and writes go on") from error
         except EngineError as error:
             self._failed(error)
 
@@ -179,10 +224,17 @@ class Upgrade:
             f"  `nomad alloc logs -stderr -job {self.registered.job_id}` has its reasons; where they can be cured",
             "  (memory, disk, an option), cure them, and the same command goes on.",
             f"  It may have changed the files, so {plan.before} is not put back on them: it cannot read them.",
-            f"  The way back is {self.snapshot_id}, on a new volume; it has all that {plan.before} acknowledged:",
+            f"  The way back is {self.snapshot_id}, on a new volume; it has {self._has()}:",
             *(f"    {command}" for command in commands),
         ]
         return StoppedError("\n".join(text), self.snapshot_id, commands)
+
+    def _has(self) -> str:
+        before = self.plan.before
+        if self.plan.phase == "begin":
+            return f"all that {before} acknowledged"
+        # The command that took it was cut off, and its session with it.
+        return f"what {before} acknowledged until it was begun"
 
     def _result(self, absence: Absence, took_s: float) -> dict[str, Any]:
         if left := self.engine.pending():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +31,11 @@ from tests.unit.operate.upgrade_mysql.world import (
 )
 
 
+@contextlib.contextmanager
+def alone(_nomad: Any, _command: str) -> Iterator[Any]:
+    yield lambda: None
+
+
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
@@ -39,6 +46,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(command, "mysql_cluster", lambda _: SimpleNamespace(nomad=nomad))
     monkeypatch.setattr(command, "Database", SimpleNamespace(of=lambda _: FakeDatabase(made)))
     monkeypatch.setattr(command, "Engine", lambda _: FakeEngine(made))
+    monkeypatch.setattr(command, "exclusive", alone)
     monkeypatch.setattr(server, "connect", lambda: nomad)
     for module in (plan, steps):
         monkeypatch.setattr(module, "Snapshots", lambda _: FakeSnapshots(made))
@@ -64,12 +72,13 @@ def test_the_image_is_tried_then_writes_wait_for_a_snapshot_and_until_the_new_on
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     upgrade()
-    assert world.done == ["tries 9.7.4, False", "snapshot", f"sets {AFTER}", "registered", "up"]
+    assert world.done == ["tries 9.7.4, False", "first snapshot", "snapshot", f"sets {AFTER}", "registered", "up"]
     assert (world.runs, world.image) == ("9.7.4", AFTER)
     result = json.loads(capsys.readouterr().out)
     assert result["ok"] is True
-    assert (result["from"], result["to"], result["snapshotId"], result["tables"]) == ("8.4.4", "9.7.4", "snap-0", 1)
+    assert (result["from"], result["to"], result["snapshotId"], result["tables"]) == ("8.4.4", "9.7.4", "snap-1", 1)
     assert result["awayS"] >= 0
+    assert [one["SnapshotId"] for one in world.snapshots] == ["snap-1"], "the first one is dropped"
 
 
 def test_a_dry_run_changes_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +108,43 @@ def _option(world: World) -> None:
 
 def _other_image(world: World) -> None:
     world.config["nomad-stateful:mysql"]["image"] = "mysql:8.4.5"
+
+
+@pytest.mark.parametrize("which", ["snap-0", "snap-1"])
+def test_no_new_server_starts_on_a_snapshot_that_fails(world: World, which: str) -> None:
+    world.snapshot_fails = which
+    with pytest.raises(SnapshotError, match="KMS"):
+        upgrade()
+    assert (world.runs, world.image, world.registered, world.locked) == ("8.4.4", BEFORE, [BEFORE], False)
+
+
+@pytest.mark.parametrize("after", ["first snapshot", "snapshot", f"sets {AFTER}"])
+def test_writes_do_not_wait_for_another_pulumi(world: World, after: str) -> None:
+    world.other_pulumi = after
+    with pytest.raises(OperateError, match="locked by ci@runner"):
+        upgrade()
+    assert (world.runs, world.image, world.registered, world.locked) == ("8.4.4", BEFORE, [BEFORE], False)
+
+
+def test_rows_that_were_acknowledged_after_the_snapshot_are_noticed_before_the_update(world: World) -> None:
+    world.session_ends = True
+    with pytest.raises(OperateError, match=r"has ended .*rows may have been acknowledged that snap-1 has not. Nothing"):
+        upgrade()
+    assert (world.runs, world.image, world.registered) == ("8.4.4", BEFORE, [BEFORE])
+
+
+def test_an_image_that_somebody_else_set_meanwhile_is_not_upgraded_over(world: World) -> None:
+    first, seen = world.step, world.registered
+
+    def step(what: str) -> None:
+        if what == "first snapshot":
+            seen.append("mysql:8.4.5")
+        first(what)
+
+    world.step = step  # type: ignore[method-assign]
+    with pytest.raises(OperateError, match=r"has mysql:8.4.5 now: somebody else changes it. Nothing was changed"):
+        upgrade()
+    assert not world.locked
 
 
 def _set(name: str, value: Any) -> Any:
@@ -180,7 +226,7 @@ def test_an_upgrade_that_was_killed_while_the_new_server_starts_goes_on_with_its
     upgrade()
     assert world.done == [f"sets {AFTER}", "up"]
     result = json.loads(capsys.readouterr().out)
-    assert (result["from"], result["snapshotId"], result["writesWaitedS"]) == ("8.4.4", "snap-0", None)
+    assert (result["from"], result["snapshotId"], result["writesWaitedS"]) == ("8.4.4", "snap-1", None)
 
 
 @pytest.mark.parametrize(("new", "steps_back"), [("is refused by pulumi", []), ("is not pulled", ["reverted"])])
@@ -207,8 +253,8 @@ def test_on_files_that_a_newer_server_may_have_changed_the_older_is_never_starte
     assert "reverted" not in world.done
     told = json.loads(capsys.readouterr().out)
     assert told["ok"] is False
-    assert told["snapshotId"] == "snap-0"
-    for words in ("snapshotId=snap-0", f"mysql.image={BEFORE}", "mysql.volume=mysql-8-4-4"):
+    assert told["snapshotId"] == "snap-1"
+    for words in ("snapshotId=snap-1", f"mysql.image={BEFORE}", "mysql.volume=mysql-8-4-4"):
         assert words in told["wayBack"][1]
     assert told["wayBack"][1] in str(error.value)
 
@@ -237,5 +283,5 @@ def test_a_table_that_is_missing_afterwards_is_named(world: World, monkeypatch: 
         world.tables.clear()
 
     monkeypatch.setattr(FakeEngine, "up", loses)
-    with pytest.raises(OperateError, match=r"lacks the tables shop.orders, .*\. snap-0 has them"):
+    with pytest.raises(OperateError, match=r"lacks the tables shop.orders, .*\. snap-1 has them"):
         upgrade()

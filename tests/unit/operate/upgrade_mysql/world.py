@@ -10,7 +10,8 @@ from typing import Any
 
 import pymysql
 
-from operate.engine import Change, EngineError
+from operate.engine import Change, EngineError, StackLockedError
+from operate.snapshots import SnapshotError
 
 JOB, VOLUME = "mysql-server", "mysql"
 BEFORE, AFTER = "mysql:8.4.4", "mysql:9.7.4"
@@ -38,10 +39,17 @@ class World:
     """Rows of statements by a word in them."""
     locked: bool = False
     snapshots: list[dict[str, Any]] = field(default_factory=list)
+    taken: int = 0
     other_changes: str = ""
     ops: str = "update"
     new_server: str = "comes up"
     """Or: is refused by pulumi; is not pulled; ends; is slow."""
+    other_pulumi: str = ""
+    """The step after which another pulumi has the stack's lock."""
+    session_ends: bool = False
+    """Whether the session that holds the writes ends while the snapshot is copied."""
+    snapshot_fails: str = ""
+    """Which snapshot EC2 gives up while it copies."""
     dies_at: str = ""
     """The beginning of the step at whose end the command is killed."""
     done: list[str] = field(default_factory=list)
@@ -82,6 +90,10 @@ class FakeEngine:
         inputs = {"jobspec": f'id = "{JOB}"', "hcl2": {"vars": {}}}
         return [Change(self.world.ops, "nomad:index/job:Job", "mysql-job", inputs)]
 
+    def refuse_locked(self) -> None:
+        if self.world.other_pulumi and self.world.done[-1:] == [self.world.other_pulumi]:
+            raise StackLockedError("the stack is locked by ci@runner (pid 1)")
+
     def set(self, values: dict[str, str]) -> None:
         for path, value in values.items():
             self.world.config["nomad-stateful:mysql"][path.rpartition(".")[2]] = value
@@ -89,6 +101,7 @@ class FakeEngine:
 
     def up(self, why: str, *, refresh: bool) -> None:
         del why, refresh
+        self.refuse_locked()
         world, wanted = self.world, self.world.image
         if wanted == AFTER and world.new_server == "is refused by pulumi":
             raise EngineError("`pulumi up` failed")
@@ -176,10 +189,15 @@ class FakeDatabase:
         return [(row,) for word, rows in world.has.items() if word in statement for row in rows]
 
     @contextlib.contextmanager
-    def read_only(self, _at: Any) -> Iterator[None]:
+    def read_only(self, _at: Any) -> Iterator[Callable[[], None]]:
         self.world.locked = True
+
+        def refuse_ended() -> None:
+            if self.world.session_ends:
+                raise pymysql.err.OperationalError(2013, "Lost connection")
+
         try:
-            yield
+            yield refuse_ended
         finally:
             self.world.locked = False
 
@@ -192,16 +210,32 @@ class FakeSnapshots:
         self.refuse_unpermitted = refuse
 
     def begin(self, _text: str, mark: dict[str, str]) -> str:
-        assert self.world.locked, "a snapshot while rows are acknowledged"
-        made = f"snap-{len(self.world.snapshots)}"
+        assert self.world.locked == bool(mark), "the last snapshot is taken while no row is acknowledged, the first not"
+        made = f"snap-{self.world.taken}"
+        self.world.taken += 1
         self.world.snapshots.append(
-            {"SnapshotId": made, "Tags": [{"Key": key, "Value": value} for key, value in mark.items()]}
+            {
+                "SnapshotId": made,
+                "State": "pending",
+                "Tags": [{"Key": key, "Value": value} for key, value in mark.items()],
+            }
         )
-        self.world.step("snapshot")
         return made
 
+    def await_complete(self, snapshot_id: str, _timeout_s: float, _remedy: str) -> None:
+        [found] = [one for one in self.world.snapshots if one["SnapshotId"] == snapshot_id]
+        if self.world.snapshot_fails == snapshot_id:
+            found["State"] = "error"
+            raise SnapshotError(f"snapshot {snapshot_id} failed: KMS")
+        found["State"] = "completed"
+        self.world.step("snapshot" if found["Tags"] else "first snapshot")
+
+    def delete(self, snapshot_id: str) -> None:
+        self.world.snapshots = [one for one in self.world.snapshots if one["SnapshotId"] != snapshot_id]
+
     def newest(self, key: str) -> Any:
-        marked = [one for one in self.world.snapshots if any(tag["Key"] == key for tag in one["Tags"])]
+        complete = [one for one in self.world.snapshots if one["State"] == "completed"]
+        marked = [one for one in complete if any(tag["Key"] == key for tag in one["Tags"])]
         return marked[-1] if marked else None
 
 
@@ -212,5 +246,5 @@ def _job(image: str) -> dict[str, Any]:
 
 def arguments(**given: Any) -> SimpleNamespace:
     """What the command line would give."""
-    known = {"version": "9.7.4", "image": "", "timeout": 1.0, "probe_timeout": 1.0}
+    known = {"version": "9.7.4", "image": "", "timeout": 1.0, "probe_timeout": 1.0, "snapshot_timeout": 1.0}
     return SimpleNamespace(**{**known, "dry_run": False, "yes": True, "json": True, **given})
