@@ -118,6 +118,10 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 zone-changes: bootstrap ## move MySQL to another zone and fail over to one under a writer, kill both at five points each and run them again (ARGS='--only move')
 	@$(PY) -m tools.faults.zone_change $(ARGS)
 
+.PHONY: two-operators
+two-operators: bootstrap ## let two commands change one stack at once under a writer, and say who was refused and how (RUNS=20, SEED=, ARGS='--only moves')
+	@$(PY) -m tools.faults.two_operators $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 .PHONY: conformance
 conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)

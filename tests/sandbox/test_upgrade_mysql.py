@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest
 
 _PLACE = "nomad-stateful:volumes[{}]"
 _WENT_BACK, _STOPPED = 5, 6
-_KILLED_AT = ("acknowledged; EC2 copies", "the settings get", "mysql-job updating")
+_KILLED_AT = ("is complete, and has all", "the settings get", "mysql-job updating")
 
 
 @pytest.fixture(scope="module")

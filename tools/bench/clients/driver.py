@@ -6,26 +6,13 @@ from typing import Final
 
 import yaml
 
-from sandbox.machine.private_files import write_private
+from tools.faults.driver_versions import install
 from tools.faults.lane import CLIENTS, Lane
 
 NEW: Final = "v1.50.0"
 BROKEN: Final = "v1.51.0"
-_PLACE: Final = "/mnt/ebs-driver"
-"""On each instance's own disk, so that one can lack it."""
-_SCRIPT: Final = '#!/bin/sh\nexport NOMAD_STATEFUL_EBS_DRIVER_VERSION={}\nexec aws-ebs-csi-driver "$@"\n'
 _ROLLED_BACK: Final = 5
 _TIMEOUT_S: Final = 900.0
-
-
-def _install(lane: Lane, version: str, clients: tuple[str, ...]) -> str:
-    """Puts a program of that version on clients; its path there."""
-    source, path = lane.settings.home / f"driver-{version}", f"{_PLACE}-{version}"
-    write_private(source, _SCRIPT.format(version))
-    for client in clients:
-        done = lane.inside(client, "install", "-m", "755", str(source), path)
-        assert done.returncode == 0, done.stderr
-    return path
 
 
 def _upgrade(lane: Lane, version: str, path: str) -> tuple[int, str]:
@@ -44,7 +31,7 @@ def _await_agreement(lane: Lane, version: str) -> None:
 
 def upgrade(lane: Lane) -> float:
     """Every client has the new version."""
-    code, said = _upgrade(lane, NEW, _install(lane, NEW, CLIENTS))
+    code, said = _upgrade(lane, NEW, install(lane, NEW, CLIENTS))
     assert code == 0, said
     _await_agreement(lane, NEW)
     return -1.0
@@ -53,7 +40,7 @@ def upgrade(lane: Lane) -> float:
 def rollback(lane: Lane) -> float:
     """One client lacks the program: all have the version before again."""
     plugins = yaml.safe_load(lane.stack_file.read_text(encoding="utf-8"))["config"]["nomad-stateful:plugins"]
-    code, said = _upgrade(lane, BROKEN, _install(lane, BROKEN, CLIENTS[:-1]))
+    code, said = _upgrade(lane, BROKEN, install(lane, BROKEN, CLIENTS[:-1]))
     assert code == _ROLLED_BACK, said
     _await_agreement(lane, plugins[0]["version"])
     return -1.0

@@ -1,0 +1,1 @@
+"""Two commands that change one stack at once, under a writer."""
