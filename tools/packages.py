@@ -41,6 +41,7 @@ SANDBOX: Final = (
     Requirement(("mkfs.xfs",), ("xfsprogs",), "volumes with xfs"),
     Requirement(("mkfs.ext4",), ("e2fsprogs",), "volumes with ext4"),
     Requirement(("ip",), ("iproute2",), "the instances' network"),
+    Requirement(("nft",), ("nftables",), "keeping other networks out of the instances'"),
     Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
     Requirement(("losetup",), ("mount",), "the instances' disks"),
     Requirement(("bindfs",), ("bindfs",), "mounts of the file server's shares"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Final
 
+from sandbox.machine import firewall
 from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
 from sandbox.settings import SandboxSettings
+
+LOG: Final = logging.getLogger(__name__)
 
 INSIDE_LINK: Final = "eth0"
 _OWNER: Final = "nomad-stateful sandbox in "
@@ -34,6 +38,8 @@ def create_bridge(settings: SandboxSettings) -> None:
     if holder is None:
         run("ip", "link", "add", settings.bridge, "address", _bridge_mac(settings), "type", "bridge")
         run("ip", "link", "set", settings.bridge, "alias", owner)
+    if reason := firewall.install(settings):
+        LOG.warning("other interfaces of this machine reach %s: %s", settings.subnet, reason)
     address = f"{settings.gateway}/{settings.subnet.prefixlen}"
     run("ip", "address", "replace", address, "dev", settings.bridge)
     run("ip", "link", "set", settings.bridge, "up")
@@ -41,9 +47,16 @@ def create_bridge(settings: SandboxSettings) -> None:
 
 def remove_bridge(settings: SandboxSettings) -> bool:
     """Removes the bridge if it is this sandbox's own; says whether it did."""
-    if link_owner(settings.bridge) != _signature(settings):
+    owner = link_owner(settings.bridge)
+    if owner not in {None, _signature(settings)}:
         return False
+    firewall.remove(settings)
     return delete_link(settings.bridge)
+
+
+def is_inside(settings: SandboxSettings, address: str) -> bool:
+    """Whether an address is of this sandbox's network or of the machine's loopback."""
+    return (found := IPv4Address(address)) in settings.subnet or found.is_loopback
 
 
 def refuse_overlap(subnet: IPv4Network, bridge: str) -> None:
