@@ -8,7 +8,7 @@ import string
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from sandbox.machine.private_files import read_text, write_private
+from sandbox.machine.private_files import create_private, read_text
 from sandbox.settings import SandboxSettings
 
 _UPPER: Final = string.ascii_uppercase + "234567"
@@ -25,10 +25,9 @@ class AwsCredentials:
 def aws_credentials(settings: SandboxSettings) -> AwsCredentials:
     """The sandbox's access key; made the first time."""
     path = settings.home / "aws-credentials.json"
-    text = read_text(path)
-    if text:
-        return AwsCredentials(**json.loads(text))
-    key_id = "AKIA" + "".join(secrets.choice(_UPPER) for _ in range(16))
-    made = AwsCredentials(key_id, secrets.token_urlsafe(30))
-    write_private(path, json.dumps(asdict(made)) + "\n")
-    return made
+    if not read_text(path):
+        key_id = "AKIA" + "".join(secrets.choice(_UPPER) for _ in range(16))
+        made = AwsCredentials(key_id, secrets.token_urlsafe(30))
+        create_private(path, json.dumps(asdict(made)) + "\n")
+    # The daemon makes it too: whoever comes second takes what the first one made.
+    return AwsCredentials(**json.loads(read_text(path)))

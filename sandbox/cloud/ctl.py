@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Sequence
 
 from sandbox.cloud import faults, notices
+from sandbox.cloud.aws_client import signed_headers
 from sandbox.cloud.lifecycle.api import CLOCK_PATH
 from sandbox.machine import hypervisor, inventory
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
@@ -106,7 +107,9 @@ def show_clock(settings: SandboxSettings) -> list[str]:
 
 def _clock(settings: SandboxSettings, forward_s: int | None) -> list[str]:
     body = None if forward_s is None else json.dumps({"forward_s": forward_s}).encode()
-    request = urllib.request.Request(settings.ec2_url + CLOCK_PATH, data=body)  # noqa: S310 - the cloud's own address
+    url = settings.ec2_url + CLOCK_PATH
+    headers = signed_headers(settings, "GET" if body is None else "POST", url, body)
+    request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - the cloud's own address
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=_CLOCK_TIMEOUT_S) as answer:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.cloud import notices
+from sandbox.cloud.credentials import aws_credentials
+from sandbox.cloud.lifecycle.api import CLOCK_PATH, LifecycleApi
 from sandbox.machine import ami, network
 from sandbox.machine.errors import CloudError
 from sandbox.settings import PROJECT, SandboxSettings
@@ -25,7 +27,7 @@ from sandbox.standins.nas.file_server import FileServer
 
 if TYPE_CHECKING:
     from sandbox.cloud.calls import CallRecorder
-    from sandbox.cloud.lifecycle.api import LifecycleApi
+    from sandbox.cloud.gate import Gate
     from sandbox.machine.hypervisor import Hypervisor
 
 LOG: Final = logging.getLogger(__name__)
@@ -59,7 +61,7 @@ def serve(settings: SandboxSettings) -> None:
             hypervisor, app = _make_cloud(settings)
             try:
                 started.result()
-                _serve_api(settings, app, stop)
+                _serve_api(settings, _gate(settings, app), stop)
             finally:
                 hypervisor.stop_all()
                 app.close()
@@ -93,7 +95,6 @@ def _make_cloud(settings: SandboxSettings) -> tuple[Hypervisor, CallRecorder]:
     from sandbox.cloud.ebs import ElasticBlockStore
     from sandbox.cloud.efs import ElasticFileSystem
     from sandbox.cloud.fault_answers import FaultyApi
-    from sandbox.cloud.lifecycle.api import LifecycleApi
     from sandbox.cloud.power import Power
     from sandbox.cloud.volume_faults import VolumeFaults
     from sandbox.machine.hypervisor import Hypervisor
@@ -178,7 +179,16 @@ def _warm_up(backend: Any) -> None:
     LOG.info("moto is ready with the zones of %s", backend.region_name)
 
 
-def _serve_api(settings: SandboxSettings, app: CallRecorder, stop: threading.Event) -> None:
+def _gate(settings: SandboxSettings, app: CallRecorder) -> Gate:
+    """The gate before the API, for the keys that the sandbox gave out and gives out."""
+    from sandbox.cloud.gate import Gate
+    from sandbox.cloud.keys import given_out
+
+    own = aws_credentials(settings)
+    return Gate(app, given_out(own), own.access_key_id, {CLOCK_PATH})
+
+
+def _serve_api(settings: SandboxSettings, app: Gate, stop: threading.Event) -> None:
     from moto.server import MotoRequestHandler
     from werkzeug.serving import make_server
 
@@ -194,6 +204,8 @@ def _serve_api(settings: SandboxSettings, app: CallRecorder, stop: threading.Eve
             "Use a free port in sandbox.toml."
         ) from error
     server.daemon_threads = True
+    # Linux answers for the gateway's address on every interface; who is not in the sandbox's network is no caller.
+    server.verify_request = lambda _connection, client: network.is_inside(settings, client[0])
     thread = threading.Thread(target=server.serve_forever, name="api", daemon=True)
     thread.start()
     LOG.info("serving EC2, IAM and STS at %s", settings.ec2_url)

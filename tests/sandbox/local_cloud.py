@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,12 @@ import boto3
 from botocore.exceptions import ClientError
 
 from sandbox.cloud import enter
+from sandbox.cloud.credentials import aws_credentials
 from sandbox.cloud.seed import Seed, SeededInstance, seed
 from sandbox.machine import naming
 from sandbox.machine.cleanup import cleanup
 from sandbox.settings import PROJECT, SandboxSettings, parse_settings
 from tools.trial.ground import claim
-
-KEY = ("AKIATESTTESTTESTTEST", "not-a-secret")
 
 
 class Cloud:
@@ -31,10 +31,15 @@ class Cloud:
     def __init__(self, settings: SandboxSettings, process: subprocess.Popen[bytes]) -> None:
         self.settings = settings
         self.process = process
-        session = boto3.Session(*KEY, region_name=settings.region)
-        self.ec2: Any = session.client("ec2", endpoint_url=settings.ec2_url)
-        self.sts: Any = session.client("sts", endpoint_url=settings.ec2_url)
-        self.seeded: Seed = seed(settings, lambda spec, ip: f"echo up {spec.name} {ip}\nexec sleep 100000\n", *KEY)
+        self.key = astuple(aws_credentials(settings))
+        self.session = boto3.Session(self.key[0], self.key[1], region_name=settings.region)
+        self.ec2 = self.client("ec2")
+        self.sts = self.client("sts")
+        self.seeded: Seed = seed(settings, lambda spec, ip: f"echo up {spec.name} {ip}\nexec sleep 100000\n", *self.key)
+
+    def client(self, service: Any) -> Any:
+        """Returns a client of another service, with the owner's key."""
+        return self.session.client(service, endpoint_url=self.settings.ec2_url)
 
     def instance(self, name: str) -> SeededInstance:
         return next(one for one in self.seeded.instances if one.name == name)

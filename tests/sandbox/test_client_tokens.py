@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.machine import ami
 from tests.sandbox import local_cloud
-from tests.sandbox.local_cloud import KEY, Cloud, until
+from tests.sandbox.local_cloud import Cloud, until
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -71,7 +70,7 @@ def test_an_instance_is_launched_once(cloud: Cloud) -> None:
 
 
 def test_an_access_point_is_made_once(cloud: Cloud) -> None:
-    efs: Any = boto3.Session(*KEY, region_name=cloud.settings.region).client("efs", endpoint_url=cloud.settings.ec2_url)
+    efs: Any = cloud.client("efs")
     file_system = efs.create_file_system(CreationToken="shared")["FileSystemId"]
     request = {"ClientToken": "reports", "FileSystemId": file_system, "RootDirectory": {"Path": "/reports"}}
     efs.create_access_point(**request)

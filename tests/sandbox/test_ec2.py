@@ -25,7 +25,7 @@ from sandbox.machine.cleanup import cleanup
 from sandbox.machine.hypervisor import link_down, link_up
 from sandbox.settings import PROJECT, SandboxSettings
 from tests.sandbox import local_cloud
-from tests.sandbox.local_cloud import KEY, Cloud, on, start_daemon, until
+from tests.sandbox.local_cloud import Cloud, on, start_daemon, until
 from tools.trial.call_record import Calls, detached_while_mounted
 
 pytestmark = [
@@ -88,7 +88,7 @@ def test_an_instance_runs_its_user_data_and_its_console_is_kept(cloud: Cloud) ->
 
 
 def test_seeding_again_changes_nothing(cloud: Cloud) -> None:
-    again = seed(cloud.settings, lambda spec, ip: "", *KEY)
+    again = seed(cloud.settings, lambda spec, ip: "", *cloud.key)
     assert not again.changed
     assert again.instances == cloud.seeded.instances
 
@@ -349,12 +349,12 @@ def test_a_dead_instance_goes_on_being_called_running_until_it_is_rebooted(cloud
 
 def test_seeding_brings_back_a_dead_instance(cloud: Cloud) -> None:
     kill(cloud.settings, "client-2")
-    assert seed(cloud.settings, lambda spec, ip: "", *KEY).changed
+    assert seed(cloud.settings, lambda spec, ip: "", *cloud.key).changed
     assert inventory.find(cloud.settings, "client-2").alive
 
 
 def test_a_cut_instance_cannot_be_reached_until_it_is_healed(cloud: Cloud) -> None:
-    probe = f"curl -s -o /dev/null -m 1 {cloud.settings.ec2_url}/moto-api/ && echo yes || echo no"
+    probe = f"curl -s -o /dev/null -m 1 {cloud.settings.ec2_url}/ && echo yes || echo no"
     assert cloud.run("client-3", probe) == "yes\n"
     link_down(cloud.settings, "client-3")
     assert cloud.run("client-3", probe) == "no\n"
@@ -372,7 +372,7 @@ def test_terminating_makes_volumes_available_and_leaves_nothing(cloud: Cloud) ->
     assert cloud.describe(volume_id)["State"] == "available"
     assert not (cloud.settings.instance_dir / instance.instance_id).exists()
     cloud.ec2.delete_volume(VolumeId=volume_id)
-    cloud.seeded = seed(cloud.settings, lambda spec, ip: "exec sleep 100000", *KEY)
+    cloud.seeded = seed(cloud.settings, lambda spec, ip: "exec sleep 100000", *cloud.key)
     assert cloud.seeded.changed
     assert cloud.instance("client-3").instance_id != instance.instance_id
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from sandbox.cloud.aws_client import client
 from sandbox.cloud.daemon import LIMIT_MODIFICATIONS
-from tests.sandbox.local_cloud import KEY, Cloud, place, running_cloud, spare_volume
+from tests.sandbox.local_cloud import Cloud, place, running_cloud, spare_volume
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
@@ -36,7 +36,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 
 @pytest.fixture(scope="module")
 def iam(cloud: Cloud) -> Any:
-    return boto3.Session(*KEY, region_name=cloud.settings.region).client("iam", endpoint_url=cloud.settings.ec2_url)
+    return client(cloud.settings, "iam")
 
 
 @pytest.fixture

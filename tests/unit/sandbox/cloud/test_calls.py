@@ -46,7 +46,7 @@ def test_a_failure_inside_is_answered_without_a_traceback(tmp_path: Path) -> Non
 
     status, answer = call(CallRecorder(app, tmp_path / "calls.jsonl", lambda key: ""), "Action=Do")
     assert status == "500 Internal Server Error"
-    assert b"<Code>InternalError</Code><Message>NotImplementedError: not &lt;yet>" in answer
+    assert b"<Code>InternalError</Code><Message>NotImplementedError: not &lt;yet&gt;" in answer
 
 
 def test_secrets_and_endless_values_stay_out_of_the_record() -> None:
