@@ -6,28 +6,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 Original = Callable[..., Any]
+
+_FILE_SYSTEM: Final = re.compile(r"fs-[0-9a-f]{8,40}")
+_ACCESS_POINT: Final = re.compile(r"fsap-[0-9a-f]{8,40}")
+# https://docs.aws.amazon.com/efs/latest/ug/API_RootDirectory.html
+_PATH: Final = re.compile(r"/|(/(?!\.)[^$#<>;`|&?{}^*/\n]+){1,4}")
+_MAX_PATH: Final = 100
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def root(folder: Path, file_system_id: str) -> Path:
     """The files of a file system."""
-    return folder / file_system_id / "root"
+    return _home(folder, file_system_id) / "root"
 
 
 def zones(folder: Path, file_system_id: str) -> Path:
     """A file per zone that has a mount target."""
-    return folder / file_system_id / "zones"
+    return _home(folder, file_system_id) / "zones"
 
 
 def access_points(folder: Path, file_system_id: str) -> Path:
     """A file per access point."""
-    return folder / file_system_id / "access-points"
+    return _home(folder, file_system_id) / "access-points"
+
+
+def is_access_point(text: str) -> bool:
+    """Whether it is the id of an access point."""
+    return _ACCESS_POINT.fullmatch(text) is not None
+
+
+def _home(folder: Path, file_system_id: str) -> Path:
+    # What is not an id has no folder, whatever it would be as a path.
+    return folder / (file_system_id if _FILE_SYSTEM.fullmatch(file_system_id) else "none")
 
 
 class ElasticFileSystem:
@@ -47,7 +66,7 @@ class ElasticFileSystem:
     def delete_file_system(self, original: Original, backend: Any, file_system_id: str) -> None:
         """DeleteFileSystem: its files are gone."""
         original(backend, file_system_id)
-        shutil.rmtree(self._folder / file_system_id)
+        shutil.rmtree(_home(self._folder, file_system_id))
 
     def create_mount_target(self, original: Original, backend: Any, *args: Any, **kwargs: Any) -> Any:
         """CreateMountTarget: instances of the zone can mount from now on."""
@@ -64,12 +83,18 @@ class ElasticFileSystem:
 
     def create_access_point(self, original: Original, backend: Any, *args: Any, **kwargs: Any) -> Any:
         """CreateAccessPoint: its root directory is made with the owner it asks for."""
+        # Not above: the mount helper in a container's image has none of these modules.
+        from sandbox.machine.errors import ApiError
+
+        asked = kwargs.get("root_directory")
+        path = str((asked or {}).get("Path") or "/")
+        if len(path) > _MAX_PATH or not _PATH.fullmatch(path):
+            raise ApiError("BadRequest", f"invalid value for the parameter Path: {path!r}")
         made = original(backend, *args, **kwargs)
-        path = str(made.root_directory.get("Path") or "/")
         (access_points(self._folder, made.file_system_id) / made.access_point_id).write_text(path, encoding="utf-8")
         creation = made.root_directory.get("CreationInfo")
         if creation:
-            _make(root(self._folder, made.file_system_id) / path.lstrip("/"), creation)
+            _make(root(self._folder, made.file_system_id), path, creation)
         return made
 
     def delete_access_point(self, original: Original, backend: Any, access_point_id: str) -> None:
@@ -79,9 +104,28 @@ class ElasticFileSystem:
             file.unlink()
 
 
-def _make(folder: Path, creation: Mapping[str, Any]) -> None:
-    if folder.exists():
-        return
-    folder.mkdir(parents=True)
-    folder.chmod(int(str(creation["Permissions"]), 8))
-    os.chown(folder, int(creation["OwnerUid"]), int(creation["OwnerGid"]))
+def _make(root_folder: Path, path: str, creation: Mapping[str, Any]) -> None:
+    """Makes a folder in a file system, step by step: clients write there, and a link of theirs leads nowhere.
+
+    Raises:
+        CloudError: a part of the path is something else than a folder.
+    """
+    from sandbox.machine.errors import CloudError
+
+    here = os.open(root_folder, _FOLDER)
+    made = False
+    try:
+        for part in filter(None, path.split("/")):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, dir_fd=here)
+                made = True
+            there = os.open(part, _FOLDER, dir_fd=here)
+            os.close(here)
+            here = there
+        if made:
+            os.fchmod(here, int(str(creation["Permissions"]), 8))
+            os.fchown(here, int(creation["OwnerUid"]), int(creation["OwnerGid"]))
+    except OSError as error:
+        raise CloudError(f"{path} cannot be made in the file system: {error.strerror}") from error
+    finally:
+        os.close(here)

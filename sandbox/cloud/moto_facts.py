@@ -12,6 +12,7 @@ from typing import Any, Final
 from moto.iam.models import iam_backends
 from moto.sts.models import sts_backends
 
+from sandbox.machine import naming
 from sandbox.machine.machine import MachineSpec
 from sandbox.machine.metadata import InstanceFacts, timestamp
 
@@ -38,9 +39,10 @@ def user_data_of(instance: Any) -> str:
 
 def machine_spec(instance: Any) -> MachineSpec:
     """What the hypervisor has to build for an instance."""
+    name = tags_of(instance).get("Name", "")
     return MachineSpec(
         instance_id=instance.id,
-        name=tags_of(instance).get("Name") or instance.id,
+        name=name if naming.is_host_name(name) else instance.id,
         address=IPv4Address(instance.private_ip),
         mac=instance.nics[0].mac_address,
         dns_name=instance.private_dns_name,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from sandbox.cloud.efs import access_points, root, zones
+from sandbox.cloud.efs import access_points, is_access_point, root, zones
 from sandbox.machine.share_mounts import MountError, Request, inside, run
 
 _EFS_OPTIONS: Final = frozenset(
@@ -57,13 +57,14 @@ def folder(base: Path, zone: str, request: Request) -> Path:
         if "tls" not in request.options:
             raise MountError('The "tls" option is required when mounting via "accesspoint"')
         note = access_points(base, file_system) / access_point
-        if not note.is_file():
+        if not is_access_point(access_point) or not note.is_file():
             raise MountError(f"access denied by server: {file_system} has no access point {access_point}")
         top = inside(top, note.read_text(encoding="utf-8"))
     if "iam" in request.options and "tls" not in request.options:
         raise MountError('The "tls" option is required when mounting via "iam"')
     found = inside(top, path)
-    if not found.is_dir():
+    # A link that some client made leads nowhere: a server looks for folders of its own.
+    if not found.is_dir() or not found.resolve().is_relative_to(root(base, file_system).resolve()):
         raise MountError(f"mounting {request.source} failed, reason given by server: No such file or directory")
     return found
 

@@ -163,7 +163,7 @@ class Machine:
         init = [sys.executable, "-I", "-S", str(_INIT), str(self._folder / "boot.sh"), str(GRACE_S)]
         command = ["/bin/sh", str(_FIRMWARE), str(self._folder), self.spec.dns_name, str(ready), *init]
         self._settings.log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        console = os.open(self._console, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        console = os.open(self.console, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             return subprocess.Popen(
                 [*_UNSHARE, *command],
@@ -179,14 +179,17 @@ class Machine:
             os.close(console)
 
     @property
-    def _console(self) -> Path:
-        return self._settings.log_dir / f"{self.spec.name}.log"
+    def console(self) -> Path:
+        """Where what the instance prints is kept."""
+        # Names of sandbox.toml are file names; a tag's value could be the name of a daemon's log, or a path.
+        named = self.spec.name in {spec.name for spec in self._settings.instances}
+        return self._settings.log_dir / f"{self.spec.name if named else self.spec.instance_id}.log"
 
     def _await_ready(self, ready: int) -> None:
         readable, _, _ = select.select([ready], [], [], _BOOT_TIMEOUT_S)
         if readable and os.read(ready, 16):
             return
-        lines = self._console.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
+        lines = self.console.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
         raise CloudError(
             f"the instance {self.spec.name} did not boot; its console says: {' | '.join(lines) or 'nothing'}"
         )

@@ -8,6 +8,8 @@ from typing import Final
 FILE_SERVER_NAMES: Final = ("nas", "nas.sandbox.internal")
 """Names under which clients reach the file server."""
 
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DISK: Final = re.compile(r"(vol|snap)-[0-9a-f]{8,17}")
 _DEVICE_NAME: Final = re.compile(r"/dev/(sd[a-z][a-z]?|xvd[a-z][a-z]?)(\d{1,2})?")
 
 
@@ -25,6 +27,16 @@ def private_dns_name(address: str, region: str) -> str:
 def link_name(sandbox: str, instance_id: str) -> str:
     """Name of the host's end of an instance's network link; the kernel allows 15 characters."""
     return f"{sandbox}-{instance_id[-6:]}"
+
+
+def is_host_name(name: str) -> bool:
+    """Whether an instance can be called so here; EC2 takes anything as the tag Name."""
+    return _HOST_NAME.fullmatch(name) is not None
+
+
+def is_disk_id(resource_id: str) -> bool:
+    """Whether it is the id of a volume or a snapshot."""
+    return _DISK.fullmatch(resource_id) is not None
 
 
 def is_device_name(device: str) -> bool:

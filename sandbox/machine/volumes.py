@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from sandbox.machine import naming
 from sandbox.machine.commands import run
+from sandbox.machine.errors import CloudError
 
 GIB = 1 << 30
 
@@ -18,7 +20,9 @@ class VolumeStore:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def image(self, resource_id: str) -> Path:
-        """Where the bytes of a volume or snapshot are."""
+        """Where the bytes of a volume or snapshot are; CloudError for what is the id of neither."""
+        if not naming.is_disk_id(resource_id):
+            raise CloudError(f"{resource_id!r} is not the id of a volume or snapshot")
         return self._folder / f"{resource_id}.img"
 
     def ensure(self, volume_id: str, size_gib: int) -> Path:

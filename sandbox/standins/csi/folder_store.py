@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sandbox.standins.csi.commands import run
+from sandbox.standins.csi.errors import invalid
 from sandbox.standins.csi.volume_store import Snapshot, Source, Volume
 
 STATE_FILE: Final = "state.json"
+_NAME: Final = re.compile(r"[A-Za-z0-9_:+-][A-Za-z0-9_:+.-]*")
 COPY_TIMEOUT_S: Final = 600.0
 
 
@@ -46,11 +49,11 @@ class FolderStore:
 
     def volume_path(self, volume_id: str) -> Path:
         """Where a volume's content is."""
-        return self._root / self._volume_folder / volume_id
+        return self._root / self._volume_folder / _file_name(volume_id)
 
     def snapshot_path(self, snapshot_id: str) -> Path:
         """Where a snapshot's content is."""
-        return self._root / self._snapshot_folder / snapshot_id
+        return self._root / self._snapshot_folder / _file_name(snapshot_id)
 
     def volumes(self) -> list[Volume]:
         """All volumes, oldest first."""
@@ -128,6 +131,13 @@ class FolderStore:
             new = self._root / f".{STATE_FILE}.new"
             new.write_text(json.dumps(state, indent=1), encoding="utf-8")
             new.replace(self._root / STATE_FILE)
+
+
+def _file_name(id: str) -> str:
+    """An id as the name of a folder: it comes from a volume's name, which is whatever Nomad's user wrote."""
+    if not _NAME.fullmatch(id):
+        raise invalid(f"name is {id!r}: use letters, digits, '_', '-', ':', '+' and '.', and no '.' first")
+    return id
 
 
 def _volume(entry: dict[str, Any]) -> Volume:

@@ -58,9 +58,10 @@ def topology(options: Options) -> dict[str, str]:
 
 def services(options: Options) -> dict[str, object]:
     """Identity, controller and node; raises OSError when the state cannot be kept."""
-    store = FolderStore(on_client(options.state_dir), lambda _name: str(uuid.uuid4()))
+    folder = on_client(options.state_dir)
+    store = FolderStore(folder, lambda _name: str(uuid.uuid4()))
     store.prepare()
-    logs.info("State", folder=store.volume_path("").as_posix(), volumes=len(store.volumes()))
+    logs.info("State", folder=folder.as_posix(), volumes=len(store.volumes()))
     constraints = ("VOLUME_ACCESSIBILITY_CONSTRAINTS",) if options.enable_topology else ()
     return {
         "Identity": Identity(options.driver_name, VERSION, ("CONTROLLER_SERVICE", *constraints)),
