@@ -185,7 +185,7 @@ def task_drivers(settings: SandboxSettings) -> tuple[str, ...]:
 def _tls_block(settings: SandboxSettings) -> str:
     # Names of files alone: whoever may describe an instance reads its user data.
     lines = [f"  {key} = {json.dumps(value)}" for key, value in tls.agent_block(settings, "client").items()]
-    return "\n".join(["", "tls {", *lines, "}", ""]) if lines else ""
+    return "\n".join(["", "tls {", *lines, "}", ""])
 
 
 def user_data(

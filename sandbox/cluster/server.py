@@ -12,6 +12,7 @@ from nomad_stateful.nomad.api import NomadError
 from sandbox.cluster import tls
 from sandbox.machine import processes
 from sandbox.machine.ports import refuse_taken
+from sandbox.machine.private_files import write_private
 from sandbox.settings import SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 60.0
@@ -22,8 +23,8 @@ def pid_file(settings: SandboxSettings) -> Path:
     return settings.run_dir / "nomad-server.pid"
 
 
-def config(settings: SandboxSettings) -> dict[str, object]:
-    """The agent's configuration, as JSON that Nomad reads like HCL."""
+def config(settings: SandboxSettings, gossip_key: str) -> dict[str, object]:
+    """The agent's configuration, as JSON that Nomad reads like HCL; only who has the key may join its gossip."""
     address = str(settings.gateway)
     return {
         "name": "server",
@@ -45,10 +46,11 @@ def config(settings: SandboxSettings) -> dict[str, object]:
             "disable_hostname": True,
         },
         "acl": {"enabled": True},
-        **({"tls": tls.agent_block(settings, "server")} if settings.tls else {}),
+        "tls": tls.agent_block(settings, "server"),
         "consul": {"auto_advertise": False, "server_auto_join": False, "client_auto_join": False},
         "server": {
             "enabled": True,
+            "encrypt": gossip_key,
             "bootstrap_expect": 1,
             "raft_multiplier": 1,
             # A client heartbeats every 3 to 6 s; one that is silent for 7 to 10 s is down, and its work moves.
@@ -74,8 +76,7 @@ def start(settings: SandboxSettings, nomad: Path) -> bool:
     if started:
         refuse_taken(settings, ("nomad_http", "nomad_rpc", "nomad_serf"))
         file = settings.nomad_dir / "server.json"
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_text(json.dumps(config(settings), indent=2) + "\n", encoding="utf-8")
+        write_private(file, json.dumps(config(settings, tls.gossip_key(settings)), indent=2) + "\n")
         argv = [str(nomad), "agent", f"-config={file}"]
         processes.start(
             argv,

@@ -1,7 +1,9 @@
-"""Mutual TLS in the cluster, by the option `tls`: its CA and certificates, and the ways to connect with them."""
+"""What the cluster knows its own by: CA and certificates, the key of its gossip, and the ways to connect with them."""
 
 from __future__ import annotations
 
+import base64
+import secrets
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,32 +11,36 @@ from typing import Any, Final
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.tls import TlsSettings
+from sandbox.machine.private_files import create_private, read_text
 from sandbox.settings import SandboxError, SandboxSettings
 
-VALID_DAYS: Final = 30
+VALID_DAYS: Final = 365
 """How long the CA and its certificates are valid; a sandbox is not expected to get that old."""
 
 RENEWAL: Final = timedelta(days=1)
 """How long before their end they are no longer started with."""
 
 _CA: Final = "nomad-agent-ca.pem"
-_ROLES: Final = ("server", "client", "cli")
+_AGENTS: Final = ("server", "client")
+_ROLES: Final = (*_AGENTS, "cli")
 
 
 def ensure(settings: SandboxSettings, nomad: Path) -> bool:
-    """Makes the CA and a certificate for the server, the clients and the people; says whether it had to.
+    """Makes the CA and a certificate for the server, the clients and, with `tls`, the people; says whether it had to.
 
     Raises:
-        SandboxError: the sandbox runs without TLS, or its certificates are at their end.
+        SandboxError: the sandbox was started without them, or its certificates are at their end.
     """
-    if not settings.tls:
-        return False
     folder = settings.nomad_tls_dir
-    if all(_certificate(settings, role).is_file() for role in _ROLES):
+    roles = _ROLES if settings.tls else _AGENTS
+    if all(_certificate(settings, role).is_file() for role in roles):
         _refuse_ended(folder / _CA)
         return False
     if (settings.nomad_dir / "server").exists():
-        raise SandboxError("tls is true, but the sandbox was started without it. Run `make down`, then `make up`.")
+        began = "tls is true, but the sandbox was started without it"
+        if not _certificate(settings, "server").is_file():
+            began = "The sandbox was started by a version without TLS between Nomad's agents"
+        raise SandboxError(f"{began}. Run `make down`, then `make up`.")
     for path in (settings.nomad_dir, folder):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / _CA).is_file():
@@ -44,7 +50,7 @@ def ensure(settings: SandboxSettings, nomad: Path) -> bool:
         "client": [settings.instance_address(spec) for spec in settings.instances],
         "cli": [],
     }
-    for role in _ROLES:
+    for role in roles:
         # What an interrupted run has left half made is not written over.
         for path in (_certificate(settings, role), _key(settings, role)):
             path.unlink(missing_ok=True)
@@ -53,18 +59,24 @@ def ensure(settings: SandboxSettings, nomad: Path) -> bool:
     return True
 
 
+def gossip_key(settings: SandboxSettings) -> str:
+    """The key that servers of this cluster know each other by; made the first time."""
+    path = settings.nomad_dir / "gossip.key"
+    if not read_text(path):
+        create_private(path, base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
+    return read_text(path)
+
+
 def agent_block(settings: SandboxSettings, role: str) -> dict[str, Any]:
-    """The `tls` block of an agent's configuration, empty without TLS."""
-    if not settings.tls:
-        return {}
+    """The `tls` block of an agent's configuration: always among themselves, by the option `tls` over HTTP too."""
     return {
-        "http": True,
+        "http": settings.tls,
         "rpc": True,
         "ca_file": str(settings.nomad_tls_dir / _CA),
         "cert_file": str(_certificate(settings, role)),
         "key_file": str(_key(settings, role)),
         "verify_server_hostname": True,
-        "verify_https_client": True,
+        "verify_https_client": settings.tls,
     }
 
 

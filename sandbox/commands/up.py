@@ -15,7 +15,7 @@ from sandbox.commands.phases import Phases
 from sandbox.docker import stack as docker_stack
 from sandbox.docker import store
 from sandbox.docker.store import Store
-from sandbox.machine import requirements
+from sandbox.machine import firewall, requirements
 from sandbox.machine.lock import exclusive
 from sandbox.settings import SandboxSettings, SettingsError
 from sandbox.stack import environment, plugin_home, strays
@@ -121,6 +121,11 @@ def _cluster(
         nomad = pool.submit(_nomad, settings, tools, phases)
         cloud.await_api(settings)
         (phase.did if started else phase.kept)(f"EC2, IAM and STS at {settings.ec2_url}")
+    if not firewall.is_installed(settings):
+        phases.say(
+            f"nft sets no rule on this machine (why: {settings.log_dir / 'ec2.log'}): other networks that it is in "
+            f"reach {settings.subnet}, where keys, certificates and passwords alone are in the way"
+        )
     # A client that finds no server yet tries again only after half a minute.
     _all(root, nomad)
     _instances(settings, tools, images, phases)
@@ -157,7 +162,7 @@ def _nomad(settings: SandboxSettings, tools: Toolchain, phases: Phases) -> None:
 
 
 def _access(settings: SandboxSettings) -> str:
-    return f"access control on{', mutual TLS' if settings.tls else ''}"
+    return f"access control on, mutual TLS{'' if settings.tls else ' between its agents'}"
 
 
 def _pulumi(

@@ -122,8 +122,13 @@ class SandboxSettings:
 
     @property
     def nomad_tls_dir(self) -> Path:
-        """Certificates and keys of the cluster; there with TLS alone."""
+        """Certificates and keys of the cluster."""
         return self.nomad_dir / "tls"
+
+    @property
+    def nomad_cli_certificate(self) -> Path:
+        """The certificate of people and programs that use the API; there with TLS over HTTP alone."""
+        return self.nomad_tls_dir / "global-cli-nomad.pem"
 
     @property
     def docker_dir(self) -> Path:

@@ -45,7 +45,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
     # A sandbox that was started with TLS or docker has it until it goes down.
     return replace(
         settings,
-        tls=settings.tls or settings.nomad_tls_dir.is_dir(),
+        tls=settings.tls or settings.nomad_cli_certificate.is_file(),
         docker=settings.docker or settings.docker_dir.is_dir(),
     )
 

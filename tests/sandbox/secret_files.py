@@ -20,6 +20,7 @@ def secrets_of(stack: Running) -> dict[str, bytes]:
         **tokens,
         **keys,
         "AWS secret access key": json.loads((home / "aws-credentials.json").read_text())["secret_access_key"].encode(),
+        "key of Nomad's gossip": (home / "nomad/gossip.key").read_bytes().strip(),
         "passphrase of the state": (home / "pulumi-passphrase").read_bytes().strip(),
         "MySQL password": stack.outputs()["mysqlPassword"].encode(),
         "key to the file server": _body((home / "nas/id_ed25519").read_bytes()),

@@ -1,3 +1,4 @@
+import base64
 import json
 import subprocess
 from datetime import timedelta
@@ -44,7 +45,7 @@ def test_the_agent_finds_the_driver_first_and_the_driver_finds_the_cloud() -> No
 
 
 def test_the_server_never_asks_a_metadata_service_and_listens_on_the_gateway_alone() -> None:
-    config = json.dumps(server.config(SETTINGS))
+    config = json.dumps(server.config(SETTINGS, "key"))
     assert "env_aws" in config
     assert "127.0.0.1" not in config
     assert "0.0.0.0" not in config
@@ -96,15 +97,29 @@ def test_a_folder_without_job_files_is_complained_about(tmp_path: Path) -> None:
 
 def test_with_tls_both_agents_verify_each_other_by_files_that_the_user_data_only_names() -> None:
     settings = parse_settings({"tls": True}, Path("/nowhere"))
-    block = server.config(settings)["tls"]
+    block = server.config(settings, "key")["tls"]
     assert isinstance(block, dict)
     assert block["verify_server_hostname"] is block["verify_https_client"] is block["http"] is block["rpc"] is True
     script = client.user_data(settings, SPEC, Path("/nomad"), Path("/proto"))
     assert 'key_file = "/nowhere/nomad/tls/global-client-nomad-key.pem"' in script
     assert "verify_server_hostname = true" in script
     assert "PRIVATE KEY" not in script
-    assert "tls" not in boot_script()
-    assert "tls" not in server.config(SETTINGS)
+
+
+def test_without_tls_over_http_the_agents_still_verify_each_other(tmp_path: Path) -> None:
+    block = server.config(SETTINGS, "key")["tls"]
+    assert isinstance(block, dict)
+    assert (block["rpc"], block["verify_server_hostname"], block["http"]) == (True, True, False)
+    assert "http = false" in boot_script()
+    assert "verify_server_hostname = true" in boot_script()
+
+
+def test_the_key_of_the_gossip_is_private_and_stays(tmp_path: Path) -> None:
+    settings = parse_settings({}, tmp_path)
+    key = tls.gossip_key(settings)
+    assert len(base64.b64decode(key)) == 32
+    assert tls.gossip_key(settings) == key
+    assert {path.stat().st_mode & 0o777 for path in settings.nomad_dir.iterdir()} == {0o600}
 
 
 @pytest.mark.nomad
@@ -123,11 +138,22 @@ def test_certificates_are_private_made_once_and_refused_at_their_end(
     assert not tls.ensure(settings, tools.nomad)
     # As if the last day of theirs had come.
     monkeypatch.setattr(tls, "RENEWAL", timedelta(days=tls.VALID_DAYS))
-    with pytest.raises(SandboxError, match="valid for 30 days"):
+    with pytest.raises(SandboxError, match="valid for 365 days"):
         tls.ensure(settings, tools.nomad)
 
 
-def test_a_sandbox_without_tls_is_not_turned_into_one_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tls_over_http", [True, False])
+def test_a_sandbox_without_tls_is_not_turned_into_one_with_it(tmp_path: Path, tls_over_http: bool) -> None:
     (tmp_path / "nomad/server").mkdir(parents=True)
+    with pytest.raises(SandboxError, match=r"was started by a version without TLS .*\. Run `make down`"):
+        tls.ensure(parse_settings({"tls": tls_over_http}, tmp_path), Path("/no/nomad"))
+
+
+def test_a_sandbox_without_tls_over_http_is_not_turned_into_one_with_it(tmp_path: Path) -> None:
+    settings = parse_settings({"tls": True}, tmp_path)
+    (tmp_path / "nomad/server").mkdir(parents=True)
+    settings.nomad_tls_dir.mkdir()
+    for role in ("server", "client"):
+        (settings.nomad_tls_dir / f"global-{role}-nomad.pem").touch()
     with pytest.raises(SandboxError, match=r"was started without it\. Run `make down`"):
-        tls.ensure(parse_settings({"tls": True}, tmp_path), Path("/no/nomad"))
+        tls.ensure(settings, Path("/no/nomad"))

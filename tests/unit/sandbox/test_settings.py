@@ -94,5 +94,8 @@ def test_a_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
 def test_a_sandbox_that_was_started_with_tls_has_it_until_it_goes_down(tmp_path: Path) -> None:
     environ = {HOME_VARIABLE: str(tmp_path)}
     assert load_settings(environ).nomad_url == "http://10.173.86.1:4646"
-    (tmp_path / "nomad/tls").mkdir(parents=True)
+    certificate = load_settings(environ).nomad_cli_certificate
+    certificate.parent.mkdir(parents=True)
+    assert load_settings(environ).nomad_url == "http://10.173.86.1:4646"
+    certificate.touch()
     assert load_settings(environ).nomad_url == "https://10.173.86.1:4646"
