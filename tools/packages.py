@@ -17,6 +17,9 @@ _SHOWN_LINES: Final = 10
 _POLICY: Final = Path("/usr/sbin/policy-rc.d")
 _NO_STARTS: Final = "#!/bin/sh\n# Of the sandbox of nomad-stateful, while it installs packages.\nexit 101\n"
 
+DEBIAN_KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
+"""The keys that Debian signs its archive with."""
+
 
 class PackageError(Exception):
     """A program is missing and cannot be installed; the message names it and what to do."""
@@ -31,6 +34,8 @@ class Requirement:
     purpose: str
     services: tuple[str, ...] = ()
     """Units that the packages would start, now and at each boot of the machine: they are kept from it."""
+    files: tuple[str, ...] = ()
+    """Files of the packages that are needed beside the commands."""
 
 
 SANDBOX: Final = (
@@ -55,6 +60,9 @@ DOCKER: Final = (
         ("docker.service", "docker.socket", "containerd.service"),
     ),
     Requirement(("debootstrap",), ("debootstrap",), "building images"),
+    Requirement(
+        ("gpgv",), ("gpgv", "debian-archive-keyring"), "verifying the packages of images", files=(DEBIAN_KEYRING,)
+    ),
     Requirement(("iptables",), ("iptables",), "the containers' network"),
 )
 
@@ -103,7 +111,11 @@ def ensure_packages(requirements: Sequence[Requirement] = SANDBOX) -> list[str]:
 
 def missing(requirements: Sequence[Requirement] = SANDBOX) -> list[Requirement]:
     """The requirements of which no command is there."""
-    return [item for item in requirements if not any(find_command(name) for name in item.commands)]
+    return [item for item in requirements if not _is_there(item)]
+
+
+def _is_there(item: Requirement) -> bool:
+    return any(find_command(name) for name in item.commands) and all(Path(file).is_file() for file in item.files)
 
 
 def find_command(name: str) -> str | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import subprocess
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +11,7 @@ from typing import Final
 from nomad_stateful import aws_cli_image
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
-from sandbox.docker import older_mysql
+from sandbox.docker import older_mysql, python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT
@@ -22,14 +20,8 @@ from tools.toolchain import cache, official
 MYSQL_SERIES: Final = "9.7"
 """The series that the project is run with; Debian's unstable suite moves on some day."""
 
-_AWS_CLI_PINS: Final = PROJECT / "tools/aws-cli-requirements.txt"
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint.sh")
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_PYTHON_PACKAGES: Final = (
-    *("grpcio", "protobuf", "PyYAML", "typing_extensions"),
-    *("asyncssh", "cryptography", "cffi", "pycparser"),
-    *("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3"),
-)
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 _MOUNT_HELPERS: Final = (
     *("cloud/mount_efs.py", "cloud/efs.py", "machine/naming.py", "machine/share_mounts.py"),
@@ -107,7 +99,8 @@ def catalogue(parts: Path | None) -> tuple[Image, ...]:
     """Every image; with a folder of official parts, those that are there are in the images."""
     base = Recipe("base", packages=("ca-certificates",))
     tools = Recipe("tools", (base,), ("e2fsprogs", "xfsprogs", "mount", "util-linux", "udev"))
-    python = Recipe("python", (base, tools), ("python3",), fill=_python_packages, fill_key=" ".join(_requirements()))
+    pins = cache.digest(python_packages.pins())
+    python = Recipe("python", (base, tools), ("python3",), fill=python_packages.for_stand_ins, fill_key=pins)
     mysql = _mysql(base, parts)
     return (
         mysql,
@@ -192,8 +185,9 @@ def _official_program(folder: Path | None, driver: CsiDriver) -> Path | None:
 
 
 def _aws_cli(base: Recipe, tools: Recipe, python: Recipe) -> Image:
-    pins = cache.digest(_AWS_CLI_PINS.read_bytes())
-    layers = (base, tools, python, Recipe("aws-cli", (base, tools, python), fill=_aws_cli_packages, fill_key=pins))
+    pins = cache.digest(python_packages.AWS_CLI_PINS.read_bytes())
+    below = (base, tools, python)
+    layers = (*below, Recipe("aws-cli", below, fill=python_packages.for_aws_cli, fill_key=pins))
     return Image(
         aws_cli_image.REPOSITORY,
         aws_cli_image.VERSION,
@@ -207,38 +201,6 @@ def _aws_cli(base: Recipe, tools: Recipe, python: Recipe) -> Image:
 def _busybox(base: Recipe) -> Image:
     made = Recipe("busybox", (base,), ("busybox-static",), _BUSYBOX_SCRIPT, fill=_nothing_else, fill_key="only")
     return Image("busybox", "", (made,), tag_from="busybox-static", command=("sh",), env=(_PATH,))
-
-
-def _requirements() -> list[str]:
-    return [f"{name}=={importlib.metadata.version(name)}" for name in _PYTHON_PACKAGES]
-
-
-def _python_packages(layer: Path, base: Path) -> None:
-    """Installs the packages that the stand-ins import, for the image's own Python."""
-    _install(layer, base, *_requirements())
-
-
-def _aws_cli_packages(layer: Path, base: Path) -> None:
-    _install(layer, base, "--require-hashes", "--requirement", str(_AWS_CLI_PINS))
-    command = layer / "usr/local/bin/aws"
-    command.parent.mkdir(parents=True, exist_ok=True)
-    command.write_text('#!/bin/sh\nexec python3 -W ignore -m awscli "$@"\n', encoding="ascii")
-    command.chmod(0o755)
-
-
-def _install(layer: Path, base: Path, *wanted: str) -> None:
-    """Installs packages for the image's own Python. Raises DockerError."""
-    found = sorted((base / "usr/lib").glob("python3.*")) + sorted((layer / "usr/lib").glob("python3.*"))
-    if not found:
-        raise DockerError("The image has no Python in it.")
-    version = found[-1].name.removeprefix("python")
-    target = layer / "usr/local/lib" / found[-1].name / "dist-packages"
-    words = ["pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", version]
-    done = subprocess.run(
-        [sys.executable, "-m", *words, "--target", str(target), *wanted], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise DockerError(f"The image's Python {version} cannot have its packages: {done.stderr.strip()[-500:]}")
 
 
 def _nothing_else(layer: Path, _base: Path) -> None:

@@ -12,12 +12,13 @@ from typing import Final
 
 from sandbox.docker import mirror, tree
 from sandbox.docker.errors import DockerError
+from tools.packages import DEBIAN_KEYRING
 from tools.toolchain import cache, progress
 
 SUITE: Final = "sid"
 _SCRIPT: Final = Path(__file__).with_name("layer.sh")
 _SHOWN_LINES: Final = 8
-_VERSION: Final = "1"
+_VERSION: Final = "2"
 """Changed when the same recipe makes something else."""
 
 Fill = Callable[[Path, Path], None]
@@ -96,16 +97,10 @@ def _make(recipe: Recipe, folder: Path) -> None:
     if recipe.below:
         _over(recipe, workshop, upper)
     else:
-        _run(
-            [
-                "debootstrap",
-                "--variant=minbase",
-                f"--include={','.join(recipe.packages)}",
-                SUITE,
-                str(upper),
-                mirror.debian(SUITE),
-            ]
-        )
+        # What it unpacks is run as root of this machine: without Debian's signature nothing is.
+        signed = ("--force-check-gpg", f"--keyring={DEBIAN_KEYRING}")
+        packages = f"--include={','.join(recipe.packages)}"
+        _run(["debootstrap", "--variant=minbase", *signed, packages, SUITE, str(upper), mirror.debian(SUITE)])
         _trim(upper)
         (workshop / "layer.packages").touch()
     (folder / "sha256").write_text(f"{tree.pack(upper, folder / 'layer.tar')}\n", encoding="ascii")

@@ -12,7 +12,7 @@ import yaml
 
 from program import settings
 from sandbox.cluster import cgroups, client
-from sandbox.docker import daemon, images, runtime, stack, tree
+from sandbox.docker import daemon, images, python_packages, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
 from sandbox.settings import PROJECT, SandboxError, parse_settings
@@ -186,4 +186,4 @@ def test_the_images_python_has_every_package_that_the_stand_ins_import() -> None
     # What only the type checker imports is not there when it runs.
     others = {name for name in roots if not name.startswith("mypy_")} - sys.stdlib_module_names - {"sandbox", "tools"}
     assert {"grpc", "boto3"} <= others
-    assert [name for name in sorted(others) if not set(bring.get(name, [])) & set(images._PYTHON_PACKAGES)] == []
+    assert [name for name in sorted(others) if not set(bring.get(name, [])) & set(python_packages.STAND_INS)] == []
