@@ -11,6 +11,7 @@ import grpc
 
 from nomad_stateful.plugin_server.ending import Ending
 from nomad_stateful.plugin_server.engine_log import GRPC_OPTIONS, EngineLog
+from nomad_stateful.plugin_server.peers import OwnUserOnly
 from nomad_stateful.plugin_server.plugin import Plugin
 from nomad_stateful.plugin_server.servicer import Servicer
 from nomad_stateful.plugin_server.stubs import provider_pb2_grpc
@@ -27,11 +28,13 @@ def serve(plugin: Plugin) -> None:
     engine = EngineLog(sys.argv[1] if len(sys.argv) > 1 else "")
     servicer = Servicer(plugin, engine)
     workers = Workers(MAX_THREADS)
-    server = grpc.server(workers, options=GRPC_OPTIONS)
+    gate = OwnUserOnly()
+    server = grpc.server(workers, interceptors=[gate], options=GRPC_OPTIONS)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     if not port:
         raise SystemExit(f"the {plugin.name} plugin cannot listen on 127.0.0.1")
+    gate.port = port
     server.start()
     ending = Ending()
     print(port, flush=True)
