@@ -123,6 +123,11 @@ def config() -> dict[str, Any]:
     return {key: value.get("objectValue", value.get("value")) for key, value in given.items()}
 
 
+def namespace() -> str:
+    """Returns the Nomad namespace of the stack's jobs and volumes. Raises StackError."""
+    return str((config().get("nomad-stateful:placement") or {}).get("namespace") or "default")
+
+
 def fresh_config() -> dict[str, Any]:
     """Returns the configuration as it is now, where this process has changed it. Raises StackError."""
     _json.cache_clear()

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from socketserver import ThreadingMixIn
-from typing import Any
+from typing import Any, Generic, TypeVar
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -15,24 +15,49 @@ from prometheus_client.core import Metric
 from nomad_stateful.plugin_server.values import ProviderError
 from operate import stack
 from operate.cluster import connect
+from operate.errors import OperateError
 from operate.metrics.gauges import Gauges
 from operate.metrics.reading import read
 from operate.metrics.targets import targets
 
+T = TypeVar("T")
 FRESH_S = 5.0
 """How long what was read answers further scrapes."""
 STACK_S = 300.0
 """How long the stack's outputs and settings are taken to be what they were."""
 
 
-class Collector:
-    """Reads the gauges at a scrape, once for several that come together."""
+class Fresh(Generic[T]):
+    """What was read, for readers that come together; the stack itself is read anew every few minutes."""
 
-    def __init__(self, of: Callable[[Callable[[str], None]], Gauges] = read) -> None:
+    _stack_lock = threading.Lock()
+    _stack_read = time.monotonic()
+
+    def __init__(self, of: Callable[[], T]) -> None:
         self._read = of
         self._lock = threading.Lock()
-        self._known: tuple[float, Gauges] | None = None
-        self._stack_read = time.monotonic()
+        self._known: tuple[float, T] | None = None
+
+    def value(self) -> T:
+        """Returns what was read less than FRESH_S ago, or reads it."""
+        with self._lock:
+            if self._known is None or time.monotonic() - self._known[0] > FRESH_S:
+                self._forget_stack()
+                self._known = time.monotonic(), self._read()
+            return self._known[1]
+
+    def _forget_stack(self) -> None:
+        with Fresh._stack_lock:
+            if time.monotonic() - Fresh._stack_read > STACK_S:
+                stack.forget()
+                Fresh._stack_read = time.monotonic()
+
+
+class Collector:
+    """The gauges, read at a scrape."""
+
+    def __init__(self, of: Callable[[Callable[[str], None]], Gauges] = read) -> None:
+        self._gauges = Fresh(lambda: of(say))
 
     def describe(self) -> Iterable[Metric]:
         """Returns nothing: to register must not read."""
@@ -40,15 +65,7 @@ class Collector:
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families."""
-        with self._lock:
-            now = time.monotonic()
-            if now - self._stack_read > STACK_S:
-                stack.forget()
-                self._stack_read = now
-            if self._known is None or now - self._known[0] > FRESH_S:
-                self._known = time.monotonic(), self._read(say)
-            gauges = self._known[1]
-        yield from gauges.families()
+        yield from self._gauges.value().families()
 
 
 def registry(collector: Collector) -> CollectorRegistry:
@@ -75,16 +92,17 @@ class _Handler(WSGIRequestHandler):
 def application(collector: Collector) -> Any:
     """Returns the WSGI application."""
     metrics = make_wsgi_app(registry(collector))
+    found = Fresh(_targets)
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != "/targets":
             return metrics(environ, start_response)  # type: ignore[no-any-return]
         try:
-            body = _targets()
-        except ProviderError as error:
+            body = found.value()
+        except (OperateError, ProviderError) as error:
             say(f"/targets: {' '.join(str(error).split())}")
             start_response("503 Service Unavailable", [("Content-Type", "text/plain; charset=utf-8")])
-            return [b"Nomad does not answer\n"]
+            return [b"Nomad or the stack does not answer\n"]
         start_response("200 OK", [("Content-Type", "application/json")])
         return [body]
 
@@ -94,7 +112,7 @@ def application(collector: Collector) -> Any:
 def _targets() -> bytes:
     nomad = connect()
     try:
-        return json.dumps(targets(nomad)).encode()
+        return json.dumps(targets(nomad, stack.namespace())).encode()
     finally:
         nomad.close()
 

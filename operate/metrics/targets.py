@@ -3,27 +3,31 @@
 https://prometheus.io/docs/prometheus/latest/http_sd/
 """
 
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 from nomad_stateful.nomad.api import NomadApi
 
 TAG = "prometheus"
 """Tag of the services that are scraped."""
+LABELS: Final = ("plugin", "role", "server")
+"""Tags that become labels. Any other key would let a service choose Prometheus' job, path or address."""
 
 
-def targets(nomad: NomadApi) -> list[dict[str, Any]]:
-    """Returns every service with the tag in every namespace that the token may read, and Nomad's agents."""
-    return [*_services(nomad), *_agents(nomad)]
+def targets(nomad: NomadApi, namespace: str) -> list[dict[str, Any]]:
+    """Returns every service with the tag in the stack's namespace, and Nomad's agents."""
+    return [*_services(nomad, namespace), *_agents(nomad)]
 
 
-def _services(nomad: NomadApi) -> list[dict[str, Any]]:
+def _services(nomad: NomadApi, namespace: str) -> list[dict[str, Any]]:
     found = []
-    for space in nomad.get("services", namespace="*") or []:
-        for service in space["Services"]:
+    for space in nomad.get("services", namespace=namespace) or []:
+        for service in space["Services"] if space["Namespace"] == namespace else ():
             if TAG not in (service.get("Tags") or []):
                 continue
-            for one in nomad.get(f"service/{service['ServiceName']}", namespace=space["Namespace"]) or []:
-                own = dict(tag.split("=", 1) for tag in one.get("Tags") or [] if "=" in tag)
+            for one in nomad.get(f"service/{quote(service['ServiceName'], safe='')}", namespace=namespace) or []:
+                tags = dict(tag.split("=", 1) for tag in one.get("Tags") or [] if "=" in tag)
+                own = {key: tags[key] for key in LABELS if key in tags}
                 labels = {"job": one["ServiceName"], "instance": one["Address"], **own}
                 found.append({"targets": [f"{one['Address']}:{one['Port']}"], "labels": labels})
     return found

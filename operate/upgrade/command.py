@@ -36,8 +36,7 @@ def upgrade(known: Namespace) -> None:
     nomad = connect(operator=False)
     try:
         ownership.required(nomad)
-        namespace = str((config.get("nomad-stateful:placement") or {}).get("namespace") or "default")
-        roll = Rollout(nomad, asked.plugin_id, asked.node_job, namespace, known.node_timeout, say)
+        roll = Rollout(nomad, asked.plugin_id, asked.node_job, stack.namespace(), known.node_timeout, say)
         _upgrade(nomad, Engine(stack.chosen()), roll, asked, known)
     finally:
         nomad.close()

@@ -39,6 +39,7 @@ def relabelled(known: Mapping[str, str], rules: list[dict[str, Any]]) -> dict[st
         ("csi-driver-metrics", ["prometheus", "plugin=aws-ebs0", "role=controller"]),
         ("mysql-metrics", ["prometheus", "server=mysql-server"]),
         ("volume-metrics", ["prometheus"]),
+        ("other", ["prometheus", "job=mysql-metrics", "instance=x", "__metrics_path__=/latest/user-data"]),
         ("mysql-server", []),
     ],
 )
@@ -57,7 +58,7 @@ def test_both_find_the_same_targets_with_the_same_labels(service: str, tags: lis
         nomad.put("nodes", [])
         api = NomadApi.from_env({"address": nomad.address})
         try:
-            known = [target["labels"] for target in targets(api) if target["labels"]["job"] == service]
+            known = [target["labels"] for target in targets(api, "default") if target["labels"]["job"] == service]
         finally:
             api.close()
     assert known == [labels for labels in [relabelled(meta, rules)] if labels is not None]

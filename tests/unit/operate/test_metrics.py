@@ -35,6 +35,7 @@ def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
     with fake_nomad() as fake:
         for module in (reading, server):
             monkeypatch.setattr(module, "connect", lambda: NomadApi.from_env({"address": fake.address}))
+        monkeypatch.setattr(stack, "namespace", lambda: "default")
         yield fake
 
 
@@ -224,7 +225,7 @@ def test_scrapes_that_come_together_read_once_and_targets_are_served(nomad: Fake
         thread.start()
         try:
             texts = [get(served.server_port, "/metrics") for _ in range(2)]
-            found = json.loads(get(served.server_port, "/targets"))
+            found, _again = [json.loads(get(served.server_port, "/targets")) for _ in range(2)]
         finally:
             served.shutdown()
             thread.join()
@@ -233,6 +234,7 @@ def test_scrapes_that_come_together_read_once_and_targets_are_served(nomad: Fake
     [family] = text_string_to_metric_families(texts[0])
     assert (family.name, family.samples[0].labels) == ("nomad_stateful_volume_claims", {"volume": "mysql"})
     assert [one["labels"]["job"] for one in found] == ["nomad-server"]
+    assert nomad.requested("GET").count("services") == 1
 
 
 def test_targets_without_nomad_are_an_error_and_no_empty_list(
@@ -242,10 +244,11 @@ def test_targets_without_nomad_are_an_error_and_no_empty_list(
         raise NomadUnreachable("no server answers")
 
     monkeypatch.setattr(server, "connect", away)
+    monkeypatch.setattr(stack, "namespace", lambda: "default")
     answered: list[str] = []
     app = server.application(server.Collector())
     assert app({"PATH_INFO": "/targets"}, lambda status, _headers: answered.append(status)) == [
-        b"Nomad does not answer\n"
+        b"Nomad or the stack does not answer\n"
     ]
     assert answered == ["503 Service Unavailable"]
     assert "warning: /targets: no server answers" in capsys.readouterr().err
@@ -267,7 +270,7 @@ def test_targets_are_the_services_with_the_tag_and_the_agents(nomad: FakeNomad) 
     nomad.put(f"node/{NODE}", {"HTTPAddr": "10.0.0.5:4646"})
     api = NomadApi.from_env({"address": nomad.address})
     try:
-        driver, client, agent = targets(api)
+        driver, client, agent = targets(api, "default")
     finally:
         api.close()
     assert driver == {
@@ -276,6 +279,22 @@ def test_targets_are_the_services_with_the_tag_and_the_agents(nomad: FakeNomad) 
     }
     assert client["targets"] == ["10.0.0.5:4646"]
     assert client["labels"]["__metrics_path__"] == agent["labels"]["__metrics_path__"] == "/v1/metrics"
+
+
+def test_a_service_chooses_neither_path_nor_job_nor_address_of_what_is_scraped(nomad: FakeNomad) -> None:
+    tags = ["prometheus", "job=mysql-metrics", "instance=10.0.0.1", "__address__=a", "__metrics_path__=/x", "role=node"]
+    service = {"ServiceName": "other", "Tags": tags}
+    nomad.put("services", [{"Namespace": "shop", "Services": [service]}, {"Namespace": "x", "Services": [service]}])
+    nomad.put("service/other", [{**service, "Address": "10.0.0.5", "Port": 80}])
+    nomad.put("nodes", [])
+    api = NomadApi.from_env({"address": nomad.address})
+    try:
+        found, _agent = targets(api, "shop")
+    finally:
+        api.close()
+    assert found == {"targets": ["10.0.0.5:80"], "labels": {"job": "other", "instance": "10.0.0.5", "role": "node"}}
+    asked = [query["namespace"] for _, path, query in nomad.requests if path.startswith("service")]
+    assert asked == ["shop", "shop"]
 
 
 @pytest.mark.parametrize(
