@@ -36,7 +36,18 @@ NOMAD_SERVERS: Final = (
         before=(1, 11, 4),
     ),
 )
-"""Seen by running these versions; of 2.x it is not known. What puts data at risk: nomad_stateful/nomad/versions.py."""
+"""Seen by running them; of 2.x it is not known. Those of Nomad's changelog are in nomad_stateful/nomad/versions.py."""
+
+NOMAD_PER_ALLOC: Final = (
+    Fault(
+        "where one volume of a set cannot be placed, its consumer's other allocations are not placed either (GH-28285)",
+        "a set of volumes is as available as its least available one",
+        "upgrade the servers to 2.0.6 or newer; until then find the volume by `python -m operate explain`",
+        "https://github.com/hashicorp/nomad/issues/28285",
+        before=(2, 0, 6),
+    ),
+)
+"""Of stacks with sets of volumes (`volumes[].count`)."""
 
 DOCKER: Final = (
     Fault(

@@ -9,22 +9,37 @@ from program.settings import Problem, Settings
 
 
 def refused(settings: Settings, cluster: Cluster) -> list[Problem]:
-    """Returns the versions that are refused; warns of servers whose version has a fault that is survived."""
-    servers = [(server.name, server.version) for server in cluster.servers]
-    clients = [
-        (node.name, node.version) for node in cluster.nodes if node.status != "down" and _may_run(settings, node)
-    ]
-    for version in sorted({version for _, version in servers}):
-        for fault in versions.warnings(version):
-            pulumi.warn(f"Nomad {version}: {fault}. Upgrade the servers to {versions.ADVISED} or newer.")
-    remedy = f"upgrade to {versions.ADVISED} or newer, the servers first"
+    """Returns the versions that are refused; warns of versions with known faults that it goes on with."""
+    agents = {
+        "server": [(server.name, server.version) for server in cluster.servers],
+        "client": [
+            (node.name, node.version) for node in cluster.nodes if node.status != "down" and _may_run(settings, node)
+        ],
+    }
+    for version in sorted({version for known in agents.values() for _, version in known}):
+        _warn(version, [what for what, known in agents.items() if version in dict(known).values()])
     return [
-        Problem(f"the version of Nomad {what} {', '.join(names)}", version, "; ".join(reasons), remedy)
-        for what, agents in (("server", servers), ("client", clients))
-        for version in sorted({version for _, version in agents})
+        Problem(f"the version of Nomad {what} {', '.join(names)}", version, "; ".join(reasons), _remedy(version))
+        for what, known in agents.items()
+        for version in sorted({version for _, version in known})
         if (reasons := versions.refusals(version, is_client=what == "client"))
-        for names in [sorted(name for name, known in agents if known == version)]
+        for names in [sorted(name for name, one in known if one == version)]
     ]
+
+
+def _warn(version: str, whose: list[str]) -> None:
+    faults = [fault for what in whose for fault in versions.faults(version, is_client=what == "client")]
+    if not faults:
+        return
+    names = ", ".join(dict.fromkeys(fault.cve or fault.issue for fault in faults))
+    pulumi.warn(
+        f"Nomad {version} ({' and '.join(whose)}) has faults that are fixed in newer versions: {names}. "
+        f"`python -m operate doctor` says what each does. {_remedy(version).capitalize()}."
+    )
+
+
+def _remedy(version: str) -> str:
+    return f"upgrade to {versions.advised(version)} or newer, the servers first"
 
 
 def _may_run(settings: Settings, node: ClusterNode) -> bool:

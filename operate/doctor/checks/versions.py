@@ -7,7 +7,7 @@ from nomad_stateful.drivers.model import parse_version
 from nomad_stateful.nomad import versions
 from operate.doctor.facts import Facts, driver_of, listed
 from operate.doctor.finding import Finding, problem, warning
-from operate.doctor.known_faults import DOCKER, NOMAD_SERVERS, Fault
+from operate.doctor.known_faults import DOCKER, NOMAD_PER_ALLOC, NOMAD_SERVERS, Fault
 
 _CHANGELOG = "https://github.com/hashicorp/nomad/blob/main/CHANGELOG.md"
 _DRIVER_CHANGELOG = "https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/CHANGELOG.md"
@@ -15,19 +15,17 @@ _WHY = "the program refuses to deploy on it, since volumes or their data can be 
 
 
 def servers(facts: Facts) -> Iterator[Finding]:
-    """The Nomad servers have no version with a fault that costs data or the cluster."""
+    """The Nomad servers have no version with a fault that costs data or the cluster, or lets somebody in."""
     agents = [(str(one["Name"]), str((one.get("Tags") or {}).get("build") or "")) for one in facts.servers()]
     yield from _nomad(agents, is_client=False)
+    more = [*NOMAD_SERVERS, *(NOMAD_PER_ALLOC if any(one.get("count") for one in facts.volumes()) else ())]
     for version in sorted({version for _, version in agents}):
         names = listed(sorted(name for name, known in agents if known == version))
-        for fault in versions.warnings(version):
-            cure = f"upgrade the servers to {versions.ADVISED} or newer"
-            yield warning(f"server {names}: Nomad {version}: {fault}", "it strikes rarely", cure, _issue(fault))
-        yield from (_told(fault, f"server {names}: Nomad {version}") for fault in NOMAD_SERVERS if fault.is_in(version))
+        yield from (_told(fault, f"server {names}: Nomad {version}") for fault in more if fault.is_in(version))
 
 
 def clients(facts: Facts) -> Iterator[Finding]:
-    """The Nomad clients have no version with a fault that costs data, and none newer than the servers'."""
+    """The Nomad clients have no version with a fault that costs data or lets somebody in; none is ahead of servers."""
     agents = [
         (str(node["Name"]), str((node.get("Attributes") or {}).get("nomad.version") or "")) for node in facts.nodes()
     ]
@@ -67,9 +65,13 @@ def docker(facts: Facts) -> Iterator[Finding]:
 def _nomad(agents: list[tuple[str, str]], *, is_client: bool) -> Iterator[Finding]:
     for version in sorted({version for _, version in agents}):
         names = listed(sorted(name for name, known in agents if known == version))
+        where = f"{'client' if is_client else 'server'} {names}: Nomad {version}"
+        cure = f"upgrade to {versions.advised(version)} or newer, the servers first"
         for fault in versions.refusals(version, is_client=is_client):
-            what = f"{'client' if is_client else 'server'} {names}: Nomad {version}: {fault}"
-            yield problem(what, _WHY, f"upgrade to {versions.ADVISED} or newer, the servers first", _issue(fault))
+            yield problem(f"{where}: {fault}", _WHY, cure, _issue(fault))
+        for fault in versions.warnings(version, is_client=is_client):
+            why = "it is published, and this version gets no fix" if "CVE-" in fault else "it strikes rarely"
+            yield warning(f"{where}: {fault}", why, cure, _issue(fault))
 
 
 def _told(fault: Fault, where: str) -> Finding:

@@ -102,6 +102,14 @@ def purge_panic(world: World) -> None:
     world.nomad["agent/members"]["Members"][0]["Tags"]["build"] = "1.11.3"
 
 
+def escaping_tasks(world: World) -> None:
+    world.nodes[1]["Attributes"]["nomad.version"] = "1.11.3"
+
+
+def shared_fate_of_a_set(world: World) -> None:
+    world.settings["volumes"].append({"name": "shards", "zone": "us-west-2a", "sizeGib": 1, "count": 2})
+
+
 def old_client(world: World) -> None:
     world.nodes[1]["Attributes"]["nomad.version"] = "1.10.5"
 
@@ -200,6 +208,13 @@ BROKEN: list[tuple[Callable[[World], None], str, str, str]] = [
     (no_leader, "has a leader", "problem", "the Nomad servers have no leader"),
     (old_servers, "versions of the servers", "problem", "can panic the leader (GH-27262, fixed in 1.11.2)"),
     (purge_panic, "versions of the servers", "warning", "purged before its first evaluation"),
+    (
+        escaping_tasks,
+        "versions of the clients",
+        "warning",
+        "through a link in its logs' folder (CVE-2026-6959, GH-27918",
+    ),
+    (shared_fate_of_a_set, "versions of the servers", "warning", "other allocations are not placed either (GH-28285)"),
     (old_client, "versions of the clients", "problem", "a volume can be unmounted"),
     (old_docker, "versions of docker", "warning", "client client-2: docker 19.03.15: it knows no cgroups v2"),
     (
@@ -254,6 +269,37 @@ def test_what_is_broken_is_named(damage: Callable[[World], None], check: str, le
     assert finding.cure
     assert finding.link.startswith(("https://", "docs/"))
     assert report.is_ok(results) is (level == "warning")
+
+
+@pytest.mark.parametrize(
+    ("version", "of_servers", "of_clients"),
+    [
+        (
+            "1.11.3",
+            ["CVE-2026-7474", "GH-27832", "GH-27852", "GH-28275", "GH-28394", "purged before its first evaluation"],
+            ["CVE-2026-6959", "CVE-2026-7474", "CVE-2026-14891", "CVE-2026-14896"],
+        ),
+        ("2.0.3", ["GH-28275", "GH-28394"], ["CVE-2026-14891", "CVE-2026-14896"]),
+        ("2.0.5", [], []),
+    ],
+)
+def test_each_fault_of_a_version_is_a_warning_with_its_cure(
+    version: str, of_servers: list[str], of_clients: list[str]
+) -> None:
+    world = World()
+    for one in world.nodes:
+        one["Attributes"]["nomad.version"] = version
+    for server in world.nomad["agent/members"]["Members"]:
+        server["Tags"]["build"] = version
+    told = {result.check.name: list(result.findings) for result in examined(world) if result.findings}
+    assert len(told) == bool(of_servers) + bool(of_clients)
+    for check, wanted in (("versions of the servers", of_servers), ("versions of the clients", of_clients)):
+        findings = told.get(check, [])
+        assert [text for text, finding in zip(wanted, findings, strict=True) if text not in finding.what] == []
+        assert all(finding.level == "warning" for finding in findings)
+        assert {finding.cure for finding in findings if "fixed in" in finding.what} == (
+            {"upgrade to 2.0.5 or newer, the servers first"} if wanted else set()
+        )
 
 
 def test_what_cannot_be_asked_is_neither_right_nor_wrong() -> None:

@@ -16,7 +16,7 @@ ACCOUNT, ROLE, VOLUME = "111122223333", "nomad-client", "vol-0123456789abcdef0"
 VOLUME_ARN = f"arn:aws:ec2:us-west-2:{ACCOUNT}:volume/{VOLUME}"
 POLICY_ARN = f"arn:aws:iam::{ACCOUNT}:policy/ebs-driver"
 ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/{ROLE}"
-PURGED_TOO_EARLY = "1.11.4"
+IN_ORDER = "2.0.5"
 RULES = """
 namespace "default" {
   # "sentinel-override"
@@ -39,7 +39,7 @@ def node(name: str, zone: str, instance_id: str) -> dict[str, Any]:
         "SchedulingEligibility": "eligible",
         "HTTPAddr": f"{name}:4646",
         "Attributes": {
-            "nomad.version": PURGED_TOO_EARLY,
+            "nomad.version": IN_ORDER,
             "platform.aws.placement.availability-zone": zone,
             "unique.platform.aws.instance-id": instance_id,
             "driver.docker.version": "27.0.3",
@@ -179,8 +179,7 @@ class World:
             "status/leader": "10.0.0.1:4647",
             "agent/members": {
                 "Members": [
-                    {"Name": f"server-{number}", "Status": "alive", "Tags": {"build": PURGED_TOO_EARLY}}
-                    for number in (1, 2, 3)
+                    {"Name": f"server-{number}", "Status": "alive", "Tags": {"build": IN_ORDER}} for number in (1, 2, 3)
                 ]
             },
             "acl/token/self": {"Type": "client", "Policies": ["program"], "Roles": None, "ExpirationTime": None},
