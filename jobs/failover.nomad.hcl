@@ -57,6 +57,7 @@ locals {
     ["--region=${var.aws.region}", "--account=${var.aws.account_id}"],
     [for id in var.volumes : "--volume=${var.job.namespace}/${id}"],
     var.watch.fence ? ["--fence"] : [],
+    ["--token-file=${NOMAD_SECRETS_DIR}/nomad_token"],
   )
 }
 
@@ -121,8 +122,9 @@ job "failover" {
         PYTHONUNBUFFERED = "1"
       }
 
+      # In memory, readable by this task alone; a variable of the environment is in `docker inspect` too.
       identity {
-        env = true
+        file = true
       }
 
       resources {

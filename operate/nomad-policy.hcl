@@ -1,10 +1,32 @@
-# What an operator's token may do beyond the program's: drain clients, read logs, look into tasks, stop allocations and
-# jobs. With another namespace in the stack's placement, give this block that namespace's name.
+# What an operator's token may do beyond the program's: drain clients, read logs and files of tasks, stop allocations and
+# jobs, dispatch restores. With another namespace in the stack's placement, give this block that namespace's name.
 # Nomad shows a token only the allocations of namespaces that it may read. `operate drain` of a client that also runs
 # consumers of volumes in other namespaces needs such a block (alloc-lifecycle, csi-read-volume, read-job) for each.
+#
+# `submit-job` is as good as root on every client that the namespace's jobs may run on: docs/guide.md, Nomad's tokens.
+# Capabilities are named one by one, since `policy = "write"` has more: making host volumes, by which a token could run
+# programs on clients as root (CVE-2026-7474), and entering tasks.
 
 namespace "default" {
-  policy = "write"
+  capabilities = [
+    "list-jobs",
+    "read-job",
+    # purge and register, revert, evaluate; and the scheduler's plan before a drain
+    "submit-job",
+    "parse-job",
+    # `operate restore`
+    "dispatch-job",
+    "read-logs",
+    "read-fs",
+    # stop and restart allocations
+    "alloc-lifecycle",
+    "csi-list-volume",
+    "csi-read-volume",
+    "csi-write-volume",
+    "csi-mount-volume",
+    # the driver's node job, by `operate upgrade-driver`
+    "csi-register-plugin",
+  ]
 
   variables {
     path "nomad/jobs/*" {
@@ -13,6 +35,7 @@ namespace "default" {
   }
 }
 
+# Drains and eligibility.
 node {
   policy = "write"
 }
@@ -21,6 +44,7 @@ plugin {
   policy = "read"
 }
 
+# A client's own configuration, for `operate doctor`.
 agent {
   policy = "read"
 }
@@ -33,7 +57,18 @@ operator {
 # stack's jobs that restore dumps or copy binary logs, which the first block allows. The namespace is made once, by
 # `nomad namespace apply -description "Restore drills" drill`. A token without this block cannot drill.
 namespace "drill" {
-  policy = "write"
+  capabilities = [
+    "list-jobs",
+    "read-job",
+    "submit-job",
+    "parse-job",
+    "read-logs",
+    "read-fs",
+    "csi-list-volume",
+    "csi-read-volume",
+    "csi-write-volume",
+    "csi-mount-volume",
+  ]
 
   variables {
     path "nomad/jobs/*" {

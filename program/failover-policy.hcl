@@ -6,8 +6,9 @@ namespace "default" {
   capabilities = [
     # why a job waits: its evaluations and allocations
     "read-job",
-    # to have it evaluated, which Nomad counts as a change since 1.6
-    "submit-job",
+    # to have it evaluated. Enterprise 1.10 does not know this capability: there it takes "submit-job", with which a task
+    # of this job could submit any job, and so be root on every client (docs/guide.md, Nomad's tokens)
+    "evaluate-job",
     # which EBS volume it is
     "csi-read-volume",
   ]

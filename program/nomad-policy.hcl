@@ -1,6 +1,10 @@
-# The least that the Pulumi program's token has to be allowed: to run jobs and register volumes in its namespace, hand
-# them secrets, and read the state of nodes and plugins. Nothing about other namespaces, nodes' eligibility or access.
-# With another namespace in the stack's placement, give this block that namespace's name.
+# What the Pulumi program's token has to be allowed: to run jobs and register volumes in its namespace, hand them secrets,
+# and read the state of nodes and plugins. With another namespace in the stack's placement, give this block that
+# namespace's name.
+#
+# It is no small permission: clients must allow privileged containers and docker's volumes, and with those whoever may
+# submit a job is root on every client that the namespace's jobs may run on. So a namespace and a node pool of its own:
+# docs/guide.md, Nomad's tokens.
 
 namespace "default" {
   capabilities = [

@@ -1,4 +1,4 @@
-"""Builds the wheel into dist/, or the folder given, with the pinned backend: ``python -m tools.wheel [FOLDER]``."""
+"""Builds the wheel into dist/ or the folder given, and what it needs beside it: ``python -m tools.wheel [FOLDER]``."""
 
 import os
 import subprocess
@@ -23,10 +23,18 @@ def build(target: Path) -> None:
     subprocess.run([uv(), "build", "--quiet", "--wheel", *locked, "--out-dir", target, TOP], check=True)
 
 
+def requirements(target: Path) -> None:
+    """Writes what the wheel needs at run time as requirements.txt, with the lock's versions and their hashes."""
+    to = ("--constraints", TOP / "requirements.lock", "--output-file", target / "requirements.txt")
+    how = ("--quiet", "--universal", "--generate-hashes", "--no-header", "--no-annotate")
+    subprocess.run([uv(), "pip", "compile", *how, *to, TOP / "pyproject.toml"], check=True)
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else TOP / "dist")
     try:
         build(folder)
+        requirements(folder)
     except FileNotFoundError:
         sys.exit("error: the package installer is not in the cache: run `make bootstrap`")
     except subprocess.CalledProcessError as error:

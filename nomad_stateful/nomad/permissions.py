@@ -26,6 +26,9 @@ _NAMESPACE: Final = tuple(
         ("GET", r"client/fs/logs/.+", "read-logs"),
         ("GET", r"client/fs/.+", "read-fs"),
         ("GET", r"(job|evaluation|deployment|allocation|service)s?(/.+)?", "read-job"),
+        # Of their own since Nomad 1.11.2; before, submit-job.
+        ("PUT", r"job/[^/]+/evaluate", "evaluate-job"),
+        ("PUT", r"job/[^/]+/plan", "plan-job"),
         ("PUT|DELETE", r"(jobs|job|deployment|allocation)(/.+)?", "submit-job"),
     )
 )

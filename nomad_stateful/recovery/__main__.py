@@ -1,7 +1,7 @@
 """Command line of the failover watch that runs as a Nomad job: `nomad-stateful-failover --volume NAMESPACE/ID`.
 
-It reads Nomad's address and token from the environment (NOMAD_ADDR, NOMAD_TOKEN), and AWS's credentials from the usual
-places. The exit status is 1 where it may not read what a failover needs to know.
+It reads Nomad's address from the environment (NOMAD_ADDR), the token from a file or from NOMAD_TOKEN, and AWS's
+credentials from the usual places. The exit status is 1 where it may not read what a failover needs to know.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
-from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
 from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.watcher import Watcher
 
@@ -33,11 +34,12 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--region", default="", help="the volumes' region; by default AWS's own configuration")
     parser.add_argument("--account", default="", help="the volumes' account; in another one nothing is done")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="where the token is, in place of NOMAD_TOKEN")
     parser.add_argument("--fence", action="store_true", help="stop an instance that may still write")
     known = parser.parse_args(arguments)
     place = AwsPlace(known.region, known.account)
     try:
-        nomad = NomadApi.from_env()
+        nomad = NomadApi.from_env({"token": _token(known.token_file)})
         watcher = Watcher(nomad, EbsVolumes(place), ec2_client(place), known.fence, frozenset(known.volume))
         watcher.check(_own_job(os.environ))
     except NomadApiError as error:
@@ -48,6 +50,16 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     watcher.watch()
     return 0
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        remedy = "The job's task needs `identity { file = true }`"
+        raise NomadError(f"--token-file {file}: {error.strerror or error}. {remedy}") from None
 
 
 def _own_job(environ: Mapping[str, str]) -> tuple[str, str] | None:

@@ -133,5 +133,5 @@ def cut_off(api: NomadApi, ebs: EbsVolumes) -> tuple[int, int]:
 
 
 def evaluate(api: NomadApi, namespace: str, job_id: str) -> None:
-    """Has Nomad evaluate a job now, which starts a delayed one elsewhere. Takes submit-job. Raises NomadError."""
+    """Has Nomad evaluate a job now, which starts a delayed one elsewhere. Takes evaluate-job. Raises NomadError."""
     api.put(f"{job_path(job_id)}/evaluate", {"JobID": job_id, "EvalOptions": {}}, namespace=namespace)

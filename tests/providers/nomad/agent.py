@@ -7,11 +7,12 @@ import os
 import shutil
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.plugin_server.plugin import Context
 from sandbox.machine import processes
@@ -47,14 +48,22 @@ plugin "raw_exec" {{
 """
 
 
+_ACL = """
+acl {
+  enabled = true
+}
+"""
+
+
 class Agent:
     """A running agent and the means to look behind the plugin's back."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path, token: str = "") -> None:
         self._process = process
         self._log = log
+        self._token = token
         self.address = f"http://127.0.0.1:{port}"
-        self.api = NomadApi(self.address)
+        self.api = NomadApi(self.address, token)
 
     def log_tail(self) -> str:
         return self._log.read_text(errors="replace")[-3000:]
@@ -64,10 +73,17 @@ class Agent:
             if self._process.poll() is not None:
                 raise AssertionError(f"the agent ended:\n{self.log_tail()}")
             with contextlib.suppress(NomadError):
+                if self._token:
+                    self._bootstrap()
                 return any(node["Status"] == "ready" for node in self.api.get("nodes") or [])
             return False
 
         eventually(ready, READY_S, lambda: f"the agent is not ready:\n{self.log_tail()}")
+
+    def _bootstrap(self) -> None:
+        """Has the agent take the management token; once it has one it refuses the next."""
+        with contextlib.suppress(NomadApiError):
+            self.api.put("acl/bootstrap", {"BootstrapSecret": self._token})
 
     def allocations(self, job: str, namespace: str = "default") -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.api.get(f"job/{job}/allocations", namespace=namespace, all=True) or []
@@ -119,18 +135,19 @@ def nomad_binary() -> str | None:
 
 
 @contextlib.contextmanager
-def running_agent(nomad: str, folder: Path) -> Iterator[Agent]:
-    """Starts an agent whose data is in `folder`; stops its jobs, then the agent."""
+def running_agent(nomad: str, folder: Path, *, acl: bool = False) -> Iterator[Agent]:
+    """Starts an agent whose data is in `folder`; stops its jobs, then the agent. With `acl` its API has a token."""
     http, rpc, serf = unused_ports(3)
     config = folder / "agent.hcl"
-    config.write_text(_CONFIG.format(data_dir=folder / "data", http=http, rpc=rpc, serf=serf))
+    text = _CONFIG.format(data_dir=folder / "data", http=http, rpc=rpc, serf=serf)
+    config.write_text(text + (_ACL if acl else ""))
     env = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "NOMAD_"))}
     log = folder / "agent.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [nomad, "agent", "-dev", f"-config={config}"], stdout=output, stderr=output, env=env, start_new_session=True
         )
-    agent = Agent(process, http, log)
+    agent = Agent(process, http, log, str(uuid.uuid4()) if acl else "")
     try:
         agent.wait_until_ready()
         yield agent

@@ -151,7 +151,7 @@ def test_a_token_that_may_not_plan_is_told_what_it_lacks(nomad: FakeNomad, plugi
     nomad.put("acl/token/self", {})
     nomad.refuse("job/web/plan", 403, "Permission denied")
     answer = plugin.invoke(FUNCTION, {"jobspec": 'job "web" {}', "parts": ANY})
-    assert 'namespace "default" { capabilities = ["submit-job"] }' in answer["notChecked"]
+    assert 'namespace "default" { capabilities = ["plan-job"] }' in answer["notChecked"]
     assert answer["failures"] == []
 
 

@@ -74,6 +74,26 @@ def test_the_api_is_reached_through_a_socket(agent: Agent) -> None:
     api.close()
 
 
+def test_the_token_of_a_file_counts_and_not_that_of_the_environment(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Watcher, "watch", lambda _self: None)
+    (tmp_path / "nomad_token").write_text("of-the-file\n")
+    with mock_aws():
+        told = program.main(
+            ["--volume=default/mysql", "--region=us-west-2", f"--token-file={tmp_path / 'nomad_token'}"]
+        )
+    assert (told, agent.tokens) == (0, {"of-the-file"})
+
+
+def test_a_token_file_that_is_missing_is_named(
+    agent: Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main(["--volume=default/mysql", f"--token-file={tmp_path / 'none'}"]) == 1
+    assert "none: No such file or directory. The job's task needs `identity { file = true }`" in capsys.readouterr().err
+    assert agent.tokens == set()
+
+
 def test_it_watches_once_it_may_read_what_it_needs(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     watched: list[Watcher] = []
 
