@@ -116,7 +116,7 @@ install_packages() {
 compile_packages() {
     env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -c "$imported" >"$log" 2>&1 || true
 }
-imported='import boto3, grpc, httpx, moto.server, moto.ec2.models, moto.iam.models, pip._internal.commands.list
+imported='import boto3, grpc, httpx2, moto.server, moto.ec2.models, moto.iam.models, pip._internal.commands.list
 import pulumi_aws.ebs, pulumi_aws.iam, pulumi_nomad, pydantic'
 
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(wanted_stamp)" ]; then exit 0; fi

@@ -17,7 +17,7 @@ from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsError, TlsSettings, expla
 from nomad_stateful.plugin_server.values import ProviderError
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 CONNECT_TIMEOUT_S = 10.0
 SOCKET = "unix://"
@@ -56,7 +56,7 @@ class NomadNotFound(NomadApiError):
 
 def prepare() -> None:
     """Imports what the first request needs."""
-    import httpx  # noqa: F401
+    import httpx2  # noqa: F401
 
 
 def is_transient(error: NomadError) -> bool:
@@ -87,7 +87,7 @@ class NomadApi:
         http_auth: str = "",
         retry: RetryPolicy | None = None,
     ) -> None:
-        import httpx  # a third of a plugin's start, which others wait for: see prepare()
+        import httpx2  # a third of a plugin's start, which others wait for: see prepare()
 
         self.address = address.rstrip("/")
         self.retry = retry or RetryPolicy()
@@ -97,14 +97,14 @@ class NomadApi:
         self._defaults = {key: value for key, value in (("region", region), ("namespace", namespace)) if value}
         user, _, password = http_auth.partition(":")
         socket = self.address.removeprefix(SOCKET) if self.address.startswith(SOCKET) else ""
-        self._client = httpx.Client(
+        self._client = httpx2.Client(
             # Through a socket the name is of no use to anyone, but HTTP wants one.
             base_url=f"{'http://localhost' if socket else self.address}/v1/",
-            transport=httpx.HTTPTransport(uds=socket) if socket else None,
+            transport=httpx2.HTTPTransport(uds=socket) if socket else None,
             headers=dict(headers or {}) | ({"X-Nomad-Token": token} if token else {}),
             auth=(user, password) if http_auth else None,
             verify=_context(self.address, self._tls),
-            limits=httpx.Limits(max_connections=None),
+            limits=httpx2.Limits(max_connections=None),
             trust_env=False,  # a proxy or CA bundle meant for other services must not apply
         )
 
@@ -180,12 +180,12 @@ class NomadApi:
 
         Needs no token. Raises NomadUnreachable.
         """
-        import httpx
+        import httpx2
 
         try:
             said = self._client.get("status/leader", timeout=timeout_s).headers.get("Date")
             return parsedate_to_datetime(said) if said else None
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise NomadUnreachable(f"cannot reach Nomad at {self.address}: {error}") from error
 
     def close(self) -> None:
@@ -193,7 +193,7 @@ class NomadApi:
         self._client.close()
 
     def _refusal(
-        self, method: str, path: str, params: Mapping[str, Any], body: Any, response: httpx.Response
+        self, method: str, path: str, params: Mapping[str, Any], body: Any, response: httpx2.Response
     ) -> NomadApiError:
         said = response.text.strip()
         remedy = ""
@@ -207,12 +207,12 @@ class NomadApi:
         return refusal
 
     def _token_is_known(self) -> bool:
-        import httpx
+        import httpx2
 
         # Nomad answers an unknown token as it does one without the permission.
         try:
             return self._client.get("acl/token/self", timeout=CONNECT_TIMEOUT_S).is_success
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             return True
 
     def _request(
@@ -241,9 +241,9 @@ class NomadApi:
 
     def _answer(
         self, method: str, path: str, timeout_s: float, params: Mapping[str, Any], body: Any = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Returns an answer that is a success. Raises NomadNotFound, NomadApiError or NomadUnreachable."""
-        import httpx
+        import httpx2
 
         try:
             response = self._client.request(
@@ -252,11 +252,11 @@ class NomadApi:
                 params=self._defaults | {key: _text(value) for key, value in params.items() if value is not None},
                 json=body,
                 extensions={"sni_hostname": self._tls.server_name} if self._tls.server_name else None,
-                timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)),
+                timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)),
             )
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise NomadUnreachable(f"Nomad at {self.address} did not answer within {timeout_s:.0f} s") from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             explained = explain(str(error), self.address, self._tls)
             if explained:
                 raise NomadError(explained) from error
@@ -278,11 +278,11 @@ class _IndexedNotFound(NomadNotFound):
         self.index = index
 
 
-def _index(response: httpx.Response) -> int:
+def _index(response: httpx2.Response) -> int:
     return int(response.headers.get("X-Nomad-Index") or 0)
 
 
-def _retry_after_s(response: httpx.Response) -> float:
+def _retry_after_s(response: httpx2.Response) -> float:
     """Returns the header's seconds; 0 where there is none, or a date."""
     given = response.headers.get("Retry-After", "")
     return float(given) if given.isdigit() else 0.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
@@ -83,7 +83,7 @@ def test_nomads_own_command_and_status_show_their_certificates(stack: Running) -
 def test_plain_http_and_a_stranger_without_a_certificate_are_refused(stack: Running, agent: str) -> None:
     server = stack.env["NOMAD_ADDR"]
     address = server if agent == "the server" else f"https://{stack.mysql_endpoint().host}:4646"
-    plain = httpx.get(f"{address.replace('https', 'http')}/v1/status/leader", trust_env=False)
+    plain = httpx2.get(f"{address.replace('https', 'http')}/v1/status/leader", trust_env=False)
     assert plain.status_code == 400
     assert "it asks for a client certificate" in api_error(stack, NOMAD_ADDR=address, **WITHOUT_CERTIFICATE)
 

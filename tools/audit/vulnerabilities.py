@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-import httpx
+import httpx2
 
 from tools.audit.pins import Pin
 
@@ -50,12 +50,12 @@ def _ask(pins: list[Pin], service: str) -> list[dict[str, list[dict[str, str]]]]
     queries = [{"package": {"name": pin.name, "ecosystem": pin.ecosystem}, "version": pin.version} for pin in pins]
     host = service.partition("://")[2]
     try:
-        answer = httpx.post(f"{service}/v1/querybatch", json={"queries": queries}, timeout=_TIMEOUT_S)
+        answer = httpx2.post(f"{service}/v1/querybatch", json={"queries": queries}, timeout=_TIMEOUT_S)
         answer.raise_for_status()
         results = answer.json()["results"]
-    except httpx.TransportError as error:
+    except (httpx2.TransportError, OSError) as error:  # also a file of CAs that SSL_CERT_FILE names and is not there
         raise NotLookedUp(f"{host} unreachable ({error})") from error
-    except (httpx.HTTPError, ValueError, KeyError) as error:
+    except (httpx2.HTTPError, ValueError, KeyError) as error:
         raise NotLookedUp(f"{host} gave no answer that can be used ({error!r})") from error
     if len(results) != len(pins):
         raise NotLookedUp(f"{host} answered {len(results)} of {len(pins)} questions")

@@ -14,13 +14,13 @@ from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Literal
 
-import httpx
+import httpx2
 
 Kind = Literal["status", "slow", "reset"]
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "content-encoding", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"}
 )
-_NO_TIMEOUT: Final = httpx.Timeout(None, connect=5)
+_NO_TIMEOUT: Final = httpx2.Timeout(None, connect=5)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class NomadProxy:
     """Passes requests on to `upstream`, but for the bad answers in force."""
 
     def __init__(self, upstream: str) -> None:
-        self._client = httpx.Client(base_url=upstream, timeout=_NO_TIMEOUT, trust_env=False)
+        self._client = httpx2.Client(base_url=upstream, timeout=_NO_TIMEOUT, trust_env=False)
         self._lock = threading.Lock()
         self._bad: dict[BadAnswer, int] = {}
         self._connections: set[socket.socket] = set()
@@ -112,7 +112,7 @@ class NomadProxy:
                     return bad
         return None
 
-    def forward(self, method: str, path: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+    def forward(self, method: str, path: str, headers: dict[str, str], body: bytes) -> httpx2.Response:
         """Upstream's answer."""
         return self._client.request(method, path, headers=headers, content=body)
 
@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(bad.seconds)
         try:
             response = self.proxy.forward(self.command, self.path, _end_to_end(self.headers.items()), body)
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             self._reset()
             return
         if bad is not None and bad.kind == "reset":

