@@ -257,7 +257,7 @@ class NomadApi:
         except httpx2.TimeoutException as error:
             raise NomadUnreachable(f"Nomad at {self.address} did not answer within {timeout_s:.0f} s") from error
         except httpx2.HTTPError as error:
-            explained = explain(str(error), self.address, self._tls)
+            explained = explain(error, self.address, self._tls)
             if explained:
                 raise NomadError(explained) from error
             raise NomadUnreachable(

@@ -31,8 +31,12 @@ CONFIG_FIELDS: Final = {key: name for name, (key, _) in _NAMES.items() if key}
 ENVIRONMENT: Final = {variable: name for name, (_, variable) in _NAMES.items() if variable}
 """Variable of the environment -> field of TlsSettings."""
 
-# OpenSSL's texts for a key that does not belong to the certificate.
-_MISMATCH: Final = ("KEY_VALUES_MISMATCH", "key values mismatch", "KEY_TYPE_MISMATCH", "key type mismatch")
+# OpenSSL's reasons: a key that does not belong to the certificate, an answer that is no TLS.
+_MISMATCH: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+# X509_V_ERR_…: HOSTNAME_MISMATCH, EMAIL_MISMATCH and IP_ADDRESS_MISMATCH; CERT_NOT_YET_VALID and CERT_HAS_EXPIRED.
+_OTHER_NAME: Final = frozenset({62, 63, 64})
+_NOT_NOW: Final = frozenset({9, 10})
 
 
 class TlsError(ProviderError):
@@ -103,7 +107,7 @@ class TlsSettings:
             try:
                 context.load_cert_chain(cert, key, password=_no_passphrase)
             except (OSError, ValueError) as error:
-                raise self._unusable(str(error)) from None
+                raise self._unusable(error) from None
 
     def _require_both(self) -> None:
         given = {"cert": self.cert_pem or self.cert_file, "key": self.key_pem or self.key_file}
@@ -112,11 +116,11 @@ class TlsSettings:
                 rule = f"a client certificate needs it beside {_label(self._given(other))}"
                 raise TlsError(f"{_label(f'{part}_file')} is not set: {rule}. Set both, or neither")
 
-    def _unusable(self, said: str) -> TlsError:
-        if any(text in said for text in _MISMATCH):
+    def _unusable(self, error: OSError | ValueError) -> TlsError:
+        if isinstance(error, ssl.SSLError) and any(known in _reason(error) for known in _MISMATCH):
             remedy = "Name the key that was made with the certificate"
             return self._wrong("key", f"it is not the key of {_label(self._given('cert'))}", remedy)
-        if _ENCRYPTED in said:
+        if _ENCRYPTED in str(error):
             return self._wrong("key", _ENCRYPTED, "Name a key without one")
         rule = f"it and {_label(self._given('cert'))} are not a private key and a certificate in PEM form"
         return self._wrong("key", rule, "Name the files of a client certificate")
@@ -135,30 +139,41 @@ class TlsSettings:
 _ENCRYPTED: Final = "it is protected by a passphrase"
 
 
-def explain(said: str, address: str, tls: TlsSettings) -> str:
-    """Returns what a failed TLS connection means and what to do; empty when it failed for another reason.
-
-    `said` is the error's text, which is OpenSSL's.
-    """
-    text = said.lower().replace("_", " ")
+def explain(error: BaseException, address: str, tls: TlsSettings) -> str:
+    """Returns what a failed TLS connection means and what to do; empty when it failed for another reason."""
+    failure = _failure_behind(error)
+    if failure is None:
+        return ""
     start = f"cannot reach Nomad at {address}: "
-    if "certificate verify failed" in text:
-        return start + _unverified(said, text, tls)
-    if "alert" in text and ("certificate" in text or "unknown ca" in text):
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return start + _unverified(failure, tls)
+    reason = _reason(failure)
+    if "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
         return start + _unaccepted(tls)
-    if any(sign in text for sign in ("wrong version number", "record layer failure", "packet length too long")):
+    if any(known in reason for known in _NOT_TLS):
         return f"{start}it does not speak TLS. Use http:// in the address (NOMAD_ADDR), or turn TLS on in Nomad"
     return ""
 
 
-def _unverified(said: str, text: str, tls: TlsSettings) -> str:
-    if "mismatch" in text or "not valid for" in text:
-        detail = said.rpartition("certificate verify failed: ")[2].split(" (_ssl")[0]
+def _failure_behind(error: BaseException | None) -> ssl.SSLError | None:
+    """Returns OpenSSL's error that an HTTP client's was raised from."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _reason(failure: ssl.SSLError) -> str:
+    """Returns OpenSSL's name of the reason. Python knows no name of reasons newer than itself, whose text has it."""
+    return failure.reason or str(failure).upper().replace(" ", "_")
+
+
+def _unverified(failure: ssl.SSLCertVerificationError, tls: TlsSettings) -> str:
+    if failure.verify_code in _OTHER_NAME:
         return (
-            f"its certificate was made for another name ({detail.rstrip('.')}). Use an address that is in the "
-            "certificate, or set NOMAD_TLS_SERVER_NAME to a name that is, such as server.global.nomad"
+            f"its certificate was made for another name ({str(failure.verify_message).rstrip('.')}). Use an address "
+            "that is in the certificate, or set NOMAD_TLS_SERVER_NAME to a name that is, such as server.global.nomad"
         )
-    if "expired" in text or "not yet valid" in text:
+    if failure.verify_code in _NOT_NOW:
         return "its certificate is not valid today (expired, or the clock is wrong). Renew it on the server"
     used = next((name for name in ("ca_pem", "ca_file", "ca_path") if getattr(tls, name)), "")
     shown = f" {getattr(tls, used)!r}" if used and used != "ca_pem" else ""

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadUnreachable
-from nomad_stateful.nomad.tls import TlsSettings
+from nomad_stateful.nomad.tls import TlsSettings, explain
 
 SERVER = "server.global.nomad"
 
@@ -198,6 +198,52 @@ def test_the_key_of_another_certificate_and_one_with_a_passphrase_are_refused_wi
     assert "it is not the key of certFile" in cluster.said(key_file=str(other.key))
     hidden = issue(cluster.folder, "hidden", cluster.ca, passphrase=b"sesame")
     assert "it is protected by a passphrase" in cluster.said(cert_file=str(hidden.cert), key_file=str(hidden.key))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (62, "its certificate was made for another name (in other words)"),
+        (64, "its certificate was made for another name (in other words)"),
+        (10, "its certificate is not valid today"),
+        (9, "its certificate is not valid today"),
+        (18, "was not signed by any CA of this machine"),
+        (20, "was not signed by any CA of this machine"),
+    ],
+)
+def test_a_certificate_is_explained_by_openssls_code_and_not_by_its_words(code: int, said: str) -> None:
+    failure = ssl.SSLCertVerificationError(1, "the peer was not believed")
+    failure.verify_code, failure.verify_message = code, "in other words"
+    assert said in explain(_raised_from(failure), "https://n", TlsSettings())
+
+
+@pytest.mark.parametrize(
+    ("reason", "text", "said"),
+    [
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "other words", "it asks for a client certificate"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "other words", "it asks for a client certificate"),
+        ("WRONG_VERSION_NUMBER", "other words", "it does not speak TLS"),
+        ("", "[SSL] record layer failure (_ssl.c:1006)", "it does not speak TLS"),
+        ("UNEXPECTED_EOF_WHILE_READING", "certificate verify failed", ""),
+    ],
+)
+def test_a_failed_handshake_is_explained_by_openssls_reason(reason: str, text: str, said: str) -> None:
+    failure = ssl.SSLError(1, text)
+    failure.reason = reason
+    told = explain(_raised_from(failure), "https://n", TlsSettings())
+    assert said in told
+    assert bool(told) is bool(said)
+
+
+def test_what_is_no_failure_of_tls_is_not_explained_by_its_words() -> None:
+    assert explain(ConnectionError("certificate verify failed: hostname mismatch"), "https://n", TlsSettings()) == ""
+
+
+def _raised_from(failure: ssl.SSLError) -> Exception:
+    error = RuntimeError("the HTTP client's own words")
+    error.__cause__ = ConnectionError("its transport's")
+    error.__cause__.__cause__ = failure
+    return error
 
 
 def test_https_to_a_server_without_tls_is_told() -> None:
