@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sandbox.cloud import notices
 from sandbox.cloud.credentials import aws_credentials
 from sandbox.cloud.lifecycle.api import CLOCK_PATH, LifecycleApi
-from sandbox.machine import ami, network
+from sandbox.machine import ami, control_groups, network
 from sandbox.machine.errors import CloudError
 from sandbox.settings import PROJECT, SandboxSettings
 from sandbox.standins.nas import file_server
@@ -57,6 +57,8 @@ def serve(settings: SandboxSettings) -> None:
     os.umask(0o077)
     network.create_bridge(settings)
     try:
+        # Whoever has the bridge has the name: what an earlier sandbox left under it is in nobody's use.
+        control_groups.remove(control_groups.of_sandbox(settings))
         with _file_server(settings) as started:
             hypervisor, app = _make_cloud(settings)
             try:
@@ -67,6 +69,8 @@ def serve(settings: SandboxSettings) -> None:
                 app.close()
     finally:
         shutil.rmtree(settings.home / "ec2", ignore_errors=True)
+        with suppress(CloudError):
+            control_groups.remove(control_groups.of_sandbox(settings))
         network.remove_bridge(settings)
         LOG.info("down")
 

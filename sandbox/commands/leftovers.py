@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 from sandbox.cloud import service as cloud
-from sandbox.cluster import cgroups, server
-from sandbox.docker import daemon
+from sandbox.cluster import server
 from sandbox.machine import processes
 from sandbox.machine.cleanup import cleanup
 from sandbox.machine.orphans import end_orphans
@@ -33,7 +32,6 @@ def is_broken(settings: SandboxSettings) -> bool:
 
 def clear(settings: SandboxSettings, *, keep_logs: bool) -> list[str]:
     """Stops and removes everything of the sandbox; one sentence per kind of thing that was there."""
-    allocation_ids = cgroups.allocations(settings.instance_dir)
     said: list[str] = []
     pulumi = processes.read_record(settings.run_dir / "pulumi.pid")
     if processes.stop_process(pulumi, timeout_s=30):
@@ -47,9 +45,6 @@ def clear(settings: SandboxSettings, *, keep_logs: bool) -> list[str]:
     if server.stop(settings):
         said.append("stopped the Nomad server")
     said += cleanup(settings)
-    removed = cgroups.remove_left(allocation_ids) + cgroups.remove_tree(daemon.cgroup(settings))
-    if removed:
-        said.append(f"removed {removed} control group{'' if removed == 1 else 's'} of tasks")
     _remove_files(settings, keep_logs=keep_logs)
     return said
 

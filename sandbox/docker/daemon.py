@@ -69,12 +69,7 @@ until [ -S /run/docker.sock ]; do sleep 0.1; done
 """)
 
 
-def cgroup(settings: SandboxSettings) -> str:
-    """The control group that holds those of every container of the sandbox."""
-    return f"nomad-stateful-{settings.name}"
-
-
-def config(settings: SandboxSettings) -> dict[str, object]:
+def config() -> dict[str, object]:
     """The daemon's configuration, all of it on the instance's own disk and in its own /run."""
     return {
         "data-root": _DATA,
@@ -83,7 +78,6 @@ def config(settings: SandboxSettings) -> dict[str, object]:
         "hosts": [SOCKET],
         "storage-driver": DRIVER,
         "features": FEATURES,
-        "cgroup-parent": f"/{cgroup(settings)}",
         "exec-opts": ["native.cgroupdriver=cgroupfs"],
         "runtimes": {_RUNTIME: {"path": "/mnt/etc/docker-runtime"}},
         "default-runtime": _RUNTIME,
@@ -116,7 +110,7 @@ def boot_script(settings: SandboxSettings, spec: InstanceSpec, store: Store) -> 
         driver=DRIVER,
         store=shlex.quote(str(store.data)),
         layers=shlex.quote(str(store.layers)),
-        config=json.dumps(config(settings), indent=2),
+        config=json.dumps(config(), indent=2),
         mounts=json.dumps(storage(settings), indent=2),
         efs=shlex.quote(str(settings.efs_dir)),
         zone=shlex.quote(spec.zone),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from sandbox.machine import inventory, loops, network
+from sandbox.machine import control_groups, inventory, loops, network
 from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
 from sandbox.settings import SandboxSettings
@@ -24,7 +24,7 @@ def cleanup(settings: SandboxSettings) -> list[str]:
     not be cleared is said too, and does not stop the rest.
     """
     said: list[str] = []
-    for step in (_instances, _mounts, _disks, _links, _files):
+    for step in (_instances, _groups, _mounts, _disks, _links, _files):
         try:
             said += step(settings)
         except CloudError as error:
@@ -35,6 +35,11 @@ def cleanup(settings: SandboxSettings) -> list[str]:
 def _instances(settings: SandboxSettings) -> list[str]:
     killed = [record.name for record in inventory.records(settings) if inventory.pull_plug(record)]
     return [f"killed {_count(killed, 'instance')} that still ran"] if killed else []
+
+
+def _groups(settings: SandboxSettings) -> list[str]:
+    name = control_groups.of_sandbox(settings)
+    return [f"removed the control group {name}"] if control_groups.remove(name) else []
 
 
 def _mounts(settings: SandboxSettings) -> list[str]:

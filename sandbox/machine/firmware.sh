@@ -1,11 +1,11 @@
 #!/bin/sh
 # First thing an instance runs, as process 1 of its namespaces: gives it a private /dev, /run, /mnt and a few files of
 # /etc, waits until the hypervisor has plugged in network and disks, and hands over to the init.
-# Usage: firmware.sh INSTANCE_DIR HOSTNAME READY_FD COMMAND...    (the hypervisor answers on stdin)
+# Usage: firmware.sh INSTANCE_DIR HOSTNAME CONTROL_GROUP READY_FD COMMAND...    (the hypervisor answers on stdin)
 set -eu
 umask 022
-instance=$1 host=$2 ready=$3
-shift 3
+instance=$1 host=$2 group=$3 ready=$4
+shift 4
 
 hostname "$host"
 
@@ -27,6 +27,31 @@ ln -s /proc/self/fd/1 "$dev/stdout"
 ln -s /proc/self/fd/2 "$dev/stderr"
 umount --recursive --lazy /dev
 mount --move "$dev" /dev
+
+# Of the machine's control groups the instance sees its own, as their roots.
+groups=$instance/cgroup
+mkdir -p "$groups"
+if [ -f /sys/fs/cgroup/cgroup.procs ]; then
+  mount --bind "/sys/fs/cgroup/$group" "$groups"
+else
+  mount -t tmpfs -o mode=0755,size=1m instance-cgroup "$groups"
+  for tree in /sys/fs/cgroup/*; do
+    here=$groups/${tree##*/}
+    if [ -L "$tree" ]; then
+      cp -a "$tree" "$here"
+    elif [ -d "$tree/$group" ]; then
+      mkdir "$here"
+      mount --bind "$tree/$group" "$here"
+    fi
+  done
+fi
+umount --recursive --lazy /sys/fs/cgroup
+mount --move "$groups" /sys/fs/cgroup
+if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+  for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
+    echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control
+  done
+fi
 
 # The machine's daemons (Docker's socket among them) are not the instance's.
 mount -t tmpfs -o mode=0755,nosuid,nodev instance-run /run

@@ -17,8 +17,9 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final, Protocol
 
-from sandbox.machine import ami, inventory, naming, network
+from sandbox.machine import ami, control_groups, inventory, naming, network
 from sandbox.machine.errors import CloudError
+from sandbox.machine.namespaces import UNSHARE
 from sandbox.machine.processes import ProcessRecord, identify, is_running
 from sandbox.settings import SandboxSettings
 
@@ -34,7 +35,6 @@ _BOOT_TIMEOUT_S: Final = 20.0
 _DEATH_TIMEOUT_S: Final = 20.0
 _FIRMWARE: Final = Path(__file__).with_name("firmware.sh")
 _INIT: Final = Path(__file__).with_name("init.py")
-_UNSHARE: Final = ("unshare", "--net", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc")
 
 
 class Service(Protocol):
@@ -64,6 +64,7 @@ class Machine:
         self.link = naming.link_name(settings.name, spec.instance_id)
         self._settings = settings
         self._folder = settings.instance_dir / spec.instance_id
+        self._group = control_groups.of_instance(settings, spec.instance_id)
         self._expected = False
         self._dead = threading.Event()
         self._first: ProcessRecord | None = None
@@ -92,6 +93,7 @@ class Machine:
             CloudError: the machine cannot be made here; nothing is left of it.
         """
         self._write_files()
+        control_groups.make(self._group)
         ready, ready_inside = os.pipe()
         try:
             process = self._spawn(ready_inside)
@@ -161,12 +163,12 @@ class Machine:
 
     def _spawn(self, ready: int) -> subprocess.Popen[bytes]:
         init = [sys.executable, "-I", "-S", str(_INIT), str(self._folder / "boot.sh"), str(GRACE_S)]
-        command = ["/bin/sh", str(_FIRMWARE), str(self._folder), self.spec.dns_name, str(ready), *init]
+        firmware = ["/bin/sh", str(_FIRMWARE), str(self._folder), self.spec.dns_name, self._group, str(ready), *init]
         self._settings.log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         console = os.open(self.console, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             return subprocess.Popen(
-                [*_UNSHARE, *command],
+                control_groups.entering(self._group, [*UNSHARE, *firmware]),
                 stdin=subprocess.PIPE,
                 stdout=console,
                 stderr=console,
@@ -208,6 +210,10 @@ class Machine:
             self._service.close()
         with contextlib.suppress(CloudError):
             network.delete_link(self.link)
+        try:
+            control_groups.remove(self._group)
+        except CloudError as error:
+            LOG.warning("%s (%s): %s", self.spec.instance_id, self.spec.name, error)
         self._first = None
         self._save()
         self._dead.set()

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
+UNSHARE: Final = ("unshare", "--net", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc")
+"""The command that gives an instance its namespaces; that of its control groups it has already."""
+
 _CLONE: Final = {"net": 0x40000000, "mnt": 0x00020000}
 _CLONE_FS: Final = 0x00000200
 _MNT_DETACH: Final = 2

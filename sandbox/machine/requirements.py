@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from sandbox.machine.namespaces import UNSHARE
 from sandbox.settings import SandboxError
 
 _CAP_SYS_ADMIN: Final = 21
@@ -68,7 +69,7 @@ def _loop_devices() -> str | None:
 
 
 def _namespaces() -> str | None:
-    words = ["unshare", "--net", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc", "true"]
+    words = [*UNSHARE, "--cgroup", "true"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -3,19 +3,27 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from sandbox.cloud.ctl import kill
 from sandbox.cluster import acl, nodes, server
-from sandbox.machine import processes
+from sandbox.machine import control_groups, processes
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxSettings, load_settings
+from tests.sandbox.local_cloud import until
 from tools.trial.ground import claim
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+PAIRS = 30
+ONE_INSTANCE = '[[instances]]\nname = "client-1"\nzone = "us-west-2a"\n'
 
 JOB = """
 job "hello" {
@@ -54,20 +62,31 @@ def up(settings: SandboxSettings) -> str:
     return done.stdout + done.stderr
 
 
+def down(settings: SandboxSettings) -> None:
+    done = sandbox(settings, "down", "--force")
+    assert done.returncode == 0, done.stderr
+    assert not settings.home.exists()
+    assert not Path(f"/sys/class/net/{settings.bridge}").exists()
+    groups = control_groups.of_sandbox(settings)
+    assert not [*Path("/sys/fs/cgroup").glob(groups), *Path("/sys/fs/cgroup").glob(f"*/{groups}")]
+
+
+def place(folder: Path, instances: str = "") -> SandboxSettings:
+    """Settings of a sandbox in a folder of its own, with their file."""
+    folder.mkdir(exist_ok=True)
+    config = folder / "sandbox.toml"
+    config.write_text(claim().config + instances)
+    return load_settings({HOME_VARIABLE: str(folder / ".sandbox"), CONFIG_VARIABLE: str(config)})
+
+
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxSettings]:
-    folder = tmp_path_factory.mktemp("cluster")
-    config = folder / "sandbox.toml"
-    config.write_text(claim().config)
-    settings = load_settings({HOME_VARIABLE: str(folder / ".sandbox"), CONFIG_VARIABLE: str(config)})
+    settings = place(tmp_path_factory.mktemp("cluster"))
     try:
         up(settings)
         yield settings
     finally:
-        done = sandbox(settings, "down", "--force")
-        assert done.returncode == 0, done.stderr
-    assert not settings.home.exists()
-    assert not Path(f"/sys/class/net/{settings.bridge}").exists()
+        down(settings)
 
 
 OPEN: list[NomadApi] = []
@@ -90,6 +109,23 @@ def submit(token: NomadApi, driver: str, user: str) -> None:
     hcl = JOB.replace("DRIVER", driver).replace("USER", user)
     job = token.put("jobs/parse", {"JobHCL": hcl, "Canonicalize": True})
     token.put("jobs", {"Job": job})
+
+
+def running_allocation(token: NomadApi) -> str:
+    """Id of the job's allocation once it runs; fails with what its task says where it cannot."""
+    index = 0
+    while True:
+        allocations, index = token.get_indexed("job/hello/allocations", index=index, wait_s=10)
+        for item in allocations or []:
+            if item["ClientStatus"] == "running":
+                return str(item["ID"])
+            assert item["ClientStatus"] != "failed", said_of(token.get(f"allocation/{item['ID']}"))
+
+
+def said_of(allocation: dict[str, Any]) -> list[str]:
+    """What the client and the tasks of an allocation say of it."""
+    events = [event for state in (allocation["TaskStates"] or {}).values() for event in state["Events"]]
+    return [allocation["ClientDescription"], *(event["DisplayMessage"] for event in events)]
 
 
 def refused(token: NomadApi, path: str, body: object = None) -> bool:
@@ -150,14 +186,7 @@ def test_tasks_run_in_the_small_root_or_with_the_driver_on_their_path(
 ) -> None:
     program = api(running, "program")
     submit(program, driver, user)
-    index = 0
-    while True:
-        allocations, index = program.get_indexed("job/hello/allocations", index=index, wait_s=10)
-        running_now = [item for item in allocations or [] if item["ClientStatus"] == "running"]
-        if running_now:
-            break
-        assert not [item for item in allocations or [] if item["ClientStatus"] == "failed"]
-    allocation = running_now[0]["ID"]
+    allocation = running_allocation(program)
     (log,) = running.instance_dir.glob(f"*/disk/nomad/alloc/{allocation}/alloc/logs/hello.stdout.0")
     wanted = [line.replace("DRIVER", str(running.bin_dir / "aws-ebs-csi-driver")) for line in said]
     try:
@@ -195,3 +224,35 @@ def test_a_dead_cloud_takes_everything_along_and_up_says_so_and_starts_fresh(run
     after = {item.name: item.instance_id for item in nodes.clients(api(running, "management"))}
     assert set(after) == set(before)
     assert not set(after.values()) & set(before.values())
+
+
+def begun(settings: SandboxSettings, starting: Future[str]) -> bool:
+    """Whether an instance has booted, whose agent starts now."""
+    return starting.done() or (settings.log_dir / "client-1.log").exists()
+
+
+@pytest.mark.nightly
+def test_of_thirty_pairs_of_sandboxes_the_one_that_goes_takes_nothing_from_the_one_that_comes(tmp_path: Path) -> None:
+    failed: list[str] = []
+    # Each of them comes beside the one before it: that goes at once, when an agent starts, or when all is ready.
+    moments: list[Callable[[SandboxSettings, Future[str]], bool]] = [
+        lambda _coming, _starting: True,
+        begun,
+        lambda _coming, starting: starting.done(),
+    ]
+    places = [place(tmp_path / str(number), ONE_INSTANCE) for number in range(PAIRS + 1)]
+    up(places[0])
+    with ThreadPoolExecutor(1) as pool:
+        for number, (going, coming) in enumerate(pairwise(places)):
+            starting = pool.submit(up, coming)
+            until(partial(moments[number % len(moments)], coming, starting), 300)
+            down(going)
+            starting.result()
+            program = api(coming, "program")
+            submit(program, "exec", "nobody")
+            try:
+                running_allocation(program)
+            except AssertionError as error:
+                failed.append(f"pair {number + 1}: {error}")
+    down(places[-1])
+    assert failed == []

@@ -20,7 +20,7 @@ from sandbox.cloud import enter, notices
 from sandbox.cloud.ctl import kill
 from sandbox.cloud.daemon import CALL_LOG
 from sandbox.cloud.seed import seed
-from sandbox.machine import inventory, loops
+from sandbox.machine import control_groups, inventory, loops
 from sandbox.machine.cleanup import cleanup
 from sandbox.machine.hypervisor import link_down, link_up
 from sandbox.settings import PROJECT, SandboxSettings
@@ -39,6 +39,7 @@ def leftovers(settings: SandboxSettings) -> list[str]:
     found = [link["ifname"] for link in links if link["ifname"].startswith(settings.name)]
     found += [str(image) for image in loops.devices_under(settings.home).values()]
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(settings.home) in line]
+    found += [str(path) for path in control_groups_of(settings)]
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes()
@@ -47,6 +48,12 @@ def leftovers(settings: SandboxSettings) -> list[str]:
         if str(settings.home).encode() in command:
             found.append(command.decode())
     return found
+
+
+def control_groups_of(settings: SandboxSettings, below: str = "") -> list[Path]:
+    """The sandbox's groups in every tree of the machine."""
+    name = control_groups.of_sandbox(settings) + below
+    return [path for tree in ("", "*/") for path in Path("/sys/fs/cgroup").glob(tree + name)]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +87,16 @@ def test_an_instance_is_a_host_of_its_own(cloud: Cloud) -> None:
     assert "default" not in cloud.run("client-1", "ip route")
     assert cloud.run("client-1", "id -u mysql; id -u dbadmin").split() == ["999", "0"]
     assert cloud.run("client-1", "ls /dev | grep -c loop || true").strip() == "0"
+
+
+def test_an_instance_has_control_groups_of_its_own(cloud: Cloud) -> None:
+    cloud.run("client-1", "for tree in /sys/fs/cgroup /sys/fs/cgroup/*; do mkdir $tree/nomad 2>/dev/null || :; done")
+    made = control_groups_of(cloud.settings, f"/{cloud.instance('client-1').instance_id}/nomad")
+    assert made
+    assert control_groups_of(cloud.settings, "/*/nomad") == made
+    assert cloud.run("client-2", "ls -d /sys/fs/cgroup/nomad /sys/fs/cgroup/*/nomad 2>/dev/null || :") == ""
+    # With version 2 the processes are one below the root.
+    assert set(cloud.run("client-1", "cut -d : -f 3 /proc/1/cgroup").split()) <= {"/", "/init"}
 
 
 def test_an_instance_runs_its_user_data_and_its_console_is_kept(cloud: Cloud) -> None:
@@ -371,6 +388,7 @@ def test_terminating_makes_volumes_available_and_leaves_nothing(cloud: Cloud) ->
     until(lambda: cloud.state("client-3") == "terminated")
     assert cloud.describe(volume_id)["State"] == "available"
     assert not (cloud.settings.instance_dir / instance.instance_id).exists()
+    assert control_groups_of(cloud.settings, f"/{instance.instance_id}") == []
     cloud.ec2.delete_volume(VolumeId=volume_id)
     cloud.seeded = seed(cloud.settings, lambda spec, ip: "exec sleep 100000", *cloud.key)
     assert cloud.seeded.changed

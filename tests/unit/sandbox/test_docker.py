@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from program import settings
-from sandbox.cluster import cgroups, client
+from sandbox.cluster import client
 from sandbox.docker import daemon, images, python_packages, runtime, stack, tree
 from sandbox.docker.images import catalogue
 from sandbox.docker.store import Store
@@ -125,17 +125,9 @@ def test_a_client_with_docker_allows_what_csi_drivers_need() -> None:
 
 
 def test_a_daemon_keeps_everything_on_its_instances_own_disk() -> None:
-    config = daemon.config(SETTINGS)
+    config = daemon.config()
     assert config["data-root"] == "/mnt/docker"
     assert all(str(config[key]).startswith("/run/") for key in ("exec-root", "pidfile"))
-
-
-def test_groups_of_containers_are_removed_from_every_tree(tmp_path: Path) -> None:
-    for path in ("cpu/ours/container/inner", "memory/ours/container", "cpu/others/container"):
-        (tmp_path / path).mkdir(parents=True)
-    assert cgroups.remove_tree("ours", tmp_path) == 3
-    assert not list(tmp_path.glob("*/ours"))
-    assert (tmp_path / "cpu/others/container").is_dir()
 
 
 def test_the_same_tree_is_the_same_layer(tmp_path: Path) -> None:

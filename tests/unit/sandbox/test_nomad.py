@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cluster import cgroups, client, server, tls
+from sandbox.cluster import client, server, tls
 from sandbox.machine import processes
 from sandbox.settings import SandboxError, parse_settings
 from tools import check_jobs, toolchain
@@ -60,17 +60,6 @@ def test_the_agents_environment_leads_nowhere_but_keeps_the_sandboxs_own_variabl
         "NOMAD_STATEFUL_SANDBOX_HOME": "/h",
     }
     assert processes.environment(outer) == {"HOME": "/", "NOMAD_STATEFUL_SANDBOX_HOME": "/h"}
-
-
-def test_groups_of_our_allocations_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
-    ours, theirs = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
-    for path in (f"cpu/nomad/{ours}.mysql", f"cpuset/nomad/share/{ours}.mysql", f"cpu/nomad/{theirs}.web", "cpu/other"):
-        (tmp_path / path).mkdir(parents=True)
-    assert cgroups.remove_left({ours}, tmp_path) == 2
-    assert (tmp_path / f"cpu/nomad/{theirs}.web").is_dir()
-    assert cgroups.remove_left({theirs}, tmp_path) == 1
-    assert not list(tmp_path.glob("*/nomad"))
-    assert (tmp_path / "cpu/other").is_dir()
 
 
 @pytest.mark.nomad
