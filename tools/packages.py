@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -100,7 +101,7 @@ def ensure_packages(requirements: Sequence[Requirement] = SANDBOX) -> list[str]:
     if os.geteuid() != 0:
         raise PackageError(f"missing here: {reasons}. Only root can install them: run `sudo {command}`.")
     print(f"packages: installing {' '.join(wanted)} (missing here: {reasons})", file=sys.stderr, flush=True)
-    with _kept_from_starting([unit for requirement in lacking for unit in requirement.services]):
+    with one_at_a_time(), _kept_from_starting([unit for requirement in lacking for unit in requirement.services]):
         _install(wanted, command)
     still = missing(lacking)
     if still:
@@ -132,6 +133,17 @@ def _install(packages: list[str], shown: str) -> None:
     if result.returncode != 0:
         lines = (result.stdout + result.stderr).strip().splitlines()[-_SHOWN_LINES:]
         raise PackageError(f"`{shown}` failed (exit code {result.returncode}); it said:\n  " + "\n  ".join(lines))
+
+
+@contextmanager
+def one_at_a_time(folder: Path = _POLICY.parent) -> Iterator[None]:
+    """Waits for other runs that install: apt's own lock holds for one command, and not for the update of its lists."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -56,9 +56,9 @@ def _mounts(settings: SandboxSettings) -> list[str]:
 
 def _disks(settings: SandboxSettings) -> list[str]:
     found = loops.devices_under(settings.home)
-    for device in found:
+    for device, image in found.items():
         loops.await_free(device, _TIMEOUT_S)
-        loops.detach(device)
+        loops.detach(device, image)
     # The kernel releases a device only when its last user has.
     if not _until(lambda: not loops.devices_under(settings.home)):
         raise CloudError(f"the loop devices {', '.join(loops.devices_under(settings.home))} are still in use")

@@ -107,7 +107,7 @@ class Hypervisor:
             # The instance may die at this very moment, and its devices with it.
             with contextlib.suppress(CloudError, OSError):
                 guest.hide_disk(machine.pid, volume_id, plug.device)
-        loops.detach(plug.device)
+        loops.detach(plug.device, self._store.image(volume_id))
         LOG.info("%s unplugged from %s", volume_id, plug.instance_id)
 
     def is_busy(self, volume_id: str) -> bool:
@@ -184,10 +184,10 @@ class Hypervisor:
         try:
             guest.show_disk(machine.pid, volume_id, device)
         except OSError as error:
-            loops.detach(device)
+            loops.detach(device, image)
             raise CloudError(f"{device} cannot be shown to {machine.spec.instance_id}: {error.strerror}") from error
         except CloudError:
-            loops.detach(device)
+            loops.detach(device, image)
             raise
         with self._lock:
             self._plugs[volume_id] = Plug(machine.spec.instance_id, device)

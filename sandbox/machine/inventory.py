@@ -106,4 +106,4 @@ def enter(name_or_id: str, settings: SandboxSettings | None = None) -> list[str]
 
 def enter_process(pid: int) -> list[str]:
     """The words to put before a command so that it runs in all the namespaces of an instance's process."""
-    return ["nsenter", "--target", str(pid), "--net", "--pid", "--mount", "--uts", "--cgroup", "--"]
+    return ["nsenter", "--target", str(pid), "--net", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--"]

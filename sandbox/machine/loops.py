@@ -20,12 +20,17 @@ def attach(image: Path) -> str:
     return run("losetup", "--find", "--show", image).strip()
 
 
-def detach(device: str) -> None:
-    """Takes a loop device away; one that is gone already is done."""
+def detach(device: str, image: Path) -> None:
+    """Takes a loop device away from its image; one that is gone, or is another image's by now, is done.
+
+    A device whose mounts go last is released by the kernel, and at once anybody on this machine may get its name.
+    """
+    if not _has(device, image):
+        return
     try:
         run("losetup", "--detach", device)
     except CloudError:
-        if device in devices():
+        if _has(device, image):
             raise
 
 
@@ -76,10 +81,17 @@ def devices() -> dict[str, Path]:
     if not listed:
         return {}
     entries = json.loads(listed)["loopdevices"]
-    return {entry["name"]: Path(entry["back-file"].removesuffix(" (deleted)")) for entry in entries}
+    # One that goes at this moment is listed without its image.
+    return {
+        entry["name"]: Path(entry["back-file"].removesuffix(" (deleted)")) for entry in entries if entry["back-file"]
+    }
 
 
 def devices_under(folder: Path) -> dict[str, Path]:
     """Loop devices whose image lies somewhere under a folder."""
     real = folder.resolve()
     return {name: image for name, image in devices().items() if image.is_relative_to(real)}
+
+
+def _has(device: str, image: Path) -> bool:
+    return devices().get(device) == image.resolve()

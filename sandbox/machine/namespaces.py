@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-UNSHARE: Final = ("unshare", "--net", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc")
+UNSHARE: Final = ("unshare", "--net", "--pid", "--mount", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
 """The command that gives an instance its namespaces; that of its control groups it has already."""
 
 _CLONE: Final = {"net": 0x40000000, "mnt": 0x00020000}

@@ -65,6 +65,6 @@ def test_two_devices_over_one_image_are_seen_when_both_are_mounted(tmp_path: Pat
         for point in mounted:
             run("umount", point)
         for device in devices:
-            loops.detach(device)
+            loops.detach(device, image)
     assert watch.seen == {"vol-1"}
     assert [one.mounted for one in watch.violations] == [tuple(sorted(devices))]

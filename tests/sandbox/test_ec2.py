@@ -36,7 +36,7 @@ pytestmark = [
 
 def leftovers(settings: SandboxSettings) -> list[str]:
     links = json.loads(subprocess.check_output(["ip", "-json", "link"]))
-    found = [link["ifname"] for link in links if link["ifname"].startswith(settings.name)]
+    found = [link["ifname"] for link in links if link["ifname"].startswith(f"{settings.name}-")]
     found += [str(image) for image in loops.devices_under(settings.home).values()]
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(settings.home) in line]
     found += [str(path) for path in control_groups_of(settings)]

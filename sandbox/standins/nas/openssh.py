@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from tools.packages import PackageError, find_command
+from tools.packages import PackageError, find_command, one_at_a_time
 from tools.toolchain import cache
 
 PACKAGES: Final = ("openssh-server", "libwrap0")
@@ -34,7 +34,8 @@ def _unpack(folder: Path) -> None:
         raise PackageError(f"sshd is missing here: the sandbox's file server needs it. {_REMEDY}.")
     archives = folder / "archives"
     archives.mkdir()
-    _run(["apt-get", "update", "-qq"], archives, check=False)
+    with one_at_a_time():
+        _run(["apt-get", "update", "-qq"], archives, check=False)
     _run(["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", *PACKAGES], archives)
     for archive in archives.glob("*.deb"):
         _run(["dpkg-deb", "-x", str(archive), str(folder)], archives)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
 import pytest
 
 from tests.unit.tools.toolchain.conftest import MakeProgram
-from tools.packages import PackageError, Requirement, ensure_packages
+from tools.packages import PackageError, Requirement, ensure_packages, one_at_a_time
 
 WANTED = Requirement(("nsb-server", "nsb-other-server"), ("nsb-server-core",), "the database")
 
@@ -77,3 +78,11 @@ def test_a_package_that_does_not_bring_its_command_is_an_error(path_folder: Path
     make_apt_get(path_folder, make_program)
     with pytest.raises(PackageError, match="missing here even after"):
         ensure_packages([WANTED])
+
+
+def test_runs_that_install_wait_for_each_other(tmp_path: Path) -> None:
+    other = os.open(tmp_path, os.O_RDONLY)
+    with one_at_a_time(tmp_path), pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(other)
