@@ -126,3 +126,46 @@ def test_of_all_stacks_only_those_whose_time_is_over_are_taken() -> None:
     command = ["jq", "-r", "--arg", "today", "20260201", found[1]]
     taken = subprocess.run(command, input=listed, capture_output=True, text=True, check=True).stdout
     assert taken.split() == [STACK]
+
+
+RULES = {
+    "protection_rules": [{"type": "required_reviewers"}, {"type": "branch_policy"}],
+    "deployment_branch_policy": {"protected_branches": True, "custom_branch_policies": False},
+}
+
+
+def looked_at(folder: Path, rules: dict[str, Any] | None, reviewers: str) -> subprocess.CompletedProcess[str]:
+    """What becomes of a job whose environment has these rules; None where GitHub does not answer."""
+    [step] = read(GITHUB / "actions/environment-rules/action.yml")["runs"]["steps"]
+    gh = folder / "gh"
+    gh.write_text(f"#!/bin/sh\ntest -n '{'' if rules is None else 1}' && echo '{json.dumps(rules)}'\n")
+    gh.chmod(0o755)
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={"PATH": f"{folder}:/usr/bin:/bin", "REPOSITORY": "o/r", "ENVIRONMENT": "drill", "REVIEWERS": reviewers},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed; GitHub's runners have it")
+@pytest.mark.parametrize(
+    ("rules", "reviewers", "said"),
+    [
+        (RULES, "true", ""),
+        (RULES, "false", ""),
+        (RULES | {"protection_rules": []}, "false", ""),
+        (RULES | {"protection_rules": []}, "true", "environment drill has no required reviewers"),
+        ({"protection_rules": []}, "true", "environment drill has no deployment branches"),
+        (RULES | {"deployment_branch_policy": None}, "false", "environment drill has no deployment branches"),
+        (None, "false", "environment drill: GitHub does not tell its rules"),
+    ],
+)
+def test_a_job_ends_where_its_environment_has_no_rules(
+    tmp_path: Path, rules: dict[str, Any] | None, reviewers: str, said: str
+) -> None:
+    done = looked_at(tmp_path, rules, reviewers)
+    assert done.returncode == bool(said)
+    assert done.stdout.startswith(f"::error::{said}" if said else "")
+    assert not said or "docs/ci.md" in done.stdout

@@ -1,0 +1,102 @@
+"""docs/ci.md holds of the workflows: every environment has rules, every secret a place, every role one workflow."""
+
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+TOP: Final = Path(__file__).parents[2]
+PAGE: Final = (TOP / "docs/ci.md").read_text(encoding="utf-8")
+ISSUER: Final = "token.actions.githubusercontent.com"
+ENVIRONMENTS: Final = {
+    "preview": "preview",
+    "drill": "drill",
+    "sandbox-destroy": "destroy",
+    "sandbox-expiry": "destroy",
+}
+"""Environment -> the workflow that uses it."""
+TRUST: Final = {"preview": "preview", "drill": "drill", "sandbox": "destroy"}
+"""Trust policy -> the workflow whose role has it."""
+
+
+def workflow(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((TOP / f".github/workflows/{name}.yml").read_text(encoding="utf-8")))
+
+
+def jobs() -> list[tuple[str, dict[str, Any]]]:
+    """The jobs that run in an environment, with the workflow's name."""
+    found = [path.stem for path in (TOP / ".github/workflows").glob("*.yml")]
+    return [(name, job) for name in found for job in workflow(name)["jobs"].values() if "environment" in job]
+
+
+def test_each_environment_of_a_workflow_is_on_the_page_with_branch_rules() -> None:
+    used = {(env, name) for name, job in jobs() for env in re.findall(r"[a-z]+-?[a-z]+", str(job["environment"]))}
+    assert {(env, name) for env, name in used if env in ENVIRONMENTS} == set(ENVIRONMENTS.items())
+    protected = re.findall(r"for environment in (.+); do\n(?:.*\n)*?.*(?:protected_branches)", PAGE)
+    assert {env for line in protected for env in line.split()} == set(ENVIRONMENTS)
+
+
+@pytest.mark.parametrize(("name", "job"), jobs(), ids=lambda value: value if isinstance(value, str) else "")
+def test_the_rules_are_looked_at_before_anything_gets_a_credential(name: str, job: dict[str, Any]) -> None:
+    used = [step.get("uses", "").partition("@")[0] for step in job["steps"]]
+    rules = used.index("./.github/actions/environment-rules")
+    assert rules < used.index("aws-actions/configure-aws-credentials")
+    assert rules < used.index("./.github/actions/toolchain")
+    assert job["steps"][rules]["with"]["environment"] == job["environment"]
+    assert not any("secrets." in str(step) for step in job["steps"][:rules])
+    assert job["permissions"]["actions"] == "read"
+
+
+def test_each_secret_and_variable_of_such_a_job_has_its_place_on_the_page() -> None:
+    used = {name for _, job in jobs() for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(job))}
+    # What only steers a drill is with drills.
+    assert {name for name in used if name not in PAGE} <= {"DRILL_VOLUME", "DRILL_MAX_AGE", "DRILL_NEWEST"}
+
+
+def trusts(policy: str, claims: dict[str, str]) -> bool:
+    """Whether the trust policy takes a token of GitHub with these claims."""
+    [statement] = json.loads((TOP / f"examples/aws/github/{policy}-trust.json").read_text())["Statement"]
+    assert statement["Action"] == "sts:AssumeRoleWithWebIdentity"
+    assert statement["Principal"] == {"Federated": f"arn:aws:iam::ACCOUNT:oidc-provider/{ISSUER}"}
+    asked = [
+        (test, key.removeprefix(f"{ISSUER}:"), wanted if isinstance(wanted, list) else [wanted])
+        for test, keys in statement["Condition"].items()
+        for key, wanted in keys.items()
+    ]
+    assert {test for test, _, _ in asked} <= {"StringEquals", "StringLike"}
+    return all(
+        any(fnmatchcase(claims[key], one) if test == "StringLike" else claims[key] == one for one in wanted)
+        for test, key, wanted in asked
+    )
+
+
+def token(environment: str, workflow_: str, ref: str, **changed: str) -> dict[str, str]:
+    claims = {
+        "aud": "sts.amazonaws.com",
+        "sub": f"repo:OWNER/REPOSITORY:environment:{environment}",
+        "job_workflow_ref": f"OWNER/REPOSITORY/.github/workflows/{workflow_}.yml@{ref}",
+    }
+    return claims | changed
+
+
+@pytest.mark.parametrize("policy", TRUST)
+def test_a_role_is_given_to_one_workflow_in_its_environment(policy: str) -> None:
+    name = TRUST[policy]
+    ref = "refs/pull/7/merge" if policy == "preview" else "refs/heads/main"
+    own = [env for env, of in ENVIRONMENTS.items() if of == name]
+    assert all(trusts(policy, token(env, name, ref)) for env in own)
+    others = [env for env in ENVIRONMENTS if env not in own]
+    assert not any(trusts(policy, token(env, name, ref)) for env in [*others, "production", ""])
+    for claims in (
+        token(own[0], name, "refs/heads/mine"),
+        token(own[0], "mine", ref),
+        token(own[0], name, ref, aud="https://github.com/OWNER"),
+        token(own[0], name, ref, sub="repo:OWNER/REPOSITORY:ref:refs/heads/main"),
+        token(own[0], name, ref, sub=f"repo:OTHER/REPOSITORY:environment:{own[0]}"),
+        token(own[0], name, ref, job_workflow_ref=f"OTHER/REPOSITORY/.github/workflows/{name}.yml@{ref}"),
+    ):
+        assert not trusts(policy, claims), claims

@@ -1,0 +1,108 @@
+"""The roles of CI: what a preview and a drill do, and nothing of another stack's state or volumes."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.iam.evaluator import Request, judge
+
+ROLES = Path(__file__).parents[2] / "examples/aws/github"
+BUCKET = "arn:aws:s3:::state"
+VOLUME = "arn:aws:ec2:us-west-2:123456789012:volume/vol-0a"
+KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::123456789012:root"}, "Action": "kms:*", "Resource": "*"}
+    ],
+}
+DRILLED = {"ec2:ResourceTag/nomad-stateful-drill": "shop/prod/mysql"}
+OTHERS = {"ec2:ResourceTag/nomad-stateful-drill": "shop/prod-2/mysql"}
+LIVE = {"ec2:ResourceTag/nomad-stateful-stack": "shop/prod"}
+
+Case = tuple[str, str, Mapping[str, Any]]
+STATE: tuple[list[Case], list[Case]] = (
+    [
+        ("s3:GetObject", f"{BUCKET}/.pulumi/meta.yaml", {}),
+        ("s3:GetObject", f"{BUCKET}/.pulumi/stacks/shop/prod.json", {}),
+        ("s3:GetObject", f"{BUCKET}/.pulumi/stacks/shop/prod.json.gz", {}),
+        ("s3:ListBucket", BUCKET, {}),
+        ("kms:Decrypt", KEY, {}),
+    ],
+    [
+        ("s3:GetObject", f"{BUCKET}/.pulumi/stacks/shop/staging.json", {}),
+        ("s3:GetObject", f"{BUCKET}/.pulumi/stacks/shop/prod-2.json", {}),
+        ("s3:GetObject", f"{BUCKET}/.pulumi/history/shop/prod/prod-1.checkpoint.json", {}),
+        ("s3:PutObject", f"{BUCKET}/.pulumi/stacks/shop/prod.json", {}),
+        ("s3:DeleteObject", f"{BUCKET}/.pulumi/stacks/shop/prod.json", {}),
+        ("kms:Encrypt", KEY, {}),
+        ("iam:AttachRolePolicy", "arn:aws:iam::123456789012:role/nomad-client", {}),
+    ],
+)
+CASES: dict[str, tuple[list[Case], list[Case]]] = {
+    "preview": (
+        [
+            *STATE[0],
+            ("ec2:DescribeVolumes", "*", {}),
+            ("iam:GetRole", "arn:aws:iam::123456789012:role/nomad-client", {}),
+        ],
+        [*STATE[1], ("ec2:DeleteVolume", VOLUME, DRILLED), ("ec2:CreateVolume", VOLUME, {})],
+    ),
+    "drill": (
+        [
+            *STATE[0],
+            ("ec2:DescribeSnapshots", "*", {}),
+            ("ec2:CreateVolume", VOLUME, {"aws:RequestTag/nomad-stateful-drill": "shop/prod/mysql"}),
+            ("ec2:CreateTags", VOLUME, {"ec2:CreateAction": "CreateVolume"}),
+            ("ec2:DetachVolume", VOLUME, DRILLED),
+            ("ec2:DeleteVolume", VOLUME, DRILLED),
+        ],
+        [
+            *STATE[1],
+            ("ec2:CreateVolume", VOLUME, {}),
+            ("ec2:CreateVolume", VOLUME, {"aws:RequestTag/nomad-stateful-drill": "shop/prod-2/mysql"}),
+            ("ec2:CreateTags", VOLUME, LIVE),
+            ("ec2:DeleteVolume", VOLUME, LIVE),
+            ("ec2:DeleteVolume", VOLUME, OTHERS),
+            ("ec2:DetachVolume", VOLUME, LIVE),
+            ("ec2:DeleteSnapshot", "arn:aws:ec2:us-west-2::snapshot/snap-0a", LIVE),
+        ],
+    ),
+}
+
+
+def role(name: str) -> dict[str, Any]:
+    """The role's policy with names, as docs/ci.md fills it in."""
+    text = (ROLES / f"{name}.json").read_text(encoding="utf-8")
+    for placeholder, value in (
+        ("PROJECT/STACK", "shop/prod"),
+        ("STATE_BUCKET", "state"),
+        ("STATE_KEY_ARN", KEY),
+        ("CLIENT_ROLE", "nomad-client"),
+        ("ACCOUNT", "123456789012"),
+        ("REGION", "us-west-2"),
+    ):
+        text = text.replace(placeholder, value)
+    return dict(json.loads(text))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_role_of_ci_does_its_work_and_nothing_of_another_stack(name: str) -> None:
+    allowed, refused = CASES[name]
+    requests = [
+        Request(action, resource, context, resource_policy=KEY_POLICY if resource == KEY else None)
+        for action, resource, context in [*allowed, *refused]
+    ]
+    [verdicts] = judge([role(name)], requests)
+    told = {request.action + " " + request.resource for request, may in zip(requests, verdicts, strict=True) if may}
+    wrong = [
+        (request, may)
+        for request, may, wanted in zip(
+            requests, verdicts, [*[True] * len(allowed), *[False] * len(refused)], strict=True
+        )
+        if may is not wanted
+    ]
+    assert wrong == [], told
