@@ -1,4 +1,7 @@
-"""`python -m tools.audit`: complaints on standard error and 1, or one line of what was checked and what was not."""
+"""`python -m tools.audit`: complaints on standard error and 1, or one line of what was checked and what was not.
+
+With AUDIT=require in the environment, as CI has it, what could not be looked up is a complaint too.
+"""
 
 import hashlib
 import json
@@ -9,13 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tools.audit import indexes, installed, pins, vulnerabilities
+from tools.audit import images, indexes, installed, pins, vulnerabilities
 
 TOP = Path(__file__).parents[2]
 PYTHON = ("requirements.lock", "tools/wheel-requirements.txt", "tools/uv-requirements.txt")
 NPM = ("tests/iam/package-lock.json", "examples/package-typescript/package-lock.json")
 GO = "tools/toolchain/*/go.mod"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nomad-stateful" / "audit"
+MUST_ASK = "require"
+"""Value of AUDIT with which an audit that could not ask fails."""
 FRESH_S = 24 * 3600
 """How long an answer of a service counts: new vulnerabilities become known while a lock stays the same."""
 
@@ -33,6 +38,7 @@ def local() -> tuple[list[pins.Pin], list[str]]:
     packages = [pin for name in NPM for pin in pins.npm(TOP / name)]
     modules = [pin for path in sorted(TOP.glob(GO)) for pin in pins.go(path)]
     complaints += pins.complaints([*found, *packages, *modules])
+    complaints += images.listed(images.defaults())[1]
     complaints += installed.unlisted(installed.python_licences() | {pin.name: pin.licence for pin in packages})
     return [*found, *packages, *modules], complaints
 
@@ -53,15 +59,21 @@ def asked(listed: list[pins.Pin]) -> dict[str, list[str]]:
     for identity, ecosystem, text in known:
         # Go builds the sandbox's own tools alone, and which of their code runs only govulncheck could tell.
         (notes if ecosystem == "Go" else complaints).append(f"{text} [{identity}]")
+    wrong, reasons = images.moved(images.listed(images.defaults())[0])
+    complaints += wrong
+    missing += reasons
     return {"complaints": complaints, "notes": notes, "missing": missing}
 
 
-def remembered(listed: list[pins.Pin]) -> dict[str, Any]:
-    """The services' answers about the same pins, where they are fresh and whole; asked for otherwise."""
-    key = hashlib.sha256(repr(sorted(map(str, listed))).encode()).hexdigest()[:32]
+def remembered(listed: list[pins.Pin], *, must_ask: bool) -> dict[str, Any]:
+    """The services' answers about the same pins, where fresh and, if it must ask, whole; asked for otherwise."""
+    known = [*sorted(map(str, listed)), images.LIST.read_text(encoding="utf-8")]
+    key = hashlib.sha256(repr(known).encode()).hexdigest()[:32]
     path = CACHE / f"{key}.json"
     if path.is_file() and time.time() - path.stat().st_mtime < FRESH_S:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        found = dict(json.loads(path.read_text(encoding="utf-8")))
+        if not (must_ask and found["missing"]):
+            return found
     answer = asked(listed)
     CACHE.mkdir(parents=True, exist_ok=True)
     for old in CACHE.glob("*.json"):
@@ -78,13 +90,14 @@ def main(arguments: list[str]) -> int:
     if "--modules" in arguments:
         for wrong, reason in map(indexes.tampered, sorted(path.parent for path in TOP.glob(GO))):
             complaints += [*wrong, *([reason] if reason else [])]
-    answer = remembered(listed)
+    must_ask = os.environ.get("AUDIT") == MUST_ASK
+    answer = remembered(listed, must_ask=must_ask)
     reasons, disorder = vulnerabilities.accepted(datetime.now(UTC).date())
     known = [text for text in answer["complaints"] if not any(f"[{identity}]" in text for identity in reasons)]
-    complaints += disorder + known
+    complaints += disorder + known + (answer["missing"] if must_ask else [])
     for line in complaints:
         print(f"error: {line}", file=sys.stderr)
-    for line in [*answer["notes"], *answer["missing"]]:
+    for line in [*answer["notes"], *([] if must_ask else answer["missing"])]:
         print(f"audit: {line}", file=sys.stderr)
     if complaints:
         return 1
