@@ -80,8 +80,8 @@ random-settings: bootstrap ## draw settings at random: what is accepted, Nomad a
 	@RANDOM_SETTINGS=$(or $(EXAMPLES),2000) $(PY) -m pytest tests/random_settings $(if $(SEED),--hypothesis-seed=$(SEED))
 
 .PHONY: matrix
-matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 /path/to/nomad")
-	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3)
+matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 2.0.5 /path/to/nomad")
+	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3 2.0.5)
 
 .PHONY: nightly nightly-slow nightly-embedded nightly-examples nightly-faults
 nightly: nightly-slow nightly-embedded matrix nightly-examples nightly-faults zone-changes ## what CI has no time for: tests marked nightly, the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -110,7 +110,12 @@ NOMAD: Final = Component(
     suitable=VersionRange(Version(1, 11, 2), Version(3, 0)),
     # Without C, the container library that the exec driver starts tasks with is an empty shell.
     programs=(GoProgram("nomad", "nomad", "github.com/hashicorp/nomad", expected_s=220, needs_c_compiler=True),),
+    # Later versions are in no Go module that is published.
+    download_version="2.0.5",
 )
+
+NOMAD_1_11: Final = replace(NOMAD, download_version="")
+"""The last of the community's 1.11, when it is asked for by name."""
 
 NOMAD_FLOOR: Final = Component(
     name="nomad",
@@ -123,7 +128,7 @@ NOMAD_FLOOR: Final = Component(
 NOMAD_2: Final = Component(name="nomad", version="2.0.5", suitable=NOMAD.suitable, programs=())
 """Downloaded when it is asked for by name: nothing here fixes what it would be built from."""
 
-NOMADS: Final = {component.version: component for component in (NOMAD_FLOOR, NOMAD, NOMAD_2)}
+NOMADS: Final = {component.version: component for component in (NOMAD_FLOOR, NOMAD_1_11, NOMAD_2)}
 
 CSI_SANITY: Final = Component(
     name="csi-sanity",

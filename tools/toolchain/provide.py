@@ -126,7 +126,7 @@ def _chosen_nomad() -> Component | Path:
     known = f"it must be the path of a nomad, or one of {', '.join(NOMADS)}"
     path = Path(value).absolute()
     if "/" not in value or not path.is_file():
-        raise ToolchainError(NOMAD_VARIABLE, value, known, f"Correct it, or unset it for {NOMAD.version}")
+        raise ToolchainError(NOMAD_VARIABLE, value, known, "Correct it, or unset it for the usual one")
     if version_of(path) is None:
         rule = "`nomad version` must say one"
         raise ToolchainError(f"version of {NOMAD_VARIABLE}", value, rule, "Name a program that runs on this machine")
@@ -230,7 +230,9 @@ def _origin(component: Component, program: Path) -> str:
         for way, done in ((Mode.DOWNLOAD, "downloaded"), (Mode.BUILD, "built")):
             version, found, _ = folder.partition(f"-{way.value}-")
             if found:
-                return f"{component.name} {version} {done}"
+                newer = component.download_version if way is Mode.BUILD else ""
+                note = f" ({newer} could not be downloaded)" if newer else ""
+                return f"{component.name} {version} {done}{note}"
     return f"{component.name} {version_of(place)} from {place}"
 
 

@@ -22,7 +22,7 @@ from tools.toolchain.errors import ToolchainError, UnreachableError
 from tools.toolchain.pins import NOMAD, NOMAD_2, PULUMI, RELEASE_SUMS
 from tools.toolchain.provide import fetch
 
-NOMAD_SCRIPT = b"#!/bin/sh\necho Nomad v1.11.3\n"
+NOMAD_SCRIPT = f"#!/bin/sh\necho Nomad v{NOMAD.download_version}\n".encode()
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -107,7 +107,7 @@ def test_where_the_publishers_answer_nothing_is_built(
         found = official_release(component, version)
         return found and replace(found, base_url=base_url, sha256=sums[found.archive])
 
-    releases = [official_release("pulumi", PULUMI.download_version), official_release("nomad", NOMAD.version)]
+    releases = [official_release("pulumi", PULUMI.download_version), official_release("nomad", NOMAD.download_version)]
     pulumi, nomad = (one.archive for one in releases if one)
     sums = {pulumi: publish_pulumi(published / pulumi, "pulumi", "pulumi-language-python")}
     sums[nomad] = publish_nomad(published, name=nomad)
@@ -115,7 +115,7 @@ def test_where_the_publishers_answer_nothing_is_built(
     monkeypatch.delenv(provide.NOMAD_VARIABLE, raising=False)
     csi_proto_dir().mkdir()
     toolchain = ensure()
-    assert toolchain.said() == f"pulumi {PULUMI.download_version} downloaded, nomad {NOMAD.version} downloaded"
+    assert toolchain.said() == f"pulumi {PULUMI.download_version} downloaded, nomad {NOMAD.download_version} downloaded"
     assert (toolchain.bin_dir / "pulumi-language-python").is_file()
 
 
@@ -146,7 +146,7 @@ def test_what_is_downloaded_is_pinned_for_both_kinds_of_machine() -> None:
 
 def test_a_program_of_another_version_is_refused(toolchain_root: Path, published: Path, base_url: str) -> None:
     total = publish_nomad(published, content=b"#!/bin/sh\necho Nomad v1.11.2\n")
-    with pytest.raises(ToolchainError, match=r"it must say 1\.11\.3"):
+    with pytest.raises(ToolchainError, match=r"it must say 2\.0\.5"):
         fetch(NOMAD, nomad_release(base_url, total))
     assert list(toolchain_root.iterdir()) == []
 

@@ -13,7 +13,7 @@ from tools.toolchain.errors import UnreachableError
 from tools.toolchain.pins import Component
 
 VERSIONS = {"pulumi": "v3.200.0", "nomad": "Nomad v1.11.3"}
-DOWNLOADED = {"pulumi": "v3.221.0", "nomad": "Nomad v1.11.3"}
+DOWNLOADED = {"pulumi": "v3.221.0", "nomad": "Nomad v2.0.5"}
 
 
 class Ways:
@@ -69,7 +69,7 @@ def test_the_official_release_comes_before_a_build(ways: Ways) -> None:
     ways.reachable = True
     toolchain = ensure()
     assert ways.asked == ["download pulumi", "download nomad"]
-    assert toolchain.said() == "pulumi 3.221.0 downloaded, nomad 1.11.3 downloaded"
+    assert toolchain.said() == "pulumi 3.221.0 downloaded, nomad 2.0.5 downloaded"
 
 
 def test_an_unreachable_publisher_is_named_in_one_line_and_the_programs_are_built(
@@ -77,8 +77,10 @@ def test_an_unreachable_publisher_is_named_in_one_line_and_the_programs_are_buil
 ) -> None:
     toolchain = ensure()
     assert ways.asked == ["download pulumi", "download nomad", "build pulumi", "build nomad"]
-    assert toolchain.said() == "pulumi 3.200.0 built, nomad 1.11.3 built"
-    assert "no official release of nomad 1.11.3 from here: no route" in capsys.readouterr().err
+    assert toolchain.said() == (
+        "pulumi 3.200.0 built (3.221.0 could not be downloaded), nomad 1.11.3 built (2.0.5 could not be downloaded)"
+    )
+    assert "no official release of nomad 2.0.5 from here: no route" in capsys.readouterr().err
 
 
 def test_the_second_time_nothing_is_fetched_or_built(ways: Ways) -> None:
@@ -149,7 +151,6 @@ def test_a_version_without_pins_is_downloaded_or_refused(
     ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_on_path(path_folder, make_program)
-    monkeypatch.setitem(DOWNLOADED, "nomad", "Nomad v2.0.5")
     monkeypatch.setenv(provide.NOMAD_VARIABLE, "2.0.5")
     with pytest.raises(UnreachableError, match="no route"):
         ensure()
@@ -164,6 +165,16 @@ def test_a_version_without_pins_is_never_built(ways: Ways, monkeypatch: pytest.M
     monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "build")
     with pytest.raises(ToolchainError, match=r"nomad 2\.0\.5 .*it is only downloaded"):
         ensure()
+
+
+def test_the_last_of_1_11_is_had_by_its_name_also_where_a_newer_one_is_downloaded(
+    ways: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways.reachable = True
+    assert ensure().said().endswith("nomad 2.0.5 downloaded")
+    monkeypatch.setitem(DOWNLOADED, "nomad", "Nomad v1.11.3")
+    monkeypatch.setenv(provide.NOMAD_VARIABLE, "1.11.3")
+    assert ensure().said().endswith("nomad 1.11.3 downloaded")
 
 
 @pytest.mark.parametrize("value", ["1.9.9", "/nowhere/nomad", "nomad"])
