@@ -36,7 +36,7 @@ NOMAD_SERVERS: Final = (
         before=(1, 11, 4),
     ),
 )
-"""Seen by running them; of 2.x it is not known. Those of Nomad's changelog are in nomad_stateful/nomad/versions.py."""
+"""Seen by running them; 2.0.5 has it not. Those of Nomad's changelog are in nomad_stateful/nomad/versions.py."""
 
 NOMAD_PER_ALLOC: Final = (
     Fault(

@@ -1,4 +1,4 @@
-"""docs/runbook.md, "Nomad's servers panic": the panic and the way out of it, on a Nomad server of the test's own."""
+"""docs/runbook.md, "Nomad's servers panic": the panic and the way out, on a server of the last Nomad that has it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import pytest
 
 from tests.ports import unused_ports
 from tools import toolchain
+from tools.toolchain.pins import NOMAD_1_11
+from tools.toolchain.provide import NOMAD_VARIABLE
 
 pytestmark = pytest.mark.nomad
 
@@ -91,8 +93,9 @@ class Server:
 
 
 @pytest.fixture
-def panicked(tmp_path: Path) -> Iterator[Server]:
+def panicked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that has panicked: where purges do not come to it within seconds, a new one."""
+    monkeypatch.setenv(NOMAD_VARIABLE, NOMAD_1_11.version)
     for attempt in range(ATTEMPTS):
         folder = tmp_path / str(attempt)
         folder.mkdir()
