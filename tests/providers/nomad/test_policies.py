@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
+from moto.server import ThreadedMotoServer
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadNotFound
-from tests.providers.nomad.agent import Agent, nomad_binary, running_agent
+from nomad_stateful.nomad.task_log import TaskLog
+from tests.providers.nomad.agent import Agent, eventually, running_agent
 
 TOP: Final = Path(__file__).parents[3]
 POLICIES: Final = {
@@ -51,11 +56,9 @@ REQUESTS: Final = {
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    nomad = nomad_binary()
-    if nomad is None:
-        pytest.skip("no nomad on PATH and none in the toolchain's cache")
-    with running_agent(nomad, tmp_path_factory.mktemp("acl"), acl=True) as agent:
+def guarded(nomad: str) -> Iterator[Agent]:
+    # not pytest's folder: the path of a task's socket may have 107 characters
+    with tempfile.TemporaryDirectory(prefix="acl-") as folder, running_agent(nomad, Path(folder), acl=True) as agent:
         agent.api.put("namespace/drill", {"Name": "drill"})
         for name, path in POLICIES.items():
             agent.api.put(f"acl/policy/{name}", {"Name": name, "Rules": (TOP / path).read_text(encoding="utf-8")})
@@ -90,3 +93,45 @@ def _may(agent: Agent, policy: str, method: str, path: str, body: object, namesp
     finally:
         api.close()
     return True
+
+
+def test_the_failover_watch_works_by_its_own_identity(guarded: Agent, tmp_path: Path) -> None:
+    cloud = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    cloud.start()
+    host, port = cloud.get_host_and_port()
+    program = _watch(tmp_path / "watch", f"http://{host}:{port}")
+    given = (TOP / "jobs/failover.vars.hcl").read_text(encoding="utf-8")
+    for name, value in (("driver", "raw_exec"), ("image", ""), ("command", str(program))):
+        given = re.sub(rf'(?m)^(  {name}\s+= )".*"$', rf'\1"{value}"', given)
+    given = given.replace("count = 2", "count = 1")
+    jobspec = (TOP / "jobs/failover.nomad.hcl").read_text(encoding="utf-8")
+    body = {"JobHCL": jobspec, "Variables": given, "Canonicalize": True}
+    job = guarded.api.put("jobs/parse", body)
+    rules = (TOP / POLICIES["failover"]).read_text(encoding="utf-8")
+    bound = {"Name": "watch", "Rules": rules, "JobACL": {"Namespace": "default", "JobID": "failover"}}
+    guarded.api.put("acl/policy/watch", bound)
+    guarded.api.put("jobs", {"Job": job})
+    try:
+        eventually(
+            lambda: "watching the jobs of namespace default" in _said(guarded, "stdout"),
+            60,
+            lambda: _said(guarded, "stderr"),
+        )
+    finally:
+        guarded.purge("failover")
+        cloud.stop()
+
+
+def _watch(program: Path, aws: str) -> Path:
+    """The watch as a program that finds AWS there, and ends where its environment has a token."""
+    given = {"AWS_ENDPOINT_URL": aws, "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "PYTHONPATH": TOP}
+    exports = "".join(f"export {name}={value}\n" for name, value in given.items())
+    start = f'exec {sys.executable} -m nomad_stateful.recovery "$@"\n'
+    program.write_text('#!/bin/sh\ntest -z "$NOMAD_TOKEN" || exit 1\n' + exports + start)
+    program.chmod(0o755)
+    return program
+
+
+def _said(agent: Agent, stream: Literal["stdout", "stderr"]) -> str:
+    found = agent.allocations("failover")
+    return "\n".join(TaskLog(agent.api, "default", one["ID"], "failover", stream).since() for one in found)
