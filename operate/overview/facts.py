@@ -22,6 +22,7 @@ from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.plan import recovery_plans
 from operate import dumps, stack
+from operate.errors import OperateError
 from operate.point_in_time.place import late as late_logs
 from operate.volumes import StackVolume, stack_volumes
 
@@ -202,7 +203,7 @@ def read(nomad: NomadApi) -> Overview:
 def _told(what: str, ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:
     try:
         return ask()
-    except (ProviderError, ClientError, BotoCoreError) as error:
+    except (OperateError, ProviderError, ClientError, BotoCoreError) as error:
         unread.append(f"{what}: {' '.join(str(error).split())}")
         return otherwise
 

@@ -49,7 +49,7 @@ class Stored:
 
 
 def stored(s3: Any, bucket: str, prefix: str) -> Stored:
-    """Lists the logs; `prefix` is the stack's. Raises botocore's errors."""
+    """Lists the logs; `prefix` is the stack's. Raises PointInTimeError and botocore's errors."""
     # Before the logs are listed: what it is true of has to be among them.
     reached, covers = _until(s3, bucket, prefix)
     folder = f"{prefix}{FOLDER}"
@@ -71,18 +71,28 @@ def _log(key: str, folder: str, size: int) -> Log | None:
 
 
 def until(s3: Any, bucket: str, prefix: str) -> datetime | None:
-    """Returns until when every transaction is in S3; None where nothing was copied yet. Raises botocore's errors."""
+    """Returns until when every transaction is in S3; None where nothing was copied yet.
+
+    Raises PointInTimeError and botocore's errors.
+    """
     return _until(s3, bucket, prefix)[0]
 
 
 def _until(s3: Any, bucket: str, prefix: str) -> tuple[datetime | None, str]:
     """Returns that time, and the newest log that it is true of; "" where an earlier release wrote it."""
+    key = f"{prefix}{FOLDER}{UNTIL}"
     try:
-        text = s3.get_object(Bucket=bucket, Key=f"{prefix}{FOLDER}{UNTIL}")["Body"].read().decode()
+        text = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode(errors="replace")
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != "NoSuchKey":
             raise
         return None, ""
-    moment, *more = text.splitlines()
+    moment, *more = text.splitlines() or [""]
     said = dict(line.split(" ", 1) for line in more if " " in line)
-    return datetime.strptime(moment.strip(), SHOWN).replace(tzinfo=UTC), said.get("newest", "")
+    try:
+        return datetime.strptime(moment.strip(), SHOWN).replace(tzinfo=UTC), said.get("newest", "")
+    except ValueError:
+        raise PointInTimeError(
+            f"s3://{bucket}/{key} begins with {moment[:40]!r}, which is no time of binlog-copy's: somebody else wrote "
+            "it. Take a snapshot, then remove it: the next round writes it anew"
+        ) from None

@@ -22,7 +22,7 @@ def client(place: AwsPlace, where: Mapping[str, Any]) -> Any:
 def until(outputs: Mapping[str, Any], place: AwsPlace) -> datetime | None:
     """Returns until when every transaction is in S3; None where nothing was copied, or the stack copies none.
 
-    Raises ProviderError and botocore's errors.
+    Raises PointInTimeError, ProviderError and botocore's errors.
     """
     where = outputs.get("mysqlPointInTime")
     return logs.until(client(place, where), str(where["bucket"]), str(where["prefix"])) if where else None
@@ -34,9 +34,14 @@ def late(outputs: Mapping[str, Any], place: AwsPlace) -> str:
         return ""
     reached = until(outputs, place)
     seconds = (datetime.now(UTC) - reached).total_seconds() if reached else None
-    if seconds is not None and seconds < LATE_S:
+    if seconds is not None and abs(seconds) < LATE_S:
         return ""
     behind = "have not begun" if seconds is None else f"are {seconds / 60:.0f} min behind"
+    if seconds is not None and seconds < 0:
+        return (
+            f"the copies of its binary logs are said to reach {-seconds / 60:.0f} min into the future, which hides how "
+            "late they are: correct the clock of MySQL's client (`chronyc tracking`), or this machine's"
+        )
     return (
         f"the copies of its binary logs {behind}: a restore to a point in time does not reach further. "
         "`nomad alloc logs -stderr -task binlog-copy ALLOCATION`, or `-task binlog-close`, says why"

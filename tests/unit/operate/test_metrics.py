@@ -181,6 +181,8 @@ def test_binary_logs_tell_until_when_they_are_in_s3(volume_id: str, monkeypatch:
         found, _ = read()
         assert found["binlogs_until_timestamp_seconds{nomad_job=mysql-server}"] == reached.timestamp()
         assert ("4 min behind" in late(known, stack.aws_place())) == is_late
+    objects["dev/binlogs/until"] = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}\n".encode()
+    assert "said to reach 60 min into the future" in late(known, stack.aws_place())
 
 
 def test_what_nomad_does_not_answer_leaves_what_ec2_answers(

@@ -146,6 +146,14 @@ def test_what_no_copier_wrote_is_no_log(name: str) -> None:
     assert len(logs.stored(s3, "b", "dev/").logs) == len(ONE_SERVER)
 
 
+@pytest.mark.parametrize("text", [b"", b"tomorrow\nserver x", b"\xff\xfe", b"2026-13-45T10:00:00Z"])
+def test_an_until_that_no_copier_wrote_is_told(text: bytes) -> None:
+    s3 = bucket()
+    s3.objects["dev/binlogs/until"] = text
+    with pytest.raises(PointInTimeError, match=r"s3://b/dev/binlogs/until begins with .*: somebody else wrote it"):
+        logs.until(s3, "b", "dev/")
+
+
 def test_no_logs_are_told() -> None:
     with pytest.raises(PointInTimeError, match="there is no binary log in s3://b/dev/binlogs/"):
         replay(at(6), Bucket({}))
