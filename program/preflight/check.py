@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 
 from components.zonal_volumes import Adopted
+from nomad_stateful.visible import visible
 from program.environment import Environment
 from program.prefetch import CallError, Prefetch
 from program.preflight import (
@@ -114,7 +115,7 @@ def _mysql_problems(settings: Settings, registered: list[dict[str, Any]]) -> lis
     server, *dumps = registered
     for job in dumps:
         for warning in mysql.failing_dumps(job):
-            pulumi.warn(warning)
+            pulumi.warn(visible(warning))
     return mysql.downgrade(settings.mysql, server)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pulumi
 
 from nomad_stateful.sdk import Cluster, ClusterNode
+from nomad_stateful.visible import visible
 from program.prefetch import CallError, Prefetch
 from program.preflight import placement_wording, wanted_jobs
 from program.preflight.wanted_jobs import Part, WantedJob
@@ -123,7 +124,7 @@ def _unreadable(settings: Settings, job: WantedJob, said: str) -> Problem:
 def _unchecked(settings: Settings, reasons: Sequence[str], *, only_preview: bool) -> list[Problem]:
     """Returns what the token lacks, of which a preview only warns; an update would fail at its first job."""
     if reasons and only_preview:
-        pulumi.warn(f"Whether Nomad has clients for the jobs was not checked: {reasons[0]}")
+        pulumi.warn(visible(f"Whether Nomad has clients for the jobs was not checked: {reasons[0]}"))
         return []
     return [forbidden(settings, reason) for reason in reasons[:1]]
 
@@ -162,7 +163,7 @@ def _unplaced(
         if too_large and not excused:
             yield from too_large
         elif failure["full"] or excused:
-            pulumi.warn(placement_wording.warning(job, part, failure, away))
+            pulumi.warn(visible(placement_wording.warning(job, part, failure, away)))
         else:
             yield placement_wording.problem(job, part, failure, away)
 

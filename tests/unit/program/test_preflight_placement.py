@@ -174,6 +174,13 @@ def test_a_client_that_is_away_is_named_with_its_state_and_how_it_comes_back(war
     assert "a is ineligible, c is down" in warned[0]
 
 
+def test_what_clients_call_themselves_is_text_in_a_warning(warned: list[str]) -> None:
+    away = cluster(node("a\x1b[2K", eligibility="ineligible"), node("b", "us-west-2b"))
+    answer = {"failures": [failing("us-west-2a", clients=1)], "registeredToo": True}
+    assert refused("mysql-server", answer, away) == ""
+    assert r"a\x1b[2K is ineligible" in warned[0]
+
+
 def test_a_node_plugin_is_excused_only_where_a_client_is_away(warned: list[str]) -> None:
     answer = {"failures": [failing("us-west-2b", unfit={"missing drivers": 2})], "registeredToo": True}
     assert "no client in us-west-2b" in refused("plugin-aws-ebs0-node", answer)
