@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NoReturn
 
@@ -32,10 +33,11 @@ def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
         )
     newest = max(before, key=lambda log: (log.began, log.number, log.size))
     found, whole = [newest], without_cut(logs)
-    while following := [
-        log for log in whole if log.number == found[-1].number + 1 and found[-1].began <= log.began <= to
-    ]:
-        if len(following) > 1 or (is_cut(logs, found[-1]) and len(successors(logs, found[-1])) < 2):
+    # There may be a hundred thousand of them.
+    numbered, all_numbered = _by_number(whole), _by_number(logs)
+    while following := [log for log in numbered.get(found[-1].number + 1, ()) if found[-1].began <= log.began <= to]:
+        cut = is_cut(all_numbered.get(found[-1].number, ()), found[-1])
+        if len(following) > 1 or (cut and len(successors(logs, found[-1])) < 2):
             _refuse(found[-1], following)
         found.append(following[0])
     # One earlier, as clocks differ; what the snapshot has already is not applied again.
@@ -47,6 +49,13 @@ def chain(logs: Sequence[Log], base: datetime, to: datetime) -> list[Log]:
     between = [log for log in whole if start <= (log.began, log.number) and log.began <= found[-1].began]
     if len(between) != len(found):
         _refuse(found[0], between)
+    return found
+
+
+def _by_number(logs: Sequence[Log]) -> Mapping[int, Sequence[Log]]:
+    found = defaultdict(list)
+    for log in logs:
+        found[log.number].append(log)
     return found
 
 
