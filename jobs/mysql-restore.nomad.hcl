@@ -275,16 +275,19 @@ job "mysql-restore" {
           '-- Dump completed'*) ;;
           *) echo "$name is not whole" >&2; exit 1 ;;
           esac
-          # A server takes no dump of a newer series or of the other product to its end, and its tables are dropped by then.
+          # A server may not take a dump of a newer series or of the other product to its end, and tables are dropped by then.
           from=$(printf '%s\n' "$said" | sed -n '1s/^-- Server version[[:space:]]*//p')
-          runs=$("$client" "$options" "$tls" --batch --skip-column-names --execute 'SELECT VERSION()')
+          ask() { "$client" "$options" "$tls" --batch --skip-column-names --execute "$1"; }
+          runs=$(ask 'SELECT VERSION()')
+          tables=$(ask "SELECT COUNT(*) FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN
+            ('mysql', 'sys', 'information_schema', 'performance_schema')")
           series() { printf '%s\n' "$1" | sed -n 's/^\([0-9]*[.][0-9]*\).*/\1/p'; }
           newer=$(printf '%s\n' "$(series "$runs")" "$(series "$from")" | sort -V | tail -n 1)
           case "$from" in *MariaDB*) product=MariaDB ;; *) product=MySQL ;; esac
           case "$runs" in *MariaDB*) other=MySQL ;; *) other=MariaDB ;; esac
-          [ -z "$from" ] || { [ "$newer" = "$(series "$runs")" ] && [ $product != $other ]; } || {
+          [ -z "$from" ] || [ "$tables" = 0 ] || { [ "$newer" = "$(series "$runs")" ] && [ $product != $other ]; } || {
             echo "$name is from $product $from, and the server is of version $runs: nothing is changed." \
-              "Restore it into $product $(series "$from") or newer" >&2
+              "Restore it into $product $(series "$from") or newer, or into a server that has no tables" >&2
             exit 1
           }
           # What mysqldump says about GTIDs by itself, in a dump of other making, is true of the server it was taken from alone.

@@ -163,6 +163,14 @@ def test_a_dump_of_a_newer_series_touches_no_table(scripts: Scripts, dumped: str
     assert taken or f"{dumped}, and the server is of version {runs}: nothing is changed" in done.stderr
 
 
+def test_into_a_server_without_tables_it_may_go(scripts: Scripts) -> None:
+    (scripts.folder / "tables").write_text("0\n")
+    scripts.put(EARLIER, DUMP.replace("{version}", "9.7.4"))
+    done = scripts.restore()
+    assert done.returncode == 0, done.stderr
+    assert "DROP TABLE" in scripts.restored
+
+
 def test_a_dump_that_names_no_server_is_restored(scripts: Scripts) -> None:
     scripts.put(EARLIER, DUMP.replace("-- Server version\t{version}\n", ""))
     done = scripts.restore()
