@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -262,6 +263,20 @@ def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History,
     with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_log_that_was_never_copied_is_a_hole(history: History) -> None:
+    """Its server's other logs say how far they are whole, and that the next one does not follow."""
+    _, known = stored(history.live.bucket)
+    gone = max((log for log in known.logs if log.began <= history.moment), key=lambda log: log.number)
+    s3, known = stored({key: content for key, content in history.live.bucket.items() if key != gone.key})
+    with pytest.raises(logs.PointInTimeError, match="what lies between is missing") as error:
+        replays.replay(s3, known, history.taken, history.moment)
+    [named] = re.findall(r"`--to (\S+)`", str(error.value))
+    whole = datetime.fromisoformat(named)
+    assert history.taken < whole < history.moment
+    found = replays.replay(s3, known, history.taken, whole)
+    assert gone.number == found.logs[-1].number + 1
 
 
 def test_a_log_that_was_replaced_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
