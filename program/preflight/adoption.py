@@ -25,7 +25,7 @@ def adopt(
     problems: list[Problem] = []
     for wanted in new:
         name = wanted.member.volume_id
-        named = [one for one in left if one["name"] == name and one["state"] in _USABLE]
+        named = _named(wanted, left)
         # Made by an `up` that was cut off before its state knew: nobody else can have this guard's id.
         begun = [one for one in named if one["guardId"] and one["guardId"] == cut_off.get(name)]
         found = begun or named
@@ -34,6 +34,24 @@ def adopt(
         if found and not refused:
             adopted[name] = {"volume_id": found[0]["id"], "guard_id": found[0]["guardId"]}
     return adopted, problems
+
+
+def not_found(new: Sequence[Wanted], stack: str, left: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Yields which volumes are to be adopted and are not there: others are made in their place."""
+    for wanted in new:
+        if wanted.volume.adopt and not _named(wanted, left):
+            name, snapshot = wanted.member.volume_id, wanted.volume.snapshot_id
+            made = f"one is made from {snapshot}" if snapshot else "an empty one is made"
+            rule = f"EC2 has no volume with the tags Name={name} and {STACK_TAG}={stack}, and {made}"
+            remedy = (
+                "if there is one, stop here and give it these tags: under an earlier name of the stack its "
+                f"{STACK_TAG} is another (`aws ec2 describe-volumes --filters Name=tag:Name,Values={name}`)"
+            )
+            yield Problem(f"{wanted.key}.adopt", "true", rule, remedy)
+
+
+def _named(wanted: Wanted, left: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [one for one in left if one["name"] == wanted.member.volume_id and one["state"] in _USABLE]
 
 
 def _refused(wanted: Wanted, stack: str, found: Sequence[Mapping[str, Any]], may_adopt: bool) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ _NOMAD_REMEDY = (
 )
 _AWS_REMEDY = "check the region, the credentials and the endpoint of the aws provider"
 _ZONES_REMEDY = "allow ec2:DescribeAvailabilityZones"
+_VOLUMES_REMEDY = "allow ec2:DescribeVolumes; what passes by itself, such as throttling, needs the same command again"
 
 
 def identity(prefetch: Prefetch) -> dict[str, Any]:
@@ -40,6 +41,11 @@ def cluster(prefetch: Prefetch) -> Cluster:
 def of_nomad(answer: "Future[dict[str, Any]]") -> dict[str, Any]:
     """Returns an answer of Nomad."""
     return _answer("Nomad", answer, _NOMAD_REMEDY)
+
+
+def of_volumes(answer: "Future[dict[str, Any]]") -> dict[str, Any]:
+    """Returns EC2's answer about the stack's volumes: without it an empty one could be made beside one with data."""
+    return _answer("the stack's EBS volumes", answer, _VOLUMES_REMEDY)
 
 
 def place(prefetch: Prefetch) -> AwsPlace:

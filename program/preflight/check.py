@@ -149,13 +149,11 @@ def _adopted(
     if not made:
         return {}, []
     place = {"region": environment.region, "accountId": environment.account_id, "awsConfig": answers.aws_text()}
-    try:
-        answer = prefetch.call(_GET_VOLUMES, {"stack": environment.stack, **place}).result()
-    except CallError as error:
-        pulumi.warn(f"{error}. Volumes that this stack left in AWS are not looked for: an empty one may be created.")
-        return {}, []
+    answer = answers.of_volumes(prefetch.call(_GET_VOLUMES, {"stack": environment.stack, **place}))
     known = {one.external_id for one in stored_volumes.stored(resources).values()} | stored_volumes.left(resources)
     left = [one for one in answer["volumes"] if one["id"] not in known]
+    for problem in adoption.not_found(made, environment.stack, left):
+        pulumi.warn(str(problem))
     return adoption.adopt(made, environment.stack, left, stored_volumes.cut_off(resources))
 
 
