@@ -21,6 +21,7 @@ from operate import stack
 from operate.command import Command, reads_only
 from operate.snapshots import check_account, ec2_errors
 
+_OWN, _UNKNOWN = "own", "unknown"
 _UNREACHABLE = "allow ec2:DescribeSnapshots there, and see whether the region is enabled for the account"
 
 
@@ -30,6 +31,8 @@ class Listed:
 
     id: str
     volume: str
+    stack: str
+    """Whose it is: "own", another stack's PROJECT/STACK, or "unknown" where it has no stack's tag."""
     region: str
     size_gib: int
     state: str
@@ -59,13 +62,15 @@ def table(volume: str) -> str:
 
 
 def _rows(found: Sequence[Listed], *, with_region: bool) -> list[tuple[str, ...]]:
-    head = ("SNAPSHOT", "VOLUME", "REGION", "SIZE", "STATE", "STARTED", "DESCRIPTION")
-    started = "%Y-%m-%d %H:%M:%SZ"
+    head = ("SNAPSHOT", "VOLUME", "STACK", "REGION", "SIZE", "STATE", "STARTED", "DESCRIPTION")
     rows = [
-        (one.id, one.volume, one.region, f"{one.size_gib} GiB", one.state, f"{one.started:{started}}", one.description)
+        (
+            *(one.id, one.volume, one.stack, one.region, f"{one.size_gib} GiB", one.state),
+            *(f"{one.started:%Y-%m-%d %H:%M:%SZ}", one.description),
+        )
         for one in found
     ]
-    return [row if with_region else row[:2] + row[3:] for row in (head, *rows)]
+    return [row if with_region else row[:3] + row[4:] for row in (head, *rows)]
 
 
 def _filters(names: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
@@ -97,12 +102,13 @@ def _of(place: AwsPlace, names: Sequence[str], filters: list[dict[str, Any]]) ->
             own = named if named in known or named in names else scheduled or named
             volume = by_id.get(one["VolumeId"]) or own
             if volume in names or volume in entries:
-                yield _listed(one, volume, place.region)
+                of = stack.tag() if one["VolumeId"] in by_id else tags.stack_of(known_by)
+                yield _listed(one, volume, _OWN if of == stack.tag() else of or _UNKNOWN, place.region)
 
 
-def _listed(one: Mapping[str, Any], volume: str, region: str) -> Listed:
+def _listed(one: Mapping[str, Any], volume: str, of: str, region: str) -> Listed:
     size, text = int(one["VolumeSize"]), one.get("Description", "")
-    return Listed(one["SnapshotId"], volume, region, size, one["State"], one["StartTime"], text)
+    return Listed(one["SnapshotId"], volume, of, region, size, one["State"], one["StartTime"], text)
 
 
 def _copy_regions(names: Sequence[str]) -> list[str]:

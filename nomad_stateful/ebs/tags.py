@@ -31,6 +31,12 @@ UPGRADE_TAG = "nomad-stateful-mysql-upgrade"
 """Value: the versions before and after, and the image before, of the snapshot from before an upgrade of MySQL."""
 
 
+def stack_of(known: Mapping[str, str]) -> str:
+    """Returns the PROJECT/STACK that a volume or snapshot is of by its tags; "" where they do not say."""
+    of_volume = known.get(SNAPSHOTS_TAG) or known.get(LEFT_TAG) or ""
+    return known.get(STACK_TAG) or "/".join(of_volume.split("/")[:2])
+
+
 def read(described: Mapping[str, Any]) -> dict[str, str]:
     """Returns the tags of a volume or snapshot as EC2 describes it."""
     return {str(one["Key"]): str(one["Value"]) for one in described.get("Tags") or []}

@@ -182,6 +182,9 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default MySQL's")
     parser.add_argument("--snapshot", default="", metavar="ID", help="restore this snapshot; by default the newest")
     parser.add_argument(
+        "--snapshot-stack", default="", metavar="PROJECT/STACK", help="with --snapshot: the other stack whose it is"
+    )
+    parser.add_argument(
         "--to",
         type=point.moment,
         metavar="TIME",
@@ -228,9 +231,12 @@ def _run(known: Namespace) -> None:
         raise DrillError("--to is for MySQL's own check: leave --check out")
     if known.dump and (given := [name for name in ("snapshot", "to", "check") if getattr(known, name)]):
         raise DrillError(f"--dump fills an empty server, so there is no --{given[0]}: leave one of them out")
+    if known.snapshot_stack and not known.snapshot:
+        raise DrillError("--snapshot-stack says whose --snapshot is: add that, or leave it out")
     options = Options(
         volume=known.volume,
         snapshot=known.snapshot,
+        snapshot_stack=known.snapshot_stack,
         zone=known.zone,
         namespace=known.namespace,
         check=known.check,

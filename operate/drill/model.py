@@ -23,6 +23,8 @@ class Options:
     volume: str
     snapshot: str = ""
     """Id of the snapshot; "" is the newest."""
+    snapshot_stack: str = ""
+    """PROJECT/STACK that the snapshot is of; "" is the drill's own."""
     zone: str = ""
     """"" is the volume's own."""
     namespace: str = "drill"
@@ -97,6 +99,11 @@ class Target:
     attachment_mode: str = "file-system"
     made_from: str = ""
     """Snapshot that the live volume was made from; "" if from none."""
+
+    @property
+    def stack(self) -> str:
+        """PROJECT/STACK."""
+        return self.tag.removesuffix(f"/{self.volume}")
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def replay(known: Json, aws: tuple[AwsPlace, Any], target: Target, options: Opti
     there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
     to = there.until if options.to == LATEST and there.until else _moment(options.to)
     report.to = to
-    named = snapshots.named(ec2, options.snapshot) if options.snapshot else None
+    named = snapshots.named(ec2, target, options) if options.snapshot else None
     if named is not None and named.taken > to:
         raise PointInTimeError(
             f"--snapshot {options.snapshot} was taken at {named.taken:%Y-%m-%dT%H:%M:%SZ}, after --to: "

@@ -10,9 +10,10 @@ from typing import Any
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs import tags
+from nomad_stateful.ebs.restored import is_of
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
 from operate.cluster import wait_for
-from operate.drill.model import DrillError, Json, Report, Scratch, Snapshot, Target
+from operate.drill.model import DrillError, Json, Options, Report, Scratch, Snapshot, Target
 from operate.snapshot_completion import await_complete
 from operate.volume_snapshots import Snapshot as Described
 from operate.volume_snapshots import complete_of, complete_of_name
@@ -31,15 +32,24 @@ def newest(ec2: Any, target: Target, before: datetime | None = None) -> Snapshot
     if before is None:
         found = complete_of(ec2, target.volume_id, target.made_from)
     else:
-        stack_name = target.tag.removesuffix(f"/{target.volume}")
-        found = complete_of(ec2, target.volume_id, "") + complete_of_name(ec2, target.volume, stack_name)
+        found = complete_of(ec2, target.volume_id, "") + complete_of_name(ec2, target.volume, target.stack)
     one = newest_of(found, before)
     return None if one is None else _snapshot(one)
 
 
-def named(ec2: Any, snapshot_id: str) -> Snapshot:
-    """Returns one snapshot. Raises DrillError where it is not complete, and botocore's errors."""
+def named(ec2: Any, target: Target, options: Options) -> Snapshot:
+    """Returns the snapshot of --snapshot.
+
+    Raises DrillError where it is another stack's or not complete, and botocore's errors.
+    """
+    snapshot_id = options.snapshot
     one = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
+    expected, of = options.snapshot_stack or target.stack, tags.stack_of(tags.read(one))
+    if of and of != expected and not is_of(one, target.volume_id, target.made_from):
+        raise DrillError(
+            f"--snapshot {snapshot_id} is of volume {tags.read(one).get('Name') or one['VolumeId']} of stack {of}: "
+            f"name one of `python -m operate snapshots {target.volume}`, or say --snapshot-stack {of} if that is meant"
+        )
     if not _complete(one):
         raise DrillError(
             f"snapshot {snapshot_id} is {one['State']} ({one.get('Progress') or '0%'}): wait until it is completed, or "

@@ -43,7 +43,7 @@ class Sources:
             return self._dump(options, report)
         if options.to:
             return self._point_in_time(options, report)
-        found = snapshots.named(self.ec2, options.snapshot) if options.snapshot else None
+        found = snapshots.named(self.ec2, self.target, options) if options.snapshot else None
         report.backup = found = found or snapshots.newest(self.ec2, self.target)
         return None if found is None else Source(_from(found), _as_it_is)
 

@@ -19,6 +19,7 @@ from program.preflight import (
     nomad_versions,
     ownership,
     placement,
+    restored_snapshots,
     scheduled_volumes,
     stack_state,
     stored_volumes,
@@ -66,9 +67,10 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     ]
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())
     adopted, not_adopted = _adopted(prefetch, environment, new, resources)
+    restored = _restored(prefetch, environment, [one for one in new if one.member.volume_id not in adopted], resources)
     known = ownership.Known.of(resources.values(), {name: one["volume_id"] for name, one in adopted.items()})
     owned = ownership.judge(settings, environment.claimant, known, _owners(prefetch, settings, known, owners))
-    problems += [*not_adopted, *owned.problems]
+    problems += [*not_adopted, *restored, *owned.problems]
     if problems:
         raise SettingsError(problems)
     for volume_id, one in adopted.items():
@@ -155,6 +157,12 @@ def _adopted(
     for problem in adoption.not_found(made, environment.stack, left):
         pulumi.warn(str(problem))
     return adoption.adopt(made, environment.stack, left, stored_volumes.cut_off(resources))
+
+
+def _restored(prefetch: Prefetch, environment: Environment, made: list[Wanted], resources: Resources) -> list[Problem]:
+    """Returns which snapshots may not be restored; EC2 is asked where a new volume is made from one."""
+    own = {one.external_id for one in stored_volumes.stored(resources).values()} | stored_volumes.left(resources)
+    return restored_snapshots.problems(made, environment.stack, own, restored_snapshots.ask(made, prefetch))
 
 
 def _unknown_role(settings: Settings, answer: Call) -> list[Problem]:

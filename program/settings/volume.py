@@ -119,6 +119,13 @@ class Volume(Section):
         description="Snapshot to restore the volume from, when it is created.",
         json_schema_extra={"rule": "must be the id of an EBS snapshot, snap- and 17 digits of 0-9 and a-f"},
     )
+    snapshot_stack: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}$",
+        description="With snapshotId: the stack whose snapshot it is, where that is another one. Without it another "
+        "stack's snapshot is refused.",
+        json_schema_extra={"rule": "must be PROJECT/STACK, as in the snapshot's tag nomad-stateful-stack"},
+    )
     initialization_rate_mibps: int | None = Field(
         None,
         description="With snapshotId: MiB/s (100 to 300) at which AWS loads the blocks of the snapshot when the volume "

@@ -68,6 +68,9 @@ def _check_provision(volume: Volume) -> None:
 
 
 def _check_what_counts(volume: Volume) -> None:
+    if volume.snapshot_stack and not volume.snapshot_id:
+        rule = "says whose snapshot snapshotId is, which is not set"
+        raise Refusal("snapshotStack", volume.snapshot_stack, rule, "remove it, or set snapshotId")
     if volume.capacity and int(volume.capacity[:-3]) * _GIB[volume.capacity[-3:]] > LARGEST_GIB:
         raise Refusal("capacity", volume.capacity, f"must be at most {LARGEST_GIB}GiB", "lower it")
     for name, parameter in _FOR_PULUMI.items():

@@ -112,8 +112,10 @@ def test_a_week_of_snapshots_is_taken_kept_copied_and_listed(stack: Running, led
     done = stack.run(stack.python, "-m", "operate", "snapshots", "ledger")
     assert done.returncode == 0, done.stdout + done.stderr
     head, *rows = [line.split() for line in done.stdout.splitlines()]
-    assert head[:3] == ["SNAPSHOT", "VOLUME", "REGION"]
-    assert sorted(row[1:3] for row in rows) == sorted([["ledger", AWAY]] * 7 + [["ledger", "us-west-2"]] * 3)
+    assert head[:4] == ["SNAPSHOT", "VOLUME", "STACK", "REGION"]
+    assert sorted(row[1:4] for row in rows) == sorted(
+        [["ledger", "own", AWAY]] * 7 + [["ledger", "own", "us-west-2"]] * 3
+    )
 
 
 def test_without_its_schedule_a_volume_has_no_tag_and_its_snapshots_stay(stack: Running, ledger: str) -> None:

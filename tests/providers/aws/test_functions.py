@@ -11,6 +11,7 @@ from tests.providers.harness import Failed, PluginProcess
 ZONES = "aws:index/getAvailabilityZones:getAvailabilityZones"
 REGION = "aws:index/getRegion:getRegion"
 VOLUME = "aws:ebs/getVolume:getVolume"
+SNAPSHOT = "aws:ebs/getSnapshot:getSnapshot"
 INSTANCE = "aws:ec2/getInstance:getInstance"
 INSTANCES = "aws:ec2/getInstances:getInstances"
 ROLE = "aws:iam/getRole:getRole"
@@ -106,6 +107,22 @@ def test_one_volume_has_to_be_meant(plugin: PluginProcess) -> None:
     with pytest.raises(Failed, match="more than one result"):
         plugin.invoke(VOLUME)
     assert plugin.invoke(VOLUME, {"mostRecent": True})["id"] in {life.id for life in lives}
+
+
+def test_a_snapshot_is_found_by_its_id(plugin: PluginProcess, aws: Any) -> None:
+    volume_id = aws.ec2.create_volume(AvailabilityZone="us-west-2a", Size=5)["VolumeId"]
+    tags = [{"ResourceType": "snapshot", "Tags": [{"Key": "Name", "Value": "data"}]}]
+    taken = aws.ec2.create_snapshot(VolumeId=volume_id, Description="nightly", TagSpecifications=tags)["SnapshotId"]
+
+    def by_id(value: str) -> dict[str, Any]:
+        return plugin.invoke(SNAPSHOT, {"filters": [{"name": "snapshot-id", "values": [value]}]})
+
+    found = by_id(taken)
+    assert (found["id"], found["snapshotId"], found["volumeId"], found["volumeSize"]) == (taken, taken, volume_id, 5)
+    assert (found["state"], found["description"], found["tags"]) == ("completed", "nightly", {"Name": "data"})
+    assert found["arn"] == f"arn:aws:ec2:us-west-2::snapshot/{taken}"
+    with pytest.raises(Failed, match="no results"):
+        by_id("snap-0123456789abcdef0")
 
 
 def test_running_instances_are_listed_with_their_addresses(plugin: PluginProcess, instance: str) -> None:

@@ -348,6 +348,12 @@ def _with_volume(world: World) -> Props:
     return {"filters": [{"name": "volume-id", "values": [made["VolumeId"]]}]}
 
 
+def _with_snapshot(world: World) -> Props:
+    made: Any = world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)
+    taken = world.aws.ec2.create_snapshot(VolumeId=made["VolumeId"])
+    return {"filters": [{"name": "snapshot-id", "values": [taken["SnapshotId"]]}]}
+
+
 def _with_instance(world: World) -> Props:
     image = world.aws.ec2.describe_images(Owners=["self", "amazon"])["Images"][0]["ImageId"]
     run = world.aws.ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, InstanceType="t3.small")
@@ -361,6 +367,7 @@ FUNCTIONS = (
     FunctionSubject("aws", "aws:ec2/getInstance:getInstance", _with_instance, waits=True),
     FunctionSubject("aws", "aws:ec2/getInstances:getInstances", _nothing, waits=True),
     FunctionSubject("aws", "aws:ebs/getVolume:getVolume", _with_volume, waits=True),
+    FunctionSubject("aws", "aws:ebs/getSnapshot:getSnapshot", _with_snapshot, waits=True),
     FunctionSubject(
         "aws",
         "aws:s3/getBucket:getBucket",

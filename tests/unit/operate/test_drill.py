@@ -370,6 +370,26 @@ def test_a_snapshot_that_cannot_be_used_is_red_and_all_is_removed(
     assert nothing_is_left(ec2, nomad, live)
 
 
+def test_another_stacks_snapshot_is_drilled_only_where_that_stack_is_named(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": STACK_TAG, "Value": "shop/staging"}]
+    theirs = ec2.create_volume(AvailabilityZone=ZONE, Size=2)["VolumeId"]
+    made = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]}
+    taken, own = (ec2.create_snapshot(VolumeId=one, **made)["SnapshotId"] for one in (theirs, live))
+    ec2.delete_volume(VolumeId=theirs)
+    said = f"--snapshot {taken} is of volume mysql of stack shop/staging: .*--snapshot-stack shop/staging if that is"
+    with pytest.raises(DrillError, match=said):
+        drill(Nomad(), monkeypatch, snapshot=taken)
+    with pytest.raises(DrillError, match=said):
+        drill(Nomad(), monkeypatch, snapshot=taken, snapshot_stack="shop/third")
+    for options in ({"snapshot": taken, "snapshot_stack": "shop/staging"}, {"snapshot": own}):
+        nomad = Nomad()
+        drill(nomad, monkeypatch, **options)
+        assert nothing_is_left(ec2, nomad, live)
+    ec2.delete_snapshot(SnapshotId=taken)
+
+
 def test_no_snapshot_is_red_before_anything_is_made(live: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nomad = Nomad()
     with pytest.raises(DrillError, match=r"no completed snapshot of volume mysql.*volumes\[\]\.snapshots"):

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
-from nomad_stateful.ebs.tags import GUARD_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from operate import listed_snapshots, snapshots, stack
 
 REGION = "us-west-2"
@@ -58,7 +58,7 @@ def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, vo
     ec2.delete_volume(VolumeId=volume_id)
     header, row = listed_snapshots.table("mysql").splitlines()
     assert header.split()[0] == "SNAPSHOT"
-    assert row.split()[:5] == [snapshot_id, "mysql", "2", "GiB", "completed"]
+    assert row.split()[:5] == [snapshot_id, "mysql", "own", "2", "GiB"]
     assert listed_snapshots.table("") == listed_snapshots.table("mysql")
 
 
@@ -155,7 +155,7 @@ def away(region: str, **tags: str) -> str:
 
 
 def listed(volume: str = "mysql") -> dict[str, list[str]]:
-    """The rows of the table by id: volume, region (where there is one), size, unit, state."""
+    """The rows of the table by id: volume, stack, region (where there is one), size, unit."""
     return {row.split()[0]: row.split()[1:6] for row in listed_snapshots.table(volume).splitlines()[1:]}
 
 
@@ -173,11 +173,35 @@ def test_copies_in_the_regions_of_the_settings_are_listed_with_their_region(
     here, copy = scheduled(ec2, volume_id), away(AWAY)
     away("eu-west-1")
     away(AWAY, **{"nomad-stateful-snapshots": "project/staging/mysql"})
-    assert listed() == {here: ["mysql", "2", "GiB", "completed", listed()[here][4]]}
+    assert listed() == {here: ["mysql", "own", "2", "GiB", "completed"]}
     volumes = [{"name": "mysql", "snapshots": SCHEDULES}, {"name": "other", "snapshots": []}]
     monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:volumes": volumes})
-    assert listed_snapshots.table("mysql").split()[:3] == ["SNAPSHOT", "VOLUME", "REGION"]
-    assert {one: row[:2] for one, row in listed().items()} == {here: ["mysql", REGION], copy: ["mysql", AWAY]}
+    assert listed_snapshots.table("mysql").split()[:4] == ["SNAPSHOT", "VOLUME", "STACK", "REGION"]
+    assert {one: row[:3] for one, row in listed().items()} == {
+        here: ["mysql", "own", REGION],
+        copy: ["mysql", "own", AWAY],
+    }
+
+
+def test_what_another_stacks_volume_of_the_same_name_left_is_marked(ec2: Any, volume_id: str) -> None:
+    theirs, nobodys = (ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2)["VolumeId"] for _ in range(2))
+
+    def taken(of_volume: str, **tags: str) -> str:
+        written = [{"Key": key, "Value": value} for key, value in {"Name": "mysql", **tags}.items()]
+        made = ec2.create_snapshot(
+            VolumeId=of_volume, TagSpecifications=[{"ResourceType": "snapshot", "Tags": written}]
+        )
+        return str(made["SnapshotId"])
+
+    marked = {
+        taken(volume_id): "own",
+        # Of an EBS volume that took over from another stack's: what it was taken of counts.
+        taken(volume_id, **{STACK_TAG: "project/staging"}): "own",
+        taken(nobodys, **{STACK_TAG: "project/prod"}): "own",
+        taken(theirs, **{STACK_TAG: "project/staging"}): "project/staging",
+        taken(nobodys): "unknown",
+    }
+    assert {one: row[1] for one, row in listed().items()} == marked
 
 
 @pytest.mark.parametrize("reason", ["denied", "unreachable"])

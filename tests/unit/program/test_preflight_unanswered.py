@@ -18,6 +18,7 @@ CONFIG: dict[str, Any] = {
     "plugins": [{"id": "ebs0", "driver": "ebs"}],
     "volumes": [
         {"name": "data", "zone": "us-west-2a", "sizeGib": 1, "adopt": True},
+        {"name": "restored", "zone": "us-west-2a", "sizeGib": 1, "snapshotId": "snap-0123456789abcdef0"},
         {"name": "dumps", "zone": "us-west-2a", "sizeGib": 1},
         {
             "name": "ledger",
@@ -44,6 +45,7 @@ NODE = {
 }
 CLUSTER = {"version": "", "servers": [{"name": "s1", "version": "2.0.5"}], "nodes": [NODE], "zones": ["us-west-2a"]}
 QUESTIONS = {
+    "aws:ebs/getSnapshot:getSnapshot",
     "aws:ebs/getVolume:getVolume",
     "aws:iam/getRole:getRole",
     "aws:s3/getBucket:getBucket",

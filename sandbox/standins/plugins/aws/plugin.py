@@ -17,6 +17,7 @@ from sandbox.standins.plugins.aws.functions.instances import Instances
 from sandbox.standins.plugins.aws.functions.policy_document import PolicyDocument
 from sandbox.standins.plugins.aws.functions.region import Region
 from sandbox.standins.plugins.aws.functions.role import Role
+from sandbox.standins.plugins.aws.functions.snapshot import Snapshot
 from sandbox.standins.plugins.aws.functions.volume import Volume
 from sandbox.standins.plugins.aws.lifecycle_policy import LifecyclePolicyResource
 from sandbox.standins.plugins.aws.policy import PolicyResource
@@ -32,7 +33,7 @@ _RESOURCES = (
     RolePolicyResource, RolePolicyAttachmentResource, BucketResource, *SETTINGS,
 )  # fmt: skip
 _FUNCTIONS = (
-    AvailabilityZones, Bucket, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Volume,
+    AvailabilityZones, Bucket, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Snapshot, Volume,
 )  # fmt: skip
 
 

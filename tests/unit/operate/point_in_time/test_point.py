@@ -32,7 +32,9 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(point, "client", lambda *_: bucket())
     monkeypatch.setattr(snapshots, "newest", newest)
-    monkeypatch.setattr(snapshots, "named", lambda _ec2, name: next(one for one in TAKEN if one.id == name))
+    monkeypatch.setattr(
+        snapshots, "named", lambda _ec2, _target, options: next(one for one in TAKEN if one.id == options.snapshot)
+    )
 
 
 def chosen(to: str, known: dict[str, Any] = KNOWN, **options: Any) -> Report:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props, ProviderError
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.scope import not_implemented
 
@@ -35,3 +36,15 @@ class AwsFunction(Function):
     def region_of(self, args: Props) -> str:
         """Returns the region to look in."""
         return str(args.get("region") or self.cloud.config.region)
+
+
+def the_one(found: Sequence[Any], age: Callable[[Any], Any], *, most_recent: bool) -> Any:
+    """Returns what was asked for; of several the newest, if that is asked for. Raises ProviderError."""
+    if not found:
+        raise ProviderError("Your query returned no results. Please change your search criteria and try again.")
+    if len(found) > 1 and not most_recent:
+        raise ProviderError(
+            "Your query returned more than one result. Please try a more specific search criteria, "
+            "or set `most_recent` attribute to true."
+        )
+    return max(found, key=age)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, Props
 from sandbox.standins.plugins.aws.ec2_values import filters_for
 from sandbox.standins.plugins.aws.ec2_volume import volume_values
 from sandbox.standins.plugins.aws.errors import aws_errors
-from sandbox.standins.plugins.aws.functions.function import AwsFunction
+from sandbox.standins.plugins.aws.functions.function import AwsFunction, the_one
 from sandbox.standins.plugins.aws.tags import from_aws
 
 
@@ -24,7 +24,7 @@ class Volume(AwsFunction):
         with aws_errors("reading EBS Volume"):
             pages = self.cloud.ec2(region).get_paginator("describe_volumes").paginate(Filters=filters)
             found = [volume for page in pages for volume in page["Volumes"]]
-        volume = _choose(found, bool(args.get("mostRecent")))
+        volume = the_one(found, lambda one: one["CreateTime"], most_recent=bool(args.get("mostRecent")))
         values = volume_values(volume)
         values["volumeType"] = values.pop("type")
         volume_id = str(volume["VolumeId"])
@@ -37,14 +37,3 @@ class Volume(AwsFunction):
             "tags": self.cloud.config.tag_rules.all_shown(from_aws(volume.get("Tags"))),
             "volumeId": volume_id,
         }
-
-
-def _choose(found: list[Any], most_recent: bool) -> Any:
-    if not found:
-        raise ProviderError("Your query returned no results. Please change your search criteria and try again.")
-    if len(found) > 1 and not most_recent:
-        raise ProviderError(
-            "Your query returned more than one result. Please try a more specific search criteria, "
-            "or set `most_recent` attribute to true."
-        )
-    return max(found, key=lambda volume: volume["CreateTime"])
