@@ -1,6 +1,6 @@
 """The IAM permissions of a CSI driver."""
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws.iam import Policy, RolePolicyAttachment  # loaded here, while the plugins start
@@ -15,6 +15,8 @@ class DriverPolicyArgs(TypedDict):
     """The IAM policy document."""
     description: str
     """What the policy is for."""
+    path: NotRequired[str]
+    """IAM path of the policy, by which it can be told from others'; it counts when the policy is made."""
 
 
 class DriverPolicy(pulumi.ComponentResource):
@@ -30,7 +32,9 @@ class DriverPolicy(pulumi.ComponentResource):
             f"{name}-policy",
             description=args["description"],
             policy=pulumi.Output.json_dumps(args["policy"], sort_keys=True),
-            opts=child,
+            path=args.get("path"),
+            # Another path would be another policy, and for a moment the role had neither.
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["path"]),
         )
         attachment = RolePolicyAttachment(f"{name}-attachment", role=args["role"], policy_arn=policy.arn, opts=child)
         self.policy_arn = attachment.policy_arn

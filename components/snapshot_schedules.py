@@ -58,6 +58,8 @@ class VolumeSnapshots(TypedDict):
     """Its value."""
     schedules: list[SnapshotSchedule]
     """The schedules."""
+    tags: NotRequired[dict[str, pulumi.Input[str]]]
+    """All tags of its snapshots, but for each schedule's own; without it they get the volume's."""
     earlier_names: NotRequired[list[str]]
     """Names that the volume may have had."""
 
@@ -88,6 +90,8 @@ class SnapshotSchedulesArgs(TypedDict):
     """IAM policy document: who may use the role."""
     policy: pulumi.Input[dict[str, Any]]
     """IAM policy document: what the role may do."""
+    path: NotRequired[str]
+    """IAM path of the role, by which it can be told from others'; it counts when the role is made."""
 
 
 class SnapshotSchedules(pulumi.ComponentResource):
@@ -103,7 +107,8 @@ class SnapshotSchedules(pulumi.ComponentResource):
             f"{name}-role",
             description="What Data Lifecycle Manager needs for the snapshots of a stack's volumes",
             assume_role_policy=pulumi.Output.json_dumps(args["trust"], sort_keys=True),
-            opts=child,
+            path=args.get("path"),
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["path"]),
         )
         allowed = RolePolicy(
             f"{name}-policy",
@@ -131,7 +136,7 @@ class SnapshotSchedules(pulumi.ComponentResource):
             policy_details=LifecyclePolicyPolicyDetailsArgs(
                 resource_types=["VOLUME"],
                 target_tags={volume["tag_key"]: volume["tag_value"]},
-                schedules=[_schedule(one) for one in volume["schedules"]],
+                schedules=[_schedule(one, volume.get("tags")) for one in volume["schedules"]],
             ),
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -148,13 +153,16 @@ def _aliases(prefix: str, volume: VolumeSnapshots | TaggedVolume) -> list[pulumi
     return [pulumi.Alias(name=f"{prefix}-{earlier}") for earlier in volume.get("earlier_names", [])]
 
 
-def _schedule(schedule: SnapshotSchedule) -> LifecyclePolicyPolicyDetailsScheduleArgs:
+def _schedule(
+    schedule: SnapshotSchedule, tags: dict[str, pulumi.Input[str]] | None
+) -> LifecyclePolicyPolicyDetailsScheduleArgs:
     keep, days = schedule.get("keep"), schedule.get("keep_days")
+    added = {**(tags or {}), **schedule.get("tags", {})}
     return LifecyclePolicyPolicyDetailsScheduleArgs(
         name=schedule["name"],
-        # Among them the one by which the role may delete the snapshot.
-        copy_tags=True,
-        tags_to_add=schedule.get("tags") or None,
+        # In either case among them the one by which the role may delete the snapshot.
+        copy_tags=tags is None,
+        tags_to_add=added or None,
         create_rule=LifecyclePolicyPolicyDetailsScheduleCreateRuleArgs(cron_expression=schedule["cron"]),
         retain_rule=LifecyclePolicyPolicyDetailsScheduleRetainRuleArgs(count=keep)
         if keep

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
-from nomad_stateful.ebs.tags import GUARD_TAG
+from nomad_stateful.ebs.tags import STACK_TAG
 from operate import stack
 from operate.command import Command
 from operate.database import Database
@@ -22,8 +22,6 @@ from operate.errors import OperateError
 from operate.options import at_least_0
 from operate.ownership import mysql_cluster
 from operate.snapshot_completion import await_complete
-
-_OWN_TAGS = ("aws:", GUARD_TAG)
 
 
 class SnapshotError(OperateError):
@@ -137,10 +135,10 @@ def check_account(place: AwsPlace) -> None:
 
 
 def _tags(ec2: Any, volume_id: str, volume: str) -> dict[str, str]:
-    """Returns the volume's tags, by which the snapshot is found when the volume is gone."""
+    """Returns the tags by which the snapshot is found when the volume is gone: the volume's, and whose it is."""
     with ec2_errors():
         known = tags.read(ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
-    return {**{key: value for key, value in known.items() if not key.startswith(_OWN_TAGS)}, "Name": volume}
+    return {**tags.of_snapshot(known), "Name": volume, STACK_TAG: stack.tag()}
 
 
 def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:

@@ -27,3 +27,8 @@ class Environment:
     """Full name of the stack, by which it claims ids; "" where nothing is claimed."""
     expects: Mapping[str, str] = field(default_factory=dict)
     """What may exist already, by job/ID or volume/ID."""
+
+    @property
+    def iam_path(self) -> str:
+        """IAM path of the stack's policies and roles, by which an identity can be held to them."""
+        return f"/nomad-stateful/{self.stack}/"

@@ -5,16 +5,20 @@ Arguments: https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/doc
 
 from nomad_stateful.drivers.ebs_flags import CONTROLLER_ONLY, NODE_ONLY, OWN_FLAGS, for_role
 from nomad_stateful.drivers.model import CsiDriver, DriverOptions, PluginTask, parse_version
+from nomad_stateful.ebs import tags
 
 RESERVED_ATTACHMENTS_SINCE = (1, 29, 0)
 METADATA_SOURCES_SINCE = (1, 45, 0)
 
-MANAGED_TAG = "ebs.csi.aws.com/cluster"
+MANAGED_TAG = tags.MANAGED_TAG
 MANAGED_TAG_VALUE = "true"
-"""The driver may touch only volumes and snapshots with this tag, which AWS's own managed policy for it uses too."""
+"""The driver may touch only volumes and snapshots with this tag."""
 
 NAME_TAG = "CSIVolumeName"
-RESERVED_TAGS = frozenset({NAME_TAG, "CSIVolumeSnapshotName", MANAGED_TAG})
+"""Of volumes that a driver made."""
+SNAPSHOT_NAME_TAG = "CSIVolumeSnapshotName"
+"""Of snapshots that a driver took."""
+RESERVED_TAGS = frozenset({NAME_TAG, SNAPSHOT_NAME_TAG, MANAGED_TAG})
 RESERVED_TAG_PREFIXES = ("kubernetes.io",)
 """The driver does not start with extra tags of these keys and prefixes."""
 

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any, Protocol
 
-from nomad_stateful.drivers.ebs import DRIVER, MANAGED_TAG, MANAGED_TAG_VALUE, NAME_TAG
+from nomad_stateful.drivers.ebs import DRIVER, MANAGED_TAG, MANAGED_TAG_VALUE, NAME_TAG, SNAPSHOT_NAME_TAG
 from nomad_stateful.drivers.iam import Statement, allow, document
 from nomad_stateful.drivers.model import Version, parse_version
+from nomad_stateful.ebs.tags import STACK_TAG
 
 VOLUME_STATUS_SINCE: Version = (1, 46, 0)
 IOPS_DRY_RUN_SINCE: Version = (1, 50, 0)
@@ -65,6 +66,16 @@ DESCRIBE_ACTIONS: tuple[tuple[str, Mode, Version], ...] = (
 """Action, the mode that calls it, and since which version of the driver."""
 
 ON_MANAGED = {"StringEquals": {f"ec2:ResourceTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}}
+# A stack's volumes have the managed tag too, and so have their snapshots of earlier releases. A driver deletes what a
+# driver made, which has a name by it.
+MADE_BY_DRIVER = {
+    **ON_MANAGED,
+    "Null": {f"ec2:ResourceTag/{STACK_TAG}": "true", f"ec2:ResourceTag/{NAME_TAG}": "false"},
+}
+TAKEN_BY_DRIVER = {
+    **ON_MANAGED,
+    "Null": {f"ec2:ResourceTag/{STACK_TAG}": "true", f"ec2:ResourceTag/{SNAPSHOT_NAME_TAG}": "false"},
+}
 MADE_MANAGED = {"StringEquals": {f"aws:RequestTag/{MANAGED_TAG}": MANAGED_TAG_VALUE}}
 
 
@@ -143,7 +154,7 @@ def _make_volumes(volumes: str, *, clones: bool) -> list[Statement]:
     return [
         allow("CreateManagedVolumes", ["ec2:CreateVolume"], volumes, MADE_MANAGED),
         _tag_on_creation("TagNewVolumes", volumes, *(["CreateVolume", "CopyVolumes"] if clones else ["CreateVolume"])),
-        allow("DeleteManagedVolumes", ["ec2:DeleteVolume"], volumes, ON_MANAGED),
+        allow("DeleteManagedVolumes", ["ec2:DeleteVolume"], volumes, MADE_BY_DRIVER),
     ]
 
 
@@ -173,7 +184,7 @@ def _make_snapshots(volumes: str, snapshots: str) -> list[Statement]:
         allow("SnapshotManagedVolumes", ["ec2:CreateSnapshot"], volumes, ON_MANAGED),
         allow("CreateManagedSnapshots", ["ec2:CreateSnapshot"], snapshots, MADE_MANAGED),
         _tag_on_creation("TagNewSnapshots", snapshots, "CreateSnapshot"),
-        allow("DeleteManagedSnapshots", ["ec2:DeleteSnapshot"], snapshots, ON_MANAGED),
+        allow("DeleteManagedSnapshots", ["ec2:DeleteSnapshot"], snapshots, TAKEN_BY_DRIVER),
     ]
 
 

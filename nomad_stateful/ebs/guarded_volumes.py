@@ -59,8 +59,7 @@ class GuardedVolumes:
         found = self._described(volume_id, f"{volume_id} ({name})")
         if not found:
             return ""
-        kept = {key: value for key, value in tags.read(found[0]).items() if not key.startswith("aws:")}
-        own = tags.listed({**kept, "Name": name, FINAL_TAG: volume_id})
+        own = tags.listed({**tags.of_snapshot(tags.read(found[0])), "Name": name, FINAL_TAG: volume_id})
         made = self._call(
             "create_snapshot",
             VolumeId=volume_id,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+MANAGED_TAG = "ebs.csi.aws.com/cluster"
+"""Value: true, of the volumes that the EBS driver may attach; AWS's own managed policy for it goes by it too."""
 GUARD_TAG = "nomad-stateful-guard"
 """Value: id of the volume's VolumeGuard."""
 STACK_TAG = "nomad-stateful-stack"
@@ -35,6 +37,12 @@ def stack_of(known: Mapping[str, str]) -> str:
     """Returns the PROJECT/STACK that a volume or snapshot is of by its tags; "" where they do not say."""
     of_volume = known.get(SNAPSHOTS_TAG) or known.get(LEFT_TAG) or ""
     return known.get(STACK_TAG) or "/".join(of_volume.split("/")[:2])
+
+
+def of_snapshot(volume_tags: Mapping[str, str]) -> dict[str, str]:
+    """Returns those of a volume's tags that its snapshots get: not the driver's, by which drivers may delete them."""
+    left_out = (MANAGED_TAG, GUARD_TAG)
+    return {key: value for key, value in volume_tags.items() if not key.startswith("aws:") and key not in left_out}
 
 
 def read(described: Mapping[str, Any]) -> dict[str, str]:

@@ -105,8 +105,13 @@ def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: fl
     """
     moment = report.to or report.started
     restored = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-    # Neither the volume's name nor the stack's tag: it is no snapshot of the live volume, and no schedule removes it.
-    own = {"Name": f"{target.volume} as of {restored}", RESTORED_TAG: target.volume_id, AS_OF_TAG: moment.isoformat()}
+    # Not the volume's name: it is no snapshot of the live volume.
+    own = {
+        "Name": f"{target.volume} as of {restored}",
+        STACK_TAG: target.stack,
+        RESTORED_TAG: target.volume_id,
+        AS_OF_TAG: moment.isoformat(),
+    }
     made = ec2.create_snapshot(
         VolumeId=volume_id,
         Description=f"{target.tag} as of {restored}",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.restored import is_of, source
-from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, SNAPSHOTS_TAG
+from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, MOVE_TAG, SNAPSHOTS_TAG
 from operate.cluster import wait_for
 from operate.snapshot_completion import await_complete
 from operate.volume_snapshots import complete_of, newest
@@ -17,7 +17,6 @@ from operate.zone_change.situation import ZoneChangeError
 
 T = TypeVar("T")
 _WHEN = "%Y-%m-%d %H:%M:%S UTC"
-_NOT_COPIED = ("aws:", GUARD_TAG, SNAPSHOTS_TAG)
 _ANSWERS_S = 300.0
 
 
@@ -88,7 +87,7 @@ class Copies:
 
     def _begin(self, mark: str) -> str:
         found = self._ec2.describe_volumes(VolumeIds=[self._volume_id])["Volumes"][0]
-        kept = {key: value for key, value in tags.read(found).items() if not key.startswith(_NOT_COPIED)}
+        kept = {key: value for key, value in tags.of_snapshot(tags.read(found)).items() if key != SNAPSHOTS_TAG}
         own = tags.listed({**kept, "Name": self._name, MOVE_TAG: mark})
         made = self._ec2.create_snapshot(
             VolumeId=self._volume_id,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pulumi
 
+from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import RESTORED_TAG, stack_of
 from program.prefetch import CallError, Prefetch
 from program.preflight.volumes import Wanted
@@ -65,6 +66,15 @@ def _problem(
         rule = f"it is {_described(stack, own, snapshot)}, so that nothing says that it is {expected}'s"
         return Problem(
             key, snapshot_id, rule, f"leave {wanted.key}.snapshotStack out, if this is the one that is meant"
+        )
+    by_driver = wanted.volume.provision == "plugin" and not wanted.plugin.existing
+    if by_driver and (snapshot.get("tags") or {}).get(MANAGED_TAG) != MANAGED_TAG_VALUE:
+        rule = (
+            f"the driver makes the volume, and may read snapshots with the tag {MANAGED_TAG}={MANAGED_TAG_VALUE} alone"
+        )
+        tag = f"--tags Key={MANAGED_TAG},Value={MANAGED_TAG_VALUE}"
+        return Problem(
+            key, snapshot_id, rule, f"give it the tag: `aws ec2 create-tags --resources {snapshot_id} {tag}`"
         )
     if snapshot.get("state") not in (None, "", "completed"):
         return Problem(key, snapshot_id, f"the snapshot is {snapshot['state']}", "wait until it is completed")

@@ -68,6 +68,7 @@ def bucket_policy(
         "role": settings.client_role,
         "description": f"What MySQL's {what} to S3 on the Nomad clients need",
         "policy": pulumi.Output.from_input(bucket).apply(document),
+        "path": environment.iam_path,
     }
 
 

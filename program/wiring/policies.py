@@ -24,6 +24,7 @@ def driver_policies(settings: Settings, environment: Environment) -> dict[str, D
             "role": settings.client_role,
             "description": f"What the {driver.upper()} CSI driver on the Nomad clients needs",
             "policy": policy,
+            "path": environment.iam_path,
         }
         for driver, policy in found.items()
         if policy is not None

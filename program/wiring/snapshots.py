@@ -11,7 +11,7 @@ from components.snapshot_schedules import (
     VolumeSnapshots,
 )
 from nomad_stateful.drivers import snapshot_policy
-from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
+from nomad_stateful.ebs.tags import SNAPSHOTS_TAG, STACK_TAG
 from program.environment import Environment
 from program.settings import Settings, Volume
 from program.settings import snapshots as snapshot_settings
@@ -35,6 +35,7 @@ def snapshot_schedules(
     args: SnapshotSchedulesArgs = {
         "volumes": [_volume(volume, environment) for volume in scheduled],
         "tagged": [one for volume in scheduled for one in _tagged(volume, environment, registered)],
+        "path": environment.iam_path,
         "trust": snapshot_policy.trust(**scope),
         "policy": snapshot_policy.policy(
             SNAPSHOTS_TAG,
@@ -48,14 +49,19 @@ def snapshot_schedules(
 
 
 def _volume(volume: Volume, environment: Environment) -> VolumeSnapshots:
-    ((key, value),) = target_tags(volume, environment.stack).items()
-    return {
+    own = target_tags(volume, environment.stack)
+    ((key, value),) = own.items()
+    args: VolumeSnapshots = {
         "name": volume.name,
         "tag_key": key,
         "tag_value": value,
         "schedules": [_schedule(one) for one in volume.snapshots],
         "earlier_names": [] if volume.renamed_from is None else [volume.renamed_from],
     }
+    if volume.count is None:
+        # Those of a set are told apart by the names that they get from their volumes.
+        args["tags"] = {**volume.tags, "Name": volume.name, STACK_TAG: environment.stack, **own}
+    return args
 
 
 def _tagged(

@@ -16,6 +16,9 @@ KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-5555555555
 OTHER_KEY = KEY.replace("1111", "9999")
 TAG = "ebs.csi.aws.com/cluster"
 ON = {f"ec2:ResourceTag/{TAG}": "true"}
+MADE_BY_DRIVER = {**ON, "ec2:ResourceTag/CSIVolumeName": "pvc-1"}
+TAKEN_BY_DRIVER = {**ON, "ec2:ResourceTag/CSIVolumeSnapshotName": "snapshot-1"}
+STACKS = {"ec2:ResourceTag/nomad-stateful-stack": "nomad-stateful/prod"}
 MADE = {f"aws:RequestTag/{TAG}": "true"}
 THROUGH_EC2 = {"kms:ViaService": "ec2.us-west-2.amazonaws.com"}
 TO_EC2 = {"kms:GrantIsForAWSResource": "true", **THROUGH_EC2}
@@ -111,8 +114,13 @@ STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
     ),
     "DeleteManagedVolumes": (
         {Mode.DYNAMIC},
-        [("ec2:DeleteVolume", VOLUME, ON)],
-        [("ec2:DeleteVolume", VOLUME, {}), ("ec2:ModifyVolume", VOLUME, ON)],
+        [("ec2:DeleteVolume", VOLUME, MADE_BY_DRIVER)],
+        [
+            ("ec2:DeleteVolume", VOLUME, {}),
+            ("ec2:DeleteVolume", VOLUME, ON),
+            ("ec2:DeleteVolume", VOLUME, MADE_BY_DRIVER | STACKS),
+            ("ec2:ModifyVolume", VOLUME, MADE_BY_DRIVER),
+        ],
     ),
     "LearnIopsLimits": (
         {Mode.DYNAMIC},
@@ -159,8 +167,12 @@ STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
     ),
     "DeleteManagedSnapshots": (
         {Mode.SNAPSHOT},
-        [("ec2:DeleteSnapshot", SNAPSHOT, ON)],
-        [("ec2:DeleteSnapshot", SNAPSHOT, {})],
+        [("ec2:DeleteSnapshot", SNAPSHOT, TAKEN_BY_DRIVER)],
+        [
+            ("ec2:DeleteSnapshot", SNAPSHOT, {}),
+            ("ec2:DeleteSnapshot", SNAPSHOT, ON),
+            ("ec2:DeleteSnapshot", SNAPSHOT, TAKEN_BY_DRIVER | STACKS),
+        ],
     ),
     "RestoreManagedSnapshots": (
         {Mode.DYNAMIC, Mode.SNAPSHOT},
@@ -271,7 +283,10 @@ def test_a_key_is_out_of_reach_where_no_key_is_named() -> None:
 def test_other_partitions_have_their_own_names(partition: str, region: str, service: str) -> None:
     written = document(*Mode, keys=(KEY,), partition=partition, region=region)
     volume = f"arn:{partition}:ec2:{region}:123456789012:volume/vol-0a"
-    asked = [request("ec2:DeleteVolume", volume, ON), request("kms:Decrypt", KEY, {"kms:ViaService": service})]
+    asked = [
+        request("ec2:DeleteVolume", volume, MADE_BY_DRIVER),
+        request("kms:Decrypt", KEY, {"kms:ViaService": service}),
+    ]
     assert judge([written], asked) == [[True, True]]
 
 

@@ -30,7 +30,8 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def volume_id(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": "team", "Value": "db"}, {"Key": GUARD_TAG, "Value": "g1"}]
+    given = {"Name": "mysql", "team": "db", GUARD_TAG: "g1", "ebs.csi.aws.com/cluster": "true"}
+    tags = [{"Key": key, "Value": value} for key, value in given.items()]
     made = ec2.create_volume(
         AvailabilityZone=f"{REGION}a", Size=2, TagSpecifications=[{"ResourceType": "volume", "Tags": tags}]
     )
@@ -39,13 +40,17 @@ def volume_id(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(made["VolumeId"])
 
 
-def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard(
+def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard_and_not_the_drivers(
     ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     snapshot_id = snapshots.take("mysql", "before the upgrade", quiesce=False, timeout_s=5)
     [taken] = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
     assert (taken["VolumeId"], taken["Description"]) == (volume_id, "before the upgrade")
-    assert {tag["Key"]: tag["Value"] for tag in taken["Tags"]} == {"Name": "mysql", "team": "db"}
+    assert {tag["Key"]: tag["Value"] for tag in taken["Tags"]} == {
+        "Name": "mysql",
+        "team": "db",
+        STACK_TAG: "project/prod",
+    }
     printed = capsys.readouterr()
     assert printed.out.split()[0] == snapshot_id
     assert "crash-consistent" in printed.err

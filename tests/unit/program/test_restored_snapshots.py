@@ -92,6 +92,12 @@ def test_a_snapshot_that_is_not_there_or_not_complete_is_refused() -> None:
     assert "the snapshot is pending. Wait until it is completed" in refused(of(STACK), state="pending")[0]
 
 
+def test_what_the_driver_restores_needs_the_drivers_tag_which_snapshots_do_not_have_by_themselves() -> None:
+    (said,) = refused(of(STACK), provision="plugin")
+    assert f"`aws ec2 create-tags --resources {SNAPSHOT} --tags Key=ebs.csi.aws.com/cluster,Value=true`" in said
+    assert refused(of(STACK) | {"ebs.csi.aws.com/cluster": "true"}, provision="plugin") == []
+
+
 def test_each_snapshot_is_asked_for_once_and_a_set_is_refused_once() -> None:
     class Asked:
         def __init__(self) -> None:

@@ -65,8 +65,13 @@ def test_schedules_retention_copies_and_tags_are_those_of_the_settings(
     daily, hourly = resources["snapshots-of-data"].inputs["policyDetails"]["schedules"]
     assert daily == {
         "name": "daily",
-        "copyTags": True,
-        "tagsToAdd": {"tier": "gold"},
+        "copyTags": False,
+        "tagsToAdd": {
+            "Name": "data",
+            "nomad-stateful-stack": "nomad-stateful/test",
+            "nomad-stateful-snapshots": "nomad-stateful/test/data",
+            "tier": "gold",
+        },
         "createRule": {"cronExpression": "cron(0 3 * * ? *)"},
         "retainRule": {"count": 14},
         "crossRegionCopyRules": [
@@ -175,3 +180,27 @@ def test_a_restored_volume_has_its_blocks_loaded_at_the_rate_that_is_set() -> No
     restored = {"snapshotId": "snap-0123456789abcdef0", "initializationRateMibps": 200}
     made = record(config(**restored))["ebs-data-us-west-2a"].inputs
     assert (made["snapshotId"], made["volumeInitializationRate"]) == ("snap-0123456789abcdef0", 200)
+
+
+def test_a_volumes_snapshots_have_no_tag_by_which_a_driver_may_delete_them_and_those_of_a_set_keep_their_names() -> (
+    None
+):
+    (alone,) = record(config(DAILY, tags={"team": "db"}))["snapshots-of-data"].inputs["policyDetails"]["schedules"]
+    assert alone["copyTags"] is False
+    assert alone["tagsToAdd"] == {
+        "team": "db",
+        "Name": "data",
+        "nomad-stateful-stack": "nomad-stateful/test",
+        "nomad-stateful-snapshots": "nomad-stateful/test/data",
+    }
+    (of_set,) = record(config(DAILY, count=3))["snapshots-of-data"].inputs["policyDetails"]["schedules"]
+    assert (of_set["copyTags"], of_set.get("tagsToAdd")) == (True, None)
+
+
+def test_policies_and_roles_have_the_path_of_their_stack() -> None:
+    made = record(config(DAILY))
+    assert (
+        made["ebs-driver-policy"].inputs["path"]
+        == made["snapshots-role"].inputs["path"]
+        == "/nomad-stateful/nomad-stateful/test/"
+    )

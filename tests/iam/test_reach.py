@@ -1,0 +1,133 @@
+"""What a taken-over client, or a deployer's leaked key, can do to volumes, backups and policies: a table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nomad_stateful.drivers import ebs_policy
+from nomad_stateful.drivers.ebs_policy import Mode
+from tests.iam.evaluator import Request, judge
+
+REGION, ACCOUNT, STACK, OTHER = "us-west-2", "123456789012", "nomad-stateful/prod", "nomad-stateful/staging"
+VOLUME, SNAPSHOT = f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-0a", f"arn:aws:ec2:{REGION}::snapshot/snap-0a"
+POLICIES = f"arn:aws:iam::{ACCOUNT}:policy/nomad-stateful"
+CLUSTER = {"ebs.csi.aws.com/cluster": "true"}
+Tags = dict[str, str]
+
+
+def of(stack: str, **more: str) -> Tags:
+    return {"Name": "mysql", "nomad-stateful-stack": stack, **{key.replace("_", "-"): one for key, one in more.items()}}
+
+
+VOLUMES: dict[str, Tags] = {
+    "the stack's, protected": {**CLUSTER, **of(STACK, nomad_stateful_guard="g1")},
+    "left behind by a move": {**CLUSTER, "Name": "mysql", "nomad-stateful-left": f"{STACK}/mysql"},
+    "another stack's": {**CLUSTER, **of(OTHER)},
+    "an existing one, tagged for the driver": CLUSTER,
+    "adopted, made by a driver once": {**CLUSTER, **of(STACK), "CSIVolumeName": "pvc-1"},
+    "made by a driver": {**CLUSTER, "CSIVolumeName": "pvc-1"},
+}
+SCHEDULED = {"nomad-stateful-snapshots": f"{STACK}/mysql"}
+SNAPSHOTS: dict[str, Tags] = {
+    "scheduled": {**of(STACK), **SCHEDULED},
+    "scheduled, with the driver's tag (earlier releases, sets)": {**CLUSTER, **of(STACK), **SCHEDULED},
+    "scheduled, of a volume that a driver made": {**CLUSTER, **SCHEDULED, "CSIVolumeName": "pvc-1"},
+    "final": {**CLUSTER, **of(STACK, nomad_stateful_final_snapshot_of="vol-0a")},
+    "an operator's": {**CLUSTER, **of(STACK)},
+    "the first of a move": of(STACK, nomad_stateful_move="first"),
+    "the last of a move": of(STACK, nomad_stateful_move="us-west-2b 12"),
+    "another stack's": {**CLUSTER, **of(OTHER)},
+    "another stack's first of a move": of(OTHER, nomad_stateful_move="first"),
+    "taken by a driver": {**CLUSTER, "CSIVolumeSnapshotName": "snapshot-1"},
+}
+
+
+def client(*modes: Mode) -> dict[str, Any]:
+    return ebs_policy.policy(modes, partition="aws", region=REGION, account_id=ACCOUNT, version="v1.64.0")
+
+
+def deployer() -> dict[str, Any]:
+    text = (Path(__file__).parents[2] / "examples/aws/pulumi.json").read_text(encoding="utf-8")
+    values = {"PROJECT/STACK": STACK, "ACCOUNT": ACCOUNT, "REGION": REGION, "CLIENT_ROLE": "nomad-client"}
+    for key, value in values.items():
+        text = text.replace(key, value)
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def allowed(policy: dict[str, Any], action: str, things: dict[str, Tags]) -> set[str]:
+    """Which of these things the policy lets the action be done to."""
+    resource = VOLUME if things is VOLUMES else SNAPSHOT
+    requests = [
+        Request(f"ec2:{action}", resource, {f"ec2:ResourceTag/{key}": one for key, one in tags.items()})
+        for tags in things.values()
+    ]
+    (verdicts,) = judge([policy], requests)
+    return {name for name, verdict in zip(things, verdicts, strict=True) if verdict}
+
+
+@pytest.mark.parametrize(
+    ("modes", "action", "things", "expected"),
+    [
+        ([Mode.REGISTER], "DeleteVolume", VOLUMES, set()),
+        ([Mode.REGISTER], "DeleteSnapshot", SNAPSHOTS, set()),
+        # EC2 waits for an unmount; what the driver attaches it has to detach.
+        ([Mode.REGISTER], "DetachVolume", VOLUMES, set(VOLUMES)),
+        (list(Mode), "DeleteVolume", VOLUMES, {"made by a driver"}),
+        (list(Mode), "DeleteSnapshot", SNAPSHOTS, {"taken by a driver"}),
+        (list(Mode), "CreateTags", VOLUMES, set()),
+        (list(Mode), "CreateTags", SNAPSHOTS, set()),
+        (list(Mode), "DeleteTags", SNAPSHOTS, set()),
+        (list(Mode), "ModifySnapshotAttribute", SNAPSHOTS, set()),
+    ],
+)
+def test_a_clients_role_deletes_what_a_driver_made_and_no_backup(
+    modes: list[Mode], action: str, things: dict[str, Tags], expected: set[str]
+) -> None:
+    assert allowed(client(*modes), action, things) == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "things", "expected"),
+    [
+        ("DeleteSnapshot", SNAPSHOTS, {"the first of a move"}),
+        ("CreateTags", SNAPSHOTS, set()),
+        ("DeleteTags", SNAPSHOTS, set()),
+        ("DeleteVolume", VOLUMES, {"the stack's, protected", "adopted, made by a driver once"}),
+        ("DetachVolume", VOLUMES, {"the stack's, protected", "adopted, made by a driver once"}),
+        (
+            "CreateVolume",
+            SNAPSHOTS,
+            {name for name, tags in SNAPSHOTS.items() if tags.get("nomad-stateful-stack") == STACK},
+        ),
+    ],
+)
+def test_a_deployers_key_reaches_its_own_volumes_and_no_backup(
+    action: str, things: dict[str, Tags], expected: set[str]
+) -> None:
+    assert allowed(deployer(), action, things) == expected
+
+
+OWN, OTHERS, EARLIER = (
+    f"{POLICIES}/{STACK}/ebs-driver-policy-1a2b3c4",
+    f"{POLICIES}/{OTHER}/ebs-driver-policy-1a2b3c4",
+    f"arn:aws:iam::{ACCOUNT}:policy/ebs-driver-policy-eda06f9",
+)
+
+
+@pytest.mark.parametrize("action", ["CreatePolicyVersion", "SetDefaultPolicyVersion", "DeletePolicy", "CreatePolicy"])
+def test_a_deployers_key_writes_the_policies_of_its_own_stack_alone(action: str) -> None:
+    requests = [Request(f"iam:{action}", arn) for arn in (OWN, OTHERS, EARLIER, f"{POLICIES}/{STACK}-2/x")]
+    assert judge([deployer()], requests) == [[True, False, False, False]]
+
+
+def test_a_deployers_key_attaches_the_policies_of_its_own_stack_to_its_own_clients_alone() -> None:
+    roles = [f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("nomad-client", "other-client")]
+    requests = [
+        Request("iam:AttachRolePolicy", role, {"iam:PolicyARN": arn})
+        for role in roles
+        for arn in (OWN, OTHERS, "arn:aws:iam::aws:policy/AdministratorAccess")
+    ]
+    assert judge([deployer()], requests) == [[True, False, False, False, False, False]]
