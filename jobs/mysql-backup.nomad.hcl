@@ -308,6 +308,9 @@ job "mysql-backup" {
           AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
           # A second, the default, is short for a client that is busy with a dump.
           AWS_METADATA_SERVICE_TIMEOUT = "5"
+          # What put-object takes; a larger dump goes in parts, each of PART_MIB, which lie on the client's disk for a moment.
+          LARGEST_PUT = "5368709120"
+          PART_MIB    = "64"
         }
 
         template {
@@ -321,38 +324,78 @@ job "mysql-backup" {
             command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
             target=s3://$BUCKET/$PREFIX
             cd "$DUMPS"
-            # Says of each dump on the volume where its checked copy is.
+            errors=$NOMAD_TASK_DIR/errors part=$NOMAD_TASK_DIR/part
+            # Says of each dump where its checked copy is, its SHA-256 and its ETag, also of dumps that are on the volume no
+            # more: by these notes, which nobody can write by S3's permissions, a restore knows what this job has uploaded.
             mkdir -p .uploaded
 
             digest() { sha256sum | cut -d ' ' -f 1; }
+            s3() { verb=$1; shift; aws s3api "$verb" --bucket "$BUCKET" --key "$PREFIX$name" "$@" 2>"$errors"; }
 
-            upload() { # upload NAME
-              size=$(stat -c %s "$1")
-              sum=$(digest <"$1")
-              echo "$1: $size bytes go to $target$1"
-              aws s3 cp --only-show-errors --metadata "sha256=$sum" "$1" "$target$1"
-              stored=$(aws s3api head-object --bucket "$BUCKET" --key "$PREFIX$1" \
-                --query '[to_string(ContentLength), Metadata.sha256]' --output text | tr '\t' ' ')
-              [ "$stored" = "$size $sum" ] || { echo "$target$1 is '$stored' and not '$size $sum'" >&2; return 1; }
-              # What S3 would give back for a restore, byte for byte.
-              [ "$(aws s3 cp --only-show-errors "$target$1" - | digest)" = "$sum" ] || {
-                echo "$target$1 does not come back as it was sent" >&2
-                return 1
-              }
-              echo "$target$1 $sum" >".uploaded/$1.new"
-              mv ".uploaded/$1.new" ".uploaded/$1"
-              echo "$target$1 is there and checked: $size bytes, SHA-256 $sum"
+            in_parts() { # Uploads the dump name, of size bytes, in parts.
+              id=$(s3 create-multipart-upload --metadata "sha256=$sum" --checksum-algorithm SHA256 --query UploadId --output text) ||
+                return
+              number=0 parts=
+              while [ $((number * PART_MIB * 1048576)) -lt "$size" ]; do
+                dd if="$name" of="$part" bs=1048576 skip=$((number * PART_MIB)) count="$PART_MIB" 2>"$errors" || return
+                number=$((number + 1))
+                made=$(s3 upload-part --upload-id "$id" --part-number $number --body "$part" --checksum-algorithm SHA256 \
+                  --query '[ETag, ChecksumSHA256]' --output text | tr '\t' ' ') && [ -n "$made" ] || return
+                parts="$parts,{\"PartNumber\":$number,\"ETag\":$${made% *},\"ChecksumSHA256\":\"$${made#* }\"}"
+              done
+              s3 complete-multipart-upload --upload-id "$id" --if-none-match '*' --multipart-upload "{\"Parts\":[$${parts#,}]}"
             }
 
-            for marker in .uploaded/*; do
-              name=$${marker##*/}
-              [ -e "$name" ] || rm -f -- "$marker"
-            done
+            store() { # Uploads the dump name; what S3 has under that name already is never overwritten.
+              if [ "$size" -le "$LARGEST_PUT" ]; then
+                s3 put-object --body "$name" --metadata "sha256=$sum" --if-none-match '*' >/dev/null && return
+              else
+                in_parts >/dev/null && return
+              fi
+              # An upload that was cut off may have come there.
+              grep -qF -e '(PreconditionFailed)' "$errors" || { cat "$errors" >&2; return 1; }
+            }
+
+            upload() { # Uploads the dump name, and notes it once its copy is checked.
+              size=$(stat -c %s "$name")
+              sum=$(digest <"$name")
+              echo "$name: $size bytes go to $target$name"
+              store || return 1
+              rm -f "$part"
+              stored=$(s3 head-object --query '[to_string(ContentLength), Metadata.sha256, ETag]' --output text | tr '\t' ' ')
+              [ "$${stored% *}" = "$size $sum" ] || {
+                echo "$target$name is '$${stored% *}' and not '$size $sum': somebody else has uploaded it" >&2
+                return 1
+              }
+              # What S3 would give back for a restore, byte for byte.
+              [ "$(aws s3 cp --only-show-errors "$target$name" - | digest)" = "$sum" ] || {
+                echo "$target$name does not come back as it was sent" >&2
+                return 1
+              }
+              echo "$target$name $sum $${stored##* }" >".uploaded/$name.new"
+              mv ".uploaded/$name.new" ".uploaded/$name"
+              echo "$target$name is there and checked: $size bytes, SHA-256 $sum"
+            }
+
+            changed=
+            unchanged() { # Says where the noted copy of the dump name is not what was uploaded.
+              is=$(s3 head-object --query '[Metadata.sha256, ETag]' --output text | tr '\t' ' ')
+              case $is in '') cat "$errors" >&2; return ;; esac
+              # Notes of earlier releases have no ETag.
+              case $1 in "$target$name $is" | "$target$name $${is% *}") return ;; esac
+              changed="$changed $target$name"
+            }
+
             # The newest first: it is what is worth most if the next one fails.
             for name in $(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort -r); do
-              case "$(cat ".uploaded/$name" 2>/dev/null)" in "$target$name "*) continue ;; esac
-              upload "$name"
+              noted=$(cat ".uploaded/$name" 2>/dev/null) || true
+              case $noted in "$target$name "*) unchanged "$noted" ;; *) upload ;; esac
             done
+            ls -1 .uploaded | sort -r | tail -n +1001 | while read -r old; do rm -f -- ".uploaded/$old"; done
+            [ -z "$changed" ] || {
+              echo "not what was uploaded any more:$changed. Restore an earlier version of it, and find out who wrote it" >&2
+              exit 1
+            }
             echo "every dump on the volume is in $target"
           SCRIPT
         }

@@ -167,15 +167,35 @@ job "mysql-restore" {
             # A command's own status, which a pipe would hide.
             keys=$(aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].Key' --output text)
             names=$(printf '%s\n' $keys | sed "s|^$PREFIX||" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort) || true
+            noted() { # Prints the SHA-256 that the job that dumps has noted on the volume, when it had checked the copy.
+              [ ! -f "$DUMPS/.uploaded/$1" ] || while read -r where sum _; do
+                [ "$where" != "$target$1" ] || echo "$sum"
+              done <"$DUMPS/.uploaded/$1"
+            }
             name=$NOMAD_META_dump
-            [ "$name" != latest ] || name=$(printf '%s\n' $names | tail -n 1)
+            if [ "$name" = latest ]; then
+              # Whoever may write there can give a name of any time, and a clock that was ahead one of a later time.
+              now=$(date -u +%Y%m%dT%H%M%SZ.sql.gz)
+              for name in $(printf '%s\n' $names | sort -r) ''; do
+                [ -z "$name" ] || [ "$name" \> "$now" ] || [ -z "$(noted "$name")" ] || break
+              done
+              [ -n "$name" ] || {
+                echo "the volume has notes of no dump in $target, so that nothing says which is the latest of this stack's;" \
+                  "name one of these:" $names >&2
+                exit 1
+              }
+            fi
             printf '%s\n' $names | grep -qxF -e "$name" && [ -n "$name" ] || {
               echo "there is no dump $NOMAD_META_dump in $target; these are there:" $names >&2
               exit 1
             }
             stored=$(aws s3api head-object --bucket "$BUCKET" --key "$PREFIX$name" \
               --query '[to_string(ContentLength), Metadata.sha256]' --output text | tr '\t' ' ')
-            size=$${stored% *} sum=$${stored#* }
+            size=$${stored% *} sum=$(noted "$name")
+            [ -n "$sum" ] || {
+              sum=$${stored#* }
+              echo "the volume has no note of $name: that it is this stack's, nothing says but its name" >&2
+            }
 
             fetched=$DUMPS/.fetched
             rm -rf "$fetched"
@@ -293,6 +313,7 @@ job "mysql-restore" {
           # What mysqldump says about GTIDs by itself, in a dump of other making, is true of the server it was taken from alone.
           { gzip -dc "$name" || echo "$name cannot be read;"; } |
             sed '1,/^-- Current Database/{/^SET @@GLOBAL[.]GTID_PURGED=/,/;$/d;/^SET @@SESSION[.]SQL_LOG_BIN= *0;$/d}' |
+            # A dump is statements: a line with a command of the client's, such as one for the shell, is an error.
             "$client" "$options" "$tls" --binary-mode
           echo "$name is restored"
           rm -rf "$DUMPS/.fetched"

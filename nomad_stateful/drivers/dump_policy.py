@@ -1,21 +1,33 @@
-"""What the clients may do with MySQL's dumps in S3: write, read and list under one prefix, and delete nothing.
+"""What the clients may do with MySQL's dumps in S3: write new ones, read and list under one prefix, and delete nothing.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 """
 
 from typing import Any
 
-from nomad_stateful.drivers.iam import allow, document
+from nomad_stateful.drivers.iam import Statement, allow, document
+
+# Parts of an upload make no object yet. https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
+_NEW = {"Null": {"s3:if-none-match": "false"}}
+_PARTS = {"Bool": {"s3:ObjectCreationOperation": "false"}}
 
 
-def policy(bucket: str, prefix: str, *, partition: str, region: str, kms_key_arn: str | None = None) -> dict[str, Any]:
-    """Returns the policy document; ``region`` is the bucket's."""
+def policy(
+    bucket: str,
+    prefix: str,
+    *,
+    partition: str,
+    region: str,
+    kms_key_arn: str | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Returns the policy document; ``region`` is the bucket's. With ``overwrite`` what is there may be written over."""
     arn = f"arn:{partition}:s3:::{bucket}"
     objects = f"{arn}/{prefix}*"
     statements = [
         # By which a restore finds the latest, and which tells an object that is missing from a refusal.
         allow("ListDumps", ["s3:ListBucket"], arn, {"StringLike": {"s3:prefix": f"{prefix}*"}}),
-        allow("WriteDumps", ["s3:PutObject", "s3:AbortMultipartUpload"], objects),
+        *_write(objects, overwrite=overwrite),
         # Each dump is read again after its upload.
         allow("ReadDumps", ["s3:GetObject"], objects),
     ]
@@ -25,3 +37,13 @@ def policy(bucket: str, prefix: str, *, partition: str, region: str, kms_key_arn
         # A multipart upload needs Decrypt too.
         statements.append(allow("UseDumpKey", ["kms:GenerateDataKey", "kms:Decrypt"], kms_key_arn, through_s3))
     return document(statements)
+
+
+def _write(objects: str, *, overwrite: bool) -> list[Statement]:
+    if overwrite:
+        return [allow("WriteDumps", ["s3:PutObject", "s3:AbortMultipartUpload"], objects)]
+    return [
+        allow("WriteNewDumps", ["s3:PutObject"], objects, _NEW),
+        allow("WriteParts", ["s3:PutObject"], objects, _PARTS),
+        allow("AbortUploads", ["s3:AbortMultipartUpload"], objects),
+    ]

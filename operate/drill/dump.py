@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentTypeError
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
@@ -18,6 +18,8 @@ from operate.point_in_time.place import client
 LATEST = "latest"
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z[.]sql[.]gz")
 _GIB = 1 << 30
+_CLOCKS = timedelta(minutes=5)
+"""How far clocks may be apart."""
 
 
 def restore_job(known: Json, nomad: NomadApi, target: Target) -> Json:
@@ -51,8 +53,8 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump |
     bucket, prefix = str(env["BUCKET"]), str(env["PREFIX"])
     report.dumps = f"s3://{bucket}/{prefix}"
     found = _stored(client(aws, {"region": env["AWS_REGION"]}), bucket, prefix)
-    # A name of a later time than now is of a clock that was ahead, or of no dump.
-    newest = max((name for name, one in found.items() if one.taken <= datetime.now(UTC)), default="")
+    # A name of a later time than its upload is of a clock that was ahead, or of no dump.
+    newest = max((name for name, one in found.items() if one.taken <= one.stored + _CLOCKS), default="")
     if options.dump != LATEST and options.dump not in found:
         there = ", ".join(sorted(found)) or "none"
         raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {there}")
@@ -77,7 +79,7 @@ def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
         for one in page.get("Contents") or []:
             name = str(one["Key"]).removeprefix(prefix)
             if (begun := _begun(name)) is not None:
-                found[name] = Dump(name, begun, int(one["Size"]))
+                found[name] = Dump(name, begun, int(one["Size"]), one["LastModified"])
     return found
 
 

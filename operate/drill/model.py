@@ -64,6 +64,8 @@ class Dump:
     """When it was begun: it has the rows of that moment."""
     size: int
     """In bytes, compressed."""
+    stored: datetime
+    """When it was uploaded, by S3's own clock."""
 
 
 @dataclass(frozen=True)

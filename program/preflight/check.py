@@ -73,6 +73,8 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     problems += [*not_adopted, *restored, *owned.problems]
     if problems:
         raise SettingsError(problems)
+    for warning in dump_bucket.unversioned(settings, answers.place(prefetch)):
+        pulumi.warn(str(warning))
     for volume_id, one in adopted.items():
         pulumi.info(f"volume {volume_id} is {one['volume_id']}, this stack's by its tags, with what is on it.")
     return replace(environment, adopted=adopted, grown=stored_volumes.grown(resources), expects=owned.expects)

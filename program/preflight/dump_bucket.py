@@ -1,8 +1,11 @@
 """The buckets that dumps and binary logs are copied to: a given one exists, in the region that the clients ask."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
+from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
 from program.prefetch import CallError, Prefetch
 from program.settings import Problem, Settings
 from program.settings.dump_bucket import DumpBucket
@@ -27,6 +30,32 @@ def problems(settings: Settings, region: str, answers: Answers) -> list[Problem]
         for key, copies in wanted(settings).values()
         if key in answers and (problem := _problem(key, copies, region, answers[key])) is not None
     ]
+
+
+def unversioned(
+    settings: Settings, place: AwsPlace, ask: Callable[[AwsPlace, str], str] | None = None
+) -> Iterator[Problem]:
+    """Yields the given buckets in which nothing is left of what somebody overwrites or deletes."""
+    for key, copies in wanted(settings).values():
+        if copies.bucket is None:
+            continue
+        state = (ask or versioning)(replace(place, region=copies.region or place.region), copies.bucket)
+        if state != "Enabled":
+            rule = f"its versioning is {state}: of what somebody overwrites or deletes in it nothing would be left"
+            command = (
+                f"aws s3api put-bucket-versioning --bucket {copies.bucket} --versioning-configuration Status=Enabled"
+            )
+            yield Problem(f"{key}.bucket", copies.bucket, rule, f"`{command}`, with a lifecycle for earlier versions")
+
+
+def versioning(place: AwsPlace, bucket: str) -> str:
+    """Returns Enabled, Suspended or off; why it is not known where S3 does not say."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return str(aws_client("s3", place).get_bucket_versioning(Bucket=bucket).get("Status") or "off")
+    except (BotoCoreError, ClientError) as error:
+        return f"not known ({error}; allow s3:GetBucketVersioning)"
 
 
 def _problem(key: str, copies: DumpBucket, region: str, answer: Future[dict[str, Any]]) -> Problem | None:

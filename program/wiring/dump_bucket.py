@@ -62,6 +62,8 @@ def bucket_policy(
             partition=environment.partition,
             region=copies.region or environment.region,
             kms_key_arn=copies.kms_key_arn,
+            # The time up to which the logs reach is one object, and a transaction of more than 5 GiB one log.
+            overwrite=what != "dumps",
         )
 
     return {

@@ -13,6 +13,7 @@ DUMP = f"{BUCKET}/nomad-stateful/prod/20260101T030000Z.sql.gz"
 OTHERS = f"{BUCKET}/nomad-stateful/prod-2/20260101T030000Z.sql.gz"
 ELSEWHERE = "arn:aws:s3:::dumps-2/nomad-stateful/prod/20260101T030000Z.sql.gz"
 KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+NEW = {"s3:if-none-match": "*", "s3:ObjectCreationOperation": "true"}
 THROUGH_S3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
 KEY_POLICY = {
     "Version": "2012-10-17",
@@ -32,16 +33,26 @@ STATEMENTS: dict[str, tuple[list[Case], list[Case]]] = {
             ("s3:ListBucketVersions", BUCKET, {"s3:prefix": "nomad-stateful/prod/"}),
         ],
     ),
-    "WriteDumps": (
-        [("s3:PutObject", DUMP, {}), ("s3:AbortMultipartUpload", DUMP, {})],
+    "WriteNewDumps": (
+        [("s3:PutObject", DUMP, NEW)],
         [
-            ("s3:PutObject", OTHERS, {}),
-            ("s3:PutObject", ELSEWHERE, {}),
+            # Over one that is there.
+            ("s3:PutObject", DUMP, {"s3:ObjectCreationOperation": "true"}),
+            ("s3:PutObject", OTHERS, NEW),
+            ("s3:PutObject", ELSEWHERE, NEW),
             ("s3:DeleteObject", DUMP, {}),
             ("s3:DeleteObjectVersion", DUMP, {}),
             ("s3:PutObjectRetention", DUMP, {}),
         ],
     ),
+    "WriteParts": (
+        [("s3:PutObject", DUMP, {"s3:ObjectCreationOperation": "false"})],
+        [
+            ("s3:PutObject", DUMP, {"s3:ObjectCreationOperation": "true"}),
+            ("s3:PutObject", OTHERS, {"s3:ObjectCreationOperation": "false"}),
+        ],
+    ),
+    "AbortUploads": ([("s3:AbortMultipartUpload", DUMP, {})], [("s3:AbortMultipartUpload", OTHERS, {})]),
     "ReadDumps": (
         [("s3:GetObject", DUMP, {})],
         [("s3:GetObject", OTHERS, {}), ("s3:GetObject", ELSEWHERE, {}), ("s3:GetObjectVersion", DUMP, {})],
@@ -57,9 +68,10 @@ STATEMENTS: dict[str, tuple[list[Case], list[Case]]] = {
 }
 
 
-def document(kms_key_arn: str | None = KEY) -> dict[str, Any]:
+def document(kms_key_arn: str | None = KEY, **more: bool) -> dict[str, Any]:
     """The policy of a stack."""
-    return policy("dumps", "nomad-stateful/prod/", partition="aws", region="us-west-2", kms_key_arn=kms_key_arn)
+    scope: dict[str, Any] = {"partition": "aws", "region": "us-west-2", **more}
+    return policy("dumps", "nomad-stateful/prod/", kms_key_arn=kms_key_arn, **scope)
 
 
 def requests(cases: list[Case]) -> list[Request]:
@@ -84,3 +96,8 @@ def test_a_statement_allows_what_it_is_for_and_no_more(sid: str) -> None:
     (verdicts, without) = judge([alone, rest], requests([*allowed, *denied]))
     assert verdicts == [True] * len(allowed) + [False] * len(denied)
     assert not any(without[: len(allowed)])
+
+
+def test_a_client_overwrites_binary_logs_and_no_dump() -> None:
+    over = [Request("s3:PutObject", DUMP, {"s3:ObjectCreationOperation": "true"})]
+    assert judge([document(), document(overwrite=True)], over) == [[False], [True]]

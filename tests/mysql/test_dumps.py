@@ -308,3 +308,13 @@ def test_a_dump_that_cannot_be_read_to_its_end_is_not_restored(shop: Databases) 
     assert restored.returncode != 0
     assert "is not whole" in restored.stderr
     assert shop.objects() == before
+
+
+@pytest.mark.parametrize("command", [r"\! touch /dumps/taken-over", "system touch /dumps/taken-over"])
+def test_a_dump_is_statements_and_no_command_of_the_client(shop: Databases, command: str) -> None:
+    text = f"CREATE DATABASE IF NOT EXISTS shop;\n{command}\n-- Dump completed\n"
+    (shop.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+    restored = shop.restore()
+    assert restored.returncode != 0
+    assert "ERROR" in restored.stderr
+    assert not (shop.server.root / "dumps/taken-over").exists()

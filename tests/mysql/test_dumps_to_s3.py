@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -98,6 +100,77 @@ def test_each_dump_on_the_volume_is_copied_once_and_comes_back_as_it_was(copies:
     assert copies.fetched == {SECOND: large}
     assert copies.fetch(FIRST).returncode == 0
     assert copies.fetched == {FIRST: b"first"}
+
+
+def test_latest_is_what_this_stack_uploaded_whatever_else_lies_there(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    assert copies.upload().returncode == 0
+    for planted in (SECOND, "99991231T235959Z.sql.gz"):
+        digest = hashlib.sha256(b"evil").hexdigest()
+        copies.s3.put_object(Bucket=BUCKET, Key=PREFIX + planted, Body=b"evil", Metadata={"sha256": digest})
+    assert copies.fetch("latest").returncode == 0
+    assert copies.fetched == {FIRST: b"first"}
+    named = copies.fetch(SECOND)
+    assert named.returncode == 0
+    assert f"the volume has no note of {SECOND}" in named.stderr
+    # On a volume that has none of the notes nothing tells them apart.
+    shutil.rmtree(copies.dumps / ".uploaded")
+    refused = copies.fetch("latest")
+    assert refused.returncode != 0
+    assert "nothing says which is the latest of this stack's" in refused.stderr
+    assert copies.fetch(FIRST).returncode == 0
+
+
+def test_what_was_put_in_place_of_a_dump_is_never_taken_for_it(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    # Before the upload: it overwrites nothing.
+    copies.s3.put_object(Bucket=BUCKET, Key=PREFIX + FIRST, Body=b"other", Metadata={"sha256": "0"})
+    refused = copies.upload()
+    assert refused.returncode != 0
+    assert "somebody else has uploaded it" in refused.stderr
+    assert copies.versions() == 1
+    copies.s3.delete_object(Bucket=BUCKET, Key=PREFIX + FIRST)
+    assert copies.upload().returncode == 0
+    # After it, with the digest of what was there: the next run fails, and with it the alert of failed dumps.
+    kept = copies.s3.head_object(Bucket=BUCKET, Key=PREFIX + FIRST)["Metadata"]
+    copies.s3.put_object(Bucket=BUCKET, Key=PREFIX + FIRST, Body=b"other", Metadata=kept)
+    copies.put(SECOND, b"second")
+    told = copies.upload()
+    assert told.returncode != 0
+    assert f"not what was uploaded any more: s3://{BUCKET}/{PREFIX}{FIRST}." in told.stderr
+    assert copies.stored[PREFIX + SECOND] == b"second"
+
+
+def test_an_upload_whose_answer_was_lost_is_checked_and_noted_by_the_next(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    assert copies.upload().returncode == 0
+    shutil.rmtree(copies.dumps / ".uploaded")
+    assert copies.upload().returncode == 0
+    assert copies.versions() == 1
+    assert copies.fetch("latest").returncode == 0
+
+
+def test_notes_of_an_earlier_release_count(copies: Copies) -> None:
+    copies.put(FIRST, b"first")
+    assert copies.upload().returncode == 0
+    note = copies.dumps / ".uploaded" / FIRST
+    note.write_text(" ".join(note.read_text().split()[:2]) + "\n")
+    assert copies.upload().returncode == 0
+    assert copies.fetch("latest").returncode == 0
+
+
+def test_a_dump_that_is_too_large_for_one_request_goes_in_parts_and_overwrites_nothing_either(copies: Copies) -> None:
+    large = bytes(range(256)) * 50_000
+    copies.put(FIRST, large)
+    in_parts = {"LARGEST_PUT": "1000", "PART_MIB": "5"}
+    done = copies.upload(**in_parts)
+    assert done.returncode == 0, done.stderr
+    assert copies.stored == {PREFIX + FIRST: large}
+    assert copies.fetch("latest").returncode == 0
+    shutil.rmtree(copies.dumps / ".uploaded")
+    again = copies.upload(**in_parts)
+    assert again.returncode == 0, again.stderr
+    assert copies.versions() == 1
 
 
 @pytest.mark.nightly

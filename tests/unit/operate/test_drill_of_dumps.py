@@ -255,7 +255,7 @@ def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
         "mysql", "vol-0123456789abcdef0", "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "p", "z"
     )
     with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
-        dump.scratch(ec2, target, Dump(OLD, datetime.now(UTC), 1))
+        dump.scratch(ec2, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_names_that_are_no_dumps_are_refused(name: str) -> None:
 def test_metrics_of_snapshots_and_of_dumps_stand_beside_each_other(tmp_path: Path) -> None:
     file = tmp_path / "drill.prom"
     now = datetime.now(UTC)
-    of_dump = Report("mysql", now, Dump(OLD, now - timedelta(hours=2), 1), PLACE, rto_s=30)
+    of_dump = Report("mysql", now, Dump(OLD, now - timedelta(hours=2), 1, now), PLACE, rto_s=30)
     report.write_metrics(Report("mysql", now), file)
     report.write_metrics(of_dump, file)
     of_dump.wrong("does not load", "look")
@@ -296,7 +296,7 @@ def test_metrics_of_snapshots_and_of_dumps_stand_beside_each_other(tmp_path: Pat
 
 def test_the_report_says_which_dump_and_how_old_it_is() -> None:
     now = datetime(2026, 1, 1, 5, tzinfo=UTC)
-    said = report.text(Report("mysql", now, Dump(OLD, now - timedelta(hours=2), 3 << 20), PLACE, rto_s=30))
+    said = report.text(Report("mysql", now, Dump(OLD, now - timedelta(hours=2), 3 << 20, now), PLACE, rto_s=30))
     assert f"dump      {OLD} (3.0 MiB) of {PLACE}, begun 2026-01-01T03:00:00Z" in said
     assert "RPO       2.0 h (age of the dump)" in said
     assert said.endswith("GREEN: the dump can be restored, and all of the drill is removed")

@@ -8,6 +8,7 @@ import pytest
 
 from components.dump_bucket import tls_only
 from nomad_stateful.drivers import dump_policy
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from program import settings
 from program.prefetch import CallError
 from program.preflight import dump_bucket as preflight
@@ -136,3 +137,24 @@ def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview(key: s
 def test_a_bucket_that_is_made_is_not_asked_for() -> None:
     assert preflight.ask(settings.parse(config({})), None) == {}  # type: ignore[arg-type]
     assert DumpBucket.model_validate({}).bucket is None
+
+
+@pytest.mark.parametrize("state", ["off", "Suspended", "not known (AccessDenied; allow s3:GetBucketVersioning)"])
+def test_a_given_bucket_that_keeps_no_versions_is_told(state: str) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def ask(place: AwsPlace, bucket: str) -> str:
+        asked.append((place.region, bucket))
+        return state
+
+    wanted = settings.parse(config({"bucket": "given", "region": "eu-central-1"}))
+    (said,) = preflight.unversioned(wanted, AwsPlace("us-west-2"), ask)
+    assert asked == [("eu-central-1", "given")]
+    assert f"mysql.backup.s3.bucket is given: its versioning is {state}: of what somebody overwrites" in str(said)
+    assert "`aws s3api put-bucket-versioning --bucket given" in said.remedy
+
+
+def test_a_versioned_bucket_and_one_that_is_made_are_not_told() -> None:
+    place = AwsPlace("us-west-2")
+    assert list(preflight.unversioned(settings.parse(config({"bucket": "given"})), place, lambda *_: "Enabled")) == []
+    assert list(preflight.unversioned(settings.parse(config({})), place, lambda *_: "off")) == []

@@ -9,6 +9,7 @@ import pytest
 from program import settings
 from program.prefetch import CallError
 from program.preflight import check as preflight
+from program.preflight import dump_bucket
 from program.settings import SettingsError
 from tests.unit.program.owners import nobodys
 
@@ -92,6 +93,7 @@ class Answers:
 def warned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     said: list[str] = []
     monkeypatch.setattr(pulumi, "warn", said.append)
+    monkeypatch.setattr(dump_bucket, "versioning", lambda _place, _bucket: "Enabled")
     return said
 
 
