@@ -9,7 +9,7 @@ allocations that are not marked as lost yet are asked for that time
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,12 +44,19 @@ class DelayedJob:
 
     namespace: str
     job_id: str
-    evaluation_id: str
+    evaluation_ids: frozenset[str]
+    """What Nomad waits with: one for each time that it called clients of the job lost."""
     clients: tuple[LostClient, ...]
+    """All that it lost and has not been placed again for: an evaluation is of the whole job."""
     external_ids: frozenset[str]
     """Its volumes' ids at the provider."""
     volume_ids: frozenset[str]
     """Its volumes' ids in Nomad."""
+
+    @property
+    def about(self) -> str:
+        """What is said of it is said of these evaluations."""
+        return " ".join(sorted(self.evaluation_ids))
 
 
 @dataclass(frozen=True)
@@ -63,27 +70,35 @@ class Finding:
 
 
 def delayed_jobs(api: NomadApi, namespace: str) -> Iterator[DelayedJob]:
-    """Yields the jobs of a namespace that wait for a lost client. Raises NomadError."""
+    """Yields the jobs of a namespace that wait for lost clients. Raises NomadError."""
+    pending: dict[str, set[str]] = {}
     for evaluation in api.get("evaluations", namespace=namespace, status="pending") or []:
-        if evaluation.get("TriggeredBy") != "alloc-failure" or not evaluation.get("JobID"):
-            continue
-        stubs = api.find(f"{job_path(evaluation['JobID'])}/allocations", namespace=namespace) or []
+        if evaluation.get("TriggeredBy") == "alloc-failure" and evaluation.get("JobID"):
+            pending.setdefault(str(evaluation["JobID"]), set()).add(str(evaluation["ID"]))
+    for job_id, evaluation_ids in pending.items():
+        stubs = api.find(f"{job_path(job_id)}/allocations", namespace=namespace) or []
         # The same kind of evaluation delays the rescheduling of an allocation that failed: that one has to wait.
-        lost = [one for one in stubs if one["FollowupEvalID"] == evaluation["ID"] and one["ClientStatus"] == "lost"]
-        if lost and (job := api.find(job_path(evaluation["JobID"]), namespace=namespace)):
-            yield _delayed_job(api, evaluation, job, {one["NodeID"] for one in lost})
+        lost = [
+            one
+            for one in stubs
+            if one["FollowupEvalID"] in evaluation_ids
+            and one["ClientStatus"] == "lost"
+            and not one.get("NextAllocation")
+        ]
+        if lost and (job := api.find(job_path(job_id), namespace=namespace)):
+            yield _delayed_job(api, namespace, job_id, job, lost)
 
 
 def _delayed_job(
-    api: NomadApi, evaluation: Mapping[str, Any], job: Mapping[str, Any], node_ids: set[str]
+    api: NomadApi, namespace: str, job_id: str, job: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]
 ) -> DelayedJob:
-    namespace, wanted = str(evaluation["Namespace"]), frozenset(volume_ids(job))
+    wanted = frozenset(volume_ids(job))
     volumes = [api.find(volume_path(volume_id), namespace=namespace) or {} for volume_id in sorted(wanted)]
     return DelayedJob(
         namespace,
-        str(evaluation["JobID"]),
-        str(evaluation["ID"]),
-        tuple(_client(api, node_id) for node_id in sorted(node_ids)),
+        job_id,
+        frozenset(str(one["FollowupEvalID"]) for one in lost),
+        tuple(_client(api, node_id) for node_id in sorted({str(one["NodeID"]) for one in lost})),
         frozenset(str(volume.get("ExternalID") or "") for volume in volumes),
         wanted,
     )

@@ -70,17 +70,17 @@ class Watcher:
             self._say("", f"error: {error}")
 
     def _act(self, job: DelayedJob) -> None:
-        if job.evaluation_id in self._started:
-            return  # Nomad keeps the evaluation until its time has come
+        if job.evaluation_ids <= self._started:
+            return  # Nomad keeps an evaluation until its time has come
         finding = judge(job, self.ebs)
         if finding.verdict == "start":
             evaluate(self.nomad, job.namespace, job.job_id)
-            self._started.add(job.evaluation_id)
-            self._say(job.evaluation_id, f"{job.job_id} starts elsewhere now: {finding.why}")
+            self._started |= job.evaluation_ids
+            self._say(job.about, f"{job.job_id} starts elsewhere now: {finding.why}")
         elif finding.verdict == "fence" and self.fence:
             self._fence(job, finding)
         else:
-            self._say(job.evaluation_id, f"{job.job_id} waits: {finding.why}")
+            self._say(job.about, f"{job.job_id} waits: {finding.why}")
 
     def _fence(self, job: DelayedJob, finding: Finding) -> None:
         """Stops the instances once; not while the servers may be the ones that are cut off."""
@@ -88,9 +88,9 @@ class Watcher:
         away, ready = cut_off(self.nomad, self.ebs) if wanted else (0, 0)
         if wanted and away >= ready:
             why = f"{away} clients are down and {ready} ready, so the servers may be what is cut off"
-            self._say(job.evaluation_id, f"{job.job_id} waits: {finding.why}. Not fenced: {why}")
+            self._say(job.about, f"{job.job_id} waits: {finding.why}. Not fenced: {why}")
         elif wanted:
-            self._say(job.evaluation_id, f"stopping {', '.join(wanted)} for {job.job_id}: {finding.why}")
+            self._say(job.about, f"stopping {', '.join(wanted)} for {job.job_id}: {finding.why}")
             self.ec2.stop_instances(InstanceIds=wanted)
             self._fenced.update(wanted)
 

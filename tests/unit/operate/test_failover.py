@@ -30,6 +30,8 @@ class Nomad:
         self.nodes = [node("1", "down", INSTANCE), node("2", "ready", OTHER), node("3", "ready", "i-0c")]
         self.evaluation = {"ID": "eval-1", "JobID": "mysql", "Namespace": "default", "TriggeredBy": "alloc-failure"}
         self.allocation = {"ID": "a", "NodeID": "node-1", "FollowupEvalID": "eval-1", "ClientStatus": "lost"}
+        self.more: list[dict[str, Any]] = []
+        """Further allocations that were lost, each with an evaluation of its own unless it names the first."""
         self.external_id = VOLUME
         self.silent = False
         for name, value in changes.items():
@@ -39,14 +41,15 @@ class Nomad:
         if self.silent:
             raise NomadUnreachable("no server answers")
         if path == "evaluations":
-            return [self.evaluation]
+            more = {one["FollowupEvalID"] for one in self.more} - {self.evaluation["ID"]}
+            return [self.evaluation, *({**self.evaluation, "ID": one} for one in sorted(more))]
         if path == "nodes":
             return [{"ID": one["ID"], "Status": one["Status"]} for one in self.nodes]
         raise AssertionError(path)
 
     def find(self, path: str, **_: Any) -> Any:
         if path == "job/mysql/allocations":
-            return [self.allocation]
+            return [self.allocation, *self.more]
         if path == "job/mysql":
             return {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "data"}}}]}
         if path == "volume/csi/data":
@@ -140,6 +143,42 @@ def test_nomad_is_asked_to_evaluate_the_job_once() -> None:
     watching.look()
     watching.look()
     assert nomad.evaluated == ["job/mysql/evaluate"]
+
+
+def lost_too(evaluation_id: str, **more: str) -> dict[str, Any]:
+    """The allocation of client 2."""
+    return {"ID": "b", "NodeID": "node-2", "FollowupEvalID": evaluation_id, "ClientStatus": "lost", **more}
+
+
+@pytest.mark.parametrize("evaluation_id", ["eval-1", "eval-2"])
+def test_a_job_that_lost_two_clients_waits_for_both_since_an_evaluation_places_both(evaluation_id: str) -> None:
+    nodes = [node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
+    nomad = Nomad(nodes=[*nodes, node("4", "ready", "i-0d")], more=[lost_too(evaluation_id)])
+    # The first is terminated; the second is cut off, and writes.
+    held = {VOLUME: EbsState("in-use", [Attachment(OTHER, "/dev/xvdaa", "busy")])}
+    ebs = Ebs(held, **{INSTANCE: "terminated"})
+    watching = watcher(nomad, ebs, fence=True)
+    watching.look()
+    assert nomad.evaluated == []
+    assert watching.ec2.stopped == [OTHER]
+    ebs.states[OTHER] = "stopped"
+    watching.look()
+    watching.look()
+    assert nomad.evaluated == ["job/mysql/evaluate"]
+
+
+def test_a_client_that_is_lost_after_the_first_was_replaced_is_judged_by_itself() -> None:
+    nodes = [node("1", "ready", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
+    nomad = Nomad(nodes=nodes)
+    watching = watcher(nomad, Ebs(HELD, **{INSTANCE: "terminated"}))
+    watching.look()
+    assert len(nomad.evaluated) == 1
+    # Its instance runs again, with the volume that its second allocation uses.
+    nomad.allocation["NextAllocation"] = "c"
+    nomad.more = [lost_too("eval-2")]
+    watching = watcher(nomad, Ebs(HELD, **{OTHER: "terminated"}))
+    watching.look()
+    assert len(nomad.evaluated) == 2
 
 
 def test_jobs_without_a_volume_of_the_stack_are_left_alone() -> None:
