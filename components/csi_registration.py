@@ -106,6 +106,7 @@ def _protection(place: Place, args: CsiVolumeArgs, made: nomad.CsiVolume, guard:
         name,
         volume_name=args["volume_id"],
         volume_id=made.external_id,
+        protect=args.get("protect", True),
         final_snapshot=guard.final_snapshot,
         namespace=args["namespace"],
         region=args.get("region", ""),

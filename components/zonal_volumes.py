@@ -168,6 +168,7 @@ class ZonalVolumes(pulumi.ComponentResource):
             f"volumes.{volume['name']}.protect",
             volume_name=volume["name"],
             volume_id=made.id,
+            protect=_protected(volume),
             final_snapshot=False if _stays(volume) else guard.final_snapshot,
             leaving=bool(volume.get("move_to")),
             region=guard.region,

@@ -21,6 +21,9 @@ VOLUME_PROTECTION = ResourceTable(
             replaces=True,
             rule=rules.name("vol-0123456789abcdef0"),
         ),
+        "protect": boolean(
+            "Whether its deletion is refused, also where the engine's own `protect` was gone round.", default=False
+        ),
         "finalSnapshot": boolean("Whether deletion takes a snapshot of the EBS volume.", default=True),
         "leaving": boolean(
             "Whether another volume, with its contents, may take its place: then it is left in AWS as it is.",

@@ -124,6 +124,7 @@ class VolumeProtectionInputs(TypedDict, total=False):
 
     volume_name: Required[pulumi.Input[str]]
     volume_id: Required[pulumi.Input[str]]
+    protect: pulumi.Input[bool] | None
     final_snapshot: pulumi.Input[bool] | None
     leaving: pulumi.Input[bool] | None
     namespace: pulumi.Input[str] | None
@@ -153,6 +154,7 @@ class VolumeProtection(NomadCsiResource):
 
     volume_name: pulumi.Output[str]
     volume_id: pulumi.Output[str]
+    protect: pulumi.Output[bool]
     final_snapshot: pulumi.Output[bool]
     leaving: pulumi.Output[bool]
     namespace: pulumi.Output[str]

@@ -237,7 +237,9 @@ def test_a_restored_volume_has_the_rows_from_before_the_snapshot_and_no_later_on
     write(stack, at, 3)
     snapshot_id = operate(stack, "snapshot", "mysql", "--quiesce", "--description", "before row 4").split()[0]
     write(stack, at, 4)
-    assert re.search(rf"{snapshot_id} +mysql +2 GiB +completed .* before row 4", operate(stack, "snapshots", "mysql"))
+    assert re.search(
+        rf"{snapshot_id} +mysql +own +2 GiB +completed .* before row 4", operate(stack, "snapshots", "mysql")
+    )
     config = Config(stack)
     config.add({**config.volume("mysql"), "name": "restored", "snapshotId": snapshot_id, "protect": False})
     config.mysql()["volume"] = "restored"
@@ -257,6 +259,22 @@ def test_a_protected_volume_refuses_a_destroy_before_anything_stops(stack: Runni
     said = r'::volumes\.mysql\.protect" cannot be deleted\s+because it is protected.* remove the `protect` flag'
     assert re.search(said, printed), printed
     assert stack.mysql_endpoint().allocation_id == at.allocation_id
+    pulumi(stack, "preview", "--expect-no-changes", "--refresh")
+
+
+def test_a_protected_volume_stays_where_the_engine_goes_round_its_protection(stack: Running) -> None:
+    """As `destroy --ignore-protect` of newer engines does."""
+    volume_id, before = stack.outputs()["volumes"]["mysql"]["id"], rows(stack, stack.mysql_endpoint())
+    unprotected = stack.run("pulumi", "state", "unprotect", "--all", "--yes", "--non-interactive")
+    assert unprotected.returncode == 0, unprotected.stdout + unprotected.stderr
+    printed = pulumi(stack, "destroy", "--yes", succeeds=False)
+    assert (
+        f"volumes.mysql.protect was true in the last `pulumi up`: volume mysql ({volume_id}) is not deleted" in printed
+    )
+    assert stack.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
+    pulumi(stack, "up", "--yes", "--refresh", "--suppress-outputs")
+    assert stack.outputs()["volumes"]["mysql"]["id"] == volume_id
+    assert rows(stack, stack.mysql_endpoint()) == before
     pulumi(stack, "preview", "--expect-no-changes", "--refresh")
 
 

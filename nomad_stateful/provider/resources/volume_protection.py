@@ -116,6 +116,12 @@ class VolumeProtection(DeclaredResource):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""
         name, volume_id = state["volumeName"], state["volumeId"]
+        if state.get("protect"):
+            raise ProviderError(
+                f"volumes.{name}.protect was true in the last `pulumi up`: volume {name} ({volume_id}) is not deleted, "
+                "however the engine was asked to (--ignore-protect, `pulumi state unprotect`). `pulumi up --refresh` "
+                "brings back what was stopped. To delete it set protect: false on it, run `pulumi up`, then destroy"
+            )
         if state.get("leaving"):
             self._leave(ctx, state)
             return

@@ -108,7 +108,7 @@ TYPES = (
         },
         delete_leaves="without a final snapshot there is nothing to take",
         required=frozenset({"volumeId", "volumeName"}),
-        updates={"finalSnapshot": True, "timeoutS": 60},
+        updates={"protect": True, "finalSnapshot": True, "timeoutS": 60},
         secrets=frozenset({"secrets"}),
         replaces={"volumeId": "vol-0123456789abcdef1"},
         defended=frozenset({"volumeId"}),

@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.plugin_server.plugin import Context, Kind, ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources import volume_protection
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
@@ -32,7 +32,7 @@ def volume_id(ec2: Any) -> str:
     return str(ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1, TagSpecifications=tags)["VolumeId"])
 
 
-def delete(volume_id: str, *, final: bool = True, protection: VolumeProtection | None = None) -> str:
+def delete(volume_id: str, *, final: bool = True, protection: VolumeProtection | None = None, **more: Any) -> str:
     """What a deletion tells."""
     told: list[str] = []
     ctx = Context(sink=lambda _severity, message, _urn, _ephemeral: told.append(message))
@@ -43,7 +43,7 @@ def delete(volume_id: str, *, final: bool = True, protection: VolumeProtection |
         "region": REGION,
         "accountId": "123456789012",
         "timeoutS": 1,
-    }
+    } | more
     (protection or VolumeProtection()).delete(ctx, volume_id, state)
     return "\n".join(told)
 
@@ -108,6 +108,27 @@ def test_a_volume_that_would_be_replaced_is_refused_as_long_as_it_exists(
 def test_without_a_final_snapshot_nothing_is_taken(ec2: Any, volume_id: str) -> None:
     assert delete(volume_id, final=False) == ""
     assert snapshots(ec2, volume_id) == []
+
+
+@pytest.mark.parametrize("more", [{}, {"leaving": True}, {"namespace": "default"}, {"finalSnapshot": False}])
+def test_a_protected_volume_stays_whatever_the_engine_was_told(ec2: Any, volume_id: str, more: dict[str, Any]) -> None:
+    with pytest.raises(
+        ProviderError, match=r"volumes\.mysql\.protect was true .*set protect: false on it, run `pulumi"
+    ):
+        delete(volume_id, protect=True, **more)
+    assert snapshots(ec2, volume_id) == []
+
+
+def test_a_state_of_before_protects_as_it_did() -> None:
+    """Its protection is the engine's alone, until the next `up`, which changes it in place."""
+    protection = VolumeProtection()
+    olds = protection.check(Context(), {}, {"volumeName": "mysql", "volumeId": "vol-0123456789abcdef0"}).inputs
+    before = {key: value for key, value in olds.items() if key != "protect"}
+    news = protection.check(Context(), before, before | {"protect": True}).inputs
+    assert protection.diff(Context(), "vol-0123456789abcdef0", before, before, news).detailed == {
+        "protect": Kind.UPDATE
+    }
+    assert protection.diff(Context(), "vol-0123456789abcdef0", before, before, olds).detailed == {}
 
 
 def test_a_volume_that_is_gone_has_nothing_to_take(ec2: Any, volume_id: str) -> None:
