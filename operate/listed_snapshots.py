@@ -15,6 +15,7 @@ from nomad_stateful.columns import columns
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.ebs.filters import Filters, in_batches
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
 from nomad_stateful.plugin_server.values import ProviderError
 from operate import stack
@@ -53,7 +54,8 @@ def table(volume: str) -> str:
     regions = _copy_regions(names)
     for region in regions:
         try:
-            found |= {one.id: one for one in _of(replace(place, region=region), names, _scheduled(names))}
+            there = replace(place, region=region)
+            found |= {one.id: one for filters in _scheduled(names) for one in _of(there, names, filters)}
         except (BotoCoreError, ClientError, ProviderError) as error:
             print(f"warning: copies in {region} are not listed: {error}. Remedy: {_UNREACHABLE}", file=sys.stderr)
     if not found:
@@ -73,24 +75,20 @@ def _rows(found: Sequence[Listed], *, with_region: bool) -> list[tuple[str, ...]
     return [row if with_region else row[:3] + row[4:] for row in (head, *rows)]
 
 
-def _filters(names: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+def _filters(names: Sequence[str]) -> Iterator[Filters]:
     """Yields what a snapshot is found by: its volume's name, its schedule's tag, its volume, which has any name."""
-    yield [{"Name": "tag:Name", "Values": list(names)}]
-    yield _scheduled(names)
-    ids = [one for name in names if is_ebs_volume(one := _external_id(name))]
-    if ids:
-        yield [{"Name": "volume-id", "Values": ids}]
+    yield from in_batches("tag:Name", names)
+    yield from _scheduled(names)
+    yield from in_batches("volume-id", [one for name in names if is_ebs_volume(one := _external_id(name))])
 
 
-def _scheduled(names: Sequence[str]) -> list[dict[str, Any]]:
+def _scheduled(names: Sequence[str]) -> Iterator[Filters]:
     owned = stack.tag()
     values = {f"{owned}/{one}" for name in names for one in (name, _entry(name))}
-    return [{"Name": f"tag:{SNAPSHOTS_TAG}", "Values": sorted(values)}]
+    return in_batches(f"tag:{SNAPSHOTS_TAG}", sorted(values))
 
 
-def _of(place: AwsPlace, names: Sequence[str], filters: list[dict[str, Any]]) -> Iterator[Listed]:
-    if not filters[0]["Values"]:
-        return
+def _of(place: AwsPlace, names: Sequence[str], filters: Filters) -> Iterator[Listed]:
     known = stack.outputs().get("volumes") or {}
     by_id = {_external_id(name): name for name in known}
     entries = {_entry(name) for name in names}

@@ -9,6 +9,7 @@ from typing import Any
 
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_transient, prove_absence
+from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG
 from nomad_stateful.plugin_server.values import ProviderError
 
@@ -119,14 +120,14 @@ class EbsVolumes:
         """Returns the state of each instance now; `not-found` where EC2 no longer has it. Raises ProviderError."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        # A filter, unlike ids, is not refused when one of them is gone.
-        filters = [{"Name": "instance-id", "Values": list(instance_ids)}]
         try:
-            reservations = self._client.describe_instances(Filters=filters)["Reservations"]
+            # A filter, unlike ids, is not refused when one of them is gone.
+            answers = [self._client.describe_instances(Filters=one) for one in in_batches("instance-id", instance_ids)]
         except (ClientError, BotoCoreError) as error:
             raise ProviderError(
                 f"EC2 does not say whether {', '.join(instance_ids)} runs: {error}. Allow ec2:DescribeInstances"
             ) from error
+        reservations = [one for answer in answers for one in answer["Reservations"]]
         found = {item["InstanceId"]: item["State"]["Name"] for one in reservations for item in one["Instances"]}
         if missing := [instance_id for instance_id in instance_ids if instance_id not in found]:
             prove_absence(self._place, f"instance {', '.join(missing)}")

@@ -10,6 +10,7 @@ from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
+from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.nomad import csi_diagnosis
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_health import Health, assess
@@ -114,17 +115,18 @@ def _ebs_volumes(place: AwsPlace, ids: Iterable[str]) -> dict[str, Json]:
     wanted = sorted(filter(is_ebs_volume, ids))
     if not wanted:
         return {}
-    # A filter, unlike ids, is not refused where one of them is gone.
     pages = aws_client("ec2", place).get_paginator("describe_volumes")
-    found = pages.paginate(Filters=[{"Name": "volume-id", "Values": wanted}])
+    # A filter, unlike ids, is not refused where one of them is gone.
+    found = [page for filters in in_batches("volume-id", wanted) for page in pages.paginate(Filters=filters)]
     return {one["VolumeId"]: one for page in found for one in page["Volumes"]}
 
 
 def _roles(place: AwsPlace, instances: list[str]) -> list[str]:
     if not instances:
         return []
-    answer = aws_client("ec2", place).describe_instances(Filters=[{"Name": "instance-id", "Values": instances}])
-    found = [one for reserved in answer["Reservations"] for one in reserved["Instances"]]
+    ec2 = aws_client("ec2", place)
+    answers = [ec2.describe_instances(Filters=filters) for filters in in_batches("instance-id", instances)]
+    found = [one for answer in answers for reserved in answer["Reservations"] for one in reserved["Instances"]]
     profiles = sorted(
         {one["IamInstanceProfile"]["Arn"].rpartition("/")[2] for one in found if "IamInstanceProfile" in one}
     )

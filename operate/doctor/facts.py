@@ -13,6 +13,7 @@ from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
+from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import plugin_path
@@ -203,8 +204,9 @@ class Facts:
         ids = sorted({instance_id for node in self.nodes() if (instance_id := instance_of(node))})
         if not ids:
             raise NotChecked("no client says that it runs on an EC2 instance")
-        answer = self.ask("ec2", "describe_instances", Filters=[{"Name": "instance-id", "Values": ids}])
-        return {one["InstanceId"]: one for reserved in answer["Reservations"] for one in reserved["Instances"]}
+        answers = [self.ask("ec2", "describe_instances", Filters=one) for one in in_batches("instance-id", ids)]
+        reservations = [reserved for answer in answers for reserved in answer["Reservations"]]
+        return {one["InstanceId"]: one for reserved in reservations for one in reserved["Instances"]}
 
 
 def driver_of(plugin: Json) -> CsiDriver:

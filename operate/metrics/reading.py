@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
+from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_health import assess
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
@@ -175,5 +176,6 @@ def _of_s3(gauges: Gauges) -> None:
 
 def _snapshots(volume_ids: Sequence[str]) -> Iterator[Json]:
     pages = ec2_client(stack.aws_place()).get_paginator("describe_snapshots")
-    for page in pages.paginate(OwnerIds=["self"], Filters=[{"Name": "volume-id", "Values": list(volume_ids)}]):
-        yield from page["Snapshots"]
+    for filters in in_batches("volume-id", volume_ids):
+        for page in pages.paginate(OwnerIds=["self"], Filters=filters):
+            yield from page["Snapshots"]

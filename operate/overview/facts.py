@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
+from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.nomad import file_system_size
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts
@@ -267,13 +268,13 @@ def _snapshots(volumes: Sequence[StackVolume]) -> dict[str, datetime]:
     wanted = sorted({one.usage.external_id for one in volumes if is_ebs_volume(one.usage.external_id)})
     if not wanted:
         return {}
-    filters = [{"Name": "volume-id", "Values": wanted}, {"Name": "status", "Values": ["completed"]}]
     pages = ec2_client(stack.aws_place()).get_paginator("describe_snapshots")
     found: dict[str, datetime] = {}
-    for page in pages.paginate(OwnerIds=["self"], Filters=filters):
-        for one in page["Snapshots"]:
-            began = one["StartTime"].astimezone(UTC)
-            found[one["VolumeId"]] = max(began, found.get(one["VolumeId"], began))
+    for filters in in_batches("volume-id", wanted, {"Name": "status", "Values": ["completed"]}):
+        for page in pages.paginate(OwnerIds=["self"], Filters=filters):
+            for one in page["Snapshots"]:
+                began = one["StartTime"].astimezone(UTC)
+                found[one["VolumeId"]] = max(began, found.get(one["VolumeId"], began))
     return found
 
 

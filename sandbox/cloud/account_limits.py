@@ -15,6 +15,7 @@ _DAY_S: Final = 24 * 3600.0
 _MAX_TAGS: Final = 50
 _MAX_TAG_KEY: Final = 128
 _MAX_TAG_VALUE: Final = 256
+_MOST_FILTER_VALUES: Final = 200
 _RESERVED: Final = re.compile(r"aws:", re.IGNORECASE)
 
 Original = Callable[..., Any]
@@ -37,6 +38,17 @@ def check_modifications(earlier: Iterable[float], now: float) -> None:
             "VolumeModificationRateExceeded",
             f"You've reached the maximum modification rate per volume limit: {_MODIFICATIONS_A_DAY} in 24 hours.",
         )
+
+
+def filters(original: Original, request: Any) -> Any:
+    """The filters of a Describe request: EC2 takes so many values in one call."""
+    read = original(request)
+    if sum(len(values) for values in read.values()) > _MOST_FILTER_VALUES:
+        raise ApiError(
+            "FilterLimitExceeded",
+            f"The maximum number of filter values specified on a single call is {_MOST_FILTER_VALUES}",
+        )
+    return read
 
 
 def create_volume(original: Original, request: Any) -> Any:

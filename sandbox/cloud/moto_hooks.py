@@ -12,6 +12,7 @@ from moto.ec2.models.amis import Ami
 from moto.ec2.models.elastic_block_store import EBSBackend
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.tags import TagBackend
+from moto.ec2.responses._base_response import EC2BaseResponse
 from moto.ec2.responses.elastic_block_store import ElasticBlockStore as VolumeRequests
 from moto.ec2.responses.instances import InstanceResponse
 from moto.efs.models import EFSBackend
@@ -49,6 +50,7 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
     ):
         _wrap(EFSBackend, name, getattr(efs, name))
     _wrap(EFSBackend, "create_access_point", create_access_point)
+    _wrap(EC2BaseResponse, "_filters_from_querystring", account_limits.filters)
     _wrap(VolumeRequests, "create_volume", account_limits.create_volume)
     _wrap(TagBackend, "create_tags", account_limits.create_tags)
     _wrap(IAMBackend, "attach_role_policy", account_limits.attach_role_policy)

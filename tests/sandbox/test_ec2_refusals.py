@@ -99,6 +99,13 @@ def test_more_storage_of_a_type_than_the_account_may_have_is_refused(cloud: Clou
         cloud.ec2.delete_volume(VolumeId=volume_id)
 
 
+def test_a_call_takes_so_many_values_of_filters_and_no_more(cloud: Cloud) -> None:
+    values = [f"vol-{number:017x}" for number in range(201)]
+    code, _ = refused(cloud.ec2.describe_volumes, Filters=[{"Name": "volume-id", "Values": values}])
+    assert code == "FilterLimitExceeded"
+    assert cloud.ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": values[1:]}])["Volumes"] == []
+
+
 def test_an_attached_volume_is_neither_attached_again_nor_deleted(cloud: Cloud, volume: str) -> None:
     cloud.attach(volume, "client-1")
     for name in ("client-1", "client-2"):
