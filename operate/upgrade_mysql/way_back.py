@@ -8,8 +8,8 @@ from typing import Any
 
 from operate.upgrade_mysql.wanted import MYSQL, VOLUMES
 
-# What is of the volume itself, and not of one like it.
-_OWN = frozenset({"name", "snapshotId", "moveTo", "registered", "adopt", "renamedFrom", "retain", "id"})
+# What is of the volume itself, and not of one like it; and its secrets, which no command shows.
+_OWN = frozenset({"name", "snapshotId", "moveTo", "registered", "adopt", "renamedFrom", "retain", "id", "secrets"})
 
 
 def commands(config: Mapping[str, Any], snapshot_id: str, image: str, version: str, stack: str) -> list[str]:
@@ -34,7 +34,14 @@ def commands(config: Mapping[str, Any], snapshot_id: str, image: str, version: s
     }
     values |= {f"{place}.snapshotId": snapshot_id, f"{MYSQL}.volume": new, f"{MYSQL}.image": image}
     words = " ".join(f"--plaintext {shlex.quote(f'{path}={value}')}" for path, value in values.items())
-    return [wait, f"pulumi config set-all --stack {stack} --path {words}", f"pulumi up --stack {stack}"]
+    # Without a value the command asks for it.
+    secrets = [path for path, _ in _flat(f"{place}.secrets", entry.get("secrets") or {})]
+    return [
+        wait,
+        f"pulumi config set-all --stack {stack} --path {words}",
+        *(f"pulumi config set --stack {stack} --secret --path {shlex.quote(path)}" for path in secrets),
+        f"pulumi up --stack {stack}",
+    ]
 
 
 def _free(name: str, taken: set[str]) -> str:

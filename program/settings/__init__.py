@@ -3,7 +3,8 @@
 Every problem is reported at once, before any resource is created, as key, value, rule and remedy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import pulumi
@@ -11,9 +12,9 @@ from pulumi.runtime import config as pulumi_config
 from pydantic import Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from program.settings import consumer_rules, driver_policy, identity_rules, rules
+from program.settings import consumer_rules, driver_policy, identity_rules, rules, secure
 from program.settings.consumer import Consumer
-from program.settings.errors import HALF_CHARACTER, Problem, Refusal, SettingsError, half_characters, problems_of, shown
+from program.settings.errors import NOT_SHOWN, Problem, Refusal, SettingsError, half_characters, problems_of
 from program.settings.failover import Failover
 from program.settings.metrics import Metrics, Switched, check_metrics
 from program.settings.mysql import Mysql
@@ -135,18 +136,23 @@ Completion = Callable[[dict[str, Any]], dict[str, Any]]
 def load(complete: Completion | None = None) -> Settings:
     """Returns the stack's settings; raises SettingsError naming every refused key."""
     config = _stack_config()
+    keys = [key for key in config if pulumi_config.is_config_secret(f"{PROJECT}:{key}")]
+    paths = secure.stored(Path(f"Pulumi.{pulumi.get_stack()}.yaml"), f"{PROJECT}:") if keys else {}
+    misplaced = secure.problems(config, keys, paths, {key: list(secret_places(config, key)) for key in keys})
+    if misplaced:
+        raise SettingsError(misplaced)
     return parse(complete(config) if complete else config)
 
 
 def parse(config: dict[str, Any]) -> Settings:
     """Returns settings from plain values by their keys in the configuration; raises SettingsError."""
-    broken = [Problem(key, shown(text), *HALF_CHARACTER) for key, text in half_characters(config)]
+    broken = list(half_characters(config, is_private))
     if broken:
         raise SettingsError(broken)
     try:
         return Settings.model_validate(config)
     except ValidationError as error:
-        raise SettingsError(problems_of(error, config, _own_rules(Settings))) from None
+        raise SettingsError(problems_of(error, config, _own_rules(Settings), is_private)) from None
 
 
 def _stack_config() -> dict[str, Any]:
@@ -162,7 +168,56 @@ def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
     declared = {field.alias: field for field in model.model_fields.values()}.get(key)
     if not config.get(key):
         return ""
-    return config.get(key) if declared is None or declared.annotation is str else config.get_object(key)
+    if declared is None or declared.annotation is str:
+        return config.get(key)
+    try:
+        return config.get_object(key)
+    except pulumi.ConfigTypeError:
+        problem = Problem(key, NOT_SHOWN, "must be a value in JSON", f"set its parts by --path {PROJECT}:{key}.…")
+        raise SettingsError([problem]) from None
+
+
+def is_private(path: Sequence[str]) -> bool:
+    """Returns whether a secret may stand at a path: in or below such a field, or in the place of its section."""
+    model: type[Section] = Settings
+    within = False
+    for part in path:
+        # Others are the index or the name of an entry.
+        for name, field in model.model_fields.items():
+            if field.alias == part:
+                if name in model.secret_fields | model.private_fields:
+                    return True
+                sections = sections_of(field)
+                model, within = sections[0] if sections else model, not sections
+                break
+    return not within and _holds_private(model)
+
+
+def secret_places(config: dict[str, Any], key: str) -> Iterator[tuple[str | int, ...]]:
+    """Yields the paths below a key whose values are kept as secrets, or are public as certificates are."""
+    field = next((field for field in Settings.model_fields.values() if field.alias == key), None)
+    for section in sections_of(field) if field else ():
+        yield from _secrets_in(section, config[key], (key,))
+
+
+def _secrets_in(model: type[Section], value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _secrets_in(model, entry, (*path, index))
+        return
+    for name, field in model.model_fields.items():
+        alias = str(field.alias)
+        if not isinstance(value, dict) or not value.get(alias):
+            continue
+        if name in model.secret_fields | model.public_fields:
+            yield (*path, alias)
+        for section in sections_of(field):
+            yield from _secrets_in(section, value[alias], (*path, alias))
+
+
+def _holds_private(model: type[Section]) -> bool:
+    inner = (section for field in model.model_fields.values() for section in sections_of(field))
+    return bool(model.secret_fields | model.private_fields) or any(map(_holds_private, inner))
 
 
 def _own_rules(model: type[Section], prefix: str = "") -> dict[str, str]:

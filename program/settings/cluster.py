@@ -37,12 +37,12 @@ def _compared(key: str, variable: str) -> list[Problem]:
     if first == second:
         return []
     named, other = _PLUGINS if given["nomad"] else tuple(reversed(_PLUGINS))
-    value = "a value that is not shown" if key in _HIDDEN else shown(given[named])
+    private = key in _HIDDEN or pulumi_config.is_config_secret(f"{named}:{key}")
     instead = f", or remove both and set {variable}" if variable else ""
     return [
         Problem(
             f"{named}:{key}",
-            value,
+            shown(given[named], private=private),
             f"the plugin {other} is configured with another value, and may reach another cluster",
             f"set {other}:{key} alike{instead}",
         )

@@ -57,6 +57,8 @@ class Port(Section):
 class File(Section):
     """A file of the task."""
 
+    private_fields = frozenset({"text"})
+
     destination: str = Field(
         pattern=r"^(local|secrets)(/[A-Za-z0-9_.-]+)+$",
         description="Path in the task's folder: `local/...`, or `secrets/...` which is kept in memory.",
@@ -105,6 +107,7 @@ class Consumer(Section):
     """A program on volumes."""
 
     secret_fields = frozenset({"secrets"})
+    private_fields = frozenset({"args", "env"})
 
     name: ServiceName = Field(description="Name of the program; also the id of its job and the name of its service.")
     renamed_from: Identifier | None = Field(

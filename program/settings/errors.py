@@ -1,6 +1,6 @@
 """How a refused setting is reported: key, value, rule, remedy."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,11 +40,21 @@ def Refusal(key: str, value: Any, rule: str, remedy: str) -> PydanticCustomError
     return PydanticCustomError("refusal", "{rule}", {"key": key, "value": value, "rule": rule, "remedy": remedy})
 
 
-def shown(value: Any) -> str:
-    """Returns a value as it stands in the configuration, shortened; control characters made visible."""
+NOT_SHOWN = "a value that is not shown"
+Private = Callable[[Sequence[str]], bool]
+"""Says of a setting's path whether a secret may stand there."""
+
+
+def shown(value: Any, *, private: bool = False) -> str:
+    """Returns what a message may say of a value: nothing of a private one, nor of a key or certificate in PEM.
+
+    It is shortened, and control characters are made visible.
+    """
     if value is None:
         return "not set"
     text = value if isinstance(value, str) else repr(value)
+    if private or "-----BEGIN" in text:
+        return NOT_SHOWN
     text = visible(text)
     if not text:
         return "empty"
@@ -75,34 +85,40 @@ HALF_CHARACTER = ("must be valid Unicode", "remove the half character")
 """Rule and remedy for half of a surrogate pair, which JSON can express and nothing else takes."""
 
 
-def half_characters(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def half_characters(value: Any, private: Private, path: Sequence[str] = ()) -> Iterator[Problem]:
     """Yields the keys and texts that are not valid Unicode, of everything below a path."""
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        yield path or shown(value), "a value that is not shown" if "secret" in path else value
+        yield Problem(".".join(path) or shown(value), shown(value, private=private(path)), *HALF_CHARACTER)
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in entries:
-        below = f"{path}.{shown(str(key))}".removeprefix(".")
-        yield from ((below, name) for _, name in half_characters(key if isinstance(key, str) else ""))
-        yield from half_characters(item, below)
+        below = [*path, shown(str(key))]
+        if isinstance(key, str):
+            yield from half_characters(key, lambda _: False, below)
+        yield from half_characters(item, private, below)
 
 
-def problems_of(error: ValidationError, config: dict[str, Any], rules: dict[str, str]) -> list[Problem]:
+def problems_of(
+    error: ValidationError, config: dict[str, Any], rules: dict[str, str], private: Private
+) -> list[Problem]:
     """Returns the problems behind a validation error; ``rules`` has the wording of a field's own rule by its path."""
-    return [_problem(details, config, rules) for details in error.errors(include_url=False)]
+    return [_problem(details, config, rules, private) for details in error.errors(include_url=False)]
 
 
-def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str]) -> Problem:
-    path = _path(details["loc"], config)
+def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str], private: Private) -> Problem:
+    path = path_of(details["loc"], config)
     context = details.get("ctx", {})
     kind = details["type"]
     if kind == "refusal":
         key = ".".join([*path, context["key"]] if context["key"] else path)
-        return Problem(key, _value(key, context["value"]), context["rule"], context["remedy"])
+        # The name of an entry stands in its path too.
+        hidden = details["loc"][-1:] != ("[key]",) and private(key.split("."))
+        return Problem(key, _value(context["value"], hidden), context["rule"], context["remedy"])
     key = ".".join(path)
     if kind == "extra_forbidden":
+        # What a misspelled setting would have held is not known.
         return Problem(
             key,
-            _value(key, details["input"]),
+            "set",
             "there is no such setting",
             "remove it, or correct its spelling (docs/config.md lists them all)",
         )
@@ -111,19 +127,16 @@ def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str
     if own_rule and kind in ("string_pattern_mismatch", "string_too_short", "int_type", "greater_than_equal"):
         rule, remedy = own_rule, "correct it"
     value = None if kind == "missing" else details["input"]
-    return Problem(key, _value(key, value), rule.format_map(context), remedy.format_map(context))
+    return Problem(key, _value(value, private(path)), rule.format_map(context), remedy.format_map(context))
 
 
-def _value(key: str, value: Any) -> str:
-    """Returns a value for a message, unless its key says that it may be a secret, or hold one."""
+def _value(value: Any, hidden: bool) -> str:
     if isinstance(value, dict | list):
         return "a map" if isinstance(value, dict) else "a list"
-    parts = key.split(".")
-    hidden = "secrets" in parts or parts[-1] == "key" or (parts[0], parts[-1]) == ("plugins", "config")
-    return "a value that is not shown" if hidden and value is not None else shown(value)
+    return shown(value, private=hidden)
 
 
-def _path(location: tuple[int | str, ...], config: Any) -> list[str]:
+def path_of(location: tuple[int | str, ...], config: Any) -> list[str]:
     """Returns the path of a setting, where an entry of a list goes by its name if it has one."""
     path: list[str] = []
     for part in location:

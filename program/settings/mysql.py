@@ -52,6 +52,7 @@ class TlsCertificate(Section):
     """A certificate that is not the server's own making, in PEM."""
 
     secret_fields = frozenset({"key"})
+    public_fields = frozenset({"certificate", "ca"})
 
     certificate: str = Field(
         pattern=r"^\s*-----BEGIN CERTIFICATE-----",
@@ -103,6 +104,8 @@ class MysqlBackup(Section):
 
 class Mysql(Section):
     """The MySQL server and the volume it stores its data on."""
+
+    private_fields = frozenset({"init_scripts"})
 
     job_id: ServiceName = Field("mysql-server", description="Id of the job and name of its service.")
     volume: Identifier = Field(description="Name of the volume that holds the data.")

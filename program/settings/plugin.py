@@ -67,6 +67,7 @@ class Plugin(Section):
     """A CSI driver and how it runs."""
 
     secret_fields = frozenset({"config"})
+    private_fields = frozenset({"env"})
 
     id: Identifier = Field(description="Id under which Nomad knows the plugin.")
     driver: DriverName = Field("ebs", description=f"The CSI driver: {', '.join(sorted(DRIVERS))}.")

@@ -140,6 +140,10 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel)
     secret_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields whose values never stand in a job file."""
+    public_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose values anybody may read, although people set them as secrets beside such."""
+    private_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose values stand there, and in no message: people put secrets into them."""
 
     @field_validator("*")
     @classmethod

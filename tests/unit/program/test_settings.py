@@ -42,7 +42,7 @@ def test_the_least_configuration_is_enough_and_is_safe_by_default() -> None:
 
 def test_an_unknown_key_is_refused_by_its_full_path() -> None:
     text = refusals(volumes=volume(sizeGb=10))
-    assert "volumes.mysql.sizeGb is 10: there is no such setting." in text
+    assert "volumes.mysql.sizeGb is set: there is no such setting." in text
 
 
 def test_every_problem_is_reported_at_once() -> None:

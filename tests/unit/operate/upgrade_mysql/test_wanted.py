@@ -116,6 +116,14 @@ def test_the_way_back_is_a_volume_like_the_old_one_from_the_snapshot() -> None:
     assert "snap-0" not in change
 
 
+def test_the_way_back_asks_for_the_volumes_secrets_and_shows_none() -> None:
+    config = volumes(secrets={"token": "whispered", "two words": "shouted"})
+    found = way_back.commands(config, "snap-1", "mysql:8.4.4", "8.4.4", "prod")
+    assert not [command for command in found if "whispered" in command or "shouted" in command]
+    asked = "pulumi config set --stack prod --secret --path 'nomad-stateful:volumes[2].secrets"
+    assert found[2:] == [f"{asked}.token'", f'{asked}["two words"]\'', "pulumi up --stack prod"]
+
+
 def test_the_way_back_takes_a_name_that_is_free() -> None:
     config = volumes()
     config["nomad-stateful:volumes"].append({"name": "mysql-8-4-4"})
