@@ -33,6 +33,8 @@ class BackedUpServer(TypedDict):
     """Where the service is registered: nomad or consul."""
     tls: str
     """off, preferred or required."""
+    ca: NotRequired[str]
+    """The authority's certificate in PEM, by which the clients verify the server; nothing is verified if left out."""
 
 
 class BackupSchedule(TypedDict):
@@ -126,7 +128,7 @@ class MysqlBackup(pulumi.ComponentResource):
                 "task": args["task"],
                 "s3": args.get("s3") or NOWHERE,
                 "job": {"id": restore.job_id, **args["placement"]},
-                "server": {**args["server"], "account": "root"},
+                "server": {"ca": "", **args["server"], "account": "root"},
             },
             depends_on=[restore.variable({"password": args["root_password"]}, [gate])],
         )
@@ -155,6 +157,6 @@ def dump_variables(args: MysqlBackupArgs, volume: dict[str, pulumi.Input[str]]) 
         "task": args["task"],
         "s3": args.get("s3") or NOWHERE,
         "job": {"id": args["job_id"], **args["placement"]},
-        "server": {**args["server"], "account": args["account"]},
+        "server": {"ca": "", **args["server"], "account": args["account"]},
         "schedule": args["schedule"],
     }

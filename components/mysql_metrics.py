@@ -25,6 +25,10 @@ class MeasuredServer(TypedDict):
     """Where the service is registered: nomad or consul."""
     tls: str
     """off, preferred or required."""
+    ca: NotRequired[str]
+    """The authority's certificate in PEM, by which the server is verified; nothing is verified if left out."""
+    certificate_name: NotRequired[str]
+    """With `ca`: a name of the server's certificate."""
     image: str
     """Image with the database's client (docker)."""
 
@@ -87,6 +91,8 @@ def job_variables(args: MysqlMetricsArgs) -> dict[str, Any]:
             "provider": server["provider"],
             "account": args["account"],
             "tls": server["tls"],
+            "ca": server.get("ca", ""),
+            "name": server.get("certificate_name", ""),
         },
         "client": {"image": server["image"]},
         "task": {**args["task"], "uid": NOBODY},

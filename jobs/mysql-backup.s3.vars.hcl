@@ -8,8 +8,14 @@ volume = {
   release         = "by-hand"
 }
 
-task     = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
-server   = { service = "mysql-server", provider = "nomad", account = "backup", tls = "preferred" }
+task = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
+server = {
+  service  = "mysql-server"
+  provider = "nomad"
+  account  = "backup"
+  tls      = "required"
+  ca       = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+}
 schedule = { cron = "0 3 * * *", keep = 7 }
 
 s3 = {

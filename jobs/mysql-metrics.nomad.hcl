@@ -13,12 +13,14 @@ variable "job" {
 }
 
 variable "server" {
-  description = "The service of the server, where it is registered, and the exporter's account; tls is off, preferred or required."
+  description = "The service of the server, where it is registered, and the exporter's account; tls is off, preferred or required. By ca, an authority's certificate in PEM, clients verify it; an empty one verifies nothing. name is one that its certificate has, which the exporter asks for."
   type = object({
     service  = string
     provider = string
     account  = string
     tls      = string
+    ca       = string
+    name     = string
   })
 }
 
@@ -60,16 +62,20 @@ variable "health" {
 locals {
   docker = var.task.driver == "docker"
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
-  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
-  tls_option = {
+  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login. MariaDB's
+  # verifies whenever it has an authority.
+  tls = {
     mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
-    mysql   = var.server.tls == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
+    mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   }
+  # By its address the exporter would know no server: the name is one of its certificate (v0.20.0 or newer).
+  name      = var.server.ca == "" ? [] : ["tls-server-name = ${var.server.name}"]
+  authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
   exporter_args = concat(
     ["--config.my-cnf=$${NOMAD_SECRETS_DIR}/exporter.cnf", "--web.listen-address=:$${NOMAD_PORT_metrics}"],
     # A replica's state would take one privilege more.
     ["--no-collect.slave_status"],
-    var.server.tls == "off" ? [] : ["--tls.insecure-skip-verify"],
+    var.server.tls == "off" || var.server.ca != "" ? [] : ["--tls.insecure-skip-verify"],
   )
   # Each server has an id of its own in it: another allocation of the server is another text.
   address = [
@@ -140,6 +146,11 @@ job "mysql-metrics" {
         }
       }
 
+      env {
+        TLS_MARIADB = local.tls.mariadb
+        TLS_MYSQL   = local.tls.mysql
+      }
+
       template {
         destination = "local/account.sh"
         perms       = "0755"
@@ -149,7 +160,7 @@ job "mysql-metrics" {
           trap 'exit 0' TERM INT
           options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
           client=$(command -v mysql || command -v mariadb)
-          case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+          case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
           while ! said=$("$client" "$options" "$tls" 2>&1 <"$NOMAD_SECRETS_DIR/account.sql"); do
             [ "$said" = "$${told:-}" ] || echo "the server does not let root in: $said" >&2
             told=$said
@@ -169,9 +180,19 @@ job "mysql-metrics" {
         destination = "${NOMAD_SECRETS_DIR}/client.cnf"
         perms       = "0400"
         change_mode = "restart"
-        data = join("\n", concat(["[client]", "user = root"], local.address, [
+        data = join("\n", concat(["[client]", "user = root"], local.address, local.authority, [
           "password = {{ with nomadVar \"nomad/jobs/${var.job.id}/exporter/account\" }}{{ .root_password }}{{ end }}",
         ], [""]))
+      }
+
+      dynamic "template" {
+        for_each = var.server.ca == "" ? [] : [1]
+        content {
+          destination = "${NOMAD_SECRETS_DIR}/ca.pem"
+          perms       = "0444"
+          change_mode = "noop"
+          data        = replace(var.server.ca, "{{", "{{ \"{{\" }}")
+        }
       }
 
       # It sees the server's state and the statements that run, and can read no row.
@@ -181,7 +202,7 @@ job "mysql-metrics" {
         change_mode = "restart"
         data = join("\n", [
           "CREATE USER IF NOT EXISTS '${var.server.account}'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}';",
-          "ALTER USER '${var.server.account}'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}' WITH MAX_USER_CONNECTIONS 3;",
+          "ALTER USER '${var.server.account}'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}' WITH MAX_USER_CONNECTIONS 5;",
           "GRANT PROCESS ON *.* TO '${var.server.account}'@'%';",
           "",
         ])
@@ -219,9 +240,19 @@ job "mysql-metrics" {
         uid         = var.task.uid
         gid         = var.task.uid
         change_mode = "restart"
-        data = join("\n", concat(["[client]", "user = ${var.server.account}"], local.address, [
+        data = join("\n", concat(["[client]", "user = ${var.server.account}"], local.address, local.authority, local.name, [
           "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
         ], [""]))
+      }
+
+      dynamic "template" {
+        for_each = var.server.ca == "" ? [] : [1]
+        content {
+          destination = "${NOMAD_SECRETS_DIR}/ca.pem"
+          perms       = "0444"
+          change_mode = "noop"
+          data        = replace(var.server.ca, "{{", "{{ \"{{\" }}")
+        }
       }
 
       resources {

@@ -1,5 +1,5 @@
 job     = { id = "mysql-metrics", namespace = "default", datacenters = ["*"], node_pool = "default" }
-server  = { service = "mysql-server", provider = "nomad", account = "exporter", tls = "preferred" }
+server  = { service = "mysql-server", provider = "nomad", account = "exporter", tls = "preferred", ca = "", name = "" }
 client  = { image = "" }
 service = { port = 0, provider = "nomad" }
 health  = { deadline = "270s", progress_deadline = "300s" }

@@ -1,12 +1,19 @@
-job     = { id = "mysql-metrics", namespace = "default", datacenters = ["*"], node_pool = "default" }
-server  = { service = "mysql-server", provider = "nomad", account = "exporter", tls = "preferred" }
+job = { id = "mysql-metrics", namespace = "default", datacenters = ["*"], node_pool = "default" }
+server = {
+  service  = "mysql-server"
+  provider = "nomad"
+  account  = "exporter"
+  tls      = "required"
+  ca       = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+  name     = "db.example"
+}
 client  = { image = "mysql:8.4.6" }
 service = { port = 0, provider = "nomad" }
 health  = { deadline = "270s", progress_deadline = "300s" }
 
 task = {
   driver     = "docker"
-  image      = "prom/mysqld-exporter:v0.17.2"
+  image      = "prom/mysqld-exporter:v0.20.0"
   command    = ""
   uid        = 65534
   cpu_mhz    = 50

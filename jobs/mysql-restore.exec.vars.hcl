@@ -9,4 +9,4 @@ volume = {
 }
 
 task   = { driver = "exec", image = "", user = "dbadmin", cpu_mhz = 100, memory_mib = 256 }
-server = { service = "mysql-server", provider = "nomad", account = "root", tls = "preferred" }
+server = { service = "mysql-server", provider = "nomad", account = "root", tls = "preferred", ca = "" }

@@ -35,12 +35,13 @@ variable "task" {
 }
 
 variable "server" {
-  description = "The service of the server, where it is registered, and the account that writes every database; tls is off, preferred or required."
+  description = "The service of the server, where it is registered, and the account that writes every database; tls is off, preferred or required. By ca, an authority's certificate in PEM, clients verify it; an empty one verifies nothing."
   type = object({
     service  = string
     provider = string
     account  = string
     tls      = string
+    ca       = string
   })
 }
 
@@ -59,11 +60,13 @@ variable "s3" {
 
 locals {
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
-  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
-  tls_option = {
+  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login. MariaDB's
+  # verifies whenever it has an authority.
+  tls = {
     mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
-    mysql   = var.server.tls == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
+    mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   }
+  authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
 }
 
 job "mysql-restore" {
@@ -251,7 +254,9 @@ job "mysql-restore" {
       }
 
       env {
-        DUMPS = var.volume.mount_path
+        DUMPS       = var.volume.mount_path
+        TLS_MARIADB = local.tls.mariadb
+        TLS_MYSQL   = local.tls.mysql
       }
 
       template {
@@ -263,7 +268,7 @@ job "mysql-restore" {
           options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
           grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
           client=$(command -v mysql || command -v mariadb)
-          case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+          case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
 
           cd "$DUMPS"
           case "$${NOMAD_META_from:-volume}" in
@@ -324,13 +329,21 @@ job "mysql-restore" {
         destination = "${NOMAD_SECRETS_DIR}/client.cnf"
         perms       = "0400"
         change_mode = "noop"
-        data = join("\n", concat([
-          "[client]",
-          "user = ${var.server.account}",
+        data = join("\n", concat(["[client]", "user = ${var.server.account}"], local.authority, [
           "{{ with ${local.lookup} \"${var.server.service}\" }}{{ with index . 0 }}host = {{ .Address }}",
           "port = {{ .Port }}{{ end }}{{ end }}",
           "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
         ], [""]))
+      }
+
+      dynamic "template" {
+        for_each = var.server.ca == "" ? [] : [1]
+        content {
+          destination = "${NOMAD_SECRETS_DIR}/ca.pem"
+          perms       = "0444"
+          change_mode = "noop"
+          data        = replace(var.server.ca, "{{", "{{ \"{{\" }}")
+        }
       }
 
       volume_mount {

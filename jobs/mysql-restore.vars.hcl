@@ -9,4 +9,4 @@ volume = {
 }
 
 task   = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
-server = { service = "mysql-server", provider = "nomad", account = "root", tls = "preferred" }
+server = { service = "mysql-server", provider = "nomad", account = "root", tls = "preferred", ca = "" }

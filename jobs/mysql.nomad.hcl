@@ -135,7 +135,6 @@ locals {
   server_args = concat(
     length(var.config) == 0 ? [] : ["--defaults-extra-file=${local.config_file}"],
     var.task.args,
-    ["--init-file=$${NOMAD_SECRETS_DIR}/root-password.sql"],
     var.tls.mode == "off" ? ["--tls-version="] : [],
     var.tls.mode == "required" ? ["--require-secure-transport=ON"] : [],
     contains(keys(local.tls_files), "tls_key") ? [
@@ -155,11 +154,9 @@ locals {
       "GRANT ${account.privileges} ON ${account.database == "" ? "*" : "`${replace(account.database, "_", "\\_")}`"}.* TO '${account.name}'@'%';",
     ]]),
   )
-  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login.
-  tls_option = {
-    mariadb = var.tls.mode == "off" ? "--skip-ssl" : "--ssl"
-    mysql   = var.tls.mode == "off" ? "--get-server-public-key" : "--ssl-mode=REQUIRED"
-  }
+  # The other tasks of the group log in by it: no password of theirs leaves the allocation.
+  socket       = "mysql/mysql.sock"
+  socket_login = ["protocol = socket", "socket = {{ env \"NOMAD_ALLOC_DIR\" }}/${local.socket}"]
 }
 
 job "mysql" {
@@ -259,6 +256,7 @@ job "mysql" {
         MYSQL_ROOT_PASSWORD_FILE = "${NOMAD_SECRETS_DIR}/root-password"
         START_ENTRYPOINT         = var.task.command
         START_UID                = var.task.uid
+        START_SOCKET             = "${NOMAD_ALLOC_DIR}/${local.socket}"
         START_NEEDS_GTIDS        = var.binlogs.bucket == "" ? "" : "yes"
       }
 
@@ -305,10 +303,17 @@ job "mysql" {
                 "To go back, dump with that, and restore into a server of $runs on a new volume."
           }
 
+          folder=$${START_SOCKET%/*}
+          mkdir -p "$folder"
+          chmod 755 "$folder"
+          [ "$(id -u)" != 0 ] || chown "$START_UID" "$folder"
+          # Of a server that was killed; its process id may be another program's in this container.
+          rm -f "$START_SOCKET" "$START_SOCKET.lock"
+
           if [ -d "$datadir/mysql" ]; then
             [ ! -d "$making" ] || rmdir "$making"
             check_version
-            exec "$START_ENTRYPOINT" "$@"
+            exec "$START_ENTRYPOINT" "$@" --socket="$START_SOCKET" --init-file="$NOMAD_SECRETS_DIR/root-password.sql"
           fi
 
           if [ -d "$making" ]; then
@@ -329,11 +334,13 @@ job "mysql" {
             ! command -v "$name" >/dev/null || cp "$NOMAD_TASK_DIR/server.sh" "$shims/$name"
           done
           export START_MAKING="$making" START_PATH="$PATH" PATH="$shims:$PATH"
-          exec "$START_ENTRYPOINT" "$@" --skip-networking --datadir="$making"
+          # Nobody else may log in before its end, by a socket neither.
+          exec "$START_ENTRYPOINT" "$@" --socket=/tmp/first-start.sock --skip-networking --datadir="$making"
         SCRIPT
       }
 
-      # Stands for the server while the entrypoint works on a first start: at its end it runs the server with no further option.
+      # Stands for the server while the entrypoint works on a first start: at its end it runs the server without the options
+      # that start.sh added, by the socket that the other tasks know.
       template {
         destination = "local/server.sh"
         perms       = "0755"
@@ -354,19 +361,19 @@ job "mysql" {
           sync
           echo "mysql: the first start is complete" >&2
 
-          kept=$(($# - 2))
+          kept=$(($# - 3))
           while [ "$kept" -gt 0 ]; do
             set -- "$@" "$1"
             shift
             kept=$((kept - 1))
           done
-          shift 2
-          exec "$${0##*/}" "$@"
+          shift 3
+          exec "$${0##*/}" "$@" --socket="$START_SOCKET"
         SCRIPT
       }
 
       # The secrets folder is kept in memory. The image reads the password once, when the data directory is made; a
-      # later one (a volume restored, or kept by a destroy that stopped) is set by init_file at the server's next start.
+      # later one (a volume restored, or kept by a destroy that stopped) is set by the init file at each later start.
       template {
         destination = "${NOMAD_SECRETS_DIR}/root-password"
         perms       = "0400"
@@ -374,15 +381,19 @@ job "mysql" {
         data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}"
       }
 
-      # Not root@localhost, which the image's entrypoint logs in as without a password before there is a root@%. Not logged:
-      # it would be a transaction of every start. The accounts' are, since later transactions need their databases.
+      # Both of the image's accounts of root: by the socket it is root@localhost. Not logged: it would be a transaction of
+      # every start. The accounts' are, since later transactions need their databases.
       template {
         destination = "${NOMAD_SECRETS_DIR}/root-password.sql"
         perms       = "0400"
         uid         = var.task.uid
         gid         = var.task.uid
         change_mode = "noop"
-        data        = "SET sql_log_bin = 0;\nALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}';\n"
+        data = join("\n", concat(
+          ["SET sql_log_bin = 0;"],
+          [for host in ["%", "localhost"] : "ALTER USER IF EXISTS 'root'@'${host}' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}';"],
+          [""],
+        ))
       }
 
       dynamic "template" {
@@ -478,7 +489,7 @@ job "mysql" {
           data        = <<-SCRIPT
             set -eu
             client=$(command -v mysql || command -v mariadb)
-            case $("$client" --version) in *MariaDB*) tls=${local.tls_option.mariadb} ;; *) tls=${local.tls_option.mysql} ;; esac
+            case $("$client" --version) in *MariaDB*) tls=--skip-ssl ;; *) tls=--ssl-mode=DISABLED ;; esac
             options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
             tries=0
             until said=$("$client" "$options" "$tls" --execute 'SELECT 1' 2>&1); do
@@ -495,11 +506,7 @@ job "mysql" {
           destination = "${NOMAD_SECRETS_DIR}/client.cnf"
           perms       = "0400"
           change_mode = "noop"
-          data = join("\n", concat([
-            "[client]",
-            "user = root",
-            "host = {{ env \"NOMAD_HOST_IP_db\" }}",
-            "port = {{ env \"NOMAD_HOST_PORT_db\" }}",
+          data = join("\n", concat(["[client]", "user = root"], local.socket_login, [
             "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}",
           ], [""]))
         }
@@ -565,7 +572,7 @@ job "mysql" {
             closed=$NOMAD_ALLOC_DIR/data/closed
             errors=$NOMAD_TASK_DIR/errors
             options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-            sql() { mysql "$options" ${local.tls_option.mysql} --batch --skip-column-names --execute "$1" 2>"$errors"; }
+            sql() { mysql "$options" --ssl-mode=DISABLED --batch --skip-column-names --execute "$1" 2>"$errors"; }
             needed="gtid_mode=ON enforce_gtid_consistency=ON log_bin=ON sync_binlog=1 innodb_flush_log_at_trx_commit=1"
             needed="$needed binlog_format=ROW binlog_error_action=ABORT_SERVER binlog_encryption=OFF"
             state="SELECT CONCAT_WS(' ', @@server_uuid, REPLACE(@@GLOBAL.gtid_executed, CHAR(10), ''));
@@ -600,11 +607,7 @@ job "mysql" {
           destination = "${NOMAD_SECRETS_DIR}/client.cnf"
           perms       = "0400"
           change_mode = "noop"
-          data = join("\n", concat([
-            "[client]",
-            "user = ${var.binlogs.account}",
-            "host = {{ env \"NOMAD_HOST_IP_db\" }}",
-            "port = {{ env \"NOMAD_HOST_PORT_db\" }}",
+          data = join("\n", concat(["[client]", "user = ${var.binlogs.account}"], local.socket_login, [
             "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password_${var.binlogs.account} }}{{ end }}",
           ], [""]))
         }

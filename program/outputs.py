@@ -64,7 +64,7 @@ def point_in_time(copies: DumpCopies) -> dict[str, Any]:
 def _authority(wanted: Mysql) -> str:
     """Returns what a client knows the server by, in PEM: its authority, or the certificate where none is given."""
     given = wanted.tls_certificate
-    return "" if given is None else given.ca or given.certificate
+    return wanted.authority or ("" if given is None else given.certificate)
 
 
 def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:

@@ -24,8 +24,8 @@ _QUIET = (
     "--loose-group-replication-start-on-boot=OFF",
     "--loose-mysqlx=OFF",
 )
-_TLS = {"mariadb": "--ssl", "mysql": "--ssl-mode=REQUIRED"}
-_NO_TLS = {"mariadb": "--skip-ssl", "mysql": "--get-server-public-key"}
+# By the server's socket, what is said needs no encryption.
+_NO_TLS = {"TLS_MARIADB": "--skip-ssl", "TLS_MYSQL": "--ssl-mode=DISABLED"}
 # In no text that a user writes.
 _DELIMITERS = {"LeftDelim": "<<<drill", "RightDelim": "drill>>>"}
 _KEPT = (
@@ -74,12 +74,9 @@ def mysql(
     server = next(task for task in group["Tasks"] if task["Name"] == "mysql")
     server["Lifecycle"] = {"Hook": "prestart", "Sidecar": True}
     server["Config"]["args"] = [*server["Config"]["args"], *_QUIET]
-    options = _TLS if tls["mode"] != "off" else _NO_TLS
-    env = {
-        "DRILL_TLS_MARIADB": options["mariadb"],
-        "DRILL_TLS_MYSQL": options["mysql"],
-        "DRILL_PATIENCE": str(int(patience_s)),
-    }
+    if "START_SOCKET" not in (server.get("Env") or {}):
+        raise DrillError(f"job {job_id} serves on another socket than this release: run `pulumi up`")
+    env = {**_NO_TLS, "DRILL_PATIENCE": str(int(patience_s))}
     group["Tasks"] = [server, _checker(server, target, newest, env)]
     return made
 
@@ -100,8 +97,9 @@ def _checker(server: Json, target: Target, newest: str, env: Mapping[str, str]) 
         [
             "[client]",
             "user = root",
-            'host = {{ env "NOMAD_HOST_IP_db" }}',
-            'port = {{ env "NOMAD_HOST_PORT_db" }}',
+            "host = localhost",
+            "protocol = socket",
+            "socket = " + server["Env"]["START_SOCKET"].replace("${NOMAD_ALLOC_DIR}", '{{ env "NOMAD_ALLOC_DIR" }}'),
             f'password = {{{{ with nomadVar "nomad/jobs/{target.id}" }}}}{{{{ .root_password }}}}{{{{ end }}}}',
             "",
         ]

@@ -11,7 +11,7 @@ NEWEST = "newest.sql"
 
 _WAIT = r"""set -u
 client=$(command -v mysql || command -v mariadb)
-case $("$client" --version) in *MariaDB*) tls=$DRILL_TLS_MARIADB ;; *) tls=$DRILL_TLS_MYSQL ;; esac
+case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 err=$NOMAD_TASK_DIR/drill.err
 ask() { "$client" "$options" "$tls" --batch --skip-column-names "$@" 2>"$err" || { cat "$err"; return 1; }; }
@@ -72,6 +72,7 @@ if [ -n "${REPLAY_TO:-}" ]; then
     done
     said=$(sql "STOP REPLICA") && said=$(sql "RESET REPLICA ALL") || fail "$said"
     said=$(printf '%s;\n' 'SET sql_log_bin = 0' "ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '$password'" \
+      "ALTER USER IF EXISTS 'root'@'localhost' IDENTIFIED BY '$password'" \
       "DROP USER 'nomad-stateful-replay'" | ask) || fail "root's password cannot be set: $said"
     options=$root
   fi

@@ -120,6 +120,8 @@ def _mysql_problems(settings: Settings, registered: list[dict[str, Any]]) -> lis
     for job in dumps:
         for warning in mysql.failing_dumps(job):
             pulumi.warn(visible(warning))
+    for warning in mysql.unverified(settings, settings.mysql):
+        pulumi.warn(warning)
     return mysql.downgrade(settings.mysql, server)
 
 

@@ -1,4 +1,4 @@
-"""What a registered MySQL server shows before it is stopped: a downgrade is refused, failing dumps are warned of."""
+"""What is warned of and refused of a MySQL server: clients that cannot verify it, failing dumps, a downgrade."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from program.settings import Mysql, Problem
+from program.settings import Mysql, Problem, Settings
+from program.settings.metrics import mysql_exporter
 
 # Of these MySQL takes an older patch for the files of a newer one; of no other.
 LONG_TERM = ((8, 4), (9, 7))
 _TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+\.\d+(\.\d+)?)(?![\d.])[\w.-]*(@.*)?")
+
+
+def unverified(settings: Settings, mysql: Mysql) -> list[str]:
+    """Returns the warning of jobs whose passwords go to whoever answers at the server's address."""
+    exporter = mysql_exporter(settings.metrics, mysql)
+    jobs = [*mysql.backup_job_ids, *([exporter.job_id] if exporter else [])]
+    if mysql.authority or not jobs:
+        return []
+    what = f"mysql.tlsCertificate.ca is not set: {', '.join(jobs)} log in at whatever answers at the server's address"
+    remedy = "Set mysql.tlsCertificate with its ca, by which they verify the server (docs/consumers.md, TLS)"
+    return [f"{what}, as root too. {remedy}"]
 
 
 def downgrade(mysql: Mysql, job: Mapping[str, Any]) -> list[Problem]:

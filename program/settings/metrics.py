@@ -39,7 +39,7 @@ class MysqlExporter(Exporter):
 
     job_id: Identifier = Field("mysql-metrics", description="Id of the exporter's job.")
     image: PinnedImage = Field(
-        "prom/mysqld-exporter:v0.17.2", description="Image with a pinned tag or digest (docker only)."
+        "prom/mysqld-exporter:v0.20.0", description="Image with a pinned tag or digest (docker only)."
     )
     command: PlainText = Field("prometheus-mysqld-exporter", description="Program to run with raw_exec.")
     timeout_s: int = Field(300, ge=10, le=DAY_S, description="How long `up` waits for the exporter to run, in seconds.")
@@ -95,6 +95,14 @@ def serves(metrics: Metrics | None, plugin: Plugin) -> bool:
 def check_metrics(metrics: Metrics | None, mysql: Mysql | None, plugins: list[Plugin]) -> None:
     """Nothing else has the exporter's account, or decides where a driver serves its metrics."""
     if mysql is not None and mysql_exporter(metrics, mysql) is not None:
+        given = mysql.tls_certificate
+        if given is not None and mysql.authority and not given.server_name:
+            raise Refusal(
+                "mysql.tlsCertificate.certificate",
+                "without a subjectAltName",
+                "with tlsCertificate.ca the exporter of metrics.mysql verifies the server, by a name in there",
+                "have it issued with one, or set metrics.mysql to false",
+            )
         for user in mysql.users:
             if user.name == MYSQL_ACCOUNT:
                 raise Refusal(

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from program.settings import paths, point_in_time, schedule, server_options, times, variable
+from program.settings.certificate import TlsCertificate
 from program.settings.dump_bucket import DumpBucket
 from program.settings.errors import Refusal
 from program.settings.point_in_time import PointInTime
@@ -46,26 +47,6 @@ DATABASE_PRIVILEGES = frozenset(
 EVERY_PRIVILEGE = ("ALL", "ALL PRIVILEGES")
 SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
 Schedule = Annotated[str, AfterValidator(schedule.check)]
-
-
-class TlsCertificate(Section):
-    """A certificate that is not the server's own making, in PEM."""
-
-    secret_fields = frozenset({"key"})
-    public_fields = frozenset({"certificate", "ca"})
-
-    certificate: str = Field(
-        pattern=r"^\s*-----BEGIN CERTIFICATE-----",
-        description="The server's certificate, followed by those that lead to the authority's.",
-        json_schema_extra={"rule": "must be a certificate in PEM (-----BEGIN CERTIFICATE-----)"},
-    )
-    key: str = Field(description="Its private key. Set it with `pulumi config set --secret --path`.")
-    ca: str | None = Field(
-        None,
-        pattern=r"^\s*-----BEGIN CERTIFICATE-----",
-        description="The authority's certificate.",
-        json_schema_extra={"rule": "must be a certificate in PEM (-----BEGIN CERTIFICATE-----)"},
-    )
 
 
 class DatabaseUser(Section):
@@ -194,6 +175,11 @@ class Mysql(Section):
     def entrypoint(self) -> str:
         """What makes the data directory and starts the server."""
         return self.command or ("docker-entrypoint.sh" if self.task_driver == "docker" else "mysql-entrypoint")
+
+    @property
+    def authority(self) -> str:
+        """The certificate by which clients verify the server; empty where none was given."""
+        return (self.tls_certificate.ca or "") if self.tls_certificate is not None else ""
 
     @property
     def mount_path(self) -> str:

@@ -26,6 +26,8 @@ def mysql_metrics(
                 "service": mysql.job_id,
                 "provider": mysql.service_provider,
                 "tls": mysql.tls,
+                "ca": mysql.authority,
+                "certificate_name": mysql.tls_certificate.server_name if mysql.tls_certificate else "",
                 "image": mysql.image,
             },
             "account": MYSQL_ACCOUNT,

@@ -105,7 +105,12 @@ def mysql_backups(
         "volume": registered_volume(settings, environment, backup.volume, registered[backup.volume]),
         "access_mode": settings.volume(backup.volume).access_mode,
         "mount_path": "/dumps",
-        "server": {"service": mysql.job_id, "provider": mysql.service_provider, "tls": mysql.tls},
+        "server": {
+            "service": mysql.job_id,
+            "provider": mysql.service_provider,
+            "tls": mysql.tls,
+            "ca": mysql.authority,
+        },
         "account": BACKUP_ACCOUNT,
         "account_password": server.account_passwords[BACKUP_ACCOUNT],
         "root_password": server.password,

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-CERTIFICATE = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----"
+from tests.certificates import CERTIFICATE
+
 CONSTRAINTS = [{"attribute": "${node.class}", "operator": "=", "value": "storage"}]
 
 PLUGINS: list[dict[str, Any]] = [

@@ -41,7 +41,7 @@ class Task:
 def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> Task:
     """The task of a job file, with what Nomad makes of its example values and others."""
     more = [f"-var={key}={jobs.hcl_value(value)}" for key, value in variables.items()]
-    example = jobs.FOLDER / f"{spec}.exec.vars.hcl"
+    [example] = jobs.FOLDER.glob(f"{spec}.*exec.vars.hcl")
     text = (jobs.FOLDER / f"{spec}.nomad.hcl").read_text(encoding="utf-8")
     (group,) = render(nomad, text, {}, f"-var-file={example}", *more)["TaskGroups"]
     found = next(one for one in group["Tasks"] if one["Name"] == name)
@@ -49,10 +49,15 @@ def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> 
     return Task(files, found["Config"].get("args") or [], found["Env"] or {})
 
 
-def rendered(text: str, secrets: Mapping[str, str]) -> str:
-    """A Nomad template of the job files, which show items of the job's variable and nothing else here."""
-    shown = re.sub(r"{{ \.(\w+) }}", lambda found: secrets[found[1]], text)
-    return re.sub(r"{{ (with nomadVar [^}]*|end) }}", "", shown)
+FOLDERS = {"NOMAD_TASK_DIR": "/local", "NOMAD_SECRETS_DIR": "/secrets", "NOMAD_ALLOC_DIR": "/alloc"}
+"""Where a task has its own and its allocation's files."""
+
+
+def rendered(text: str, known: Mapping[str, str]) -> str:
+    """A Nomad template of the job files: items of the job's variable, the service's address, and folders."""
+    shown = re.sub(r"{{ \.(\w+) }}", lambda found: known[found[1]], text)
+    shown = re.sub(r'{{ env "(\w+)" }}', lambda found: FOLDERS[found[1]], shown)
+    return re.sub(r"{{ (with (nomadVar|nomadService|index) [^}]*|end) }}", "", shown)
 
 
 @dataclass
@@ -76,10 +81,9 @@ class Place:
 
     def words(self, found: Task, more_env: Mapping[str, str]) -> list[str]:
         """The command that runs the task in this root."""
-        folders = {"NOMAD_TASK_DIR": "/local", "NOMAD_SECRETS_DIR": "/secrets"}
-        known = {**folders, "NOMAD_PORT_db": str(self.port)}
+        known = {**FOLDERS, "NOMAD_PORT_db": str(self.port)}
         filled = [_filled(text, known) for text in found.args]
-        env = {**folders, **{name: _filled(value, known) for name, value in found.env.items()}, **more_env}
+        env = {**FOLDERS, **{name: _filled(value, known) for name, value in found.env.items()}, **more_env}
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         settings = [f"{name}={value}" for name, value in env.items()]
         enter = [*_CONTAINER, "sh", "-ec", _ENTER, "enter", str(self.root)]
@@ -114,7 +118,7 @@ def place(flavour: Flavour, folder: Path, port: int) -> Iterator[Place]:
     subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", str(layers["root"])], check=True)
     made = Place(flavour, layers["root"], port, folder / "log")
     try:
-        for inside in ("dev", "proc", "local", "secrets", "srv", "dumps", "docker-entrypoint-initdb.d"):
+        for inside in ("dev", "proc", "local", "secrets", "alloc", "srv", "dumps", "docker-entrypoint-initdb.d"):
             (made.root / inside).mkdir(exist_ok=True)
         yield made
     finally:

@@ -30,18 +30,15 @@ def closer(server: Place, nomad: Path) -> Task:
     """Its task, as root, whose password the test knows."""
     where = {"bucket": "b", "prefix": "", "region": "", "endpoint": "", "image": "", "memory_mib": 64}
     found = task(nomad, "mysql", "binlog-close", {"binlogs": {**where, "account": "root", "interval_s": 1}})
-    script = found.files["local/close.sh"]
-    login = f"[client]\nuser = root\nhost = 127.0.0.1\nport = {server.port}\npassword = {ROOT_PASSWORD}\n"
-    files = {"local/close.sh": script, "${NOMAD_SECRETS_DIR}/client.cnf": login}
-    return Task(files, found.args, found.env)
+    return Task(found.files, found.args, found.env)
 
 
 def test_a_value_that_is_set_while_it_runs_holds_it_until_it_is_set_back(server: Place, nomad: Path) -> None:
     found = closer(server, nomad)
-    server.put(found, {})
-    (server.root / "alloc/data").mkdir(parents=True)
+    server.put(found, {"password_root": ROOT_PASSWORD})
+    (server.root / "alloc/data").mkdir()
     closed = server.root / "alloc/data/closed"
-    server.start(found, NOMAD_ALLOC_DIR="/alloc")
+    server.start(found)
 
     def goes_on() -> None:
         before = closed.read_text() if closed.exists() else ""

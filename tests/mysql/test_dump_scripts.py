@@ -75,6 +75,7 @@ class Scripts:
     def _run(self, spec: str, named: str, **env: str) -> subprocess.CompletedProcess[str]:
         script = rendered(task(self.nomad, spec, named, {}).files[f"local/{named}.sh"], {})
         places = {"STUB": str(self.folder), "DUMPS": f"{self.folder}/dumps", "NOMAD_SECRETS_DIR": str(self.folder)}
+        places |= {"TLS_MARIADB": "--ssl", "TLS_MYSQL": "--ssl-mode=REQUIRED"}
         path = f"{self.folder}/bin:{os.environ['PATH']}"
         words = ["sh", "-c", script]
         return subprocess.run(

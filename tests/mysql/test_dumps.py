@@ -51,19 +51,18 @@ class Databases:
         """Runs the task that makes the accounts."""
         account = {"name": "backup", "privileges": BACKUP_PRIVILEGES, "database": ""}
         found = task(self.nomad, "mysql", "accounts", {"accounts": [account], "tls": TLS})
-        self._put(found, "root", ROOT_PASSWORD)
+        self._put(found, ROOT_PASSWORD)
         done = self.server.run(found)
         assert done.returncode == 0, done.stderr
 
     def dump(self, keep: int = 7) -> subprocess.CompletedProcess[str]:
-        found = self.prepared("mysql-backup", "dump", "backup", PASSWORD)
-        return self.server.run(found, KEEP=str(keep))
+        return self.server.run(self.prepared("mysql-backup", "dump", PASSWORD), KEEP=str(keep))
 
     def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
-        return self.server.run(self.prepared("mysql-restore", "restore", "root", ROOT_PASSWORD), NOMAD_META_dump=name)
+        return self.server.run(self.prepared("mysql-restore", "restore", ROOT_PASSWORD), NOMAD_META_dump=name)
 
-    def start(self, spec: str, name: str, user: str, password: str, **env: str) -> subprocess.Popen[bytes]:
-        return self.server.start(self.prepared(spec, name, user, password), **env)
+    def start(self, spec: str, name: str, password: str, **env: str) -> subprocess.Popen[bytes]:
+        return self.server.start(self.prepared(spec, name, password), **env)
 
     def objects(self) -> dict[str, tuple[tuple[Any, ...], ...]]:
         return {name: query(self.server, statement) for name, statement in OBJECTS.items()}
@@ -72,18 +71,15 @@ class Databases:
     def dumps(self) -> list[Path]:
         return sorted((self.server.root / "dumps").glob("*.sql.gz"))
 
-    def prepared(self, spec: str, name: str, user: str, password: str) -> Task:
+    def prepared(self, spec: str, name: str, password: str) -> Task:
         """A task with its files in place."""
         found = task(self.nomad, spec, name, {})
-        self._put(found, user, password)
+        self._put(found, password)
         return found
 
-    def _put(self, found: Task, user: str, password: str) -> None:
-        login = f"[client]\nuser = {user}\nhost = 127.0.0.1\nport = {self.server.port}\npassword = {password}\n"
-        files = {path: login if path.endswith("client.cnf") else text for path, text in found.files.items()}
-        self.server.put(
-            Task(files, found.args, found.env), {"password_backup": PASSWORD, "root_password": ROOT_PASSWORD}
-        )
+    def _put(self, found: Task, password: str) -> None:
+        of_accounts = {"password_backup": PASSWORD, "root_password": ROOT_PASSWORD, "password": password}
+        self.server.put(found, {**of_accounts, "Address": "127.0.0.1", "Port": str(self.server.port)})
 
 
 TLS = {"mode": "preferred", "certificate": False, "ca": False}
@@ -228,7 +224,7 @@ def test_a_restore_while_a_dump_runs_breaks_neither(shop: Databases) -> None:
     query(shop.server, f"INSERT INTO shop.orders VALUES {rows}")
     assert shop.dump().returncode == 0
     name, before = shop.dumps[0].name, shop.objects()
-    dumping = shop.start("mysql-backup", "dump", "backup", PASSWORD, KEEP="7")
+    dumping = shop.start("mysql-backup", "dump", PASSWORD, KEEP="7")
     restored = shop.restore(name)
     dumping.wait(120)
     assert restored.returncode == 0, restored.stderr
@@ -269,7 +265,7 @@ def test_a_full_volume_fails_the_dump_and_keeps_the_older_ones(shop: Databases) 
 
 
 def test_without_a_server_the_dump_says_that_there_is_no_service(shop: Databases) -> None:
-    found = shop.prepared("mysql-backup", "dump", "backup", PASSWORD)
+    found = shop.prepared("mysql-backup", "dump", PASSWORD)
     # As the template is rendered where Nomad has no such service.
     (shop.server.root / "secrets/client.cnf").write_text("[client]\nuser = backup\nhost = \nport = \n")
     done = shop.server.run(found, KEEP="7")
@@ -284,7 +280,7 @@ def test_a_table_that_is_rebuilt_while_it_waits_to_be_dumped_fails_the_dump(shop
     for _ in range(7):
         query(shop.server, "INSERT INTO shop.a_long_one (filler) SELECT filler FROM shop.a_long_one")
     dumping = subprocess.Popen(
-        shop.server.words(shop.prepared("mysql-backup", "dump", "backup", PASSWORD), {"KEEP": "7"}),
+        shop.server.words(shop.prepared("mysql-backup", "dump", PASSWORD), {"KEEP": "7"}),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -180,7 +180,7 @@ def restored(
 
 def tasks(made: Place, server: Task, found: replays.Replay) -> tuple[Task, Task, Task]:
     """The drill's tasks as Nomad would run them: what fetches, the server, and what checks it."""
-    env = {"NOMAD_ALLOC_DIR": "/alloc", **server.env}
+    env = dict(server.env)
     copier = {
         "Name": replay.COPY,
         "Driver": "exec",
@@ -193,21 +193,22 @@ def tasks(made: Place, server: Task, found: replays.Replay) -> tuple[Task, Task,
             {
                 "Tasks": [
                     {"Name": "mysql", "Config": {"args": list(server.args)}, "Env": env, "VolumeMounts": []},
-                    {"Name": "check", "Env": {"DRILL_TLS_MYSQL": "--get-server-public-key", "DRILL_PATIENCE": "120"}},
+                    {"Name": "check", "Env": {"TLS_MYSQL": "--ssl-mode=DISABLED", "DRILL_PATIENCE": "120"}},
                 ]
             }
         ]
     }
     replay.add(job, {"ID": "mysql-server", "TaskGroups": [{"Tasks": [copier]}]}, found)
     fetch, runs, checks = job["TaskGroups"][0]["Tasks"]
-    login = f"[client]\nuser = root\nhost = 127.0.0.1\nport = {made.port}\npassword = {DRILLS_PASSWORD}\n"
+    by_socket = "protocol = socket\nsocket = /alloc/mysql/mysql.sock"
+    login = f"[client]\nuser = root\n{by_socket}\npassword = {DRILLS_PASSWORD}\n"
     of_check = {"local/drill.sh": script.MYSQL, f"secrets/{script.OPTIONS}": login}
     of_fetch = {"local/fetch.sh": fetch["Templates"][0]["EmbeddedTmpl"]}
     allocation = {"NOMAD_ALLOC_DIR": "/alloc"}
     return (
         Task(of_fetch, ("/local/fetch.sh",), {**fetch["Env"], **allocation}),
         Task(server.files, [word.replace("${NOMAD_ALLOC_DIR}", "/alloc") for word in runs["Config"]["args"]], env),
-        Task(of_check, ("/local/drill.sh",), {**checks["Env"], **allocation, "DRILL_TLS_MARIADB": ""}),
+        Task(of_check, ("/local/drill.sh",), {**checks["Env"], **allocation, "TLS_MARIADB": ""}),
     )
 
 

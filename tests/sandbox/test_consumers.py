@@ -11,6 +11,7 @@ import pymysql
 import pytest
 import yaml
 
+from tests.certificates import Authority
 from tools.trial.running import PROJECT, Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
@@ -204,16 +205,18 @@ def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(st
     assert summary(stack, force_dump(stack)) == {"Complete": 1}
 
 
-def test_a_given_certificate_takes_the_place_of_the_servers_own(stack: Running, tmp_path: Path) -> None:
-    made = stack.run(
-        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=mysql.example"),
-        *("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "certificate.pem")),
-    )
-    assert made.returncode == 0, made.stderr
-    certificate, key = ((tmp_path / name).read_text() for name in ("certificate.pem", "key.pem"))
+def test_a_given_certificate_takes_the_place_of_the_servers_own_and_dumps_verify_it(
+    stack: Running, tmp_path: Path
+) -> None:
+    authority = Authority.made(tmp_path / "authority")
+    certificate, key = (authority.read(name) for name in ("server-cert.pem", "server-key.pem"))
     path = stack.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
-    whole["config"]["nomad-stateful:mysql"]["tlsCertificate"] = {"certificate": certificate, "key": key}
+    whole["config"]["nomad-stateful:mysql"]["tlsCertificate"] = {
+        "certificate": certificate,
+        "key": key,
+        "ca": authority.read("ca.pem"),
+    }
     path.write_text(yaml.safe_dump(whole))
     up = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
     assert up.returncode == 0, up.stdout + up.stderr
@@ -222,6 +225,7 @@ def test_a_given_certificate_takes_the_place_of_the_servers_own(stack: Running, 
     assert shown == ssl.PEM_cert_to_DER_cert(certificate)
     exported = stack.run("pulumi", "stack", "export").stdout
     assert key.splitlines()[1] not in exported
+    assert summary(stack, force_dump(stack)) == {"Complete": 1}
 
 
 def test_no_password_is_in_a_job_or_on_a_command_line(stack: Running) -> None:

@@ -37,6 +37,7 @@ SERVER = {
     "Driver": "docker",
     "User": "",
     "Config": {"image": "mysql:9.7", "command": "sh", "args": ["start.sh", "--port=${NOMAD_PORT_db}"], "ports": ["db"]},
+    "Env": {"START_SOCKET": "${NOMAD_ALLOC_DIR}/mysql/mysql.sock"},
     "Services": [{"Name": "mysql-server"}],
     "VolumeMounts": [{"Volume": "data", "Destination": "/srv", "ReadOnly": False}],
 }
@@ -328,9 +329,23 @@ def test_the_drills_server_is_the_stacks_but_no_client_finds_it(
     assert json.loads(given["tls"]) == {"mode": "required", "certificate": False, "ca": False}
     assert (given["port"], given["accounts"], json.loads(given["volume"])["id"]) == ("0", "[]", JOB)
     assert json.loads(given["config"]) == {"max_connections": "50"}
+    # By the socket: the password stays in the allocation, whatever answers at its address.
+    [login] = [one["EmbeddedTmpl"] for one in check["Templates"] if one["DestPath"].endswith("client.cnf")]
+    assert 'protocol = socket\nsocket = {{ env "NOMAD_ALLOC_DIR" }}/mysql/mysql.sock\n' in login
+    assert "port = " not in login
     # A password of the drill's own: nowhere but in the variable that its job alone can read.
     assert nomad.password["root_password"] not in text
     assert nomad.password["root_password"] != "live-secret"
+
+
+def test_a_job_of_an_earlier_release_is_to_be_updated_first(
+    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVER, "Env", {})
+    with pytest.raises(
+        DrillError, match="job mysql-server serves on another socket than this release: run `pulumi up`"
+    ):
+        drill(Nomad(), monkeypatch)
 
 
 @pytest.mark.usefixtures("snapshot_id")

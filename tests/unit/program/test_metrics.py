@@ -8,9 +8,12 @@ from pulumi.runtime import mocks
 from nomad_stateful import jobspec as jobs
 from program import settings
 from program.preflight import wanted_jobs
+from tests.certificates import CERTIFICATE
 from tests.unit.program.recorder import PASSWORD, record
 from tests.unit.program.test_components import SETTINGS, variables
 
+_EMPTY = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
+UNNAMED = {"certificate": _EMPTY, "ca": _EMPTY, "key": "k"}
 Resources = dict[str, mocks.MockResourceArgs]
 ARGUMENT = "--http-endpoint=0.0.0.0:${NOMAD_PORT_metrics}"
 
@@ -97,6 +100,19 @@ def test_no_password_is_in_a_job_file(measured: Resources) -> None:
         assert PASSWORD not in inputs["jobspec"] + str(inputs["hcl2"])
 
 
+def test_with_an_authority_every_job_that_logs_in_over_the_network_verifies_the_server() -> None:
+    volumes = [{"name": name, "zone": "us-west-2a", "sizeGib": 10} for name in ("mysql", "dumps")]
+    given = {"certificate": CERTIFICATE, "key": "k", "ca": CERTIFICATE}
+    mysql = {"volume": "mysql", "tlsCertificate": given, "backup": {"volume": "dumps"}}
+    found = record(with_metrics(True, volumes=volumes, mysql=mysql))
+    servers = {name: variables(found[f"{name}-job"])["server"] for name in ("mysql-backup", "mysql-backup-restore")}
+    assert {name: server["ca"] for name, server in servers.items()} == dict.fromkeys(servers, CERTIFICATE)
+    measured = variables(found["mysql-metrics-job"])["server"]
+    assert (measured["ca"], measured["name"]) == (CERTIFICATE, "db.example")
+    without = record(with_metrics(True, volumes=volumes, mysql={**mysql, "tlsCertificate": {**given, "ca": None}}))
+    assert variables(without["mysql-metrics-job"])["server"]["ca"] == ""
+
+
 def test_each_exporter_can_be_left_out_and_placed() -> None:
     found = record(with_metrics({"volumes": False, "drivers": False, "mysql": {"port": 9104, "jobId": "exporter"}}))
     assert variables(found["mysql-metrics-job"])["service"] == {"port": 9104, "provider": "nomad"}
@@ -139,6 +155,10 @@ def test_preview_has_nomad_place_the_exporters_too() -> None:
                 mysql={"volume": "mysql", "databases": ["a"], "users": [{"name": "exporter", "database": "a"}]},
             ),
             ("mysql.users.exporter.name is exporter", "metrics.mysql to false"),
+        ),
+        (
+            with_metrics(True, mysql={"volume": "mysql", "tlsCertificate": UNNAMED}),
+            ("mysql.tlsCertificate.certificate is without a subjectAltName", "metrics.mysql to false"),
         ),
     ],
 )

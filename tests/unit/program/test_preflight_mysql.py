@@ -6,6 +6,7 @@ import pytest
 
 from program import settings
 from program.preflight import mysql as preflight_mysql
+from tests.certificates import CERTIFICATE
 
 
 def mysql(image: str, **more: Any) -> settings.Mysql:
@@ -52,6 +53,25 @@ def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way
 )
 def test_other_images_are_the_servers_own_to_judge(runs: str, wanted: str) -> None:
     assert preflight_mysql.downgrade(mysql(wanted), job(runs)) == []
+
+
+def warned(**config: Any) -> list[str]:
+    volumes = [{"name": name, "zone": "us-west-2a", "sizeGib": 10} for name in ("disk", "dumps")]
+    own = {"volume": "disk", **config.pop("mysql", {})}
+    known = settings.parse({"clientRole": "r", "plugins": [{"id": "ebs"}], "volumes": volumes, "mysql": own, **config})
+    assert known.mysql is not None
+    return preflight_mysql.unverified(known, known.mysql)
+
+
+def test_jobs_that_log_in_over_the_network_without_an_authority_are_warned_of() -> None:
+    backup = {"backup": {"volume": "dumps"}}
+    given = {"certificate": CERTIFICATE, "key": "k"}
+    (said,) = warned(mysql=backup, metrics=True)
+    assert "mysql.tlsCertificate.ca is not set: mysql-backup, mysql-backup-restore, mysql-metrics log in at" in said
+    (said,) = warned(mysql={**backup, "tlsCertificate": given, "tls": "required"})
+    assert "mysql-backup, mysql-backup-restore log in" in said
+    assert warned(mysql={**backup, "tlsCertificate": {**given, "ca": CERTIFICATE}}, metrics=True) == []
+    assert warned() == []
 
 
 def test_an_older_server_on_other_data_is_no_downgrade() -> None:
