@@ -61,12 +61,15 @@ class MysqlMetrics(pulumi.ComponentResource):
 
     job_id: pulumi.Output[str]
     """Id of the job, once it runs."""
+    web_password: pulumi.Output[str]
+    """Password of `prometheus`, without which the exporter answers nothing (secret)."""
 
     def __init__(self, name: str, args: MysqlMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:MysqlMetrics", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         options = pulumi.ResourceOptions(parent=self)
         password = GeneratedSecret(f"{name}-password", length=32, opts=options).result
+        self.web_password = GeneratedSecret(f"{name}-web-password", length=32, opts=options).result
         # By Nomad's own rule of paths, root's password is for the task that makes the account alone.
         of_root = nomad.Variable(
             f"{name}-account-variable",
@@ -75,10 +78,10 @@ class MysqlMetrics(pulumi.ComponentResource):
             items=pulumi.Output.secret({"root_password": args["root_password"]}),
             opts=pulumi.ResourceOptions(parent=self, depends_on=own.claims, delete_before_replace=True),
         )
-        variable = own.variable({"password": password}, [])
+        variable = own.variable({"password": password, "web_password": self.web_password}, [])
         job = own.job("mysql-metrics", job_variables(args), depends_on=[variable, of_root])
         self.job_id = own.health(job, "exporter", args["timeout_s"], []).job_id
-        self.register_outputs({"job_id": self.job_id})
+        self.register_outputs({"job_id": self.job_id, "web_password": self.web_password})
 
 
 def job_variables(args: MysqlMetricsArgs) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 # Run it by hand with: nomad job run -var-file=VARS jobs/mysql-metrics.nomad.hcl
 
 variable "job" {
-  description = "Job id and where the job may run. The id names the service too, and the variables: nomad/jobs/ID has the account's password, and nomad/jobs/ID/exporter/account, which the task that makes the account alone may read, root's."
+  description = "Job id and where the job may run. The id names the service too, and the variables: nomad/jobs/ID has the account's password and Prometheus' own (web_password), and nomad/jobs/ID/exporter/account, which the task that makes the account alone may read, root's."
   type = object({
     id          = string
     namespace   = string
@@ -72,7 +72,8 @@ locals {
   name      = var.server.ca == "" ? [] : ["tls-server-name = ${var.server.name}"]
   authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
   exporter_args = concat(
-    ["--config.my-cnf=$${NOMAD_SECRETS_DIR}/exporter.cnf", "--web.listen-address=:$${NOMAD_PORT_metrics}"],
+    ["--config.my-cnf=$${NOMAD_SECRETS_DIR}/exporter.cnf"],
+    ["--web.config.file=$${NOMAD_SECRETS_DIR}/web.yml", "--web.listen-address=:$${NOMAD_PORT_metrics}"],
     # A replica's state would take one privilege more.
     ["--no-collect.slave_status"],
     var.server.tls == "off" || var.server.ca != "" ? [] : ["--tls.insecure-skip-verify"],
@@ -253,6 +254,17 @@ job "mysql-metrics" {
           change_mode = "noop"
           data        = replace(var.server.ca, "{{", "{{ \"{{\" }}")
         }
+      }
+
+      # Whoever may ask it anything can have it log in anywhere (/probe, /metrics?target=). Nomad hashes the password anew
+      # at each rendering, and the exporter reads the file at each request.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/web.yml"
+        perms       = "0400"
+        uid         = var.task.uid
+        gid         = var.task.uid
+        change_mode = "noop"
+        data        = "basic_auth_users:\n  prometheus: '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ sprig_bcrypt .web_password.Value }}{{ end }}'\n"
       }
 
       resources {

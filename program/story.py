@@ -86,7 +86,9 @@ def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, re
         backup = MysqlBackup("mysql-backup", args, pulumi.ResourceOptions(depends_on=may_copy))
         pulumi.export("mysqlBackup", outputs.backup(backup, dumps))
     for measured in mysql_metrics(settings, environment, mysql, server):
-        pulumi.export("mysqlMetrics", {"job": MysqlMetrics("mysql-metrics", measured).job_id})
+        exporter = MysqlMetrics("mysql-metrics", measured)
+        pulumi.export("mysqlMetrics", {"job": exporter.job_id})
+        pulumi.export("mysqlMetricsPassword", exporter.web_password)
 
 
 def _deploy_bucket(

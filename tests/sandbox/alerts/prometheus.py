@@ -109,7 +109,7 @@ def watched(stack: Running, folder: Path) -> Iterator[Watch]:
     textfiles.mkdir()
     ports = [f"127.0.0.1:{free_port()}" for _ in range(3)]
     operate, exporter, own = ports
-    config = rules.write(folder, operate, exporter)
+    config = rules.write(folder, operate, exporter, stack.outputs().get("mysqlMetricsPassword", ""))
     node_exporter = [
         str(find_command("prometheus-node-exporter")),
         f"--web.listen-address={exporter}",

@@ -71,17 +71,21 @@ def seconds(time: str) -> int:
     return int(time[:-1]) * _UNITS[time[-1]]
 
 
-def documented(operate: str, textfiles: str) -> dict[str, Any]:
-    """Returns the page's configuration for a Prometheus without Nomad's discovery, with other ports on this machine."""
+def documented(operate: str, textfiles: str, password_file: Path) -> dict[str, Any]:
+    """Returns the page's configuration for a Prometheus without Nomad's discovery, with other ports and files."""
     blocks = re.findall(r"^```yaml\n(rule_files.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (text,) = [block for block in blocks if "http_sd_configs" in block]
+    text = text.replace("/etc/prometheus/mysql-metrics-password", str(password_file))
     return dict(yaml.safe_load(text.replace("127.0.0.1:9911", operate).replace("127.0.0.1:9100", textfiles)))
 
 
-def write(folder: Path, operate: str, textfiles: str) -> Path:
-    """Writes configuration and rules; returns the configuration's file."""
+def write(folder: Path, operate: str, textfiles: str, password: str) -> Path:
+    """Writes configuration, rules and the exporter's password; returns the configuration's file."""
+    password_file = folder / "mysql-metrics-password"
+    password_file.touch(mode=0o600)
+    password_file.write_text(password, encoding="utf-8")
     (folder / "rules.yaml").write_text(yaml.safe_dump(scaled()), encoding="utf-8")
-    config = documented(operate, textfiles)
+    config = documented(operate, textfiles, password_file)
     # Scrapes in the pace of the shorter times.
     config["global"] = {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "1s"}
     for one in config["scrape_configs"]:

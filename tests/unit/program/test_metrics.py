@@ -94,6 +94,12 @@ def test_roots_password_is_where_only_the_task_that_makes_the_account_reads_it(m
     assert "root_password" not in str(own["items"])
 
 
+def test_the_exporters_own_password_is_in_its_variable_alone_and_an_output(measured: Resources) -> None:
+    assert "mysql-metrics-web-password" in measured
+    assert "web_password" in str(measured["mysql-metrics-variable"].inputs["items"])
+    assert "web_password" not in str(measured["mysql-metrics-account-variable"].inputs["items"])
+
+
 def test_no_password_is_in_a_job_file(measured: Resources) -> None:
     for name in ("mysql-metrics-job", "volume-metrics-job"):
         inputs = measured[name].inputs
