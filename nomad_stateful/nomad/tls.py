@@ -195,7 +195,9 @@ def _label(name: str) -> str:
 
 
 def _refused(name: str, value: str, rule: str, remedy: str) -> TlsError:
-    return TlsError(f"{_label(name)} is {value!r}: {rule}. {remedy}")
+    # The text of a file in the place of its path, which may be that of a key.
+    shown = "a text in PEM" if "-----BEGIN" in value else repr(value)
+    return TlsError(f"{_label(name)} is {shown}: {rule}. {remedy}")
 
 
 def _readable(name: str, path: str) -> str:

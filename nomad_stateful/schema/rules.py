@@ -150,4 +150,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
+    """Returns a value for a message; what has several may hold a secret."""
+    if isinstance(value, dict | list):
+        return "a map" if isinstance(value, dict) else "a list"
     return "missing" if value is None else repr(value)

@@ -105,7 +105,7 @@ def test_no_secret_is_anywhere_but_in_its_own_place(stack: Running) -> None:
     findings, looked = scanned(stack)
     assert findings == []
     # A place that cannot be looked at any more must not pass for a clean one.
-    assert KINDS | {"engine", "nomad"} == set(looked)
+    assert KINDS | {"engine", "nomad", "command"} == set(looked)
 
 
 def test_a_planted_secret_is_found_in_each_kind_of_place(stack: Running) -> None:

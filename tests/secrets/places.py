@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from tests.secrets.scan import Piece
 
+COMMANDS = ("status", "doctor", "metrics", "snapshots")
 EVENTS_S = 2
 """How long the event stream is read: it begins with what the server kept, and never ends."""
 
@@ -31,6 +33,7 @@ class Places:
         """Everything that can be looked at."""
         yield from self.state()
         yield from self.engine_events()
+        yield from self.commands()
         yield from self.nomad()
         yield from self.task_logs()
         yield from self.nomad_events()
@@ -56,6 +59,12 @@ class Places:
             )
             yield Piece("engine", "pulumi preview --diff", shown)
             yield Piece("engine", "pulumi preview --event-log", log.read_bytes())
+
+    def commands(self) -> Iterator[Piece]:
+        """What the commands say that only read."""
+        for command in COMMANDS:
+            said = self._run(self._own_env, sys.executable, "-m", "operate", command, may_fail=True)
+            yield Piece("command", f"operate {command}", said)
 
     def nomad(self) -> Iterator[Piece]:
         """Jobs in every version, their files as they were submitted, allocations with the events of their tasks."""

@@ -30,6 +30,14 @@ every_resource = pytest.mark.parametrize("token", sorted(SCHEMA["resources"]))
 every_function = pytest.mark.parametrize("token", sorted(SCHEMA["functions"]))
 
 
+def test_a_map_in_the_place_of_a_text_is_not_shown() -> None:
+    given = {"awsConfig": {"secretKey": "whispered"}, "volumeId": ["whispered"]}
+    failures = RESOURCES["nomad-csi:index:VolumeRelease"].check(Context(), {}, given).failures
+    said = [one.reason for one in failures]
+    assert "awsConfig is a map: it must be a string" in said
+    assert not [one for one in said if "whispered" in one]
+
+
 def sample(field: Mapping[str, Any]) -> Any:
     """A value of a property's type, as the engine hands it to a program: its numbers are floats."""
     items = field.get("items") or field.get("additionalProperties") or {}

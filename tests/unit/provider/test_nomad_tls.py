@@ -183,6 +183,10 @@ def test_a_missing_and_an_unaccepted_client_certificate_are_two_things(cluster: 
         ({"cert_file": ""}, "certFile (NOMAD_CLIENT_CERT) is not set"),
         ({"key_file": __file__}, "are not a private key and a certificate in PEM form"),
         ({"key_pem": "nonsense"}, "keyPem cannot be used"),
+        (
+            {"key_file": "-----BEGIN PRIVATE KEY-----\nnonsense"},
+            "keyFile (NOMAD_CLIENT_KEY) is a text in PEM: it cannot",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_named_with_rule_and_remedy(
