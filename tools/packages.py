@@ -47,11 +47,13 @@ SANDBOX: Final = (
     Requirement(("mkfs.xfs",), ("xfsprogs",), "volumes with xfs"),
     Requirement(("mkfs.ext4",), ("e2fsprogs",), "volumes with ext4"),
     Requirement(("ip",), ("iproute2",), "the instances' network"),
-    Requirement(("nft",), ("nftables",), "keeping other networks out of the instances'"),
     Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
     Requirement(("losetup",), ("mount",), "the instances' disks"),
     Requirement(("bindfs",), ("bindfs",), "mounts of the file server's shares"),
 )
+
+FIREWALL: Final = (Requirement(("nft",), ("nftables",), "keeping the machine's other networks out of the sandbox's"),)
+"""What a sandbox can do without, and then says so."""
 
 DOCKER: Final = (
     Requirement(
@@ -188,7 +190,7 @@ def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:
 def main() -> int:
     """`python -m tools.packages [--tests]`: exit code 0 when every program is there."""
     try:
-        ensure_packages((*SANDBOX, *TESTS) if sys.argv[1:] == ["--tests"] else SANDBOX)
+        ensure_packages((*SANDBOX, *FIREWALL, *TESTS) if sys.argv[1:] == ["--tests"] else SANDBOX)
     except PackageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

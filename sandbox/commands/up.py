@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -92,6 +93,8 @@ def _tools(settings: SandboxSettings, phases: Phases) -> Toolchain:
     with phases.phase("tools") as phase:
         wanted = (*packages.SANDBOX, *packages.DOCKER) if settings.docker else packages.SANDBOX
         installed = packages.ensure_packages(wanted)
+        with suppress(packages.PackageError):
+            installed += packages.ensure_packages(packages.FIREWALL)
         openssh.ensure()
         tools = toolchain.ensure()
         if installed:
