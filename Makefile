@@ -10,7 +10,7 @@ ifdef NOMAD_BIN
 export NOMAD_STATEFUL_NOMAD := $(NOMAD_BIN)
 endif
 SANDBOX_SHELL := settings=$$($(PY) -m sandbox env) && eval "$$settings"
-WORKERS := 2
+WORKERS := 4
 CACHE := $${XDG_CACHE_HOME:-$$HOME/.cache}/nomad-stateful
 
 .PHONY: help
@@ -66,7 +66,7 @@ failover: bootstrap ## measure how long MySQL is away when its instance is lost,
 	@$(PY) -m tools.bench.failover $(ARGS)
 
 .PHONY: test
-test: bootstrap ## run all tests (WORKERS=2, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
+test: bootstrap ## run all tests (WORKERS=4, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
 	@$(PY) -m tools.packages --tests || true
 	@$(PY) -m tools.toolchain >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
