@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -241,18 +242,19 @@ def test_of_thirty_pairs_of_sandboxes_the_one_that_goes_takes_nothing_from_the_o
         lambda _coming, starting: starting.done(),
     ]
     places = [place(tmp_path / str(number), ONE_INSTANCE) for number in range(PAIRS + 1)]
-    up(places[0])
-    with ThreadPoolExecutor(1) as pool:
+    with ExitStack() as left, ThreadPoolExecutor(1) as pool:
+        for settings in places:
+            left.callback(down, settings)
+        up(places[0])
         for number, (going, coming) in enumerate(pairwise(places)):
             starting = pool.submit(up, coming)
             until(partial(moments[number % len(moments)], coming, starting), 300)
             down(going)
-            starting.result()
-            program = api(coming, "program")
-            submit(program, "exec", "nobody")
             try:
+                starting.result()
+                program = api(coming, "program")
+                submit(program, "exec", "nobody")
                 running_allocation(program)
             except AssertionError as error:
                 failed.append(f"pair {number + 1}: {error}")
-    down(places[-1])
     assert failed == []

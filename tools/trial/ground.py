@@ -10,6 +10,9 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
+from sandbox.machine.ports import is_listening
+
+_NOMAD_PORT: Final = 4646
 _PLOTS: Final = tuple(IPv4Network("10.174.0.0/16").subnets(new_prefix=24))
 
 
@@ -39,8 +42,8 @@ def claim() -> Ground:
     folder = Path(tempfile.gettempdir()) / "nomad-stateful-test-subnets"
     folder.mkdir(exist_ok=True)
     for number, subnet in enumerate(_PLOTS):
-        # A sandbox outlives a test that was killed, and its home may be gone: its name is not free.
-        if Path(f"/sys/class/net/nt{number}-br").exists():
+        ground = Ground(f"nt{number}", subnet)
+        if _stands(ground):
             continue
         # Left open: the lock ends with the process.
         lock = os.open(folder / str(subnet.network_address), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -49,5 +52,10 @@ def claim() -> Ground:
         except BlockingIOError:
             os.close(lock)
         else:
-            return Ground(f"nt{number}", subnet)
+            return ground
     raise AssertionError(f"all {len(_PLOTS)} subnets of test sandboxes are taken: {_PLOTS[0]} to {_PLOTS[-1]}")
+
+
+def _stands(ground: Ground) -> bool:
+    """Whether a sandbox is there, or its Nomad server alone: it outlives a test that was killed, and maybe its home."""
+    return Path(f"/sys/class/net/{ground.name}-br").exists() or is_listening(ground.gateway, _NOMAD_PORT)
