@@ -94,8 +94,7 @@ def _change(
         raise OperateError(f"interrupted: the same command goes on; `{_revert(roll, before)}` goes back") from None
     except StackLockedError as error:
         raise OperateError(
-            f"{error}. The node plugins have {asked.version}, and the state and the settings have {asked.before} until "
-            "then"
+            f"{error}. The node plugins and the settings have {asked.version}, the state has {asked.before} until then"
         ) from None
     except (NodeFailedError, EngineError) as error:
         _back(engine, roll, asked, before, str(error))

@@ -12,8 +12,10 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
 from operate.engine import EngineError, StackLockedError
+from operate.exclusive import BusyError
 from operate.ownership import WrongClusterError
 from operate.zone_change import clients, command
 from operate.zone_change.change import Wanted, ZoneChange
@@ -441,6 +443,26 @@ def test_runs_of_the_stacks_jobs_that_have_ended_do_not_keep_a_volume(ec2: Any) 
     jobs["mysql-server/periodic-2"] |= {"Dispatched": True}
     with pytest.raises(ZoneChangeError, match="job mysql-server/periodic-2 uses volume mysql, and was dispatched"):
         world.change().plan()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(ec2)
+    if lost:
+        lose(world)
+
+    def busy(_nomad: Any, what: str) -> None:
+        raise BusyError(f"{what} beside another")
+
+    monkeypatch.setattr(command, "connect", lambda: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr("operate.stack.aws_place", AwsPlace)
+    for name in ("Engine", "EbsVolumes", "ec2_client"):
+        monkeypatch.setattr(command, name, lambda _: None)
+    monkeypatch.setattr(command, "ZoneChange", lambda *_: world.change(lost=lost))
+    monkeypatch.setattr(command, "exclusive", busy)
+    with pytest.raises(BusyError, match=f"^{'failover' if lost else 'move'} mysql beside another"):
+        command.change(Wanted("mysql", B, lost=lost), yes=True, dry_run=False, as_json=False)
+    assert world.engine.done == []
 
 
 def test_a_repeated_command_after_the_end_changes_nothing(ec2: Any) -> None:

@@ -18,7 +18,8 @@ from tools.faults.zone_change.run import CLIENTS, ZONES, zone_of
 
 _TIMEOUT_S: Final = 900.0
 _UP: Final = ("pulumi", "up", "--yes", "--skip-preview", "--refresh", "--non-interactive")
-_SHOWN: Final = 140
+_SHOWN: Final = 120
+_OF_NOW: Final = re.compile(r" \(pid \d+\)| since \S+Z")
 
 
 @dataclass
@@ -124,7 +125,9 @@ def _ended(process: Popen[bytes], log: Path) -> str:
         return "done"
     said = log.read_text(encoding="utf-8", errors="replace")
     errors = re.findall(r"^error: (.+)$", said, re.MULTILINE) or said.strip().splitlines()[-1:]
-    return f"{process.returncode}: {errors[-1] if errors else 'said nothing'}"[:_SHOWN]
+    # Who it was, without when and by which process.
+    said = _OF_NOW.sub("", errors[-1] if errors else "said nothing")
+    return f"{process.returncode}: {said}"[:_SHOWN]
 
 
 def _judge(lane: Lane, outcome: Outcome, before: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from operate import stack
 from operate.errors import OperateError
+from operate.exclusive import BusyError
 from operate.snapshots import SnapshotError
 from operate.upgrade_mysql import command, plan, server, steps
 from operate.upgrade_mysql.registered import Registered
@@ -124,6 +125,23 @@ def test_writes_do_not_wait_for_another_pulumi(world: World, after: str) -> None
     with pytest.raises(OperateError, match="locked by ci@runner"):
         upgrade()
     assert (world.runs, world.image, world.registered, world.locked) == ("8.4.4", BEFORE, [BEFORE], False)
+
+
+def test_an_update_that_finds_another_pulumi_leaves_everything_as_it_was(world: World) -> None:
+    world.other_pulumi = f"sets {AFTER}"
+    with pytest.raises(OperateError, match=r"locked by ci@runner .*\. Nothing was changed, and writes go on"):
+        upgrade()
+    assert world.done[-1] == f"sets {BEFORE}"
+
+
+def test_beside_another_command_nothing_is_begun(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(_nomad: Any, what: str) -> None:
+        raise BusyError(f"{what} beside another")
+
+    monkeypatch.setattr(command, "exclusive", busy)
+    with pytest.raises(BusyError, match=r"upgrade-mysql 9.7.4 beside another"):
+        upgrade()
+    assert world.done == []
 
 
 def test_rows_that_were_acknowledged_after_the_snapshot_are_noticed_before_the_update(world: World) -> None:

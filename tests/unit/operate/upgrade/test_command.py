@@ -1,0 +1,137 @@
+"""`operate upgrade-driver` beside others: nothing is registered while somebody else changes the stack."""
+
+from __future__ import annotations
+
+import contextlib
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from operate import stack
+from operate.engine import Change, StackLockedError
+from operate.errors import OperateError
+from operate.exclusive import BusyError
+from operate.ownership import WrongClusterError
+from operate.upgrade import command
+from operate.upgrade.wanted import UpgradeRefusedError
+
+PLUGIN = {"id": "ebs", "driver": "ebs", "version": "v1.48.0", "taskDriver": "docker"}
+CHANGE = Change("update", "nomad:index/job:Job", "ebs-node-job", {"jobspec": 'id = "plugin-ebs-node"'})
+
+
+class World:
+    """A stack with one plugin, and what the command does to it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.changes = [[CHANGE], [CHANGE]]
+        self.refuses: Exception | None = None
+        self.busy = False
+        self.locked = False
+        self.locked_later = False
+
+    def put(self, path: str, _body: Any) -> dict[str, Any]:
+        assert path == "jobs/parse"
+        return {"ID": "plugin-ebs-node"}
+
+    def get(self, path: str, **_: Any) -> list[Any]:
+        assert path.endswith("/allocations")
+        return []
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    @contextlib.contextmanager
+    def exclusive(self, _nomad: Any, what: str) -> Iterator[Callable[[], None]]:
+        if self.busy:
+            raise BusyError(f"{what} beside another")
+        yield lambda: None
+
+    def required(self, _nomad: Any) -> None:
+        if self.refuses:
+            raise self.refuses
+
+    def engine(self, _name: str) -> Any:
+        def refuse(locked: bool) -> None:
+            if locked:
+                raise StackLockedError("the stack is locked by ci@runner")
+
+        def up(_why: str, *, refresh: bool) -> None:
+            assert not refresh
+            refuse(self.locked_later)
+            self.done.append("up")
+
+        return SimpleNamespace(
+            changes=lambda _values: self.changes.pop(0),
+            refuse_locked=lambda: refuse(self.locked),
+            set=lambda _values: self.done.append("set"),
+            up=up,
+            pending=lambda: "",
+        )
+
+    def rollout(self, *_: Any) -> Any:
+        return SimpleNamespace(
+            api=self,
+            job_id="plugin-ebs-node",
+            namespace="default",
+            before=lambda: {"Version": 0},
+            lacks=list,
+            register=lambda _job: self.done.append("registered"),
+            run=lambda: None,
+            done={},
+        )
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:plugins": [PLUGIN]})
+    monkeypatch.setattr(stack, "chosen", lambda: "prod")
+    monkeypatch.setattr(command, "connect", lambda *, operator: made if not operator else None)
+    monkeypatch.setattr(command, "ownership", SimpleNamespace(required=made.required))
+    monkeypatch.setattr(command, "exclusive", made.exclusive)
+    monkeypatch.setattr(command, "Engine", made.engine)
+    monkeypatch.setattr(command, "Rollout", made.rollout)
+    return made
+
+
+def upgrade() -> None:
+    given = {"version": "v1.50.0", "plugin": "", "program": "", "downgrade": False, "node_timeout": 1.0}
+    command.upgrade(Namespace(**given, dry_run=False, yes=True, json=False))
+
+
+def test_the_node_plugins_come_first_and_then_the_settings(world: World) -> None:
+    upgrade()
+    assert world.done == ["registered", "set", "up"]
+
+
+def _set(name: str, value: Any) -> Callable[[World], None]:
+    return lambda world: setattr(world, name, value)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "error", "said"),
+    [
+        (_set("busy", True), BusyError, "upgrade-driver v1.50.0 beside another"),
+        (_set("locked", True), StackLockedError, "locked by ci@runner"),
+        (_set("changes", [[CHANGE], [CHANGE, CHANGE]]), UpgradeRefusedError, "others than before the question"),
+        (_set("refuses", WrongClusterError("another cluster")), WrongClusterError, "another cluster"),
+    ],
+)
+def test_where_somebody_else_changes_the_stack_nothing_is_registered(
+    world: World, meanwhile: Callable[[World], None], error: type[OperateError], said: str
+) -> None:
+    meanwhile(world)
+    with pytest.raises(error, match=said):
+        upgrade()
+    assert world.done == []
+
+
+def test_another_pulumi_that_came_after_the_roll_out_undoes_nothing(world: World) -> None:
+    world.locked_later = True
+    with pytest.raises(OperateError, match=r"locked by ci@runner.*settings have v1.50.0, the state has v1.48.0"):
+        upgrade()
+    assert world.done == ["registered", "set"]
