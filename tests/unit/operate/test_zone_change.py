@@ -14,6 +14,8 @@ from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
+from operate.drill import snapshots as drills
+from operate.drill.model import Target
 from operate.engine import EngineError, StackLockedError
 from operate.exclusive import BusyError
 from operate.ownership import WrongClusterError
@@ -681,6 +683,24 @@ def test_only_a_complete_snapshot_of_the_volume_may_be_chosen(ec2: Any) -> None:
         copies.chosen(others)
     ec2.create_tags(Resources=[others], Tags=[{"Key": "nomad-stateful-restored", "Value": volume_id}])
     assert copies.chosen(others)["SnapshotId"] == others
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_drill_restores_what_a_failover_would_go_on_from(ec2: Any, own: bool) -> None:
+    volume_id, before = made(ec2), made(ec2)
+    origin = str(ec2.create_snapshot(VolumeId=before)["SnapshotId"])
+    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": "nomad-stateful-stack", "Value": "shop/prod"}]
+    left = str(ec2.create_snapshot(VolumeId=made(ec2))["SnapshotId"])
+    ec2.create_tags(Resources=[left], Tags=tags)  # of an earlier EBS volume of that name: not what the volume has
+    if own:
+        ec2.create_snapshot(VolumeId=volume_id)
+    target = Target("mysql", volume_id, "shop/prod/mysql", "drill", "drill", A, "aws-ebs0", "zone", made_from=origin)
+    restored = drills.newest(ec2, target)
+    failover = Copies(ec2, volume_id, "mysql", origin).newest()
+    assert restored is not None
+    assert failover is not None
+    assert restored.id == failover["SnapshotId"]
+    assert (restored.id == origin) != own
 
 
 def test_a_job_on_two_volumes_cannot_follow_one_of_them() -> None:

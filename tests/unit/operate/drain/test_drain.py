@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.attachment import Attachment
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from operate import asking
 from operate.drain import command, letting_go, node, plan
 from operate.drain.plan import DrainPlan
@@ -112,6 +113,22 @@ def test_consumers_stop_first_and_the_rest_is_drained_once_the_volume_is_seen_de
     assert world.did == ["node/aaaa0001/eligibility", STOP, REST]
     assert seen == [(set(), [Attachment("i-2", "/dev/xvdaa", "attached")])]
     assert work.movers[0].runs_on == "client-2"
+
+
+def test_a_throttled_answer_does_not_end_a_drain(world: World) -> None:
+    moves(world)
+    state, throttled = world.state, [True, True]
+
+    def once(volume_id: str) -> Any:
+        if throttled:
+            throttled.pop()
+            raise Ec2Unavailable("EC2 does not say: RequestLimitExceeded")
+        return state(volume_id)
+
+    world.state = once  # type: ignore[assignment, method-assign]
+    drained(world)
+    assert not throttled
+    assert world.did[-1] == REST
 
 
 def test_what_is_drained_already_has_nothing_left_to_do(world: World) -> None:
