@@ -17,7 +17,9 @@ from operate.command import Command
 from operate.drill.command import drill
 from operate.drill.model import Options, Report
 from operate.drill.point import moment
+from operate.engine import Engine
 from operate.errors import OperateError
+from operate.exclusive import exclusive
 from operate.options import at_least_0
 from operate.ownership import stack_cluster
 
@@ -54,10 +56,12 @@ def restore(dump: str, source: str, timeout_s: float, *, yes: bool) -> None:
     # Jobs of earlier releases know no source.
     meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}
     try:
-        answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=namespace)
-        job = str(answer["DispatchedJobID"])
-        print(f"==> {job} restores {dump} {where}", file=sys.stderr)
-        ended = _ended(nomad, job, namespace, timeout_s)
+        with exclusive(nomad, f"restore {dump}"):
+            Engine(stack.chosen()).refuse_locked()
+            answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=namespace)
+            job = str(answer["DispatchedJobID"])
+            print(f"==> {job} restores {dump} {where}", file=sys.stderr)
+            ended = _ended(nomad, job, namespace, timeout_s)
     finally:
         nomad.close()
     log, allocation = "nomad alloc logs", ended["ID"][:8]

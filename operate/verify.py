@@ -51,8 +51,8 @@ def verify(timeout_s: float = 180) -> Proof:
     """
     mysql = stack.mysql_outputs()
     cluster = mysql_cluster(mysql)
-    Engine(stack.chosen()).refuse_locked()
     with exclusive(cluster.nomad, "verify"):
+        Engine(stack.chosen()).refuse_locked()
         return _verified(cluster, mysql, timeout_s)
 
 

@@ -1,9 +1,12 @@
 """A restore by the operator's command: what it waits for, and what it says."""
 
+import contextlib
 import io
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +14,9 @@ import pytest
 from operate import restore, stack
 from operate.asking import NotConfirmedError
 from operate.drill.model import Options, Report
-from operate.errors import TimedOutError
+from operate.engine import StackLockedError
+from operate.errors import OperateError, TimedOutError
+from operate.exclusive import BusyError
 
 JOB = "mysql-backup-restore/dispatch-1"
 OUTPUTS = {
@@ -43,11 +48,29 @@ class Nomad:
         pass
 
 
+def alone(monkeypatch: pytest.MonkeyPatch, *, busy: bool = False, locked: bool = False) -> None:
+    """Whether another command or another pulumi changes the stack."""
+
+    @contextlib.contextmanager
+    def exclusive(_nomad: Any, what: str) -> Iterator[None]:
+        if busy:
+            raise BusyError(f"{what} beside another")
+        yield
+
+    def refuse_locked() -> None:
+        if locked:
+            raise StackLockedError("the stack is locked by ci@runner")
+
+    monkeypatch.setattr(restore, "exclusive", exclusive)
+    monkeypatch.setattr(restore, "Engine", lambda _: SimpleNamespace(refuse_locked=refuse_locked))
+
+
 def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, source: str = "volume") -> Nomad:
     nomad = Nomad(ends)
     monkeypatch.setattr(restore, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
+    alone(monkeypatch)
     restore.restore("20260101T030000Z.sql.gz", source, timeout_s, yes=True)
     return nomad
 
@@ -66,6 +89,22 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(mon
         run(monkeypatch, "failed")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
         run(monkeypatch, "", timeout_s=0)
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [({"busy": True}, "restore latest beside another"), ({"locked": True}, "locked by ci@runner")],
+)
+def test_beside_another_command_no_table_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, others: dict[str, bool], said: str
+) -> None:
+    nomad = Nomad("complete")
+    monkeypatch.setattr(restore, "stack_cluster", lambda _: nomad)
+    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
+    alone(monkeypatch, **others)
+    with pytest.raises(OperateError, match=said):
+        restore.restore("latest", "volume", 1, yes=True)
+    assert not nomad.puts
 
 
 def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
