@@ -17,9 +17,8 @@ from nomad_stateful.nomad.ownership import FOLDER, escaped
 from operate import stack
 from operate.cluster import wait_for
 from operate.errors import OperateError, TimedOutError
-from operate.variable_lock import LOCK_DELAY_S, VariableLock
+from operate.variable_lock import FREED_AFTER_S, VariableLock
 
-TTL_S = 20
 _GRACE_S = 2
 _POLL_S = 0.5
 
@@ -41,12 +40,12 @@ def exclusive(nomad: NomadApi, command: str) -> Iterator[Callable[[], None]]:
         "by": f"{_user()}@{socket.gethostname()} (pid {os.getpid()})",
         "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
-    lock = VariableLock(nomad, namespace, path, mine, TTL_S)
+    lock = VariableLock(nomad, namespace, path, mine)
     _take(lock)
 
     def refuse_lost() -> None:
         if lock.lost:
-            raise BusyError(f"{_others(lock)}: it began when this command had not answered Nomad for {TTL_S} s")
+            raise BusyError(f"{_others(lock)}: it began when this command had not reached Nomad for long")
 
     try:
         yield refuse_lost
@@ -64,13 +63,13 @@ def _user() -> str:
 def _take(lock: VariableLock) -> None:
     if lock.take():
         return
-    what = f"{_others(lock)}; one that was killed has the lock for {TTL_S} s"
+    what = f"{_others(lock)}; one that was killed has the lock for {FREED_AFTER_S} s"
     try:
-        wait_for(what, lambda: lock.take() or None, TTL_S + LOCK_DELAY_S + _GRACE_S, "", _POLL_S)
+        wait_for(what, lambda: lock.take() or None, FREED_AFTER_S + _GRACE_S, "", _POLL_S)
     except TimedOutError:
         raise BusyError(
             f"{_others(lock)}, and commands change a stack one at a time: nothing was changed. Run the same command "
-            f"again when that has ended; if it hangs, end it there: {TTL_S} s later its lock is free"
+            f"again when that has ended; if it hangs, end it there: {FREED_AFTER_S} s later its lock is free"
         ) from None
 
 

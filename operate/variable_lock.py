@@ -13,23 +13,24 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError, is_transient
 
+TTL_S = 10
+"""Time to live: Nomad's shortest."""
+FREED_AFTER_S = 21
+"""When Nomad frees a lock that is not renewed: after twice the time to live, and the delay."""
+_LOCK_DELAY_S = 1
+_RENEW_S = 2.5
 _CONFLICT = 409
-_RENEWALS = 4
-"""How often it is renewed in its time to live."""
-LOCK_DELAY_S = 1
-"""Nomad's shortest: how long a lock that was not renewed stays taken."""
 
 
 class VariableLock:
-    """One lock; a process that ends frees it, one that was killed after its time to live and the delay."""
+    """One lock; a process that ends frees it, and Nomad frees that of one that was killed."""
 
-    def __init__(self, nomad: NomadApi, namespace: str, path: str, items: Mapping[str, str], ttl_s: int) -> None:
+    def __init__(self, nomad: NomadApi, namespace: str, path: str, items: Mapping[str, str]) -> None:
         """Takes what others may read of its holder."""
         self._nomad = nomad
         self._namespace = namespace
         self._path = path
         self._items = dict(items)
-        self._ttl_s = ttl_s
         self._id = ""
         self.lost = False
         """Whether somebody else took it, after Nomad had freed it: it could not be renewed in time."""
@@ -60,7 +61,7 @@ class VariableLock:
 
     def _acquire(self) -> bool:
         try:
-            taken = self._put("lock-acquire", {"TTL": f"{self._ttl_s}s", "LockDelay": f"{LOCK_DELAY_S}s"})
+            taken = self._put("lock-acquire", {"TTL": f"{TTL_S}s", "LockDelay": f"{_LOCK_DELAY_S}s"})
         except NomadApiError as error:
             if error.status == _CONFLICT:
                 return False
@@ -69,7 +70,7 @@ class VariableLock:
         return True
 
     def _renew(self) -> None:
-        while not self._ended.wait(self._ttl_s / _RENEWALS):
+        while not self._ended.wait(_RENEW_S):
             try:
                 self._renew_once()
             except NomadError as error:

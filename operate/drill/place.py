@@ -10,8 +10,6 @@ from nomad_stateful.nomad.ownership import FOLDER
 from operate.drill.model import DrillError, Json, Target
 from operate.variable_lock import VariableLock
 
-# Nomad's shortest.
-_TTL_S = 10
 _MADE = {"made-by": "nomad-stateful drill"}
 
 
@@ -71,4 +69,4 @@ def provided(nomad: NomadApi, namespace: str) -> Iterator[None]:
 
 def lock(nomad: NomadApi, target: Target) -> VariableLock:
     """Returns the right to drill a volume."""
-    return VariableLock(nomad, target.namespace, f"{FOLDER}/{target.id}", {"what": "a drill"}, _TTL_S)
+    return VariableLock(nomad, target.namespace, f"{FOLDER}/{target.id}", {"what": "a drill"})

@@ -18,6 +18,7 @@ from operate.cluster import wait_for
 from operate.drill import place, removal, snapshots, watch
 from operate.drill.model import Json, Report, Scratch, Target
 from operate.errors import OperateError
+from operate.variable_lock import FREED_AFTER_S
 
 # What may go wrong once something was made: it is told in the report, after all of it is removed.
 FAILURES = (OperateError, ProviderError, BotoCoreError, ClientError)
@@ -132,7 +133,7 @@ class Drill:
             f"no other drill of {self._target.volume} runs",
             lambda: lock.take() or None,
             _LOCKED_TIMEOUT_S,
-            "Another drill of this volume runs (one that was killed holds it for 11 s): wait for its end.",
+            f"Another drill of this volume runs (one that was killed has it for {FREED_AFTER_S} s): wait for its end.",
         )
         try:
             yield

@@ -10,7 +10,7 @@ import pytest
 
 from nomad_stateful.nomad.api import NomadApiError
 from operate import exclusive as turns
-from operate import stack
+from operate import stack, variable_lock
 from operate.cluster import wait_for
 from operate.exclusive import BusyError, exclusive
 from operate.variable_lock import VariableLock
@@ -58,8 +58,8 @@ class Variables:
 def nomad(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(stack, "tag", lambda: "shop.eu/prod")
     monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:placement": {"namespace": "data"}})
-    monkeypatch.setattr(turns, "TTL_S", 0.04)
-    monkeypatch.setattr(turns, "LOCK_DELAY_S", 0)
+    monkeypatch.setattr(variable_lock, "_RENEW_S", 0.01)
+    monkeypatch.setattr(turns, "FREED_AFTER_S", 0)
     monkeypatch.setattr(turns, "_GRACE_S", 0.1)
     monkeypatch.setattr(turns, "_POLL_S", 0.01)
     return Variables()
@@ -80,7 +80,7 @@ def test_a_second_command_is_refused_and_told_who_has_the_stack(nomad: Any) -> N
 
 
 def test_a_command_that_was_killed_is_waited_for(nomad: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed = VariableLock(nomad, "data", PATH, {"command": "move mysql"}, 3600)
+    killed = VariableLock(nomad, "data", PATH, {"command": "move mysql"})
     assert killed.take()
     take = VariableLock.take
 
