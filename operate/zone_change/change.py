@@ -237,6 +237,8 @@ class ZoneChange:
         except StackLockedError:
             raise
         except EngineError as error:
+            if self.wanted.lost:
+                raise
             after, there = self.look()
             raise ZoneChangeError(f"{error}. {way_back(after, there, self.wanted.zone)}") from error
         # Last the one by which a repeated command knows where to resume.

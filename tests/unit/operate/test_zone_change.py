@@ -409,6 +409,18 @@ def test_an_update_that_fails_with_everything_stopped_names_the_way_back(ec2: An
         world.run()
 
 
+def test_no_way_back_into_a_lost_zone_is_named(ec2: Any) -> None:
+    world = World(ec2)
+    lose(world)
+
+    def fails() -> str:
+        raise EngineError("`pulumi up` failed")
+
+    world.engine.makes = fails
+    with pytest.raises(EngineError, match=r"^`pulumi up` failed$"):
+        world.run(lost=True)
+
+
 @pytest.mark.parametrize("operation", ["CreateSnapshot", "DescribeVolumes", "DescribeSnapshots"])
 def test_one_throttled_answer_does_not_end_a_move_with_everything_stopped(ec2: Any, operation: str) -> None:
     world = World(ec2)
