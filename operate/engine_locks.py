@@ -12,9 +12,12 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+# As in a container whose user has no entry and no folder, or may not write there.
+_NO_HOME = (OSError, RuntimeError)
 _OF_A_BUCKET = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 _OF_PULUMI_CLOUD = re.compile(r"another update is currently in progress", re.IGNORECASE)
 
@@ -56,15 +59,16 @@ class Started:
         return cls(stack, socket.gethostname(), pid, _began(pid), _boot())
 
     def note(self) -> None:
-        """Writes it down, for a later command."""
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        """Writes it down, for a later command; where nothing can be written, its lock is left to the operator."""
+        with suppress(*_NO_HOME):
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     def forget(self) -> bool:
         """Removes the note; returns whether it was there, which of several commands one alone is told."""
         try:
             self._path.unlink()
-        except FileNotFoundError:
+        except _NO_HOME:
             return False
         return True
 
@@ -95,7 +99,10 @@ def noted(stack: str) -> list[Started]:
 
 
 def _all() -> Iterator[Started]:
-    for path in _folder().glob("*.json"):
+    paths: list[Path] = []
+    with suppress(*_NO_HOME):
+        paths = list(_folder().glob("*.json"))
+    for path in paths:
         try:
             yield Started(**json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):

@@ -129,6 +129,21 @@ def test_an_update_that_fails_for_another_reason_says_so(backend: Path) -> None:
     assert not isinstance(error.value, StackLockedError)
 
 
+def test_a_user_without_a_home_may_update_and_no_lock_is_removed(
+    backend: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", nowhere)
+    Engine("dev").up("test", refresh=False)
+    (backend / "lock").write_text(LOCKED.format(host="here", pid=ended()))
+    with pytest.raises(StackLockedError):
+        Engine("dev").up("test", refresh=False)
+    assert ran(backend) == ["up", "up"]
+
+
 def test_a_note_that_was_cut_off_is_none(backend: Path) -> None:
     Started.of("dev", 1).note()
     [path] = (backend / "state" / "nomad-stateful" / "pulumi").iterdir()
