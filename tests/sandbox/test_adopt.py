@@ -50,8 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def nomad(place: Running, *words: str) -> str:
     """The nomad CLI, as the cluster's administrator."""
-    token = (place.project / ".sandbox/nomad/management.token").read_text().strip()
-    done = place.run("nomad", *words, more_env={"NOMAD_TOKEN": token})
+    done = place.run("nomad", *words, more_env={"NOMAD_TOKEN": place.management_token})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -1,7 +1,6 @@
 """Programs on volumes: every extra of MySQL, its dumps, and a volume for each instance, through purges and back."""
 
 import ssl
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,8 +121,7 @@ def instances(stack: Running, job: str) -> dict[int, dict[str, Any]]:
 
 
 def in_task(stack: Running, allocation: str, *command: str) -> str:
-    token = {"NOMAD_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
-    done: subprocess.CompletedProcess[str] = stack.run("nomad", "alloc", "exec", allocation, *command, more_env=token)
+    done = stack.in_task(allocation, *command)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

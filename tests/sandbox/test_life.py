@@ -107,9 +107,7 @@ def operate(stack: Running, *command: str) -> str:
 
 def size_inside(stack: Running, allocation_id: str, task: str, path: str) -> int:
     """Bytes of the file system at a path, as `df` in the allocation counts them."""
-    command = ["nomad", "alloc", "exec", "-i=false", "-t=false", "-task", task, allocation_id]
-    operator = {"NOMAD_TOKEN": stack.env["NOMAD_OPERATOR_TOKEN"]}
-    done = stack.run(*command, "/bin/sh", "-c", f"df -k --output=size {path} | tail -n 1", more_env=operator)
+    done = stack.in_task(allocation_id, "/bin/sh", "-c", f"df -k --output=size {path} | tail -n 1", task=task)
     assert done.returncode == 0, done.stdout + done.stderr
     return int(done.stdout) * 1024
 

@@ -148,7 +148,7 @@ def test_an_upgrade_that_lost_a_password_would_be_found(stack: Running, tmp_path
 
 
 BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown key": ({"mysql.prot": 3306}, "mysql.prot is 3306: there is no such setting"),
+    "an unknown key": ({"mysql.prot": 3306}, "mysql.prot is set: there is no such setting"),
     "a zone outside the region": (
         {"volumes.0.zone": "us-east-1f"},
         "volumes.mysql.zone is us-east-1f: the region us-west-2 has no such zone. Use one of us-west-2a, us-west-2b",

@@ -128,14 +128,12 @@ def names_of_ours(running: Running) -> set[str]:
 def names(running: Running, *, count: int, jobs: tuple[str, ...] = ("on-ours", "on-drivers")) -> set[str]:
     """What the consumers' instances wrote on their volumes when these were new."""
 
-    operator = {"NOMAD_TOKEN": running.env["NOMAD_OPERATOR_TOKEN"]}
-
     def probe() -> set[str] | None:
         found = set()
         for job in jobs:
             for stub in running.nomad.get(f"job/{job}/allocations"):
                 if stub["ClientStatus"] == "running" and stub["DesiredStatus"] == "run":
-                    read = running.run("nomad", "alloc", "exec", stub["ID"], "cat", "/data/name", more_env=operator)
+                    read = running.in_task(stub["ID"], "cat", "/data/name")
                     found.add(f"{stub['Name']}={read.stdout.strip()}{read.stderr.strip()}")
         return found if len(found) == len(jobs) * count else None
 

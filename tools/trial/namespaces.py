@@ -10,8 +10,7 @@ _DEFAULT: Final = 'namespace "default"'
 
 def management(stack: Running) -> NomadApi:
     """The sandbox's Nomad, asked with the token that may do everything."""
-    token = (stack.project / ".sandbox/nomad/management.token").read_text().strip()
-    return NomadApi.from_env({"token": token}, stack.env)
+    return NomadApi.from_env({"token": stack.management_token}, stack.env)
 
 
 def allow(stack: Running, namespace: str) -> None:

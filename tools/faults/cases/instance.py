@@ -15,8 +15,8 @@ from tools.trial.instances import AGENT, SERVER
 from tools.trial.running import eventually
 
 MOVE_TIMEOUT_S = 300.0
-# Shorter than the silence after which the sandbox's server calls a client down.
-_SHORT_CUT_S = (0.5, 4.0)
+# Shorter than the servers' grace of 4 s, with what TCP adds: it sends again 0.2, 0.6, 1.4 and 3.0 s after a first try.
+_SHORT_CUT_S = (0.5, 2.5)
 _LOST_CLIENT = (
     "Nomad takes a client that is cut off for lost and has its volume detached for the next allocation; EC2 answers "
     "`busy` until that client has unmounted it, or is stopped"
