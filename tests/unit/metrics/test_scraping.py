@@ -25,12 +25,19 @@ def relabelled(known: Mapping[str, str], rules: list[dict[str, Any]]) -> dict[st
     labels: dict[str, str] = {}
     for rule in rules:
         found = re.fullmatch(rule.get("regex", "(.*)"), ";".join(known[name] for name in rule["source_labels"]))
-        if rule.get("action") == "keep":
-            if not found:
+        if rule.get("action") in ("keep", "drop"):
+            if bool(found) is (rule["action"] == "drop"):
                 return None
         elif found:
             labels[rule["target_label"]] = found[1]
     return labels
+
+
+def taken(config: dict[str, Any], known: Mapping[str, str], discovery: str) -> list[tuple[str, dict[str, str]]]:
+    """The jobs that scrape a target, each with the labels that its rules give."""
+    jobs = [one for one in config["scrape_configs"] if discovery in one]
+    made = [(one["job_name"], relabelled(known, one["relabel_configs"])) for one in jobs]
+    return [(job, labels) for job, labels in made if labels is not None]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,6 @@ def relabelled(known: Mapping[str, str], rules: list[dict[str, Any]]) -> dict[st
 )
 def test_both_find_the_same_targets_with_the_same_labels(service: str, tags: list[str]) -> None:
     by_nomad, by_http = documented()
-    rules = next(one["relabel_configs"] for one in by_nomad["scrape_configs"] if "nomad_sd_configs" in one)
     meta = {
         "__meta_nomad_tags": f",{','.join(tags)},",
         "__meta_nomad_service": service,
@@ -61,5 +67,11 @@ def test_both_find_the_same_targets_with_the_same_labels(service: str, tags: lis
             known = [target["labels"] for target in targets(api, "default") if target["labels"]["job"] == service]
         finally:
             api.close()
-    assert known == [labels for labels in [relabelled(meta, rules)] if labels is not None]
-    assert by_nomad["scrape_configs"][1:] == by_http["scrape_configs"][1:]
+    by_discovery = taken(by_nomad, meta, "nomad_sd_configs")
+    assert known == [labels for _, labels in by_discovery]
+    # The exporter's password goes to the exporter alone, by either way.
+    assert [job for job, _ in by_discovery] == [
+        job for one in known for job, _ in taken(by_http, one, "http_sd_configs")
+    ]
+    assert all((job == "mysql") is (service == "mysql-metrics") for job, _ in by_discovery)
+    assert by_nomad["scrape_configs"][2:] == by_http["scrape_configs"][2:]

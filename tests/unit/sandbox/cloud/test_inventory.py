@@ -53,23 +53,23 @@ def test_a_record_that_was_cut_short_is_left_out(settings: SandboxSettings) -> N
 
 def test_an_image_is_sparse_and_never_becomes_smaller(tmp_path: Path) -> None:
     store = VolumeStore(tmp_path)
-    path = store.ensure("vol-1", 2)
-    assert store.ensure("vol-1", 1) == path
+    path = store.ensure("vol-00000001", 2)
+    assert store.ensure("vol-00000001", 1) == path
     assert path.stat().st_size == 2 * GIB
     assert path.stat().st_blocks == 0
 
 
 def test_a_snapshot_holds_the_bytes_of_its_moment(tmp_path: Path) -> None:
     store = VolumeStore(tmp_path)
-    store.ensure("vol-1", 1)
-    with store.image("vol-1").open("r+b") as image:
+    store.ensure("vol-00000001", 1)
+    with store.image("vol-00000001").open("r+b") as image:
         image.write(b"old")
-    store.copy("vol-1", "snap-1")
-    with store.image("vol-1").open("r+b") as image:
+    store.copy("vol-00000001", "snap-00000001")
+    with store.image("vol-00000001").open("r+b") as image:
         image.write(b"new")
-    store.copy("snap-1", "vol-2")
-    with store.image("vol-2").open("rb") as copy:
+    store.copy("snap-00000001", "vol-00000002")
+    with store.image("vol-00000002").open("rb") as copy:
         assert copy.read(3) == b"old"
-    store.remove("vol-1")
-    store.remove("vol-1")
-    assert not store.image("vol-1").exists()
+    store.remove("vol-00000001")
+    store.remove("vol-00000001")
+    assert not store.image("vol-00000001").exists()
