@@ -55,9 +55,10 @@ def wait_for(
     start = time.monotonic()
     next_report = start + REPORT_EVERY_S
     while True:
-        result, passing = _asked(probe)
+        result, error = asked(probe)
         if result is not None:
             return result
+        passing = f" ({error})" if error else ""
         now = time.monotonic()
         if now - start >= timeout_s:
             raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s{passing}. {remedy}")
@@ -70,14 +71,14 @@ def wait_for(
         time.sleep(POLL_S if poll_s is None else poll_s)
 
 
-def _asked(probe: Callable[[], T | None]) -> tuple[T | None, str]:
-    """Returns what a probe found, and the transient error that kept it from an answer, for messages."""
+def asked(probe: Callable[[], T | None]) -> tuple[T | None, str]:
+    """Returns what a probe found, and the transient error that kept it from an answer, "" if none did."""
     try:
         return probe(), ""
     except (ProviderError, BotoCoreError, ClientError) as error:
         if not is_transient(error):
             raise
-        return None, f" ({error})"
+        return None, str(error)
 
 
 def is_transient(error: Exception) -> bool:

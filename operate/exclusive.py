@@ -33,14 +33,13 @@ def exclusive(nomad: NomadApi, command: str) -> Iterator[Callable[[], None]]:
 
     A command that was killed is waited for, until Nomad has freed its lock. Raises BusyError and NomadError.
     """
-    namespace = str((stack.config().get("nomad-stateful:placement") or {}).get("namespace") or "default")
     path = f"{FOLDER}/operators/{'/'.join(map(escaped, stack.tag().split('/')))}"
     mine = {
         "command": command,
         "by": f"{_user()}@{socket.gethostname()} (pid {os.getpid()})",
         "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
-    lock = VariableLock(nomad, namespace, path, mine)
+    lock = VariableLock(nomad, stack.namespace(), path, mine)
     _take(lock)
 
     def refuse_lost() -> None:

@@ -15,15 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.nomad import controllers
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.running_job import ENDED, is_healthy, is_running, is_unhealthy
-from nomad_stateful.plugin_server.values import ProviderError
-from operate.cluster import is_transient
+from operate.cluster import asked
 from operate.drain import node as nodes
 from operate.drain.letting_go import LettingGo
 from operate.drain.plan import DrainPlan, Leaving
@@ -112,7 +109,7 @@ class Drain:
 
     def _until(self, waits_for: Callable[[], Sequence[str]]) -> None:
         """Returns once nothing is waited for any more, and says meanwhile what is. Raises NotDrainedError."""
-        while pending := _asked(waits_for):
+        while pending := _pending(waits_for):
             if self._left_s <= 0:
                 raise NotDrainedError(
                     f"{self.plan.node.name} is not drained after {self.options.deadline_s:.0f} s: "
@@ -224,14 +221,10 @@ class Drain:
         return self.api.find(f"allocation/{allocation_id}") or {}
 
 
-def _asked(waits_for: Callable[[], Sequence[str]]) -> Sequence[str]:
+def _pending(waits_for: Callable[[], Sequence[str]]) -> Sequence[str]:
     """Returns what is waited for: an answer, where Nomad or EC2 gave a transient error."""
-    try:
-        return waits_for()
-    except (ProviderError, BotoCoreError, ClientError) as error:
-        if not is_transient(error):
-            raise
-        return [str(error)]
+    pending, error = asked(waits_for)
+    return [error] if pending is None else pending
 
 
 def _is_wanted(stub: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentTypeError
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
@@ -13,6 +13,7 @@ from nomad_stateful.nomad.paths import job_path
 from operate.drill import snapshots
 from operate.drill.load import FETCH
 from operate.drill.model import DrillError, Dump, Json, Options, Report, Scratch, Target
+from operate.point_in_time.logs import named_time
 from operate.point_in_time.place import client
 
 LATEST = "latest"
@@ -78,19 +79,9 @@ def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
         for one in page.get("Contents") or []:
             name = str(one["Key"]).removeprefix(prefix)
-            if (begun := _begun(name)) is not None:
+            if _NAME.fullmatch(name) and (begun := named_time(name[:16])) is not None:
                 found[name] = Dump(name, begun, int(one["Size"]), one["LastModified"])
     return found
-
-
-def _begun(name: str) -> datetime | None:
-    """Returns when a dump was begun, by its name; None where it is none."""
-    if not _NAME.fullmatch(name):
-        return None
-    try:
-        return datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 def named(text: str) -> str:

@@ -63,11 +63,16 @@ def _log(key: str, folder: str, size: int) -> Log | None:
     """Returns the log of a key; None where it is none."""
     if (found := _KEY.fullmatch(key.removeprefix(folder))) is None:
         return None
+    began = named_time(found["began"])
+    return None if began is None else Log(key, found["name"], int(found["number"]), began, size)
+
+
+def named_time(text: str) -> datetime | None:
+    """Returns the time (UTC) that begins a name in S3, 20260101T030000Z; None where it is none, as 20261399T…."""
     try:
-        began = datetime.strptime(found["began"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return Log(key, found["name"], int(found["number"]), began, size)
 
 
 def until(s3: Any, bucket: str, prefix: str) -> datetime | None:
