@@ -156,7 +156,7 @@ def _adopted(
         return {}, []
     place = {"region": environment.region, "accountId": environment.account_id, "awsConfig": answers.aws_text()}
     answer = answers.of_volumes(prefetch.call(_GET_VOLUMES, {"stack": environment.stack, **place}))
-    known = {one.external_id for one in stored_volumes.stored(resources).values()} | stored_volumes.left(resources)
+    known = stored_volumes.own_ids(resources)
     left = [one for one in answer["volumes"] if one["id"] not in known]
     for problem in adoption.not_found(made, environment.stack, left):
         pulumi.warn(str(problem))
@@ -165,7 +165,7 @@ def _adopted(
 
 def _restored(prefetch: Prefetch, environment: Environment, made: list[Wanted], resources: Resources) -> list[Problem]:
     """Returns which snapshots may not be restored; EC2 is asked where a new volume is made from one."""
-    own = {one.external_id for one in stored_volumes.stored(resources).values()} | stored_volumes.left(resources)
+    own = stored_volumes.own_ids(resources)
     return restored_snapshots.problems(made, environment.stack, own, restored_snapshots.ask(made, prefetch))
 
 

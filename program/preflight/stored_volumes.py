@@ -74,6 +74,11 @@ def left(resources: Mapping[str, Props]) -> set[str]:
     return {_ebs_id(one) for one in _of(resources, EBS_VOLUME) if (one.get("tags") or {}).get(GUARD_TAG) in guards}
 
 
+def own_ids(resources: Mapping[str, Props]) -> set[str]:
+    """Returns the ids at the provider of the stack's volumes, also of those that it left where they were."""
+    return {one.external_id for one in stored(resources).values()} | left(resources)
+
+
 def _ebs_id(made: Props) -> str:
     return str(made["arn"].rpartition("/")[2])
 

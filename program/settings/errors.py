@@ -86,7 +86,7 @@ HALF_CHARACTER = ("must be valid Unicode", "remove the half character")
 
 
 def half_characters(value: Any, private: Private, path: Sequence[str] = ()) -> Iterator[Problem]:
-    """Yields the keys and texts that are not valid Unicode, of everything below a path."""
+    """Yields the problem of each key and text below a path that is not valid Unicode."""
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         yield Problem(".".join(path) or shown(value), shown(value, private=private(path)), *HALF_CHARACTER)
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
