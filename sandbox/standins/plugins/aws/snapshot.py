@@ -90,19 +90,9 @@ class SnapshotResource(AwsResource):
         return {
             **kept,
             **self.tag_outputs(from_aws(found.get("Tags")), state),
+            **snapshot_values(found),
             "arn": self.cloud.arn("ec2", region, "", f"snapshot/{id}"),
-            "dataEncryptionKeyId": found.get("DataEncryptionKeyId") or "",
-            "description": found.get("Description") or "",
-            "encrypted": bool(found.get("Encrypted")),
-            "id": id,
-            "kmsKeyId": found.get("KmsKeyId") or "",
-            "outpostArn": found.get("OutpostArn") or "",
-            "ownerAlias": found.get("OwnerAlias") or "",
-            "ownerId": found.get("OwnerId") or "",
             "region": region,
-            "storageTier": found.get("StorageTier") or "standard",
-            "volumeId": found.get("VolumeId") or "",
-            "volumeSize": found.get("VolumeSize") or 0,
         }
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
@@ -158,6 +148,23 @@ def _take(
 
     wait = Wait(f"a snapshot of {volume_id} to be started", "AWS's rate limit lets it through", _RATE_LIMIT_TIMEOUT_S)
     return wait_until(ctx, wait, probe, abandon=False)
+
+
+def snapshot_values(snapshot: Mapping[str, Any]) -> Props:
+    """Returns EC2's description as the properties of a snapshot that need no configuration."""
+    return {
+        "dataEncryptionKeyId": snapshot.get("DataEncryptionKeyId") or "",
+        "description": snapshot.get("Description") or "",
+        "encrypted": bool(snapshot.get("Encrypted")),
+        "id": snapshot["SnapshotId"],
+        "kmsKeyId": snapshot.get("KmsKeyId") or "",
+        "outpostArn": snapshot.get("OutpostArn") or "",
+        "ownerAlias": snapshot.get("OwnerAlias") or "",
+        "ownerId": snapshot.get("OwnerId") or "",
+        "storageTier": snapshot.get("StorageTier") or "standard",
+        "volumeId": snapshot.get("VolumeId") or "",
+        "volumeSize": snapshot.get("VolumeSize") or 0,
+    }
 
 
 def _describe(ec2: EC2Client, id: str) -> Mapping[str, Any] | None:
