@@ -8,20 +8,15 @@ from __future__ import annotations
 import argparse
 import random
 import secrets
-import signal
 import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Callable
 
-from tools.faults.kind import Kind
-from tools.faults.lane import open_lane
-from tools.faults.runner import bring
+from tools.faults.lane import Lane
 from tools.faults.two_operators.run import PAIRS, Outcome
-from tools.faults.zone_change.__main__ import TwoZones, kept_where_it_fails
-from tools.trial.ground import claim
+from tools.faults.zone_change.two_zones import outcomes
 
 
-def table(outcomes: list[Outcome]) -> str:
+def table(found: list[Outcome]) -> str:
     """The outcomes as a table of Markdown."""
     head = ["commands", "later, s", "first", "second", "took, s", "acknowledged", "lost"]
     lines = [head, ["---"] * len(head)]
@@ -35,13 +30,17 @@ def table(outcomes: list[Outcome]) -> str:
             str(one.acknowledged),
             str(one.lost),
         ]
-        for one in outcomes
+        for one in found
     ]
-    rows = sum(one.acknowledged for one in outcomes)
-    refused = sum(end != "done" for one in outcomes for end in (one.first, one.second))
-    lost = outcomes[-1].lost if outcomes else 0
-    total = f"{len(outcomes)} pairs, {rows} rows acknowledged, {lost} lost, {refused} commands refused"
+    rows = sum(one.acknowledged for one in found)
+    refused = sum(end != "done" for one in found for end in (one.first, one.second))
+    lost = found[-1].lost if found else 0
+    total = f"{len(found)} pairs, {rows} rows acknowledged, {lost} lost, {refused} commands refused"
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", total])
+
+
+def _attempt(kind: str, dice: random.Random, number: int) -> Callable[[Lane], Outcome]:
+    return lambda lane: PAIRS[kind](lane, dice, number)
 
 
 def main() -> int:
@@ -51,26 +50,12 @@ def main() -> int:
     parser.add_argument("--only", choices=tuple(PAIRS), help="one kind of pair")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="decides when the second begins")
     known = parser.parse_args()
-    # So that an end by a signal takes the sandbox down too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"seed {known.seed}", flush=True)
     dice = random.Random(known.seed)
     kinds = [known.only] if known.only else list(PAIRS)
-    outcomes: list[Outcome] = []
-    ground = claim()
-    with (
-        tempfile.TemporaryDirectory(prefix="nomad-stateful-operators-") as home,
-        open_lane(0, Kind(), TwoZones(ground.name, ground.subnet), Path(home)) as lane,
-    ):
-        bring(lane, "deployed")
-        for number in range(1, known.runs + 1):
-            kind = kinds[(number - 1) % len(kinds)]
-            print(f"==> {number}: {kind}", file=sys.stderr, flush=True)
-            with kept_where_it_fails(lane):
-                outcomes.append(PAIRS[kind](lane, dice, number))
-            print(outcomes[-1], file=sys.stderr, flush=True)
-            print(f"\n{table(outcomes)}\n", flush=True)
-    problems = [f"{one.pair}, {one.later_s:.0f} s: {problem}" for one in outcomes for problem in one.problems]
+    runs = [(number, kinds[(number - 1) % len(kinds)]) for number in range(1, known.runs + 1)]
+    made = outcomes([(f"{number}: {kind}", _attempt(kind, dice, number)) for number, kind in runs], table)
+    problems = [f"{one.pair}, {one.later_s:.0f} s: {problem}" for one in made for problem in one.problems]
     print("\n".join(problems), file=sys.stderr)
     return int(bool(problems))
 
