@@ -72,8 +72,8 @@ test: bootstrap ## run all tests (WORKERS=4, OFFICIAL=DIR); those that need root
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-times
-test-times: ## run all tests and keep how long each file took, which the order and the estimate of a run go by
-	@$(MAKE) test ARGS="--record-times $(ARGS)"
+test-times: ## run all tests and keep how long each file took, which the order and the estimate of a run go by (TIER=nightly-slow)
+	@$(MAKE) $(or $(TIER),test) ARGS="--record-times $(ARGS)"
 
 .PHONY: random-settings
 random-settings: bootstrap ## draw settings at random: what is accepted, Nomad and AWS accept (EXAMPLES=2000, SEED=)
@@ -84,14 +84,14 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3 2.0.5)
 
 .PHONY: nightly nightly-slow nightly-embedded nightly-examples nightly-faults
-nightly: nightly-slow nightly-embedded matrix nightly-examples nightly-faults zone-changes ## what CI has no time for: tests marked nightly, the embedded nomad plugin, each Nomad, examples and faults in containers (-k: go on after a failure)
+nightly: nightly-slow $(if $(OFFICIAL),nightly-embedded) matrix nightly-examples nightly-faults zone-changes ## what CI has no time for: tests marked nightly, each Nomad, examples and faults in containers; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
 
 nightly-slow: bootstrap
 	@$(PY) -m tools.packages --tests || true
-	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly
+	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly $(ARGS)
 
 nightly-embedded: bootstrap
-	@NOMAD_STATEFUL_OFFICIAL= $(PY) -m pytest tests/sandbox/test_stack.py tests/sandbox/test_changes_of_*.py tests/sandbox/test_volume_changes.py
+	@NOMAD_STATEFUL_OFFICIAL= $(PY) -m pytest -m "nightly or not nightly" tests/sandbox/test_stack.py tests/sandbox/test_changes_of_*.py tests/sandbox/test_volume_changes*.py
 	@$(PY) -m tools.examples
 
 nightly-examples:

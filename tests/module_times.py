@@ -12,9 +12,10 @@ from typing import Any, Final
 import pytest
 
 RECORD: Final = Path(__file__).with_name("module_times.json")
-"""Seconds by module, as `make test-times` measured them: a first run on a machine has no times of its own."""
+"""Seconds by tier and module, as `make test-times` measured them: a first run on a machine has no times of its own."""
 
-_CACHE: Final = "nomad-stateful/module-times"
+_CACHE: Final = "nomad-stateful/times-of"
+_TIERS: Final = ("nightly", "change")
 _EVERY_S: Final = 30.0
 _SHORT_S: Final = 1.0
 
@@ -26,9 +27,18 @@ def module_of(nodeid: str) -> str:
 
 def known(config: pytest.Config) -> dict[str, float]:
     """Returns seconds by module: of this machine's last runs, else the recorded ones."""
-    recorded: dict[str, float] = json.loads(RECORD.read_text(encoding="utf-8"))
-    own: dict[str, float] = _kept(config, _CACHE)
-    return recorded | own
+    own: dict[str, float] = _kept(config, f"{_CACHE}/{tier(config)}")
+    return _recorded()[tier(config)] | own
+
+
+def tier(config: pytest.Config) -> str:
+    """Returns which tests a run takes: those of every change, or those of a night."""
+    return _TIERS[config.option.markexpr != "nightly"]
+
+
+def _recorded() -> dict[str, dict[str, float]]:
+    recorded: dict[str, dict[str, float]] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return recorded
 
 
 def order(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -102,11 +112,18 @@ class Progress:
         whole = {module: round(self.took[module], 1) for module, count in self.left.items() if count <= 0}
         cache: Any = getattr(self.config, "cache", None)
         if cache is not None and not self.config.option.collectonly:
-            cache.set(_CACHE, _kept(self.config, _CACHE) | whole)
+            name = f"{_CACHE}/{tier(self.config)}"
+            cache.set(name, _kept(self.config, name) | whole)
         if self.config.getoption("--record-times"):
-            kept = json.loads(RECORD.read_text(encoding="utf-8")) | whole
-            there = {name: seconds for name, seconds in sorted(kept.items()) if (RECORD.parents[1] / name).is_file()}
-            RECORD.write_text(json.dumps(there, indent=1) + "\n", encoding="utf-8")
+            _record(tier(self.config), whole)
+
+
+def _record(tier_name: str, whole: dict[str, float]) -> None:
+    """Writes the times of a tier's modules, and forgets those of files that are gone."""
+    recorded = _recorded()
+    kept = recorded[tier_name] | whole
+    recorded[tier_name] = {name: kept[name] for name in sorted(kept) if (RECORD.parents[1] / name).is_file()}
+    RECORD.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
 
 
 def _kept(config: pytest.Config, name: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Changes of consumers and volumes, as the documents describe them: previewed, made, nothing left to do.
 
-On the official nomad plugin where OFFICIAL has it; `make nightly` has the same on the embedded one.
+On the official nomad plugin where OFFICIAL has it; `make nightly` then has the same on the embedded one.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tests.sandbox.changing_stack import (
 )
 from tools.trial.running import Running
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Changes of job ids, as the documents describe them: previewed, made, nothing left to do.
 
-On the official nomad plugin where OFFICIAL has it; `make nightly` has the same on the embedded one.
+On the official nomad plugin where OFFICIAL has it; `make nightly` then has the same on the embedded one.
 """
 
 from collections.abc import Iterator

@@ -7,7 +7,7 @@ import boto3
 import pytest
 import yaml
 
-from tests.sandbox.test_volume_changes import edit, pulumi, restore
+from tests.sandbox.changing_volumes import edit, pulumi, restore
 from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]

@@ -10,7 +10,7 @@ from sandbox.cloud.daemon import CALL_LOG
 from tools.trial.call_record import calls_of, detached_while_mounted
 from tools.trial.running import Running
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 STOP_S = (5, 8, 12)
 SCRIPT = """

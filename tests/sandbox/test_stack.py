@@ -147,21 +147,27 @@ def test_an_upgrade_that_lost_a_password_would_be_found(stack: Running, tmp_path
     assert plan.losses == ["delete mysql-old-password"]
 
 
-BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown key": ({"mysql.prot": 3306}, "mysql.prot is set: there is no such setting"),
-    "a zone outside the region": (
-        {"volumes.0.zone": "us-east-1f"},
-        "volumes.mysql.zone is us-east-1f: the region us-west-2 has no such zone. Use one of us-west-2a, us-west-2b",
+# By preview: what contradicts another case, or is seen at a later stage, needs one of its own.
+BAD_INPUT: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "settings": (
+        {"mysql.prot": 3306, "volumes.0.sizeGib": 0, "volumes.1.sizeGib": 1.5, "plugins.0.id": "aws ebs0"}
+        | {"volumes.0.type": "gp2", "volumes.0.iops": 3000},
+        [
+            "mysql.prot is set: there is no such setting",
+            "volumes.mysql.sizeGib is 0: must be a whole number of GiB",
+            "volumes.archive.sizeGib is 1.5: must be a whole number of GiB",
+            "volumes.mysql.iops is 3000: a gp2 volume has no provisioned IOPS",
+            "plugins.aws ebs0.id is aws ebs0: must start with",
+        ],
     ),
-    "a size below 1 GiB": ({"volumes.0.sizeGib": 0}, "volumes.mysql.sizeGib is 0: must be a whole number of GiB"),
-    "a fractional size": ({"volumes.0.sizeGib": 1.5}, "volumes.mysql.sizeGib is 1.5: must be a whole number of GiB"),
-    "iops on a type without them": (
-        {"volumes.0.type": "gp2", "volumes.0.iops": 3000},
-        "volumes.mysql.iops is 3000: a gp2 volume has no provisioned IOPS",
+    "names": ({"volumes.1.name": "mysql"}, ["volumes.mysql.name is mysql: 2 volumes have this name"]),
+    "account": (
+        {"volumes.0.zone": "us-east-1f", "clientRole": "nobody"},
+        [
+            "volumes.mysql.zone is us-east-1f: the region us-west-2 has no such zone. Use one of us-west-2a, us-west-2",
+            "clientRole is nobody: the role cannot be read",
+        ],
     ),
-    "two volumes of one name": ({"volumes.1.name": "mysql"}, "volumes.mysql.name is mysql: 2 volumes have this name"),
-    "a plugin id with spaces": ({"plugins.0.id": "aws ebs0"}, "plugins.aws ebs0.id is aws ebs0: must start with"),
-    "a role that does not exist": ({"clientRole": "nobody"}, "clientRole is nobody: the role cannot be read"),
 }
 
 
@@ -179,14 +185,14 @@ def changed(stack: Running, changes: dict[str, Any], path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("case", sorted(BAD_INPUT))
-def test_bad_input_is_refused_at_preview(stack: Running, tmp_path: Path, case: str) -> None:
-    changes, expected = BAD_INPUT[case]
+@pytest.mark.parametrize("stage", BAD_INPUT)
+def test_bad_input_is_refused_at_preview(stack: Running, tmp_path: Path, stage: str) -> None:
+    changes, expected = BAD_INPUT[stage]
     config = changed(stack, changes, tmp_path / "Pulumi.dev.yaml")
     preview = stack.run("pulumi", "preview", "--non-interactive", "--config-file", str(config))
     printed = preview.stdout + preview.stderr
     assert preview.returncode != 0
-    assert expected in printed
+    assert [sentence for sentence in expected if sentence not in printed] == [], printed
     assert "nothing was created" in printed
     assert "Traceback" not in printed
 

@@ -1,107 +1,36 @@
 """What becomes of volumes under other settings, on the real engine: rows stay, or it is said, or it is refused.
 
-On the official nomad plugin, where it is there; `make nightly` has the same on the embedded one.
+`make nightly` has more of it (test_volume_changes_of_plugin.py), and with OFFICIAL both on the embedded plugin too.
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-import yaml
 
-from tests import official_parts
+from tests.sandbox.changing_volumes import (
+    Config,
+    changed,
+    edit,
+    named,
+    previewed,
+    pulumi,
+    registered,
+    restore,
+    stack_with_rows,
+    volume_id,
+    with_volume,
+    without_volume,
+)
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
-Config = dict[str, Any]
-Edit = Callable[[Config], None]
-
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"))
-    with running.up(*official_parts.words()):
-        at = running.mysql_endpoint()
-        running.sql(
-            at, "CREATE DATABASE t", "CREATE TABLE t.rows (id INT PRIMARY KEY)", "INSERT INTO t.rows VALUES (7)"
-        )
+    with stack_with_rows(tmp_path_factory.mktemp("project")) as running:
         yield running
-
-
-def edit(stack: Running, change: Edit) -> Config:
-    """Changes the stack's settings; what they were before."""
-    path = stack.project / "Pulumi.dev.yaml"
-    before: Config = yaml.safe_load(path.read_text())
-    after: Config = yaml.safe_load(path.read_text())
-    change({key.removeprefix("nomad-stateful:"): value for key, value in after["config"].items()})
-    path.write_text(yaml.safe_dump(after, sort_keys=False))
-    return before
-
-
-def restore(stack: Running, before: Config) -> None:
-    (stack.project / "Pulumi.dev.yaml").write_text(yaml.safe_dump(before, sort_keys=False))
-
-
-def pulumi(stack: Running, *words: str, succeeds: bool = True) -> str:
-    """What pulumi prints, its lines as one."""
-    done = stack.run("pulumi", *words, "--non-interactive", "--diff=false", timeout_s=600)
-    assert (done.returncode == 0) is succeeds, done.stdout + done.stderr
-    return re.sub(r"\s+", " ", done.stdout + done.stderr)
-
-
-def changed(stack: Running, change: Edit) -> str:
-    """Makes a change; what the preview said of it. Afterwards nothing is left to do, and the rows are there."""
-    edit(stack, change)
-    said = pulumi(stack, "preview")
-    pulumi(stack, "up", "--yes", "--skip-preview")
-    pulumi(stack, "preview", "--refresh", "--expect-no-changes")
-    assert stack.sql(stack.mysql_endpoint(), "SELECT id FROM t.rows") == [(7,)]
-    return said
-
-
-def previewed(stack: Running, change: Edit, *, succeeds: bool = True) -> str:
-    """What a preview says of a change that is not made."""
-    before = edit(stack, change)
-    try:
-        return pulumi(stack, "preview", succeeds=succeeds)
-    finally:
-        restore(stack, before)
-
-
-def volume_id(stack: Running, name: str) -> str:
-    return str(stack.outputs()["volumes"][name]["id"])
-
-
-def registered(stack: Running) -> dict[str, str]:
-    listed = json.loads(stack.run("nomad", "operator", "api", "/v1/volumes?type=csi").stdout)
-    return {one["ID"]: one["ExternalID"] for one in listed}
-
-
-def named(name: str, *, instead_of: str, **more: Any) -> Edit:
-    """Gives a volume, and what MySQL is on, another name."""
-
-    def change(config: Config) -> None:
-        volume = next(one for one in config["volumes"] if one["name"] == instead_of)
-        volume.pop("renamedFrom", None)
-        volume.update(name=name, **more)
-        if config["mysql"]["volume"] == instead_of:
-            config["mysql"]["volume"] = name
-
-    return change
-
-
-def with_volume(name: str, **more: Any) -> Edit:
-    return lambda config: next(one for one in config["volumes"] if one["name"] == name).update(more)
-
-
-def without_volume(name: str) -> Edit:
-    def change(config: Config) -> None:
-        config["volumes"][:] = [one for one in config["volumes"] if one["name"] != name]
-
-    return change
 
 
 @pytest.mark.parametrize(("earlier", "name"), [("mysql", "db"), ("db", "mysql")], ids=["there", "and back"])
@@ -160,55 +89,6 @@ def test_a_single_volume_becomes_the_first_of_a_set_and_is_single_again(stack: R
         f"volumes.archive[1] is not set: EBS volume {second} (1 GiB, us-west-2b) is deleted with what is on it" in said
     )
     assert {key: value for key, value in registered(stack).items() if "archive" in key} == {"archive": ebs}
-
-
-def test_a_volume_that_moves_to_another_plugin_keeps_its_rows(stack: Running) -> None:
-    ebs = volume_id(stack, "mysql")
-
-    def second_plugin(config: Config) -> None:
-        base = "/mnt/nomad/client/csi/node/aws-ebs1"
-        config["plugins"].append(
-            config["plugins"][0] | {"id": "aws-ebs1", "stagePublishBaseDir": base, "controllers": 1}
-        )
-
-    changed(stack, second_plugin)
-    said = changed(stack, with_volume("mysql", plugin="aws-ebs1"))
-    assert f"volumes.mysql.plugin is aws-ebs1: it moves from plugin aws-ebs0 and stays EBS volume {ebs}" in said
-    assert stack.nomad.get("volume/csi/mysql")["PluginID"] == "aws-ebs1"
-    assert volume_id(stack, "mysql") == ebs
-    changed(stack, with_volume("mysql", plugin="aws-ebs0"))
-
-
-def test_mysql_leaves_a_volume_that_is_registered_anew_in_the_same_update(stack: Running) -> None:
-    def to_archive(config: Config) -> None:
-        config["mysql"]["volume"] = "archive"
-
-    def back(config: Config) -> None:
-        config["mysql"]["volume"] = "mysql"
-        with_volume("archive", mountFlags=["noatime", "nodiratime"])(config)
-
-    before = edit(stack, to_archive)
-    pulumi(stack, "up", "--yes", "--skip-preview")
-    changed(stack, back)
-    restore(stack, before)
-    pulumi(stack, "up", "--yes", "--skip-preview")
-
-
-def test_a_volume_that_its_driver_made_is_not_made_anew_under_way(stack: Running) -> None:
-    dynamic = {"name": "dynamic", "provision": "plugin", "zone": "us-west-2a", "sizeGib": 1, "protect": False}
-    changed(stack, lambda config: config["volumes"].append(dynamic))
-    ebs = volume_id(stack, "dynamic")
-    for change, key in (
-        (named("other", instead_of="dynamic", renamedFrom="dynamic"), "volumes.other.name is other"),
-        (with_volume("dynamic", plugin="aws-ebs1"), "volumes.dynamic.plugin is aws-ebs1"),
-        (with_volume("dynamic", zone="us-west-2b"), "volumes.dynamic.zone is us-west-2b"),
-    ):
-        said = previewed(stack, change, succeeds=False)
-        assert re.search(
-            rf"{key}: EBS volume {ebs} \(.*, us-west-2a\) was made by its driver, which would delete", said
-        )
-    said = changed(stack, without_volume("dynamic"))
-    assert f"volumes.dynamic is not set: its driver deletes EBS volume {ebs} (" in said
 
 
 def test_a_retained_volume_stays_in_aws_when_it_leaves_the_stack(stack: Running) -> None:

@@ -9,7 +9,7 @@ import yaml
 
 from tools.trial.running import Running, eventually
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 SANDBOX = """
 zones = ["us-west-2a", "us-west-2b", "us-west-2c"]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import boto3
 import pymysql
+from pymysql.constants import ER
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import Endpoint, endpoint
@@ -64,6 +65,8 @@ class Running:
     project: Path
     env: dict[str, str]
     ground: Ground
+    password: str = ""
+    """Root's of MySQL, once a statement was run."""
 
     @classmethod
     def prepare(cls, project: Path, ground: Ground | None = None) -> "Running":
@@ -199,14 +202,16 @@ class Running:
 
     def sql(self, at: Endpoint, *statements: str, timeout_s: float = 60) -> list[tuple[Any, ...]]:
         """Runs statements, committed, once the server takes a login; the last one's rows."""
-        password = self.outputs()["mysqlPassword"]
+        self.password = self.password or self.outputs()["mysqlPassword"]
 
         def probe() -> list[tuple[Any, ...]] | None:
             try:
                 connection = pymysql.connect(
-                    host=at.host, port=at.port, user="root", password=password, connect_timeout=3, autocommit=True
+                    host=at.host, port=at.port, user="root", password=self.password, connect_timeout=3, autocommit=True
                 )
-            except pymysql.err.OperationalError:
+            except pymysql.err.OperationalError as error:
+                if error.args[0] == ER.ACCESS_DENIED_ERROR:
+                    self.password = self.outputs()["mysqlPassword"]
                 return None
             with connection, connection.cursor() as cursor:
                 for statement in statements:

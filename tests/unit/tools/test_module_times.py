@@ -19,9 +19,11 @@ class Cache(dict[str, Any]):
         self[name] = value
 
 
-def configured(**kept: Any) -> Any:
+def configured(kept: dict[str, Any] | None = None, markexpr: str = "not nightly") -> Any:
     return SimpleNamespace(
-        cache=Cache(kept), option=SimpleNamespace(collectonly=False), getoption=lambda name: name == "--record-times"
+        cache=Cache(kept or {}),
+        option=SimpleNamespace(collectonly=False, markexpr=markexpr),
+        getoption=lambda name: name == "--record-times",
     )
 
 
@@ -29,7 +31,8 @@ def configured(**kept: Any) -> Any:
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "tests/module_times.json"
     path.parent.mkdir()
-    path.write_text(json.dumps({"tests/test_short.py": 2.0, "tests/test_long.py": 90.0, "tests/test_gone.py": 1.0}))
+    change = {"tests/test_short.py": 2.0, "tests/test_long.py": 90.0, "tests/test_gone.py": 1.0}
+    path.write_text(json.dumps({"change": change, "nightly": {"tests/test_short.py": 400.0}}))
     for name in ("short", "long"):
         (path.parent / f"test_{name}.py").touch()
     monkeypatch.setattr(module_times, "RECORD", path)
@@ -48,12 +51,12 @@ def test_the_longest_file_is_first_and_a_files_tests_keep_their_order() -> None:
 
 
 def test_a_file_that_failed_last_comes_before_a_longer_one() -> None:
-    config = configured(**{"cache/lastfailed": {"tests/test_short.py::a": True}})
+    config = configured({"cache/lastfailed": {"tests/test_short.py::a": True}})
     assert ordered(config, "tests/test_long.py::a", "tests/test_short.py::a")[0] == "tests/test_short.py::a"
 
 
 def test_this_machines_own_times_go_before_the_recorded_ones() -> None:
-    config = configured(**{"nomad-stateful/module-times": {"tests/test_short.py": 300.0}})
+    config = configured({"nomad-stateful/times-of/change": {"tests/test_short.py": 300.0}})
     assert ordered(config, "tests/test_long.py::a", "tests/test_short.py::a")[0] == "tests/test_short.py::a"
 
 
@@ -81,5 +84,20 @@ def test_only_modules_that_ran_whole_are_kept_and_the_record_forgets_what_is_gon
     progress.pytest_runtest_logreport(report("tests/test_long.py::a", 70.0))
     progress.pytest_runtest_logreport(report("tests/test_short.py::a", 5.0))
     progress.pytest_sessionfinish()
-    assert config.cache["nomad-stateful/module-times"] == {"tests/test_long.py": 70.0}
-    assert json.loads(record.read_text()) == {"tests/test_long.py": 70.0, "tests/test_short.py": 2.0}
+    assert config.cache["nomad-stateful/times-of/change"] == {"tests/test_long.py": 70.0}
+    assert json.loads(record.read_text()) == {
+        "change": {"tests/test_long.py": 70.0, "tests/test_short.py": 2.0},
+        "nightly": {"tests/test_short.py": 400.0},
+    }
+
+
+def test_a_night_has_times_of_its_own() -> None:
+    night, day = configured(markexpr="nightly"), configured()
+    nodeids = ("tests/test_long.py::a", "tests/test_short.py::a")
+    assert ordered(night, *nodeids)[0] == "tests/test_short.py::a"
+    progress = module_times.Progress(night)
+    progress.take(nodeids)
+    progress.pytest_runtest_logreport(report("tests/test_long.py::a", 700.0))
+    progress.pytest_sessionfinish()
+    assert module_times.known(night)["tests/test_long.py"] == 700.0
+    assert module_times.known(day)["tests/test_long.py"] == 90.0
