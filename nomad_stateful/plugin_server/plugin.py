@@ -66,6 +66,8 @@ class Diff:
     detailed: dict[str, Kind] = field(default_factory=dict)
     replaces: list[str] = field(default_factory=list)
     delete_before_replace: bool = False
+    """Also where nothing is replaced: the engine goes by it for a replacement that was cut off, and would otherwise
+    delete the resource once more at the end, when its successor is there."""
     stables: list[str] = field(default_factory=list)
 
 

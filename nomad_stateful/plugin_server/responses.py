@@ -39,7 +39,7 @@ def diff_response(diff: Diff) -> provider_pb2.DiffResponse:
         diffs=list(dict.fromkeys(top_level(path) for path in detailed)),
         replaces=replaces,
         stables=diff.stables,
-        deleteBeforeReplace=bool(replaces) and diff.delete_before_replace,
+        deleteBeforeReplace=diff.delete_before_replace,
         detailedDiff=detailed,
         hasDetailedDiff=True,
     )

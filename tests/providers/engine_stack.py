@@ -62,6 +62,12 @@ class Stack:
         assert (done.returncode != 0) == fails, done.stdout
         return done.stdout
 
+    def file(self, name: str, text: str) -> str:
+        """Writes a file beside the program, and returns its path."""
+        path = self._project / name
+        path.write_text(text)
+        return str(path)
+
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets too."""
         result: dict[str, Any] = json.loads(self.run("stack", "output", "--json", "--show-secrets"))

@@ -81,6 +81,24 @@ def test_up_empty_preview_replacement_and_a_destroy_that_waits(stack: Stack, nom
     assert json.loads(stack.run("stack", "export"))["deployment"].get("resources") is None
 
 
+def test_a_replacement_that_was_cut_off_does_not_stop_the_job_that_its_successor_started(
+    stack: Stack, nomad: FakeNomad
+) -> None:
+    """The engine knows that the gate was deleted, and the registration that replaced it has the old one's id."""
+    stack.run("up", "--yes", "--skip-preview")
+    first = stack.outputs()["release"]
+    exported = json.loads(stack.run("stack", "export"))
+    [gate] = [one for one in exported["deployment"]["resources"] if one["type"].endswith(":VolumeRelease")]
+    gate["pendingReplacement"] = True
+    stack.run("stack", "import", "--file", stack.file("cut-off.json", json.dumps(exported)))
+    nomad.put("volume/csi/mysql", claimed())
+    told = stack.run("up", "--yes", "--skip-preview")
+    assert stack.outputs()["release"] != first
+    assert "waiting until volume mysql is released" not in told
+    nomad.put("volume/csi/mysql", FREE)
+    stack.run("preview", "--expect-no-changes")
+
+
 def test_an_unhealthy_plugin_fails_the_update_with_the_reason_and_leaves_nothing_of_itself(
     stack: Stack, nomad: FakeNomad
 ) -> None:
