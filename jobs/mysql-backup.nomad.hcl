@@ -337,7 +337,7 @@ job "mysql-backup" {
             command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
             target=s3://$BUCKET/$PREFIX
             cd "$DUMPS"
-            errors=$NOMAD_TASK_DIR/errors part=$NOMAD_TASK_DIR/part
+            errors=$NOMAD_TASK_DIR/errors part=$NOMAD_TASK_DIR/part parts=$NOMAD_TASK_DIR/parts
             # Says of each dump where its checked copy is, its SHA-256 and its ETag, also of dumps that are on the volume no
             # more: by these notes, which nobody can write by S3's permissions, a restore knows what this job has uploaded.
             mkdir -p .uploaded
@@ -348,15 +348,19 @@ job "mysql-backup" {
             in_parts() { # Uploads the dump name, of size bytes, in parts.
               id=$(s3 create-multipart-upload --metadata "sha256=$sum" --checksum-algorithm SHA256 --query UploadId --output text) ||
                 return
-              number=0 parts=
+              number=0 comma=
+              printf '{"Parts":[' >"$parts"
               while [ $((number * PART_MIB * 1048576)) -lt "$size" ]; do
                 dd if="$name" of="$part" bs=1048576 skip=$((number * PART_MIB)) count="$PART_MIB" 2>"$errors" || return
                 number=$((number + 1))
                 made=$(s3 upload-part --upload-id "$id" --part-number $number --body "$part" --checksum-algorithm SHA256 \
                   --query '[ETag, ChecksumSHA256]' --output text | tr '\t' ' ') && [ -n "$made" ] || return
-                parts="$parts,{\"PartNumber\":$number,\"ETag\":$${made% *},\"ChecksumSHA256\":\"$${made#* }\"}"
+                printf '%s' "$comma{\"PartNumber\":$number,\"ETag\":$${made% *},\"ChecksumSHA256\":\"$${made#* }\"}" >>"$parts"
+                comma=,
               done
-              s3 complete-multipart-upload --upload-id "$id" --if-none-match '*' --multipart-upload "{\"Parts\":[$${parts#,}]}"
+              printf ']}' >>"$parts"
+              # As a file: a command line has no room for a thousand parts.
+              s3 complete-multipart-upload --upload-id "$id" --if-none-match '*' --multipart-upload "file://$parts"
             }
 
             store() { # Uploads the dump name; what S3 has under that name already is never overwritten.

@@ -666,6 +666,10 @@ job "mysql" {
           AWS_MAX_ATTEMPTS                  = "5"
           AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
           AWS_METADATA_SERVICE_TIMEOUT      = "5"
+          # What put-object takes; a larger log, as one transaction can make it, goes in parts, each of PART_MIB, which lie on
+          # the client's disk for a moment.
+          LARGEST_PUT = "5368709120"
+          PART_MIB    = "64"
         }
 
         # A log's key begins with the time at which it was begun: after a restore of the volume another log has its name, and the
@@ -684,6 +688,7 @@ job "mysql" {
             closed=$NOMAD_ALLOC_DIR/data/closed
             place=s3://$BUCKET/$PREFIX
             there=$NOMAD_TASK_DIR/there errors=$NOMAD_TASK_DIR/errors seen=$NOMAD_TASK_DIR/seen mine=$NOMAD_TASK_DIR/until
+            part=$NOMAD_TASK_DIR/part parts=$NOMAD_TASK_DIR/parts
             said=
             say() { [ "$1" = "$said" ] || echo "$1" >&2; said=$1; }
             s3() { verb=$1; shift; aws s3api "$verb" --bucket "$BUCKET" "$@" 2>"$errors"; }
@@ -695,17 +700,37 @@ job "mysql" {
             tr '\t' ' ' <"$there.new" >"$there"
 
             size_of() { s3 head-object --key "$1" --query ContentLength --output text; }
-            store() { # store KEY FILE SIZE; 2 where S3 has that key. S3 compares the digest that the CLI sends along.
-              if [ "$3" -le 5368709120 ]; then
+            in_parts() { # in_parts KEY FILE SIZE UPLOAD
+              at=0 comma=
+              printf '{"Parts":[' >"$parts"
+              while [ $((at * PART_MIB * 1048576)) -lt "$3" ]; do
+                dd if="$2" of="$part" bs=1048576 skip=$((at * PART_MIB)) count="$PART_MIB" 2>"$errors" || return
+                at=$((at + 1))
+                made=$(s3 upload-part --key "$1" --upload-id "$4" --part-number $at --body "$part" --checksum-algorithm SHA256 \
+                  --query '[ETag, ChecksumSHA256]' --output text | tr '\t' ' ') && [ -n "$made" ] || return
+                printf '%s' "$comma{\"PartNumber\":$at,\"ETag\":$${made% *},\"ChecksumSHA256\":\"$${made#* }\"}" >>"$parts"
+                comma=,
+              done
+              printf ']}' >>"$parts"
+              # As a file: a command line has no room for a thousand parts.
+              s3 complete-multipart-upload --key "$1" --upload-id "$4" --if-none-match '*' --multipart-upload "file://$parts"
+            }
+            store() { # store KEY FILE SIZE; 2 where S3 has that key. S3 compares the digests that the CLI sends along.
+              if [ "$3" -le "$LARGEST_PUT" ]; then
                 s3 put-object --key "$1" --body "$2" --checksum-algorithm SHA256 --if-none-match '*' >/dev/null && return
-                ! is PreconditionFailed || return 2
-              elif size_of "$1" >/dev/null; then
-                return 2
-              elif is 404; then
-                # put-object ends at 5 GiB, which one transaction can exceed.
-                aws s3 cp --only-show-errors --checksum-algorithm SHA256 "$2" "s3://$BUCKET/$1" 2>"$errors" &&
-                  [ "$(size_of "$1")" = "$3" ] && return
+              else
+                id=$(s3 create-multipart-upload --key "$1" --checksum-algorithm SHA256 --query UploadId --output text) || return 1
+                in_parts "$1" "$2" "$3" "$id" >/dev/null && return
+                # Tried again after seconds: what each try sends would be stored, and paid, until the bucket's lifecycle ends it.
+                cp "$errors" "$errors.part" && s3 abort-multipart-upload --key "$1" --upload-id "$id"
+                mv "$errors.part" "$errors"
               fi
+              ! is PreconditionFailed || return 2
+              return 1
+            }
+            is_same() { # is_same KEY FILE: whether S3 has this log there, as after an answer that was lost.
+              [ "$(aws s3 cp --only-show-errors "s3://$BUCKET/$1" - 2>"$errors" | sha256sum)" = "$(sha256sum <"$2")" ] && return
+              [ -s "$errors" ] || echo "s3://$BUCKET/$1 is not the server's $${2##*/}: somebody else wrote it" >"$errors"
               return 1
             }
             measure() { # measure FILE; sets key and size
@@ -720,7 +745,7 @@ job "mysql" {
                 store "$key" "$1" "$size" && stored=$size
                 case $? in
                   0) echo "$${1##*/}: $size bytes are in s3://$BUCKET/$key" ;;
-                  2) stored=$(size_of "$key") || return 1 ;;
+                  2) stored=$(size_of "$key") && { [ "$stored" != "$size" ] || is_same "$key" "$1"; } || return 1 ;;
                   *) return 1 ;;
                 esac
                 echo "$key $stored" >>"$there"

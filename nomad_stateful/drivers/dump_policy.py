@@ -1,4 +1,4 @@
-"""What the clients may do with MySQL's dumps in S3: write new ones, read and list under one prefix, and delete nothing.
+"""What the clients may do with MySQL's dumps or binary logs in S3: write new ones, read, list, and delete nothing.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 """
@@ -10,6 +10,11 @@ from nomad_stateful.drivers.iam import Statement, allow, document
 # Parts of an upload make no object yet. https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
 _NEW = {"Null": {"s3:if-none-match": "false"}}
 _PARTS = {"Bool": {"s3:ObjectCreationOperation": "false"}}
+_SEEN = {"Null": {"s3:if-match": "false"}}
+LOGS = "binlogs/"
+"""The folder of binary logs under their prefix."""
+UNTIL = "until"
+"""In it, the one object that is written over: how far the logs reach."""
 
 
 def policy(
@@ -19,15 +24,16 @@ def policy(
     partition: str,
     region: str,
     kms_key_arn: str | None = None,
-    overwrite: bool = False,
+    replaced: str | None = None,
 ) -> dict[str, Any]:
-    """Returns the policy document; ``region`` is the bucket's. With ``overwrite`` what is there may be written over."""
+    """Returns the policy document; ``region`` is the bucket's, ``replaced`` under the prefix may be written over."""
     arn = f"arn:{partition}:s3:::{bucket}"
     objects = f"{arn}/{prefix}*"
     statements = [
         # By which a restore finds the latest, and which tells an object that is missing from a refusal.
         allow("ListDumps", ["s3:ListBucket"], arn, {"StringLike": {"s3:prefix": f"{prefix}*"}}),
-        *_write(objects, overwrite=overwrite),
+        *_write(objects),
+        *([allow("ReplaceWhatWasSeen", ["s3:PutObject"], f"{arn}/{prefix}{replaced}", _SEEN)] if replaced else []),
         # Each dump is read again after its upload.
         allow("ReadDumps", ["s3:GetObject"], objects),
     ]
@@ -39,9 +45,7 @@ def policy(
     return document(statements)
 
 
-def _write(objects: str, *, overwrite: bool) -> list[Statement]:
-    if overwrite:
-        return [allow("WriteDumps", ["s3:PutObject", "s3:AbortMultipartUpload"], objects)]
+def _write(objects: str) -> list[Statement]:
     return [
         allow("WriteNewDumps", ["s3:PutObject"], objects, _NEW),
         allow("WriteParts", ["s3:PutObject"], objects, _PARTS),

@@ -9,10 +9,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from nomad_stateful.drivers import dump_policy
 from operate.errors import OperateError
 
-FOLDER = "binlogs/"
-UNTIL = "until"
+FOLDER, UNTIL = dump_policy.LOGS, dump_policy.UNTIL
 # What clients can write there goes into scripts and messages: nothing but what binlog-copy writes is a log.
 _KEY = re.compile(r"(?P<began>[0-9]{8}T[0-9]{6}Z)-(?P<name>[A-Za-z0-9_-]+[.](?P<number>[0-9]{6,}))(-[0-9]+)?")
 SHOWN = "%Y-%m-%dT%H:%M:%SZ"

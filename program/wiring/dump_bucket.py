@@ -62,8 +62,7 @@ def bucket_policy(
             partition=environment.partition,
             region=copies.region or environment.region,
             kms_key_arn=copies.kms_key_arn,
-            # The time up to which the logs reach is one object, and a transaction of more than 5 GiB one log.
-            overwrite=what != "dumps",
+            replaced=None if what == "dumps" else f"{dump_policy.LOGS}{dump_policy.UNTIL}",
         )
 
     return {

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.drivers.dump_policy import policy
+from nomad_stateful.drivers.dump_policy import LOGS, policy
+from nomad_stateful.drivers.dump_policy import UNTIL as REPLACED
 from tests.iam.evaluator import Request, judge
 
 BUCKET = "arn:aws:s3:::dumps"
@@ -13,6 +14,9 @@ DUMP = f"{BUCKET}/nomad-stateful/prod/20260101T030000Z.sql.gz"
 OTHERS = f"{BUCKET}/nomad-stateful/prod-2/20260101T030000Z.sql.gz"
 ELSEWHERE = "arn:aws:s3:::dumps-2/nomad-stateful/prod/20260101T030000Z.sql.gz"
 KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+LOG = f"{BUCKET}/nomad-stateful/prod/binlogs/20260101T030000Z-binlog.000004"
+UNTIL = f"{BUCKET}/nomad-stateful/prod/binlogs/until"
+SEEN = {"s3:if-match": '"0123456789abcdef"', "s3:ObjectCreationOperation": "true"}
 NEW = {"s3:if-none-match": "*", "s3:ObjectCreationOperation": "true"}
 THROUGH_S3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
 KEY_POLICY = {
@@ -53,6 +57,16 @@ STATEMENTS: dict[str, tuple[list[Case], list[Case]]] = {
         ],
     ),
     "AbortUploads": ([("s3:AbortMultipartUpload", DUMP, {})], [("s3:AbortMultipartUpload", OTHERS, {})]),
+    "ReplaceWhatWasSeen": (
+        [("s3:PutObject", UNTIL, SEEN)],
+        [
+            ("s3:PutObject", UNTIL, {"s3:ObjectCreationOperation": "true"}),
+            ("s3:PutObject", f"{UNTIL}/x", SEEN),
+            ("s3:PutObject", LOG, SEEN),
+            ("s3:PutObject", DUMP, SEEN),
+            ("s3:DeleteObject", UNTIL, {}),
+        ],
+    ),
     "ReadDumps": (
         [("s3:GetObject", DUMP, {})],
         [("s3:GetObject", OTHERS, {}), ("s3:GetObject", ELSEWHERE, {}), ("s3:GetObjectVersion", DUMP, {})],
@@ -68,10 +82,10 @@ STATEMENTS: dict[str, tuple[list[Case], list[Case]]] = {
 }
 
 
-def document(kms_key_arn: str | None = KEY, **more: bool) -> dict[str, Any]:
-    """The policy of a stack."""
-    scope: dict[str, Any] = {"partition": "aws", "region": "us-west-2", **more}
-    return policy("dumps", "nomad-stateful/prod/", kms_key_arn=kms_key_arn, **scope)
+def document(kms_key_arn: str | None = KEY, replaced: str | None = f"{LOGS}{REPLACED}") -> dict[str, Any]:
+    """The policy of a stack's binary logs; that of its dumps has nothing that is replaced."""
+    scope = {"partition": "aws", "region": "us-west-2"}
+    return policy("dumps", "nomad-stateful/prod/", kms_key_arn=kms_key_arn, replaced=replaced, **scope)
 
 
 def requests(cases: list[Case]) -> list[Request]:
@@ -85,6 +99,8 @@ def requests(cases: list[Case]) -> list[Request]:
 def test_every_statement_is_judged_here() -> None:
     assert [one["Sid"] for one in document()["Statement"]] == list(STATEMENTS)
     assert [one["Sid"] for one in document(None)["Statement"]] == list(STATEMENTS)[:-1]
+    dumps = [one["Sid"] for one in document(replaced=None)["Statement"]]
+    assert dumps == [sid for sid in STATEMENTS if sid != "ReplaceWhatWasSeen"]
 
 
 @pytest.mark.parametrize("sid", STATEMENTS)
@@ -96,8 +112,3 @@ def test_a_statement_allows_what_it_is_for_and_no_more(sid: str) -> None:
     (verdicts, without) = judge([alone, rest], requests([*allowed, *denied]))
     assert verdicts == [True] * len(allowed) + [False] * len(denied)
     assert not any(without[: len(allowed)])
-
-
-def test_a_client_overwrites_binary_logs_and_no_dump() -> None:
-    over = [Request("s3:PutObject", DUMP, {"s3:ObjectCreationOperation": "true"})]
-    assert judge([document(), document(overwrite=True)], over) == [[False], [True]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.drivers import ebs_policy
+from nomad_stateful.drivers import dump_policy, ebs_policy
 from nomad_stateful.drivers.ebs_policy import Mode
 from tests.iam.evaluator import Request, judge
 
@@ -108,6 +108,59 @@ def test_a_deployers_key_reaches_its_own_volumes_and_no_backup(
     action: str, things: dict[str, Tags], expected: set[str]
 ) -> None:
     assert allowed(deployer(), action, things) == expected
+
+
+S3 = "arn:aws:s3:::backups"
+OBJECTS = {
+    "a dump": f"{S3}/{STACK}/20260101T030000Z.sql.gz",
+    "a binary log": f"{S3}/{STACK}/binlogs/20260101T030000Z-binlog.000004",
+    "how far the logs reach": f"{S3}/{STACK}/binlogs/until",
+    "another stack's dump": f"{S3}/{OTHER}/20260101T030000Z.sql.gz",
+    "another stack's binary log": f"{S3}/{OTHER}/binlogs/20260101T030000Z-binlog.000004",
+}
+MADE = {"s3:ObjectCreationOperation": "true"}
+OWN_OBJECTS = {"a dump", "a binary log", "how far the logs reach"}
+
+
+def copies() -> dict[str, Any]:
+    """What both policies of a stack together allow, with dumps and binary logs under one prefix."""
+    where = {"partition": "aws", "region": REGION}
+    until = f"{dump_policy.LOGS}{dump_policy.UNTIL}"
+    both = [dump_policy.policy("backups", f"{STACK}/", replaced=one, **where) for one in (None, until)]
+    statements = [
+        {**one, "Sid": f"{one['Sid']}{number}"} for number, whole in enumerate(both) for one in whole["Statement"]
+    ]
+    return {**both[0], "Statement": statements}
+
+
+@pytest.mark.parametrize(
+    ("action", "conditions", "expected"),
+    [
+        ("PutObject", {**MADE, "s3:if-none-match": "*"}, OWN_OBJECTS),
+        ("PutObject", MADE, set()),
+        ("PutObject", {**MADE, "s3:if-match": '"tag"'}, {"how far the logs reach"}),
+        ("DeleteObject", {}, set()),
+        ("DeleteObjectVersion", {}, set()),
+        ("PutObjectTagging", {}, set()),
+        ("PutObjectRetention", {}, set()),
+        ("PutObjectLegalHold", {}, set()),
+        ("BypassGovernanceRetention", {}, set()),
+        ("GetObject", {}, OWN_OBJECTS),
+        ("GetObjectVersion", {}, set()),
+    ],
+)
+def test_a_clients_role_adds_dumps_and_binary_logs_and_replaces_none(
+    action: str, conditions: dict[str, str], expected: set[str]
+) -> None:
+    (verdicts,) = judge([copies()], [Request(f"s3:{action}", arn, conditions) for arn in OBJECTS.values()])
+    assert {name for name, verdict in zip(OBJECTS, verdicts, strict=True) if verdict} == expected
+
+
+@pytest.mark.parametrize(
+    "action", ["PutLifecycleConfiguration", "PutBucketVersioning", "PutBucketPolicy", "DeleteBucket"]
+)
+def test_a_clients_role_changes_nothing_of_the_bucket(action: str) -> None:
+    assert judge([copies()], [Request(f"s3:{action}", S3)]) == [[False]]
 
 
 OWN, OTHERS, EARLIER = (

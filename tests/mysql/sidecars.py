@@ -69,6 +69,8 @@ class Sidecars:
             "AWS_ENDPOINT_URL_S3": "",
             "BUCKET": BUCKET,
             "PREFIX": FOLDER,
+            "LARGEST_PUT": str(fake_s3.LARGEST),
+            "PART_MIB": "1",
         }
         words = ["sh", "-c", self.scripts[script]]
         with (self.folder / "log").open("ab") as log:
@@ -148,6 +150,11 @@ class Sidecars:
 
     def copies(self, *numbers: int) -> None:
         self.await_(lambda: {key(number) for number in numbers} <= set(self.stored), f"{numbers} are copied")
+
+    @property
+    def uploads(self) -> list[str]:
+        """Uploads in parts that have neither ended nor been given up."""
+        return [path.name for path in self.bucket.glob(".upload-*")]
 
     def fault(self, verb: str, code: str = "") -> None:
         """Has S3 refuse a request from now on, after what it would have done; "" has it work again."""

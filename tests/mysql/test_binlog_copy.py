@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mysql import fake_s3
 from tests.mysql.sidecars import BUCKET, FOLDER, SERVER, Sidecars, key, scripts, shown
 
 pytestmark = [pytest.mark.nomad]
@@ -203,16 +204,28 @@ def test_a_listing_that_fails_in_its_middle_is_made_again(sidecars: Sidecars) ->
 
 
 def test_what_came_there_after_the_listing_is_not_replaced(copier: Sidecars) -> None:
+    copier.write(5)
     copier.put(key(4), b"4" * 500)
-    copier.put(key(5), b"5" * 100)
+    # One whose answer was lost.
+    copier.put(key(5), (copier.folder / "data/binlog.000005").read_bytes())
     copier.serve(1, 6)
     copier.reaches(copier.close())
-    # One of another server's, and one of its own whose answer was lost.
     assert {name: copier.stored[name] for name in copier.stored if "00000" in name and name > key(3)} == {
         key(4): 500,
         f"{key(4)}-100": 100,
         key(5): 100,
     }
+
+
+def test_another_ones_object_of_a_logs_key_and_size_is_not_taken_for_the_log(copier: Sidecars) -> None:
+    before = copier.until
+    copier.put(key(4), b"4" * 100)
+    copier.serve(1, 5)
+    moment = copier.close()
+    copier.says(f"s3://{BUCKET}/{FOLDER}{key(4)} is not the server's binlog.000004: somebody else wrote it")
+    assert copier.until == before
+    fake_s3.path_of(copier.bucket, FOLDER + key(4)).unlink()
+    copier.reaches(moment)
 
 
 def test_an_answer_that_is_lost_costs_a_try(copier: Sidecars) -> None:
@@ -229,13 +242,37 @@ def test_an_answer_that_is_lost_costs_a_try(copier: Sidecars) -> None:
     copier.reaches(copier.close())
 
 
-def test_a_log_of_more_than_5_gib_is_sent_in_parts(copier: Sidecars) -> None:
-    size = (5 << 30) + 1
-    copier.write(4, size)
+LARGE = fake_s3.LARGEST * 2 + 100
+
+
+def test_a_log_that_is_too_large_for_one_request_is_sent_in_parts(copier: Sidecars) -> None:
+    copier.write(4, LARGE)
     copier.serve(1, 5)
     copier.reaches(copier.close())
-    assert copier.stored[key(4)] == size
-    assert (copier.bucket / ".multipart").exists()
+    sent, stored = copier.folder / "data/binlog.000004", fake_s3.path_of(copier.bucket, FOLDER + key(4))
+    assert stored.read_bytes() == sent.read_bytes()
+    assert copier.uploads == []
+
+
+def test_nor_does_it_replace_what_came_there_meanwhile(copier: Sidecars) -> None:
+    copier.put(key(4), b"4" * 500)
+    copier.write(4, LARGE)
+    copier.serve(1, 5)
+    copier.reaches(copier.close())
+    assert (copier.stored[key(4)], copier.stored[f"{key(4)}-{LARGE}"]) == (500, LARGE)
+    assert copier.uploads == []
+
+
+def test_parts_of_an_upload_that_fails_are_given_up(copier: Sidecars) -> None:
+    copier.fault("part", "SlowDown")
+    copier.write(4, LARGE)
+    copier.serve(1, 5)
+    moment = copier.close()
+    copier.says("(SlowDown) when calling the UploadPart operation")
+    copier.await_(lambda: copier.uploads == [], "its parts are gone")
+    copier.fault("part")
+    copier.reaches(moment)
+    assert copier.stored[key(4)] == LARGE
 
 
 class TestAnotherServer:

@@ -71,7 +71,7 @@ def test_the_bucket_is_made_as_it_should_be(stack: Running) -> None:
     (rule,) = client.get_bucket_lifecycle_configuration(Bucket=name)["Rules"]
     assert rule["Expiration"]["Days"] == 35
     allowed = [one for document in stack.attached_policies("nomad-client") for one in document["Statement"]]
-    (write,) = (one for one in allowed if one["Sid"] == "WriteDumps")
+    (write,) = (one for one in allowed if one["Sid"] == "WriteNewDumps")
     assert write["Resource"] == f"arn:aws:s3:::{name}/{PREFIX}*"
     preview = stack.run("pulumi", "preview", "--non-interactive", "--refresh", "--expect-no-changes")
     assert preview.returncode == 0, preview.stdout + preview.stderr

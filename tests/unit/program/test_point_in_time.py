@@ -41,8 +41,9 @@ def test_the_server_runs_with_gtids_and_an_account_that_may_only_close_logs() ->
     (document,) = [
         json.loads(one.inputs["policy"]) for name, one in made.items() if name == "mysql-binlogs-access-policy"
     ]
-    writes = next(one for one in document["Statement"] if one["Sid"] == "WriteDumps")
-    assert writes["Resource"] == f"arn:aws:s3:::{binlogs['bucket']}/db/*"
+    objects = {one["Sid"]: one["Resource"] for one in document["Statement"]}
+    assert objects["WriteNewDumps"] == f"arn:aws:s3:::{binlogs['bucket']}/db/*"
+    assert objects["ReplaceWhatWasSeen"] == f"arn:aws:s3:::{binlogs['bucket']}/db/binlogs/until"
     assert not any("Delete" in action for one in document["Statement"] for action in one["Action"])
 
 
