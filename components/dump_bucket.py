@@ -10,6 +10,15 @@ ABANDONED_AFTER_DAYS = 7
 """When the parts of an upload that did not come to its end are deleted."""
 
 
+class ObjectLock(TypedDict):
+    """For how long each new object is locked."""
+
+    mode: str
+    """GOVERNANCE or COMPLIANCE."""
+    days: int
+    """How many days."""
+
+
 class DumpBucketArgs(TypedDict):
     """Inputs of DumpBucket."""
 
@@ -21,6 +30,8 @@ class DumpBucketArgs(TypedDict):
     """How many days an object is kept, and then a version that was replaced or deleted."""
     kms_key_arn: NotRequired[pulumi.Input[str] | None]
     """KMS key that encrypts the objects; without it S3's own keys."""
+    object_lock: NotRequired[ObjectLock | None]
+    """Object Lock of what is put into it from then on; without it none. Nothing takes it off an object."""
     tls_only: NotRequired[bool]
     """Whether requests without TLS are refused; without it they are."""
 
@@ -35,8 +46,9 @@ class DumpBucket(pulumi.ComponentResource):
         super().__init__("nomad-stateful:index:DumpBucket", name, None, opts)
         self._name, self._region = name, args["region"]
         made = s3.Bucket(f"{name}-bucket", region=args["region"], opts=self._kept())
+        versioning = self._versioning(made.id)
         ready = [
-            self._versioning(made.id),
+            versioning,
             self._encryption(made.id, args),
             s3.BucketPublicAccessBlock(
                 f"{name}-public-access",
@@ -50,6 +62,8 @@ class DumpBucket(pulumi.ComponentResource):
             ),
             self._lifecycle(made.id, args["keep_days"]),
         ]
+        if lock := args.get("object_lock"):
+            ready.append(self._object_lock(made.id, lock, versioning))
         if args.get("tls_only", True):
             # S3 refuses two changes of a bucket's access at once.
             ready.append(self._tls_only(made.id, args["partition"], ready))
@@ -68,6 +82,15 @@ class DumpBucket(pulumi.ComponentResource):
             versioning_configuration={"status": "Enabled"},
             region=self._region,
             opts=self._kept(),
+        )
+
+    def _object_lock(self, bucket: pulumi.Input[str], lock: ObjectLock, versioning: pulumi.Resource) -> pulumi.Resource:
+        return s3.BucketObjectLockConfiguration(
+            f"{self._name}-object-lock",
+            bucket=bucket,
+            rule={"default_retention": {"mode": lock["mode"], "days": lock["days"]}},
+            region=self._region,
+            opts=self._kept(depends_on=[versioning]),
         )
 
     def _encryption(self, bucket: pulumi.Input[str], args: DumpBucketArgs) -> pulumi.Resource:

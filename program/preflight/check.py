@@ -75,6 +75,8 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
         raise SettingsError(problems)
     for warning in dump_bucket.unversioned(settings, answers.place(prefetch)):
         pulumi.warn(str(warning))
+    for told in dump_bucket.locks(settings, resources):
+        pulumi.warn(told)
     for volume_id, one in adopted.items():
         pulumi.info(f"volume {volume_id} is {one['volume_id']}, this stack's by its tags, with what is on it.")
     return replace(environment, adopted=adopted, grown=stored_volumes.grown(resources), expects=owned.expects)

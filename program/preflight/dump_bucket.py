@@ -1,6 +1,6 @@
-"""The buckets that dumps and binary logs are copied to: a given one exists, in the region that the clients ask."""
+"""The buckets that dumps and binary logs are copied to: whether a given one is there, and what a lock of one means."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from program.settings import Problem, Settings
 from program.settings.dump_bucket import DumpBucket
 from program.wiring.dump_bucket import wanted
 
+_LOCK = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
 Answers = dict[str, Future[dict[str, Any]]]
 
 
@@ -46,6 +47,30 @@ def unversioned(
                 f"aws s3api put-bucket-versioning --bucket {copies.bucket} --versioning-configuration Status=Enabled"
             )
             yield Problem(f"{key}.bucket", copies.bucket, rule, f"`{command}`, with a lifecycle for earlier versions")
+
+
+def locks(settings: Settings, resources: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    """Yields what of a change of objectLock cannot be taken back; `resources` are those of the stack's state."""
+    for name, (key, copies) in wanted(settings).items():
+        found = (
+            one for urn, one in resources.items() if one["type"] == _LOCK and urn.endswith(f"::{name}-object-lock")
+        )
+        outputs = next(found, {}).get("outputs") or {}
+        before = (outputs.get("rule") or {}).get("defaultRetention") or {}
+        lock = copies.object_lock
+        if lock and (lock.mode, lock.days) != (before.get("mode"), before.get("days")):
+            who = "nobody" if lock.mode == "COMPLIANCE" else "nobody without s3:BypassGovernanceRetention"
+            yield (
+                f"{key}.objectLock: what is copied from this `up` on {who} can delete for {lock.days} days, for which "
+                "its storage has to be paid, also after a destroy. No later setting takes that back"
+            )
+        elif before and not lock and copies.bucket is None:
+            yield (
+                f"{key}.objectLock is left out, but the bucket goes on locking what is copied: the stack only forgets "
+                "what is set in it. Put it back, or end it for later copies by "
+                f"`aws s3api put-object-lock-configuration --bucket {outputs.get('bucket')} "
+                "--object-lock-configuration ObjectLockEnabled=Enabled`"
+            )
 
 
 def versioning(place: AwsPlace, bucket: str) -> str:

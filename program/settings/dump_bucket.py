@@ -1,6 +1,7 @@
 """Settings of the copies of MySQL's dumps in S3."""
 
 import re
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -13,6 +14,20 @@ KEEP_DAYS = 35
 LONGEST_DAYS = 36_500
 _REGION = r"^[a-z]+(-[a-z]+)+-[0-9]$"
 _KEY_ARN = r"^arn:aws(-[a-z]{1,3}){0,2}:kms:[a-z]+(-[a-z]+)+-[0-9]:[0-9]{12}:key/[0-9A-Za-z-]+$"
+
+
+class ObjectLock(Section):
+    """S3 Object Lock: a copy cannot be deleted before its day."""
+
+    mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field(
+        description="COMPLIANCE: nobody deletes a copy before its day, the account's root neither. GOVERNANCE: who has "
+        "s3:BypassGovernanceRetention may."
+    )
+    days: int = Field(
+        ge=1,
+        le=LONGEST_DAYS,
+        description="Days for which a copy is locked, and paid; at most keepDays. Fewer count for later copies alone.",
+    )
 
 
 class DumpBucket(Section):
@@ -45,6 +60,11 @@ class DumpBucket(Section):
         description=f"Days that the bucket which the program makes keeps a dump, {KEEP_DAYS} if left out. What a given "
         "bucket keeps, its own lifecycle says.",
     )
+    object_lock: ObjectLock | None = Field(
+        None,
+        description="Object Lock of the bucket that the program makes, for what is copied from then on; without it "
+        "none. Nothing takes it off a copy, or off the bucket.",
+    )
     kms_key_arn: str | None = Field(
         None,
         pattern=_KEY_ARN,
@@ -68,6 +88,14 @@ class DumpBucket(Section):
     def _check(self) -> "DumpBucket":
         if self.bucket is not None:
             _check_given(self, self.bucket)
+        keep = self.keep_days or KEEP_DAYS
+        if self.object_lock and self.object_lock.days > keep:
+            raise Refusal(
+                "objectLock.days",
+                str(self.object_lock.days),
+                f"a copy expires after keepDays, {keep}, and would be stored and paid until it is unlocked",
+                f"set keepDays to {self.object_lock.days}, or days to {keep} at most",
+            )
         key_region = self.kms_key_arn.split(":")[3] if self.kms_key_arn else None
         if key_region and self.region and key_region != self.region:
             raise Refusal(
@@ -88,4 +116,12 @@ def _check_given(given: DumpBucket, bucket: str) -> None:
             str(given.keep_days),
             "the bucket is given, and its own lifecycle says what it keeps",
             "leave keepDays out, or leave bucket out to have one made",
+        )
+    if given.object_lock is not None:
+        raise Refusal(
+            "objectLock",
+            f"{given.object_lock.mode}, {given.object_lock.days} days",
+            "the bucket is given, and whoever owns it decides what is locked in it",
+            "leave objectLock out and lock the bucket by `aws s3api put-object-lock-configuration`, which needs its "
+            "versioning, or leave bucket out to have one made",
         )

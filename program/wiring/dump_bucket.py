@@ -33,6 +33,9 @@ def bucket_inputs(copies: DumpBucket, environment: Environment) -> dict[str, Any
         "partition": environment.partition,
         "keep_days": copies.keep_days or KEEP_DAYS,
         "kms_key_arn": copies.kms_key_arn,
+        "object_lock": {"mode": copies.object_lock.mode, "days": copies.object_lock.days}
+        if copies.object_lock
+        else None,
         # The clients' own requests would be refused.
         "tls_only": not copies.endpoint.startswith("http://"),
     }

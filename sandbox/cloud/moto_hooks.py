@@ -18,7 +18,7 @@ from moto.ec2.responses.instances import InstanceResponse
 from moto.efs.models import EFSBackend
 from moto.iam.models import IAMBackend
 
-from sandbox.cloud import account_limits
+from sandbox.cloud import account_limits, object_lock
 from sandbox.cloud.ebs import FORCE, INTERNAL, ElasticBlockStore
 from sandbox.cloud.efs import ElasticFileSystem
 from sandbox.cloud.idempotency import REQUEST, Tokens, create_access_point, token_request
@@ -55,6 +55,7 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
     _wrap(TagBackend, "create_tags", account_limits.create_tags)
     _wrap(IAMBackend, "attach_role_policy", account_limits.attach_role_policy)
     _wrap(IAMBackend, "delete_policy", account_limits.delete_policy)
+    install_object_lock()
     _wrap(InstanceBackend, "run_instances", power.run_instances)
     _wrap(InstanceResponse, "run_instances", Tokens().run_instances)
     for name in ("start", "stop", "reboot", "terminate"):
@@ -65,6 +66,12 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
     _remember(InstanceResponse, "stop_instances", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
     _remember(VolumeRequests, "create_volume", REQUEST, token_request)
     _remember(InstanceResponse, "run_instances", REQUEST, token_request)
+
+
+def install_object_lock() -> None:
+    """Puts S3's own strictness around moto's Object Lock."""
+    for owner, name, behaviour in object_lock.HOOKS:
+        _wrap(owner, name, behaviour)
 
 
 def install_faults(volumes: VolumeFaults) -> None:

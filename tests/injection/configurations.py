@@ -52,7 +52,7 @@ MYSQL: dict[str, Any] = {
     "tlsCertificate": {"certificate": CERTIFICATE, "key": "whispered", "ca": CERTIFICATE},
     "databases": ["spare", "app"],
     "users": [{"name": "app", "database": "app"}],
-    "backup": {"volume": "dumps", "s3": {}},
+    "backup": {"volume": "dumps", "s3": {"objectLock": {"mode": "COMPLIANCE", "days": 35}}},
     "pointInTime": {"s3": {"prefix": "logs/"}, "intervalS": 20},
 }
 PROGRAM: dict[str, Any] = {

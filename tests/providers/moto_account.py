@@ -88,7 +88,7 @@ def _tags() -> dict[str, dict[str, str]]:
 
 def _set_in(bucket: Any) -> int:
     """How much is set in a bucket."""
-    parts = (bucket.policy, bucket.encryption, bucket.public_access_block, bucket.rules)
+    parts = (bucket.policy, bucket.encryption, bucket.public_access_block, bucket.rules, bucket.default_lock_mode)
     return sum(map(bool, parts)) + int(bucket.versioning_status == "Enabled")
 
 

@@ -12,6 +12,7 @@ ZFS = (
 )
 NFS = "driver: nfs-client\nnfs: {shareHost: nas, shareBasePath: /share, controllerBasePath: /controller}\n"
 SCHEDULE = {"name": "daily", "schedule": "0 3 * * *", "keep": 14}
+LOCK = {"mode": "GOVERNANCE", "days": 7}
 CONSTRAINT = {"attribute": "${node.class}", "operator": "=", "value": "storage"}
 
 ZONE = "us-west-2a"
@@ -24,8 +25,8 @@ SERVER: dict[str, Any] = {
     "initScripts": {"10-app.sql": "SELECT 1;"},
     "databases": ["app"],
     "users": [{"name": "app", "database": "app"}],
-    "backup": {"volume": "dumps"},
-    "pointInTime": {"s3": {"bucket": "given"}},
+    "backup": {"volume": "dumps", "s3": {"objectLock": LOCK}},
+    "pointInTime": {"s3": {"objectLock": LOCK}},
 }
 PROGRAM: dict[str, Any] = {
     "name": "logs",

@@ -191,6 +191,7 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "region": ("us-west-2", "eu-central-1", "us-gov-west-1", "us-west-2a", "é"),
     "keep": (None, 1, 1000, 1001),
     "keepDays": (None, 1, 36_500, 36_501),
+    "days": (1, 35, 36, 36_501),
     "privileges": (
         "ALL PRIVILEGES",
         "SELECT",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from botocore.exceptions import ClientError
 
 from tests.sandbox.test_consumers import force_dump, newest_child, sql, summary
 from tools.trial.running import Running, eventually
@@ -103,6 +104,30 @@ def test_a_dump_that_s3_changed_is_not_restored(stack: Running) -> None:
     client.put_object(Bucket=bucket(stack), Key=PREFIX + name, Body=whole, Metadata=stored["Metadata"])
     assert operate(stack, "restore", name, "--yes", "--from", "s3").returncode == 0
     assert operate(stack, "restore", "19990101T000000Z.sql.gz", "--yes", "--from", "s3").returncode != 0
+
+
+def test_a_lock_keeps_later_dumps_from_everybody_also_once_its_setting_is_gone(stack: Running) -> None:
+    client, name = s3(stack), bucket(stack)
+    earlier, endpoint = keys(stack), f"http://{stack.ground.gateway}:{PORT}"
+    set_s3(stack, {"endpoint": endpoint, "objectLock": {"mode": "COMPLIANCE", "days": 7}})
+    preview = stack.run("pulumi", "preview", "--non-interactive")
+    assert "nobody can delete for 7 days" in preview.stdout + preview.stderr
+    changed = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+    assert changed.returncode == 0, changed.stdout + changed.stderr
+    assert summary(stack, force_dump(stack)) == {"Complete": 1}
+    (made,) = set(keys(stack)) - set(earlier)
+    (version,) = client.list_object_versions(Bucket=name, Prefix=PREFIX + made)["Versions"]
+    with pytest.raises(ClientError, match="AccessDenied"):
+        client.delete_object(
+            Bucket=name, Key=PREFIX + made, VersionId=version["VersionId"], BypassGovernanceRetention=True
+        )
+    set_s3(stack, {"endpoint": endpoint})
+    changed = stack.run("pulumi", "up", "--yes", "--non-interactive")
+    assert changed.returncode == 0, changed.stdout + changed.stderr
+    assert "is left out, but the bucket goes on locking" in changed.stdout + changed.stderr
+    rule = client.get_object_lock_configuration(Bucket=name)["ObjectLockConfiguration"]["Rule"]["DefaultRetention"]
+    assert (rule["Mode"], rule["Days"]) == ("COMPLIANCE", 7)
+    client.delete_object(Bucket=name, Key=PREFIX + made)
 
 
 def test_a_copy_that_fails_is_told_and_made_later_without_a_second_dump(stack: Running) -> None:

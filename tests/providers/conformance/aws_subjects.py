@@ -104,6 +104,20 @@ def _in_bucket(more: Props) -> Callable[[World], Props]:
     return lambda world: {"bucket": _bucket(world), **more}
 
 
+def _locked(mode: str, days: int) -> Props:
+    """What new objects are locked for."""
+    return {"defaultRetention": {"mode": mode, "days": days}}
+
+
+def _in_versioned_bucket(more: Props) -> Callable[[World], Props]:
+    def made(world: World) -> Props:
+        bucket = _bucket(world)
+        world.aws.s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+        return {"bucket": bucket, **more}
+
+    return made
+
+
 def _expiry(days: int) -> list[Props]:
     """A lifecycle's rules."""
     return [
@@ -291,6 +305,19 @@ TYPES = (
         import_id=_id,
         left_out=frozenset({"expectedBucketOwner", "mfa"}),
         invalid={"versioningConfiguration": {"status": "ON"}},
+    ),
+    TypeSubject(
+        "aws",
+        "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration",
+        _in_versioned_bucket({"rule": _locked("GOVERNANCE", 7)}),
+        required=frozenset({"bucket"}),
+        updates={"rule": _locked("COMPLIANCE", 9)},
+        delete_stops=True,
+        replaces={"bucket": "another"},
+        vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
+        import_id=_id,
+        left_out=frozenset({"expectedBucketOwner", "token"}),
+        invalid={"rule": _locked("FOREVER", 7)},
     ),
     TypeSubject(
         "aws",

@@ -224,8 +224,10 @@ def test_what_is_deleted_is_gone(place: World, subject: TypeSubject) -> None:
 
 
 def _stopped(found: Any) -> bool:
-    versioning = found.outputs.props.get("versioningConfiguration") or {}
-    return found.outputs.props.get("stop") is True or versioning.get("status") == "Suspended"
+    props = found.outputs.props
+    versioning = props.get("versioningConfiguration") or {}
+    locks_no_more = "objectLockEnabled" in props and not props.get("rule")
+    return props.get("stop") is True or versioning.get("status") == "Suspended" or locks_no_more
 
 
 @of(lambda subject: bool(subject.import_fails))

@@ -16,6 +16,8 @@ from program.settings.dump_bucket import DumpBucket
 from tests.unit.program.recorder import record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+LOCK = {"mode": "COMPLIANCE", "days": 30}
+LOCKING = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
 PARTS = {
     "aws:s3/bucket:Bucket",
     "aws:s3/bucketVersioning:BucketVersioning",
@@ -70,6 +72,44 @@ def test_the_bucket_that_is_made_is_versioned_encrypted_closed_and_for_tls_only(
     assert json.loads(by_type["BucketPolicy"]["policy"]) == tls_only("aws", "mysql-dumps-bucket-id")
 
 
+@pytest.mark.parametrize("what", ["dumps", "binlogs"])
+def test_a_bucket_that_locks_does_so_before_anything_is_written(what: str) -> None:
+    wanted = config({"objectLock": LOCK} if what == "dumps" else None)
+    if what == "binlogs":
+        wanted["mysql"]["pointInTime"] = {"s3": {"objectLock": LOCK}}
+    resources = record(wanted)
+    (locks,) = (one for one in resources.values() if one.typ == LOCKING)
+    assert locks.inputs["rule"] == {"defaultRetention": LOCK}
+    assert locks.inputs["bucket"] == f"mysql-{what}-bucket-id"
+    assert not any(one.typ == LOCKING for one in record(config({})).values())
+
+
+def state(**rule: Any) -> dict[str, dict[str, Any]]:
+    """What the last run left of a lock of the dumps' bucket."""
+    outputs = {"bucket": "mysql-dumps-bucket-1", "rule": {"defaultRetention": rule}}
+    return {f"urn:pulumi:prod::p::{LOCKING}::mysql-dumps-object-lock": {"type": LOCKING, "outputs": outputs}}
+
+
+def test_what_cannot_be_taken_back_is_said_once() -> None:
+    wanted = settings.parse(config({"objectLock": LOCK}))
+    for before in ({}, state(mode="GOVERNANCE", days=30), state(mode="COMPLIANCE", days=7)):
+        (said,) = preflight.locks(wanted, before)
+        assert said.startswith(
+            "mysql.backup.s3.objectLock: what is copied from this `up` on nobody can delete for 30 days"
+        )
+    assert list(preflight.locks(wanted, state(**LOCK))) == []
+    governed = settings.parse(config({"objectLock": {"mode": "GOVERNANCE", "days": 30}}))
+    assert "nobody without s3:BypassGovernanceRetention can delete" in next(preflight.locks(governed, {}))
+
+
+def test_a_lock_that_is_left_out_stays_and_is_said_with_the_command_that_ends_it() -> None:
+    (said,) = preflight.locks(settings.parse(config({})), state(**LOCK))
+    assert "mysql.backup.s3.objectLock is left out, but the bucket goes on locking" in said
+    assert "`aws s3api put-object-lock-configuration --bucket mysql-dumps-bucket-1 " in said
+    assert list(preflight.locks(settings.parse(config({})), {})) == []
+    assert list(preflight.locks(settings.parse(config({"bucket": "given"})), state(**LOCK))) == []
+
+
 def test_clients_that_ask_without_tls_are_not_refused_by_the_bucket() -> None:
     resources = made({"endpoint": "http://s3.internal"})
     assert PARTS - set(resources) == {"aws:s3/bucketPolicy:BucketPolicy"}
@@ -94,6 +134,10 @@ def test_the_jobs_and_the_clients_role_know_the_given_bucket() -> None:
         ({"bucket": "a..b"}, "bucket", "S3 takes no name with .."),
         ({"bucket": "192.168.0.1"}, "bucket", "none like an address"),
         ({"bucket": "given", "keepDays": 3}, "keepDays", "its own lifecycle says what it keeps"),
+        ({"objectLock": {"mode": "COMPLIANCE", "days": 36}}, "objectLock.days", "a copy expires after keepDays, 35"),
+        ({"keepDays": 3, "objectLock": {"mode": "GOVERNANCE", "days": 4}}, "objectLock.days", "after keepDays, 3"),
+        ({"bucket": "given", "objectLock": LOCK}, "objectLock", "whoever owns it decides what is locked in it"),
+        ({"objectLock": {"mode": "COMPLIANCE", "days": 0}}, "objectLock.days", "must be at least 1"),
         ({"prefix": "no-slash"}, "prefix", "must be folders that end in /"),
         ({"prefix": "a//"}, "prefix", "must be folders that end in /"),
         ({"kmsKeyArn": KEY, "region": "us-west-2"}, "kmsKeyArn", "S3 encrypts with keys of its region"),

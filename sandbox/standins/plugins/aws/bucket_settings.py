@@ -1,4 +1,4 @@
-"""What the aws plugin sets in a bucket, a type each: versioning, encryption, public access, lifecycle, policy."""
+"""What the aws plugin sets in a bucket, a type each: versioning, Object Lock, encryption, public access, policy."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _ABSENT: Final = (
     *NO_BUCKET,
     "NoSuchBucketPolicy",
     "NoSuchLifecycleConfiguration",
+    "ObjectLockConfigurationNotFoundError",
     "NoSuchPublicAccessBlockConfiguration",
     "ServerSideEncryptionConfigurationNotFoundError",
 )
@@ -107,6 +108,38 @@ class VersioningResource(BucketSetting):
 
     def remove(self, s3: Any, bucket: str) -> None:
         s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Suspended"})
+
+
+class ObjectLockResource(BucketSetting):
+    """What new objects are locked for; a bucket that has it once has it for good, and deletion takes the rule alone."""
+
+    token = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
+    what = "Object Lock Configuration"
+    fields: ClassVar = {
+        **_BUCKET,
+        "objectLockEnabled": Field("string", default="Enabled", replaces=True),
+        "rule": Field("object"),
+    }
+
+    def rules(self, inputs: Props) -> Iterator[CheckFailure]:
+        retention = (known(inputs, "rule") or {}).get("defaultRetention") or {}
+        mode = retention.get("mode")
+        if isinstance(mode, str) and mode not in ("GOVERNANCE", "COMPLIANCE"):
+            yield CheckFailure("rule.defaultRetention.mode", f"rule: no mode '{mode}'")
+        if retention.get("days") and retention.get("years"):
+            yield CheckFailure("rule.defaultRetention", "rule: days and years exclude each other")
+
+    def put(self, s3: Any, bucket: str, inputs: Props) -> None:
+        wanted = {name: inputs[name] for name in ("objectLockEnabled", "rule") if inputs.get(name)}
+        s3.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration=_to_aws(wanted))
+
+    def get(self, s3: Any, bucket: str, state: Props) -> Props | None:
+        found = _from_aws(s3.get_object_lock_configuration(Bucket=bucket)["ObjectLockConfiguration"])
+        rule = {"rule": _plain(found["rule"])} if found.get("rule") else {}
+        return {"objectLockEnabled": found["objectLockEnabled"], **rule}
+
+    def remove(self, s3: Any, bucket: str) -> None:
+        s3.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration={"ObjectLockEnabled": "Enabled"})
 
 
 class EncryptionResource(BucketSetting):
@@ -207,6 +240,7 @@ class BucketPolicyResource(BucketSetting):
 
 SETTINGS: Final = (
     VersioningResource,
+    ObjectLockResource,
     EncryptionResource,
     PublicAccessBlockResource,
     BucketLifecycleResource,
