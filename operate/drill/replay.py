@@ -97,10 +97,9 @@ def add(job: Json, live: Json, replay: Replay) -> None:
     checker["Env"] |= {
         "REPLAY_TO": replay.to.isoformat(),
         "REPLAY_LAST_GTID": replay.last,
-        "REPLAY_AFTER_GTID": replay.after,
-        "REPLAY_BEGINS": replay.begins,
-        "REPLAY_BEFORE_LAST": replay.before_last,
-        "REPLAY_ENDS": replay.ends,
+        "REPLAY_BEGINS": str(replay.begins),
+        "REPLAY_WANTED": str(replay.wanted),
+        "REPLAY_ENDS": str(replay.ends),
     }
     group["Tasks"].insert(0, _fetcher(copier, server, datadir, replay))
     group["EphemeralDisk"] = {"SizeMB": 300 + replay.size * 11 // 10 // _MIB}

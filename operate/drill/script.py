@@ -76,10 +76,11 @@ if [ -n "${REPLAY_TO:-}" ]; then
       "DROP USER 'nomad-stateful-replay'" | ask) || fail "root's password cannot be set: $said"
     options=$root
   fi
-  has "$REPLAY_BEFORE_LAST" ||
+  has "$REPLAY_WANTED" ||
     fail "transactions are missing between the logs: one was removed from S3, or is another server's. Restore from a" \
       "later snapshot, or to an earlier time"
-  [ -z "$REPLAY_AFTER_GTID" ] || ! has "$REPLAY_AFTER_GTID" ||
+  later="GTID_SUBTRACT('$REPLAY_ENDS', '$REPLAY_WANTED')"
+  [ "$(sql "SELECT GTID_SUBTRACT($later, @@GLOBAL.gtid_executed) = $later")" = 1 ] ||
     fail "the snapshot has transactions of after that time: restore from one that was taken earlier, with --snapshot"
   say replayed
   sql "SELECT CONCAT(event_schema, '.', event_name) FROM information_schema.events

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.mysql.gtids import GtidSet
 from operate.drill import replay
 from operate.point_in_time.logs import PointInTimeError
 from operate.point_in_time.replay import Replay
+from tests.unit.databases.mysql.test_binlog import SOURCE
 from tests.unit.operate.point_in_time.test_logs import at, one
 
 COPIER: dict[str, Any] = {
@@ -43,11 +45,10 @@ WANTED = Replay(
     "b",
     (one(7, 7, 200 << 20), one(8, 8, 100 << 20)),
     at(8.5),
-    last="source:40",
-    after="source:41",
-    begins="source:1-30",
-    before_last="source:1-35",
-    ends="source:1-35,source:36-45",
+    last=f"{SOURCE}:40",
+    begins=GtidSet.parse(f"{SOURCE}:1-30"),
+    wanted=GtidSet.parse(f"{SOURCE}:1-40"),
+    ends=GtidSet.parse(f"{SOURCE}:1-45"),
     others=(f"{one(7, 7).key}-50",),
 )
 
@@ -86,11 +87,10 @@ def test_the_server_applies_them_as_another_servers_and_writes_no_second_log() -
     assert check["Env"] == {
         "DRILL_PATIENCE": "60",
         "REPLAY_TO": "2026-11-22T10:08:30+00:00",
-        "REPLAY_LAST_GTID": "source:40",
-        "REPLAY_AFTER_GTID": "source:41",
-        "REPLAY_BEGINS": "source:1-30",
-        "REPLAY_BEFORE_LAST": "source:1-35",
-        "REPLAY_ENDS": "source:1-35,source:36-45",
+        "REPLAY_LAST_GTID": f"{SOURCE}:40",
+        "REPLAY_BEGINS": f"{SOURCE}:1-30",
+        "REPLAY_WANTED": f"{SOURCE}:1-40",
+        "REPLAY_ENDS": f"{SOURCE}:1-45",
     }
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from nomad_stateful.databases.mysql.gtids import GtidSet
 from operate.point_in_time import logs
 from operate.point_in_time import replay as replays
-from operate.point_in_time.chain import chain
 from operate.point_in_time.logs import Log, PointInTimeError
-from tests.unit.operate.point_in_time.test_binlog import SOURCE, before, gtid, rotated
-from tests.unit.operate.point_in_time.test_binlog import log as content
+from tests.unit.databases.mysql.test_binlog import SOURCE, before, event, gtid, rotated
+from tests.unit.databases.mysql.test_binlog import log as content
 
 START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 
@@ -29,52 +29,6 @@ def one(number: int, minutes: float, size: int = 100) -> Log:
 
 
 ONE_SERVER = [one(number, number) for number in range(1, 10)]
-
-
-def test_it_begins_one_log_before_the_snapshots_and_ends_with_the_one_of_the_time() -> None:
-    assert [log.number for log in chain(ONE_SERVER, at(4.5), at(6.5))] == [3, 4, 5, 6]
-
-
-def test_a_snapshot_of_the_first_log_begins_with_it() -> None:
-    assert [log.number for log in chain(ONE_SERVER, at(1), at(2))] == [1, 2]
-
-
-def test_logs_that_begin_after_the_snapshot_are_refused() -> None:
-    with pytest.raises(PointInTimeError, match="restore from a newer one"):
-        chain(ONE_SERVER, at(0.5), at(6))
-
-
-def test_it_ends_before_a_log_that_is_missing() -> None:
-    there = [log for log in ONE_SERVER if log.number != 5]
-    assert [log.number for log in chain(there, at(3.5), at(8.5))] == [2, 3, 4]
-
-
-def test_logs_of_one_second_are_one_servers() -> None:
-    quick = [one(1, 1), one(2, 1), one(3, 1), one(4, 2)]
-    assert [log.number for log in chain(quick, at(1.5), at(2.5))] == [2, 3, 4]
-
-
-class TestARestoredVolume:
-    """From a snapshot of minute 3.5, at minute 6.1: another log has the name of the old server's fourth."""
-
-    ALL = (*[one(number, number) for number in range(1, 7)], one(3, 3, size=50), one(4, 6.1), one(5, 7.1))
-
-    def test_a_time_before_the_restore_is_the_old_servers(self) -> None:
-        found = chain(self.ALL, at(2.5), at(5.5))
-        assert [log.began for log in found] == [at(n) for n in (1, 2, 3, 4, 5)]
-        assert all(log.size == 100 for log in found)
-
-    @pytest.mark.parametrize("to", [6.5, 7.5])
-    def test_a_time_after_it_is_refused_from_an_earlier_snapshot(self, to: float) -> None:
-        with pytest.raises(PointInTimeError, match="the volume was itself restored"):
-            chain(self.ALL, at(2.5), at(to))
-
-    def test_also_where_the_old_server_had_begun_no_further_log(self) -> None:
-        with pytest.raises(PointInTimeError, match="the volume was itself restored"):
-            chain([one(1, 1), one(2, 2), one(3, 3), one(3, 3, size=50), one(4, 6.1)], at(2.5), at(6.5))
-
-    def test_from_a_later_snapshot_the_new_servers_logs_lead_on(self) -> None:
-        assert [log.began for log in chain(self.ALL, at(7.2), at(7.5))][-1] == at(7.1)
 
 
 class Bucket:
@@ -115,21 +69,52 @@ def covering(newest: Log) -> str:
     return f"2026-11-22T10:09:30Z\nserver {SOURCE}\nwriter 1\nnewest {newest.key}"
 
 
-def replay(to: datetime, s3: Bucket | None = None) -> replays.Replay:
+def replay(to: datetime, s3: Bucket | None = None, base: datetime | None = None) -> replays.Replay:
     s3 = s3 or bucket()
-    return replays.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), to)
+    return replays.replay(s3, logs.stored(s3, "b", "dev/"), base or at(4.5), to)
 
 
-def test_it_ends_with_the_last_transaction_of_the_time() -> None:
+def numbers(found: replays.Replay) -> list[int]:
+    return [log.number for log in found.logs]
+
+
+def test_it_begins_one_log_before_the_snapshots_and_ends_with_the_last_transaction_of_the_time() -> None:
     found = replay(at(6) + timedelta(seconds=15))
-    assert (found.last, found.after) == (f"{SOURCE}:13", f"{SOURCE}:14")
-    assert [log.number for log in found.logs] == [3, 4, 5, 6]
+    assert found.last == f"{SOURCE}:13"
+    assert numbers(found) == [3, 4, 5, 6]
+
+
+def test_a_snapshot_of_the_first_log_begins_with_it() -> None:
+    assert numbers(replay(at(2), base=at(1))) == [1, 2]
+
+
+def test_a_log_before_the_snapshots_that_its_server_wrote_without_gtids_is_left_out() -> None:
+    s3 = bucket()
+    s3.objects[ONE_SERVER[2].key] = content(before(), event(34)).getvalue()
+    assert numbers(replay(at(6), s3)) == [4, 5, 6]
+
+
+def test_transactions_without_gtids_after_the_snapshot_are_told() -> None:
+    s3 = bucket()
+    s3.objects[ONE_SERVER[3].key] = content(before(), event(34)).getvalue()
+    with pytest.raises(PointInTimeError, match=r"without a GTID.*Restore from a snapshot that was taken after it"):
+        replay(at(6), s3)
+
+
+def test_logs_that_begin_after_the_snapshot_are_refused() -> None:
+    with pytest.raises(PointInTimeError, match="restore from a newer one"):
+        replay(at(6), base=at(0.5))
+
+
+def test_logs_of_one_second_are_in_the_servers_order() -> None:
+    s3 = bucket()
+    moved = {one(number, 4): s3.objects.pop(one(number, number).key) for number in (5, 6)}
+    s3.objects |= {log.key: body for log, body in moved.items()}
+    assert numbers(replay(at(7.5), s3)) == [5, 6, 7]
 
 
 def test_where_its_log_has_none_of_the_time_the_one_before_says_it() -> None:
     assert (replay(at(6) + timedelta(seconds=5)).last, replay(at(9.2)).last) == (f"{SOURCE}:12", f"{SOURCE}:18")
-    assert replay(at(6) + timedelta(seconds=5)).after == f"{SOURCE}:13"
-    assert not replay(at(9.2)).after
 
 
 def test_a_time_that_is_not_copied_yet_is_refused() -> None:
@@ -159,13 +144,25 @@ def test_no_logs_are_told() -> None:
         replay(at(6), Bucket({}))
 
 
-def test_it_says_what_the_snapshot_has_to_have_and_may_have() -> None:
+def up_to(number: int) -> GtidSet:
+    return GtidSet.parse(f"{SOURCE}:1-{number}")
+
+
+def test_it_says_what_the_snapshot_has_to_have_and_the_restored_server_may_have() -> None:
     found = replay(at(6) + timedelta(seconds=15))
-    assert (found.begins, found.before_last) == (f"{SOURCE}:1-6", f"{SOURCE}:1-12")
-    assert found.ends == f"{SOURCE}:1-14"
+    assert (found.begins, found.wanted, found.ends) == (up_to(6), up_to(13), up_to(14))
     # The last one that is wanted is in an earlier log than the last.
     quiet = replay(at(6) + timedelta(seconds=5))
-    assert (quiet.before_last, quiet.ends) == (f"{SOURCE}:1-10", f"{SOURCE}:1-14")
+    assert (quiet.last, quiet.wanted, quiet.ends) == (f"{SOURCE}:12", up_to(12), up_to(14))
+
+
+def test_a_commit_that_is_written_after_a_later_one_is_wanted_with_it() -> None:
+    s3, log = bucket(), ONE_SERVER[5]
+    times = [at(6) + timedelta(seconds=10, microseconds=micros) for micros in (1, 0, 2)]
+    commits = [gtid(12 + n, moment) for n, moment in enumerate(times, 1)]
+    s3.objects[log.key] = content(before((SOURCE, [(1, 13)])), *commits, rotated(at(7))).getvalue()
+    found = replay(times[1], s3)
+    assert (found.last, found.wanted, found.ends) == (f"{SOURCE}:14", up_to(14), up_to(15))
 
 
 def test_a_log_that_was_cut_short_is_among_the_others() -> None:
@@ -179,21 +176,21 @@ def test_a_log_that_was_cut_short_is_among_the_others() -> None:
 def test_until_that_says_what_it_is_true_of_is_read_like_an_earlier_one() -> None:
     assert logs.until(bucket(covering(ONE_SERVER[-1])), "b", "dev/") == logs.until(bucket(), "b", "dev/") == at(9.5)
     found = replay(at(9.5), bucket(covering(ONE_SERVER[-1])))
-    assert [log.number for log in found.logs] == [3, 4, 5, 6, 7, 8, 9]
+    assert numbers(found) == [3, 4, 5, 6, 7, 8, 9]
 
 
 def test_until_of_a_log_that_is_copied_since_is_true_of_those_before_it() -> None:
-    assert [log.number for log in replay(at(9.5), bucket(covering(ONE_SERVER[-2]))).logs][-1] == 9
+    assert numbers(replay(at(9.5), bucket(covering(ONE_SERVER[-2]))))[-1] == 9
 
 
-def test_what_another_server_vouched_for_is_not_said_of_these_logs() -> None:
-    gone, other = one(10, 9.4), one(9, 9.2)
-    with pytest.raises(
-        PointInTimeError, match=r"do not lead: they end with dev/binlogs/20261122T100900Z-binlog.000009"
-    ):
-        replay(at(9.5), bucket(covering(gone)))
-    objects = {log.key: b"" for log in (ONE_SERVER[7], other)} | {"dev/binlogs/until": covering(other).encode()}
-    known = logs.stored(Bucket(objects), "b", "dev/")
-    assert known.covers == other.key
-    # Before the other one's newest log began, it says nothing.
-    assert replay(at(8.5), bucket(covering(ONE_SERVER[-1]))).last == f"{SOURCE}:18"
+def test_of_a_time_that_its_own_server_closed_no_other_log_has_to_speak() -> None:
+    removed = one(10, 9.4)
+    assert numbers(replay(at(9.5), bucket(covering(removed)))) == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_until_of_a_log_that_was_removed_says_nothing_of_others() -> None:
+    s3 = bucket(covering(one(10, 9.4)))
+    s3.objects[ONE_SERVER[-1].key] = content(before((SOURCE, [(1, 19)])), gtid(19, at(9.2))).getvalue()
+    with pytest.raises(PointInTimeError, match=r"binlog.000009 of .* is the last log that its server copied") as error:
+        replay(at(9.5), s3)
+    assert f"`--to {at(9.2):%Y-%m-%dT%H:%M:%SZ}`" in str(error.value)

@@ -1,0 +1,1 @@
+"""MySQL: its sets of GTIDs and its binary logs."""
