@@ -23,7 +23,7 @@ def table(found: list[Outcome]) -> str:
     lines += [
         [
             one.pair,
-            f"{one.later_s:.0f}",
+            f"{one.later_s:.0f}{'' if one.at_once else ', after it'}",
             one.first,
             one.second,
             f"{one.seconds:.0f}",
@@ -35,7 +35,8 @@ def table(found: list[Outcome]) -> str:
     rows = sum(one.acknowledged for one in found)
     refused = sum(end != "done" for one in found for end in (one.first, one.second))
     lost = found[-1].lost if found else 0
-    total = f"{len(found)} pairs, {rows} rows acknowledged, {lost} lost, {refused} commands refused"
+    together = sum(one.at_once for one in found)
+    total = f"{len(found)} pairs, {together} at once, {rows} rows acknowledged, {lost} lost, {refused} commands refused"
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", total])
 
 
@@ -55,7 +56,8 @@ def main() -> int:
     kinds = [known.only] if known.only else list(PAIRS)
     runs = [(number, kinds[(number - 1) % len(kinds)]) for number in range(1, known.runs + 1)]
     made = outcomes([(f"{number}: {kind}", _attempt(kind, dice, number)) for number, kind in runs], table)
-    problems = [f"{one.pair}, {one.later_s:.0f} s: {problem}" for one in made for problem in one.problems]
+    problems = [] if any(one.at_once for one in made) else ["no second command began while the first ran"]
+    problems += [f"{one.pair}, {one.later_s:.0f} s: {problem}" for one in made for problem in one.problems]
     print("\n".join(problems), file=sys.stderr)
     return int(bool(problems))
 

@@ -19,6 +19,9 @@ from tools.faults.zone_change.run import CLIENTS, ZONES, zone_of
 _TIMEOUT_S: Final = 900.0
 _UP: Final = ("pulumi", "up", "--yes", "--skip-preview", "--refresh", "--non-interactive")
 _SHOWN: Final = 120
+_MOVE_S: Final = 18.0
+"""What a move takes, about: the second of two commands begins within it."""
+_UPGRADE_S: Final = 55.0
 _OF_NOW: Final = re.compile(r" \(pid \d+\)| since \S+Z")
 
 
@@ -29,6 +32,8 @@ class Outcome:
     pair: str
     later_s: float
     """How much later the second began."""
+    at_once: bool = False
+    """Whether the first still ran then."""
     first: str = ""
     """How the first ended: done, or why it was refused."""
     second: str = ""
@@ -53,14 +58,14 @@ def moves(lane: Lane, dice: random.Random, number: int) -> Outcome:
     """A move beside a move of the same volume to the same zone."""
     del number
     words = _operate(lane, "move", "mysql", "--zone", _elsewhere(lane), "--yes")
-    return _both(lane, "move, move", (Command(words), Command(words)), dice.uniform(0, 20))
+    return _both(lane, "move, move", (Command(words), Command(words)), dice.uniform(0, _MOVE_S))
 
 
 def up_and_move(lane: Lane, dice: random.Random, number: int) -> Outcome:
     """`pulumi up --refresh`, which starts stopped jobs, beside a move."""
     del number
     words = _operate(lane, "move", "mysql", "--zone", _elsewhere(lane), "--yes")
-    return _both(lane, "move, up", (Command(words), Command(_UP, again=False)), dice.uniform(0, 60))
+    return _both(lane, "move, up", (Command(words), Command(_UP, again=False)), dice.uniform(0, _MOVE_S))
 
 
 def up_and_upgrade(lane: Lane, dice: random.Random, number: int) -> Outcome:
@@ -68,7 +73,7 @@ def up_and_upgrade(lane: Lane, dice: random.Random, number: int) -> Outcome:
     version = f"v1.50.{number}"
     path = install(lane, version, [client for clients in CLIENTS.values() for client in clients])
     words = _operate(lane, "upgrade-driver", version, "--command", path, "--node-timeout", "120s", "--yes")
-    return _both(lane, "upgrade-driver, up", (Command(words), Command(_UP, again=False)), dice.uniform(0, 60))
+    return _both(lane, "upgrade-driver, up", (Command(words), Command(_UP, again=False)), dice.uniform(0, _UPGRADE_S))
 
 
 PAIRS: Final[dict[str, Callable[[Lane, random.Random, int], Outcome]]] = {
@@ -93,6 +98,7 @@ def _both(lane: Lane, pair: str, commands: tuple[Command, Command], later_s: flo
     first = _start(lane, commands[0])
     with lane.waits(f"the second command begins {later_s:.0f} s later", later_s):
         _wait(first[0], later_s)
+    outcome.at_once = first[0].poll() is None
     second = _start(lane, commands[1])
     with lane.waits("both commands end", _TIMEOUT_S):
         ended = [_ended(*one) for one in (first, second)]
