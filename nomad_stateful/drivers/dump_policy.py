@@ -11,10 +11,6 @@ from nomad_stateful.drivers.iam import Statement, allow, document
 _NEW = {"Null": {"s3:if-none-match": "false"}}
 _PARTS = {"Bool": {"s3:ObjectCreationOperation": "false"}}
 _SEEN = {"Null": {"s3:if-match": "false"}}
-LOGS = "binlogs/"
-"""The folder of binary logs under their prefix."""
-UNTIL = "until"
-"""In it, the one object that is written over: how far the logs reach."""
 
 
 def policy(

@@ -7,13 +7,13 @@ from argparse import ArgumentTypeError
 from datetime import timedelta
 from typing import Any
 
+from nomad_stateful.databases.mysql.archive import named_time
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from operate.drill import snapshots
 from operate.drill.load import FETCH
 from operate.drill.model import DrillError, Dump, Json, Options, Report, Scratch, Target
-from operate.point_in_time.logs import named_time
 from operate.point_in_time.place import client
 
 LATEST = "latest"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nomad_stateful.databases.mysql.archive import FOLDER
 from operate.drill.job import file
-from operate.point_in_time.logs import FOLDER, PointInTimeError
+from operate.point_in_time.logs import PointInTimeError
 from operate.point_in_time.replay import Replay
 
 Json = dict[str, Any]

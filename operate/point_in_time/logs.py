@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.drivers import dump_policy
+from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, LogName, Until, UntilError
 from operate.errors import OperateError
-
-FOLDER, UNTIL = dump_policy.LOGS, dump_policy.UNTIL
-# What clients can write there goes into scripts and messages: nothing but what binlog-copy writes is a log.
-_KEY = re.compile(r"(?P<began>[0-9]{8}T[0-9]{6}Z)-(?P<name>[A-Za-z0-9_-]+[.](?P<number>[0-9]{6,}))(-[0-9]+)?")
-SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class PointInTimeError(OperateError):
@@ -61,18 +55,8 @@ def stored(s3: Any, bucket: str, prefix: str) -> Stored:
 
 def _log(key: str, folder: str, size: int) -> Log | None:
     """Returns the log of a key; None where it is none."""
-    if (found := _KEY.fullmatch(key.removeprefix(folder))) is None:
-        return None
-    began = named_time(found["began"])
-    return None if began is None else Log(key, found["name"], int(found["number"]), began, size)
-
-
-def named_time(text: str) -> datetime | None:
-    """Returns the time (UTC) that begins a name in S3, 20260101T030000Z; None where it is none, as 20261399T…."""
-    try:
-        return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    named = LogName.parse(key.removeprefix(folder))
+    return None if named is None else Log(key, named.name, named.number, named.began, size)
 
 
 def until(s3: Any, bucket: str, prefix: str) -> datetime | None:
@@ -92,12 +76,11 @@ def _until(s3: Any, bucket: str, prefix: str) -> tuple[datetime | None, str]:
         if error.response.get("Error", {}).get("Code") != "NoSuchKey":
             raise
         return None, ""
-    moment, *more = text.splitlines() or [""]
-    said = dict(line.split(" ", 1) for line in more if " " in line)
     try:
-        return datetime.strptime(moment.strip(), SHOWN).replace(tzinfo=UTC), said.get("newest", "")
-    except ValueError:
+        found = Until.parse(text)
+    except UntilError as error:
         raise PointInTimeError(
-            f"s3://{bucket}/{key} begins with {moment[:40]!r}, which is no time of binlog-copy's: somebody else wrote "
-            "it. Take a snapshot, then remove it: the next round writes it anew"
+            f"s3://{bucket}/{key} {error}, which is no time of binlog-copy's: somebody else wrote it. Take a snapshot, "
+            "then remove it: the next round writes it anew"
         ) from None
+    return found.moment, found.newest

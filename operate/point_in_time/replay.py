@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from nomad_stateful.databases.mysql.archive import FOLDER, SHOWN
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.point_in_time.logs import FOLDER, SHOWN, Log, PointInTimeError, Stored
+from operate.point_in_time.logs import Log, PointInTimeError, Stored
 from operate.point_in_time.timeline import Contents, Timeline
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from nomad_stateful.databases.mysql.archive import SHOWN, Facts
 from nomad_stateful.databases.mysql.binlog import BinlogError, Closing, contents
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder
-from operate.point_in_time.logs import SHOWN, Log, PointInTimeError, Stored
+from operate.point_in_time.logs import Log, PointInTimeError, Stored
 
 _MOMENT = timedelta(microseconds=1)
 _AT_ONCE = 8
@@ -28,7 +29,7 @@ class Contents:
     ends: GtidSet
     """All of the logs up to its end."""
     last: Gtid | None
-    """The last one that was committed up to the time; None where it has none of these."""
+    """The last one that was committed up to the time; None where it has none, or its metadata alone was read."""
     wanted: GtidSet
     """All up to that one; those of the logs before it where it has none."""
     whole: datetime
@@ -67,7 +68,7 @@ class Timeline:
                     raise self._refusal(logs[-1], read.log, read.before)
                 logs.append(read)
         self._refuse_hole(logs, self._logs[end] if end < len(self._logs) else None)
-        return self._earlier(started - 2, logs[0]) + logs
+        return self._with_last(self._earlier(started - 2, logs[0]) + logs)
 
     def _earlier(self, at: int, first: Contents) -> list[Contents]:
         """Returns the log before the first, as clocks differ; what the snapshot has already is not applied again."""
@@ -91,7 +92,7 @@ class Timeline:
             return
         if following is None:
             raise self._refusal(last, None, last.ends)
-        with _readable(), self._opened(following) as body:
+        with _readable(), self._opened(following) as (_, body):
             found, _ = contents(self._name(following), body)
         if not (last.rotated and found.rotated and found.before == last.ends):
             raise self._refusal(last, following, found.before)
@@ -134,33 +135,46 @@ class Timeline:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _read(self, log: Log) -> Contents:
+    def _with_last(self, logs: list[Contents]) -> list[Contents]:
+        """Returns the logs, of which the last one with transactions of the time is read to its end."""
+        at = next((at for at in reversed(range(len(logs))) if logs[at].wanted != logs[at].before), None)
+        if at is not None and logs[at].last is None:
+            logs[at] = self._read(logs[at].log, whole=True)
+        return logs
+
+    def _read(self, log: Log, *, whole: bool = False) -> Contents:
+        with _readable(), self._opened(log) as (metadata, body):
+            found = Facts.of_metadata(metadata)
+            if whole or found is None or found.whole > self._to:
+                return self._read_all_of(log, body)
+        ends = found.ends
+        return Contents(log, found.before, ends, None, ends, found.whole, found.closed_by_rotation)
+
+    def _read_all_of(self, log: Log, body: Any) -> Contents:
         wanted, whole, rotated = GtidSetBuilder(), log.began, False
         last: Gtid | None = None
         later: list[Gtid] = []
-        with _readable(), self._opened(log) as body:
-            opening, parts = contents(self._name(log), body)
-            for part in parts:
-                whole = max(whole, part.at)
-                if isinstance(part, Closing):
-                    rotated = part.rotated
-                elif part.at > self._to:
-                    later.append(part.gtid)
-                else:
-                    # Commits are in the order of their times but for a few.
-                    last = part.gtid
-                    wanted.extend([*later, last])
-                    later = []
+        opening, parts = contents(self._name(log), body)
+        for part in parts:
+            whole = max(whole, part.at)
+            if isinstance(part, Closing):
+                rotated = part.rotated
+            elif part.at > self._to:
+                later.append(part.gtid)
+            else:
+                # Commits are in the order of their times but for a few.
+                last = part.gtid
+                wanted.extend([*later, last])
+                later = []
         up_to = opening.before | wanted.build()
         return Contents(log, opening.before, up_to | GtidSetBuilder(later).build(), last, up_to, whole, rotated)
 
     @contextmanager
-    def _opened(self, log: Log) -> Iterator[Any]:
-        body = self._s3.get_object(Bucket=self._stored.bucket, Key=log.key)["Body"]
-        try:
-            yield body
-        finally:
-            body.close()
+    def _opened(self, log: Log) -> Iterator[tuple[Mapping[str, str], Any]]:
+        """Gives an object's metadata, which says all of a log that is not needed in part, and its body."""
+        answer = self._s3.get_object(Bucket=self._stored.bucket, Key=log.key)
+        with closing(answer["Body"]) as body:
+            yield answer.get("Metadata") or {}, body
 
     def _name(self, log: Log) -> str:
         return f"s3://{self._stored.bucket}/{log.key}"

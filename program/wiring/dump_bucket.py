@@ -6,6 +6,7 @@ import pulumi
 
 from components.driver_policy import DriverPolicyArgs
 from components.mysql_backup import DumpCopies
+from nomad_stateful.databases.mysql import archive
 from nomad_stateful.drivers import dump_policy
 from program.environment import Environment
 from program.settings import Settings
@@ -65,7 +66,7 @@ def bucket_policy(
             partition=environment.partition,
             region=copies.region or environment.region,
             kms_key_arn=copies.kms_key_arn,
-            replaced=None if what == "dumps" else f"{dump_policy.LOGS}{dump_policy.UNTIL}",
+            replaced=None if what == "dumps" else f"{archive.FOLDER}{archive.UNTIL}",
         )
 
     return {

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nomad_stateful.drivers.dump_policy import LOGS, UNTIL, policy
+from nomad_stateful.databases.mysql.archive import FOLDER as LOGS
+from nomad_stateful.databases.mysql.archive import UNTIL
+from nomad_stateful.drivers.dump_policy import policy
 from tests.iam.evaluator import Request, judge
 from tests.mysql import fake_s3
 from tests.mysql.sidecars import BUCKET, FOLDER, Sidecars, key, scripts

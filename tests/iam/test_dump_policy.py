@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.drivers.dump_policy import LOGS, policy
-from nomad_stateful.drivers.dump_policy import UNTIL as REPLACED
+from nomad_stateful.databases.mysql.archive import FOLDER as LOGS
+from nomad_stateful.databases.mysql.archive import UNTIL as REPLACED
+from nomad_stateful.drivers.dump_policy import policy
 from tests.iam.evaluator import Request, judge
 
 BUCKET = "arn:aws:s3:::dumps"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.mysql import archive
 from nomad_stateful.drivers import dump_policy, ebs_policy
 from nomad_stateful.drivers.ebs_policy import Mode
 from tests.iam.evaluator import Request, judge
@@ -125,7 +126,7 @@ OWN_OBJECTS = {"a dump", "a binary log", "how far the logs reach"}
 def copies() -> dict[str, Any]:
     """What both policies of a stack together allow, with dumps and binary logs under one prefix."""
     where = {"partition": "aws", "region": REGION}
-    until = f"{dump_policy.LOGS}{dump_policy.UNTIL}"
+    until = f"{archive.FOLDER}{archive.UNTIL}"
     both = [dump_policy.policy("backups", f"{STACK}/", replaced=one, **where) for one in (None, until)]
     statements = [
         {**one, "Sid": f"{one['Sid']}{number}"} for number, whole in enumerate(both) for one in whole["Statement"]

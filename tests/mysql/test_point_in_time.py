@@ -16,6 +16,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from nomad_stateful.databases.mysql.archive import FOLDER
 from nomad_stateful.databases.mysql.binlog import Transaction, contents
 from operate.drill import replay, script
 from operate.point_in_time import logs
@@ -62,7 +63,7 @@ class Live:
         for name in (self.data / "binlog.index").read_text().split()[:-1]:
             content = (self.data / Path(name).name).read_bytes()
             began = datetime.fromtimestamp(int.from_bytes(content[4:8], "little"), UTC)
-            self.bucket[f"{logs.FOLDER}{began:%Y%m%dT%H%M%SZ}-{Path(name).name}"] = content
+            self.bucket[f"{FOLDER}{began:%Y%m%dT%H%M%SZ}-{Path(name).name}"] = content
 
 
 def data(place: Place) -> Path:
@@ -70,7 +71,7 @@ def data(place: Place) -> Path:
 
 
 def stored(bucket: dict[str, bytes]) -> tuple[Bucket, logs.Stored]:
-    s3 = Bucket({**bucket, f"{logs.FOLDER}until": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()})
+    s3 = Bucket({**bucket, f"{FOLDER}until": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()})
     return s3, logs.stored(s3, "b", "")
 
 
@@ -165,7 +166,7 @@ def restored(
         for name in ("alloc/data", "bucket"):
             (made.root / name).mkdir(parents=True)
         for key, content in bucket.items():
-            (made.root / "bucket" / key.removeprefix(logs.FOLDER)).write_bytes(content)
+            (made.root / "bucket" / key.removeprefix(FOLDER)).write_bytes(content)
         aws = made.root / "usr/local/bin/aws"
         aws.write_text(AWS)
         aws.chmod(0o755)
@@ -186,7 +187,7 @@ def tasks(made: Place, server: Task, found: replays.Replay) -> tuple[Task, Task,
         "Name": replay.COPY,
         "Driver": "exec",
         "Config": {},
-        "Env": {"BUCKET": "b", "PREFIX": logs.FOLDER},
+        "Env": {"BUCKET": "b", "PREFIX": FOLDER},
         "Resources": {"MemoryMB": 1},
     }
     job: dict[str, Any] = {

@@ -30,11 +30,11 @@ def stopped(at: datetime) -> bytes:
     return event(3, b"csum", at)
 
 
-def gtid(number: int, at: datetime, *, replicated: bool = False) -> bytes:
+def gtid(number: int, at: datetime, *, replicated: bool = False, source: uuid.UUID = SOURCE) -> bytes:
     """A GTID event as the server writes it; a replicated transaction has its first commit's time behind the flag."""
     micros = round(at.timestamp() * 1_000_000) | (1 << 55 if replicated else 0)
     rest = micros.to_bytes(7, "little") + (b"\x01" * 7 if replicated else b"")
-    return event(33, struct.pack("<B16sqBqq", 1, SOURCE.bytes, number, 2, 0, 1) + rest + b"checksum")
+    return event(33, struct.pack("<B16sqBqq", 1, source.bytes, number, 2, 0, 1) + rest + b"checksum")
 
 
 def before(*sources: tuple[uuid.UUID, Sequence[tuple[int, int]]]) -> bytes:
@@ -45,10 +45,10 @@ def before(*sources: tuple[uuid.UUID, Sequence[tuple[int, int]]]) -> bytes:
     return event(35, body + b"csum")
 
 
-def log(*events: bytes, magic: bytes = b"\xfebin", started: bool = False) -> io.BytesIO:
+def log(*events: bytes, magic: bytes = b"\xfebin", started: bool = False, at: datetime = BEGAN) -> io.BytesIO:
     """A log, begun by a running server, or by its start."""
-    server = struct.pack("<H50sI", 4, b"9.7.4", int(AT.timestamp()) if started else 0)
-    return io.BytesIO(magic + event(15, server + b"x" * 40, BEGAN) + b"".join(events))
+    server = struct.pack("<H50sI", 4, b"9.7.4", int(at.timestamp()) if started else 0)
+    return io.BytesIO(magic + event(15, server + b"x" * 40, at) + b"".join(events))
 
 
 def parts(given: io.BytesIO) -> list[Transaction | Closing]:

@@ -1,0 +1,1 @@
+"""The program that runs in containers beside the database: one subcommand for each task."""

@@ -1,0 +1,1 @@
+"""Closes MySQL's binary logs, and copies them to S3."""

@@ -1,0 +1,59 @@
+"""`nomad-stateful-agent binlogs`: has MySQL's binary logs in S3, at most an interval behind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.agent.binlogs.copier import Copier, HeldError
+from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent.server import MySqlServer, ServerError
+from nomad_stateful.databases.mysql.archive import FOLDER
+from nomad_stateful.databases.mysql.binlog import BinlogError
+
+_FAILURES = (ServerError, BinlogError, OSError, BotoCoreError, ClientError)
+_AGAIN_S = 5.0
+# A second, the default, is short for the metadata service of a busy client.
+_CALLS = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 5})
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what the command takes; where S3 is, boto3 reads from the environment."""
+    parser.add_argument("--datadir", type=Path, required=True, help="MySQL's data directory; it is only read")
+    parser.add_argument("--options", type=Path, required=True, help="option file with user, password and socket")
+    parser.add_argument("--bucket", required=True)
+    parser.add_argument("--prefix", default="", help="the stack's in the bucket, ending in a slash")
+    parser.add_argument("--interval", type=float, default=30.0, metavar="SECONDS")
+
+
+def run(known: argparse.Namespace) -> None:
+    """Copies until it is ended; a server that is not copied serves, and S3 says how late it is."""
+    bucket = Bucket(boto3.client("s3", config=_CALLS), known.bucket)
+    writer = os.environ.get("NOMAD_ALLOC_ID", "")
+    copier = Copier(MySqlServer(known.options), known.datadir, bucket, known.prefix + FOLDER, writer)
+    said = ""
+    while True:
+        why, pause = round_of(copier, known.interval)
+        if why != said:
+            print(why or "the binary logs are copied again", file=sys.stderr, flush=True)
+        said = why
+        time.sleep(pause)
+
+
+def round_of(copier: Copier, interval_s: float) -> tuple[str, float]:
+    """Copies once; returns why `until` stays ("" where it moved), and how long to wait."""
+    try:
+        copier.round(datetime.now(UTC).replace(microsecond=0))
+    except HeldError as error:
+        return str(error), interval_s
+    except _FAILURES as error:
+        return f"the binary logs cannot be copied; they stay on the volume: {error}", min(_AGAIN_S, interval_s)
+    return "", interval_s

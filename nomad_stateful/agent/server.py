@@ -1,0 +1,78 @@
+"""What the agent asks of MySQL, by the server's socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pymysql
+from pymysql.cursors import Cursor
+
+NEEDED: Mapping[str, str] = {
+    "gtid_mode": "ON",
+    "enforce_gtid_consistency": "ON",
+    "log_bin": "ON",
+    "sync_binlog": "1",
+    "innodb_flush_log_at_trx_commit": "1",
+    "binlog_format": "ROW",
+    "binlog_error_action": "ABORT_SERVER",
+    "binlog_encryption": "OFF",
+}
+"""What a server has to run with for its binary logs to have every transaction, whoever set it."""
+_ANSWERS_WITHIN_S = 30
+
+
+class ServerError(Exception):
+    """The server does not answer, or refuses; the text is its own."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a server said at one moment."""
+
+    uuid: str
+    executed: str
+    """All transactions that it has, as it writes them."""
+    wrong: Mapping[str, str]
+    """Values that lose transactions, by the names of their variables."""
+
+
+class MySqlServer:
+    """The server that an option file names, as mysql reads it: section client, with user, password and socket."""
+
+    def __init__(self, options: Path) -> None:
+        self._options = options
+
+    def state(self) -> State:
+        """Asks the server. Raises ServerError."""
+        with self._session() as cursor:
+            cursor.execute("SELECT @@server_uuid, @@GLOBAL.gtid_executed")
+            [(uuid, executed)] = cursor.fetchall()
+            names = ", ".join(["%s"] * len(NEEDED))
+            cursor.execute(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})", tuple(NEEDED))
+            values = dict(cursor.fetchall())
+        wrong = {name: str(values.get(name, "")) for name in NEEDED if values.get(name) != NEEDED[name]}
+        return State(str(uuid), str(executed), wrong)
+
+    def close_log(self) -> None:
+        """Closes the binary log, and begins another. Raises ServerError."""
+        with self._session() as cursor:
+            cursor.execute("FLUSH NO_WRITE_TO_BINLOG BINARY LOGS")
+
+    @contextmanager
+    def _session(self) -> Iterator[Cursor]:
+        try:
+            with (
+                pymysql.connect(
+                    read_default_file=str(self._options),
+                    read_default_group="client",
+                    connect_timeout=_ANSWERS_WITHIN_S,
+                    read_timeout=_ANSWERS_WITHIN_S,
+                ) as connection,
+                connection.cursor() as cursor,
+            ):
+                yield cursor
+        except pymysql.err.MySQLError as error:
+            raise ServerError(" ".join(map(str, error.args))) from None

@@ -1,0 +1,125 @@
+"""The agent's copies of a real server's binary logs, and what a restore reads of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nomad_stateful.agent.binlogs.copier import Copier, HeldError
+from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent.server import MySqlServer, ServerError
+from nomad_stateful.databases.mysql.archive import FOLDER, Facts, Until
+from nomad_stateful.databases.mysql.gtids import GtidSet
+from operate.point_in_time import logs
+from operate.point_in_time.replay import replay
+from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, place, server_task, stop
+from tests.mysql.test_first_start import query, until_it_answers
+from tests.ports import unused_port
+from tests.providers.moto_account import moto
+from tests.unit.agent.world import BUCKET, client_of, emptied
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+PREFIX = "db/"
+GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+
+
+@dataclass
+class Server:
+    """A server, and an agent beside it, which logs in by its socket."""
+
+    place: Place
+    task: Task
+    s3: Any
+
+    def start(self) -> None:
+        until_it_answers(self.place, self.place.start(self.task))
+
+    def agent(self, allocation: str) -> Copier:
+        options = self.place.root / "secrets/agent.cnf"
+        socket = self.place.root / "alloc/mysql/mysql.sock"
+        options.write_text(f"[client]\nuser = root\nsocket = {socket}\npassword = {ROOT_PASSWORD}\n")
+        datadir = self.place.root / DATA.lstrip("/")
+        return Copier(MySqlServer(options), datadir, Bucket(self.s3, BUCKET), PREFIX + FOLDER, allocation)
+
+    def executed(self) -> GtidSet:
+        [(text,)] = query(self.place, "SELECT @@GLOBAL.gtid_executed")
+        return GtidSet.parse(text)
+
+
+@pytest.fixture
+def server(flavour_of: Callable[[str], Flavour], nomad: Path, tmp_path: Path) -> Iterator[Server]:
+    with moto() as url, place(flavour_of("mysql"), tmp_path, unused_port()) as made:
+        task = server_task(nomad, made.flavour, args=list(GTIDS))
+        made.put(task, {"root_password": ROOT_PASSWORD})
+        found = Server(made, task, emptied(client_of(url)))
+        found.start()
+        yield found
+
+
+def copied(copier: Copier) -> Until:
+    return copier.round(datetime.now(UTC).replace(microsecond=0))
+
+
+def until_next_second() -> None:
+    began = int(time.time())
+    while int(time.time()) == began:
+        time.sleep(0.01)
+
+
+# PyMySQL leaves the socket of a refused connection to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_it_says_of_the_logs_is_what_the_server_says(server: Server) -> None:
+    copier = server.agent("one")
+    query(server.place, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)")
+    said = copied(copier)
+    assert said.gtids == server.executed()
+    base = datetime.now(UTC)
+    until_next_second()
+    other = "99a35885-e83b-11f1-8e64-02fc00000001"
+    query(
+        server.place,
+        *("SET gtid_next = 'AUTOMATIC:orders'", "INSERT INTO shop.orders VALUES (1)"),
+        *(f"SET gtid_next = '{other}:7'", "INSERT INTO shop.orders VALUES (2)", "SET gtid_next = 'AUTOMATIC'"),
+        "INSERT INTO shop.orders VALUES (3)",
+    )
+    executed = server.executed()
+    said = copied(copier)
+    assert said.gtids == executed
+    found = Facts.of_metadata(server.s3.head_object(Bucket=BUCKET, Key=said.newest)["Metadata"])
+    assert found is not None
+    assert (found.ends, found.opened_by_rotation, found.closed_by_rotation) == (executed, True, True)
+    assert len(found.own) == 3
+
+    # Nothing is written, and the log stays open; then the server starts anew.
+    assert copied(copier).newest == said.newest
+    stop(server.place.started[-1], kill=True)
+    with pytest.raises(ServerError):
+        copied(copier)
+    server.start()
+    query(server.place, "INSERT INTO shop.orders VALUES (4)")
+    until_next_second()
+    said = copied(server.agent("two"))
+    assert (said.gtids, said.writer) == (server.executed(), "two")
+    stored = logs.stored(server.s3, BUCKET, PREFIX)
+    assert stored.until == said.moment
+    assert replay(server.s3, stored, base, said.moment).wanted == server.executed()
+
+
+def test_a_server_that_loses_transactions_is_not_vouched_for(server: Server) -> None:
+    copier = server.agent("one")
+    query(server.place, "CREATE DATABASE shop")
+    copied(copier)
+    query(server.place, "SET GLOBAL sync_binlog = 0")
+    with pytest.raises(HeldError, match="runs with sync_binlog=0 and needs sync_binlog=1"):
+        copied(copier)
+    query(server.place, "SET GLOBAL sync_binlog = 1", "CREATE DATABASE more", "FLUSH BINARY LOGS")
+    query(server.place, "CREATE DATABASE lost", "FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
+    with pytest.raises(HeldError, match="transactions are lost"):
+        copied(copier)

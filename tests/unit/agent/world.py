@@ -1,0 +1,175 @@
+"""A server that writes binary logs as MySQL does, and the copier of them, with moto's S3."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from botocore import handlers
+
+from nomad_stateful.agent.binlogs.copier import Copier
+from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent.server import ServerError, State
+from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Until
+from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder, Origin
+from operate.point_in_time import logs
+from operate.point_in_time.replay import Replay, replay
+from tests.providers.moto_account import REGION, clients, empty_account
+from tests.unit.databases.mysql.test_binlog import before, gtid, log, rotated, stopped
+
+START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
+UUID = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
+BUCKET, PREFIX = "logs", "db/"
+PLACE = PREFIX + FOLDER
+
+
+def client_of(account: str) -> Any:
+    """A client of moto's S3."""
+    client = clients(account).s3
+    # moto does not say that it is ready for a body, for which a client waits a second.
+    client.meta.events.unregister("before-call.s3.PutObject", handlers.add_expect_header)
+    client.meta.events.unregister("before-call.s3.UploadPart", handlers.add_expect_header)
+    return client
+
+
+def emptied(client: Any) -> Any:
+    """The client, whose account has an empty bucket and nothing else."""
+    empty_account()
+    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    return client
+
+
+@dataclass
+class FakeServer:
+    """Commits transactions into logs, a second after another."""
+
+    datadir: Path
+    uuid: uuid.UUID = UUID
+    now: datetime = START
+    executed: GtidSet = field(default_factory=GtidSet)
+    wrong: dict[str, str] = field(default_factory=dict)
+    away: bool = False
+    number: int = 0
+
+    def start(self) -> None:
+        """Begins a log, as every start does."""
+        self.datadir.mkdir(exist_ok=True)
+        self._begin(started=True)
+
+    def tick(self, seconds: float = 1) -> datetime:
+        self.now += timedelta(seconds=seconds)
+        return self.now
+
+    def commit(self, number: int | None = None) -> int:
+        """Commits the next transaction, or one of a number; returns its number."""
+        number = number or len(self.executed) + 1
+        made = Gtid(Origin(self.uuid), number)
+        self.executed |= GtidSetBuilder([made]).build()
+        self._append(gtid(number, self.tick(), source=self.uuid))
+        return number
+
+    def close_log(self) -> None:
+        if self.away:
+            raise ServerError("no server")
+        self._append(rotated(self.tick()))
+        self._begin()
+
+    def stop(self, *, kill: bool = False) -> None:
+        if not kill:
+            self._append(stopped(self.tick()))
+
+    def state(self) -> State:
+        if self.away:
+            raise ServerError("no server")
+        return State(str(self.uuid), str(self.executed), dict(self.wrong))
+
+    def purge(self, *numbers: int, unlisted: bool = True) -> None:
+        """Removes logs, of which the server knows unless only their files are gone."""
+        for number in numbers:
+            self.path(number).unlink(missing_ok=True)
+        if unlisted:
+            self._list([one for one in self.listed() if one not in numbers])
+
+    def path(self, number: int) -> Path:
+        return self.datadir / f"binlog.{number:06d}"
+
+    def listed(self) -> list[int]:
+        return [int(line[-6:]) for line in (self.datadir / "binlog.index").read_text().split()]
+
+    def reset(self) -> None:
+        """As RESET BINARY LOGS AND GTIDS does."""
+        self.purge(*self.listed())
+        self.executed, self.number = GtidSet(), 0
+        self._begin(started=True)
+
+    def _begin(self, *, started: bool = False) -> None:
+        self.number += 1
+        had = before(*self._sources())
+        self.path(self.number).write_bytes(log(had, started=started, at=self.tick()).getvalue())
+        index = self.datadir / "binlog.index"
+        self._list([*(self.listed() if index.exists() else []), self.number])
+
+    def _sources(self) -> list[Any]:
+        spans: dict[uuid.UUID, list[tuple[int, int]]] = {}
+        for part in filter(None, str(self.executed).split(",")):
+            source, *numbers = part.split(":")
+            for one in numbers:
+                first, _, last = one.partition("-")
+                spans.setdefault(uuid.UUID(source), []).append((int(first), int(last or first) + 1))
+        return list(spans.items())
+
+    def _list(self, numbers: list[int]) -> None:
+        (self.datadir / "binlog.index").write_text("".join(f"./binlog.{number:06d}\n" for number in numbers))
+
+    def _append(self, event: bytes) -> None:
+        with self.path(self.number).open("ab") as open_log:
+            open_log.write(event)
+
+
+@dataclass
+class World:
+    """A server, and what copies its logs."""
+
+    server: FakeServer
+    s3: Any
+    allocation: str = "one"
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self, allocation: str = "") -> None:
+        """Begins the copier anew."""
+        self.allocation = allocation or self.allocation
+        self.copier = Copier(self.server, self.server.datadir, Bucket(self.s3, BUCKET), PLACE, self.allocation)
+
+    def round(self) -> Until:
+        """Has the copier work once."""
+        return self.copier.round(self.server.tick())
+
+    def commits(self, *counts: int) -> Until:
+        """A round after each of so many transactions."""
+        for count in counts:
+            for _ in range(count):
+                self.server.commit()
+            said = self.round()
+        return said
+
+    @property
+    def until(self) -> Until | None:
+        found = Bucket(self.s3, BUCKET).read(PLACE + UNTIL)
+        return Until.parse(found.text) if found else None
+
+    def remove_until(self) -> None:
+        self.s3.delete_object(Bucket=BUCKET, Key=PLACE + UNTIL)
+
+    def stored(self) -> list[str]:
+        """Names of the logs in S3."""
+        keys = Bucket(self.s3, BUCKET).sizes(PLACE)
+        return sorted(key.removeprefix(PLACE).partition("-")[2] for key in keys if not key.endswith(UNTIL))
+
+    def restored(self, base: datetime, to: datetime) -> Replay:
+        """What a restore to that time takes."""
+        return replay(self.s3, logs.stored(self.s3, BUCKET, PREFIX), base, to)
