@@ -15,12 +15,14 @@ RETRY_LIMIT_S = 30.0
 FIRST_ANSWER_S = 8.0
 """The limit for a server that has never answered: its address may be wrong."""
 _TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
-# Nomad also passes a driver's final refusal on as a 500: only these are about the servers themselves.
+# Nomad also passes a driver's final refusal on as a 500: only these are about Nomad itself. It has no path to the
+# client of a controller that it lost, until it calls that client down and asks another one.
 _TRANSIENT_TEXTS = (
     "no cluster leader",
     "not the leader",
     "leadership lost",
     "no path to region",
+    "no path to node",
     "failed to get conn",
     "rpc error: eof",
     "connection refused",

@@ -66,7 +66,7 @@ class Drill:
             external_id = snapshots.create(self._ec2, self._target, scratch)
         self._await_controller(max(0.0, deadline - time.monotonic()))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
-            self._register(external_id)
+            self._register(external_id, max(0.0, deadline - time.monotonic()))
             # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
             password = {"root_password": secrets.token_urlsafe(24)}
             self._variable(password)
@@ -83,7 +83,8 @@ class Drill:
         what = f"a controller of plugin {self._target.plugin} is healthy"
         wait_for(what, healthy, timeout_s, "`python -m operate doctor` says what it lacks.")
 
-    def _register(self, external_id: str) -> None:
+    def _register(self, external_id: str, timeout_s: float) -> None:
+        """Registers the volume; the controller that Nomad asks may be on a client that it has not called down yet."""
         target = self._target
         volume = {
             "ID": target.id,
@@ -96,7 +97,13 @@ class Drill:
         }
         if target.topology_key:
             volume["RequestedTopologies"] = {"Required": [{"Segments": {target.topology_key: target.zone}}]}
-        self._nomad.put(volume_path(target.id), {"Volumes": [volume]}, namespace=target.namespace)
+
+        def registered() -> bool:
+            self._nomad.put(volume_path(target.id), {"Volumes": [volume]}, namespace=target.namespace)
+            return True
+
+        what = f"Nomad registers volume {target.id}"
+        wait_for(what, registered, timeout_s, "`python -m operate doctor` says what its controllers lack.")
 
     def _variable(self, items: dict[str, str]) -> None:
         path = removal.variable_path(self._target)

@@ -129,6 +129,7 @@ class Nomad:
         self.password: Json = {}
         self.parsed: Json = {}
         self.unhealthy = 0
+        self.lost_controller = 0
 
     def get(self, path: str, **params: Any) -> Any:
         """Allocations and evaluations of the drill's job, and the stack's volumes."""
@@ -181,6 +182,9 @@ class Nomad:
             self.variables[name] = body | {"locked": "lock-acquire" in params or "lock-renew" in params}
             self.password = body["Items"] if "root_password" in (body["Items"] or {}) else self.password
             return {"Lock": {"ID": "lock"}}
+        elif self.lost_controller:
+            self.lost_controller -= 1
+            raise NomadApiError(500, "controller validate volume: No path to node")
         else:
             self.volumes[name.removeprefix("csi/")] = body["Volumes"][0]
         return None
@@ -357,6 +361,20 @@ def test_it_waits_for_a_controller_as_after_the_loss_of_a_zone(
     drill(nomad, monkeypatch)
     nomad.unhealthy = 10**6
     with pytest.raises(DrillError, match=r"a controller of plugin aws-ebs0 is healthy.*python -m operate doctor"):
+        drill(nomad, monkeypatch, timeout_s=0.2)
+    assert nothing_is_left(ec2, nomad, live)
+
+
+@pytest.mark.usefixtures("snapshot_id")
+def test_it_waits_while_nomad_asks_a_controller_on_a_client_that_it_lost(
+    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nomad = Nomad()
+    nomad.lost_controller = 2
+    drill(nomad, monkeypatch)
+    assert nomad.lost_controller == 0
+    nomad.lost_controller = 10**6
+    with pytest.raises(DrillError, match=r"Nomad registers volume \S+: not after .*No path to node"):
         drill(nomad, monkeypatch, timeout_s=0.2)
     assert nothing_is_left(ec2, nomad, live)
 
