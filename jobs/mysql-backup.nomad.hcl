@@ -194,23 +194,18 @@ job "mysql-backup" {
           tables=$(ask "SELECT COUNT(*) FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN $own")
           [ -n "$databases" ] || { echo "there is no database to dump yet"; exit 0; }
 
-          # Those of names up to now: a clock that was ahead has named the others, which are neither kept for nor removed.
+          # A dump has the time at which its run was launched, by Nomad's clock: a client's may be wrong.
+          launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/periodic-\([0-9][0-9]*\)$|\1|p')
+          name=$(date -u -d "@$${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ).sql.gz
+          # Those of later names are neither kept for nor removed: clocks of clients have named them, in earlier releases.
           dumps() {
-            now=$(date -u +%Y%m%dT%H%M%SZ.sql.gz)
             ls -1 "$DUMPS" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
-              [ "$one" \> "$now" ] || echo "$one"
+              [ "$one" \> "$name" ] || echo "$one"
             done
           }
           # Tried again since the upload failed: this run's own dump is there, and would only be made a second time.
-          launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/periodic-\([0-9][0-9]*\)$|\1|p')
-          newest=$(dumps | tail -n 1)
-          if [ -n "$S3" ] && [ -n "$launched" ] && [ -n "$newest" ]; then
-            since=$(date -u -d "@$launched" +%Y%m%dT%H%M%SZ)
-            oldest=$(printf '%s\n' "$since" "$newest" | sort | head -n 1)
-            [ "$oldest" = "$newest" ] || { echo "$newest is of this run already"; exit 0; }
-          fi
+          [ -z "$S3" ] || [ -z "$launched" ] || [ ! -e "$DUMPS/$name" ] || { echo "$name is of this run already"; exit 0; }
 
-          name=$(date -u +%Y%m%dT%H%M%SZ).sql.gz
           partial=$DUMPS/.partial
           newline='
           '

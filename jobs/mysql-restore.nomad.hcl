@@ -178,7 +178,9 @@ job "mysql-restore" {
             name=$NOMAD_META_dump
             if [ "$name" = latest ]; then
               # Whoever may write there can give a name of any time, and a clock that was ahead one of a later time.
-              now=$(date -u +%Y%m%dT%H%M%SZ.sql.gz)
+              # When the restore was dispatched, by Nomad's clock, as dumps are named; a client's may be wrong.
+              launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/dispatch-\([0-9][0-9]*\)-.*|\1|p')
+              now=$(date -u -d "@$${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ.sql.gz)
               for name in $(printf '%s\n' $names | sort -r) ''; do
                 [ -z "$name" ] || [ "$name" \> "$now" ] || [ -z "$(noted "$name")" ] || break
               done
@@ -282,7 +284,8 @@ job "mysql-restore" {
           esac
           name=$NOMAD_META_dump
           # Not one of a later name than now, which a clock that was ahead has given.
-          now=$(date -u +%Y%m%dT%H%M%SZ.sql.gz)
+          launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/dispatch-\([0-9][0-9]*\)-.*|\1|p')
+          now=$(date -u -d "@$${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ.sql.gz)
           [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
             [ "$one" \> "$now" ] || echo "$one"
           done | tail -n 1)

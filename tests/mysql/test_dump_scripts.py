@@ -64,8 +64,9 @@ class Scripts:
         job = f"mysql-backup/periodic-{launched.timestamp():.0f}" if launched else "mysql-backup"
         return self._run("mysql-backup", "dump", NOMAD_JOB_ID=job, **{"KEEP": "7", "S3": "", **env})
 
-    def restore(self, dump: str = "latest") -> subprocess.CompletedProcess[str]:
-        return self._run("mysql-restore", "restore", NOMAD_META_dump=dump)
+    def restore(self, dump: str = "latest", launched: datetime | None = None) -> subprocess.CompletedProcess[str]:
+        job = f"mysql-restore/dispatch-{launched.timestamp():.0f}-0a1b2c3d" if launched else "mysql-restore"
+        return self._run("mysql-restore", "restore", NOMAD_META_dump=dump, NOMAD_JOB_ID=job)
 
     @property
     def restored(self) -> str:
@@ -99,15 +100,27 @@ AHEAD, EARLIER = timedelta(days=30), -timedelta(hours=1)
 
 
 def test_a_dump_of_a_clock_that_was_ahead_stands_for_no_later_run(scripts: Scripts) -> None:
-    ahead = scripts.put(AHEAD)
-    done = scripts.dump(datetime.now(UTC) - timedelta(minutes=5), S3="bucket")
+    ahead, launched = scripts.put(AHEAD), datetime.now(UTC) - timedelta(minutes=5)
+    done = scripts.dump(launched, S3="bucket")
     assert done.returncode == 0, done.stderr
     assert len(scripts.dumps) == 2
     # This run's own, whose upload is tried again, is not made a second time.
-    again = scripts.dump(datetime.now(UTC) - timedelta(minutes=5), S3="bucket")
+    again = scripts.dump(launched, S3="bucket")
     assert "is of this run already" in again.stdout
     assert len(scripts.dumps) == 2
     assert ahead in scripts.dumps
+
+
+@pytest.mark.parametrize("behind", [timedelta(hours=1), -timedelta(hours=1)])
+def test_a_dump_has_the_time_of_its_run_whatever_the_clients_clock_says(scripts: Scripts, behind: timedelta) -> None:
+    launched = datetime.now(UTC).replace(microsecond=0) + behind
+    for count in (1, 2):
+        done = scripts.dump(launched, S3="bucket")
+        assert done.returncode == 0, done.stderr
+        assert ("is of this run already" in done.stdout) == (count == 2)
+        assert scripts.dumps == {f"{launched:%Y%m%dT%H%M%SZ}.sql.gz"}
+    restored = scripts.restore(launched=launched + timedelta(minutes=1))
+    assert restored.stdout == f"{launched:%Y%m%dT%H%M%SZ}.sql.gz is restored\n", restored.stderr
 
 
 def test_it_has_no_other_dump_removed(scripts: Scripts) -> None:
