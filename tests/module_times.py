@@ -18,6 +18,8 @@ _CACHE: Final = "nomad-stateful/times-of"
 _TIERS: Final = ("nightly", "change")
 _EVERY_S: Final = 30.0
 _SHORT_S: Final = 1.0
+_PACE_KNOWN: Final = 0.02
+"""The share of the work from which on a run's pace is gone by."""
 
 
 def module_of(nodeid: str) -> str:
@@ -100,12 +102,17 @@ class Progress:
         )
 
     def remaining(self, elapsed_s: float) -> float:
-        """Returns an estimate in seconds: the work that is left by the known times, at this run's own pace."""
+        """Returns an estimate in seconds: the work that is left by the known times, at this run's own pace.
+
+        As long as little is done that pace is not known: the work counts as shared by the workers.
+        """
         work = {module: self.expected.get(module, _SHORT_S) for module in self.left}
         total = sum(work.values())
         left = sum(max(seconds - self.took[module], 0) for module, seconds in work.items() if self.left[module] > 0)
         done = total - left
-        return elapsed_s * left / done if done > 0 else total
+        if done <= total * _PACE_KNOWN:
+            return left / (getattr(self.config.option, "numprocesses", None) or 1)
+        return elapsed_s * left / done
 
     def pytest_sessionfinish(self) -> None:
         """Keeps the times of the modules that ran whole, here and, where that was asked for, in the record."""

@@ -77,6 +77,15 @@ def test_the_estimate_is_the_work_left_at_the_runs_own_pace() -> None:
     assert progress.sentence(75) == "1 min 15 s: 2 of 2 files, 3 of 3 tests, 1 failed; about 0 s left"
 
 
+def test_before_there_is_a_pace_the_work_is_shared_by_the_workers() -> None:
+    config = configured()
+    config.option.numprocesses = 4
+    progress = module_times.Progress(config)
+    progress.take(["tests/test_long.py::a", "tests/test_long.py::b", "tests/test_short.py::a"])
+    progress.pytest_runtest_logreport(report("tests/test_long.py::a", 0.001))
+    assert progress.remaining(30) == pytest.approx(23, abs=0.1)
+
+
 def test_only_modules_that_ran_whole_are_kept_and_the_record_forgets_what_is_gone(record: Path) -> None:
     config = configured()
     progress = module_times.Progress(config)
