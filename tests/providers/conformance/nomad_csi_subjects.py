@@ -133,6 +133,7 @@ TYPES = (
         updates={"timeoutS": 60},
         replaces=dict.fromkeys(("volumeId", "namespace", "registrationId", "consumerJobId"), "another"),
         delete_first=True,
+        delete_first_after_interruption=True,
         invalid={"backend": "floppy", "timeoutS": 0},
     ),
     TypeSubject(

@@ -43,6 +43,8 @@ class TypeSubject(Subject):
     """Input -> another value, which only a replacement brings."""
     gone_fails: str = ""
     """What the deletion of what is gone is refused with; empty where it succeeds."""
+    delete_first_after_interruption: bool = False
+    """Also where nothing is replaced any more, by which the engine goes on with a replacement that was cut off."""
     delete_first: bool = False
     """Whether a replacement deletes first where the name is the plugin's choice."""
     delete_first_if_named: bool = False

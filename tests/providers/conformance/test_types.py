@@ -116,7 +116,7 @@ def test_what_can_change_in_place_does(place: World, subject: TypeSubject) -> No
         diff = made.diff(made.changed(**{name: value}))
         assert diff.changed, name
         assert diff.replaces == [], name
-        assert not diff.delete_before_replace
+        assert diff.delete_before_replace == subject.delete_first_after_interruption
 
 
 def test_a_preview_of_an_update_changes_nothing(place: World, subject: TypeSubject) -> None:
