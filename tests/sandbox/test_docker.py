@@ -9,6 +9,7 @@ import pytest
 from tests import official_parts
 from tools.packages import DOCKER, ensure_packages
 from tools.trial.ground import Ground, claim
+from tools.trial.instances import instance_of
 from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
@@ -67,8 +68,7 @@ def test_mysql_is_mysql_and_its_rows_survive_a_purge_and_a_move(docker: Running)
 
 
 def test_a_container_gets_a_token_with_a_hop_limit_of_two_and_none_with_one(docker: Running) -> None:
-    found = docker.ec2.describe_instances(Filters=[{"Name": "tag:Name", "Values": ["client-3"]}])
-    instance_id = found["Reservations"][0]["Instances"][0]["InstanceId"]
+    instance_id = instance_of(docker, "client-3")
     header = "X-aws-ec2-metadata-token-ttl-seconds: 60"
     request = f"PUT /latest/api/token HTTP/1.1\\r\\nHost: metadata\\r\\n{header}\\r\\nConnection: close\\r\\n\\r\\n"
     image = "busybox:$(docker images --format '{{.Tag}}' busybox)"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.nomad.running_job import is_running
+from tools.trial.instances import instance_of
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
@@ -28,11 +29,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def writers(stack: Running) -> set[str]:
     return set(stack.nomad.get("volume/csi/mysql", namespace="default")["WriteAllocs"] or {})
-
-
-def instance_of(stack: Running, client: str) -> str:
-    found = stack.ec2.describe_instances(Filters=[{"Name": "tag:Name", "Values": [client]}])
-    return str(found["Reservations"][0]["Instances"][0]["InstanceId"])
 
 
 def definition(stack: Running, volume: str) -> str:

@@ -19,7 +19,16 @@ from tests.secrets.__main__ import scan
 from tests.secrets.planting import KINDS, planted
 from tests.secrets.scan import Finding
 from tests.upgrade import upgrading
-from tools.trial.instances import AGENT, SERVER, kill_inside, node_plugins, pid_inside, plugin_reports, reported_since
+from tools.trial.instances import (
+    AGENT,
+    SERVER,
+    instance_of,
+    kill_inside,
+    node_plugins,
+    pid_inside,
+    plugin_reports,
+    reported_since,
+)
 from tools.trial.running import Running, eventually, traces
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
@@ -244,8 +253,7 @@ def test_a_killed_client_agent_comes_back_and_mysql_never_stopped(stack: Running
 def test_mysql_moves_to_the_zones_other_client_when_its_instance_dies(stack: Running) -> None:
     at = stack.mysql_endpoint()
     write(stack, at, 3)
-    found = stack.ec2.describe_instances(Filters=[{"Name": "tag:Name", "Values": [at.node_name]}])
-    instance = found["Reservations"][0]["Instances"][0]["InstanceId"]
+    instance = instance_of(stack, at.node_name)
     stack.ec2.stop_instances(InstanceIds=[instance], Force=True)
     moved = stack.mysql_endpoint(not_allocation=at.allocation_id, timeout_s=240)
     assert moved.node_name != at.node_name

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tools.trial.instances import instance_of
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
@@ -89,19 +90,13 @@ def preview(running: Running, *words: str, fails: bool = False) -> str:
     return done.stdout + done.stderr
 
 
-def instance(running: Running, client: str) -> str:
-    named = [{"Name": "tag:Name", "Values": [client]}]
-    found: str = running.ec2.describe_instances(Filters=named)["Reservations"][0]["Instances"][0]["InstanceId"]
-    return found
-
-
 def stop(running: Running, client: str) -> None:
-    running.ec2.stop_instances(InstanceIds=[instance(running, client)])
+    running.ec2.stop_instances(InstanceIds=[instance_of(running, client)])
     eventually(lambda: status(running, client) == "down" or None, 120, f"{client} down")
 
 
 def start(running: Running, client: str) -> None:
-    running.ec2.start_instances(InstanceIds=[instance(running, client)])
+    running.ec2.start_instances(InstanceIds=[instance_of(running, client)])
     eventually(lambda: status(running, client) == "ready" or None, 120, f"{client} ready")
 
 

@@ -21,6 +21,16 @@ def pid_inside(stack: Running, client: str, pattern: str) -> int:
     return int(inside(stack, client, "pgrep", "--oldest", "--full", f"[{pattern[0]}]{pattern[1:]}").strip() or 0)
 
 
+def instance_of(stack: Running, client: str) -> str:
+    """The id of a client's instance; not of one that was terminated, whose successor has its name."""
+    filters = [
+        {"Name": "tag:Name", "Values": [client]},
+        {"Name": "instance-state-name", "Values": ["running", "stopping", "stopped"]},
+    ]
+    found = stack.ec2.describe_instances(Filters=filters)["Reservations"]
+    return str(found[0]["Instances"][0]["InstanceId"])
+
+
 def kill_inside(stack: Running, client: str, pid: int) -> None:
     """Kills a process of an instance, by the instance's own numbering."""
     inside(stack, client, "kill", "-9", str(pid))

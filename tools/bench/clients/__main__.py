@@ -20,12 +20,13 @@ from tools.bench import page
 from tools.bench.clients import driver
 from tools.bench.clients.pause import Pauses
 from tools.bench.clients.results import Measured, table, write
-from tools.faults.cases.instance import instance_of, restore
+from tools.faults.cases.instance import restore
 from tools.faults.kind import Kind
 from tools.faults.lane import CLIENTS, Lane, open_lane
 from tools.faults.runner import bring
 from tools.trial.call_record import Calls, detached_while_mounted
 from tools.trial.ground import claim
+from tools.trial.instances import instance_of
 from tools.trial.running import eventually
 
 TIMEOUT_S: Final = 300.0
@@ -73,7 +74,7 @@ def _await_released(lane: Lane, client: str, instance_id: str) -> float:
 def _spot(lane: Lane) -> float:
     """EC2 takes the instance two minutes after the notice, whether it has let go or not."""
     client = lane.stack.mysql_endpoint().node_name
-    instance_id = instance_of(lane, client)
+    instance_id = instance_of(lane.stack, client)
     _tell(lane, client, "spot", 120)
     released_s = _await_released(lane, client, instance_id)
     lane.stack.ec2.get_waiter("instance_terminated").wait(
@@ -87,18 +88,18 @@ def _roll(lane: Lane) -> float:
     """An instance refresh: each client is told, lets go, is terminated, and replaced by a new one."""
     slowest = 0.0
     for client in CLIENTS:
-        instance_id = instance_of(lane, client)
+        instance_id = instance_of(lane.stack, client)
         _tell(lane, client, "lifecycle", LIFECYCLE_S)
         slowest = max(slowest, _await_released(lane, client, instance_id))
         lane.stack.ec2.terminate_instances(InstanceIds=[instance_id])
         restore(lane)
-        assert instance_of(lane, client) != instance_id
+        assert instance_of(lane.stack, client) != instance_id
     return slowest
 
 
 def _reboot(lane: Lane) -> float:
     client = lane.stack.mysql_endpoint().node_name
-    lane.stack.ec2.reboot_instances(InstanceIds=[instance_of(lane, client)])
+    lane.stack.ec2.reboot_instances(InstanceIds=[instance_of(lane.stack, client)])
     eventually(
         lambda: lane.stack.mysql_endpoint(timeout_s=TIMEOUT_S).node_name != client or None, TIMEOUT_S, "MySQL elsewhere"
     )

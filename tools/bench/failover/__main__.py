@@ -22,12 +22,12 @@ from tools.bench.failover import losses, results
 from tools.bench.failover.losses import Loss
 from tools.bench.failover.results import MOMENTS, NOT_SEEN, SETTINGS, Failover
 from tools.bench.failover.watch import JOB, Watch
-from tools.faults.cases.instance import instance_of
 from tools.faults.kind import Kind
 from tools.faults.lane import Lane, open_lane
 from tools.faults.runner import bring
 from tools.trial.call_record import Calls, detached_while_mounted
 from tools.trial.ground import claim
+from tools.trial.instances import instance_of
 from tools.trial.running import eventually
 
 TIMEOUT_S: Final = 480.0
@@ -55,7 +55,7 @@ def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
     """One loss, from the stack in order to the stack in order. AssertionError when MySQL does not come back."""
     _await_no_evaluation(lane)
     at = lane.stack.mysql_endpoint()
-    watch = Watch(lane, at, instance_of(lane, at.node_name))
+    watch = Watch(lane, at, instance_of(lane.stack, at.node_name))
     calls, doubled = Calls(lane.call_log), len(lane.mounts.violations)
     watch.begin(loss.strike(lane, at.node_name))
     try:

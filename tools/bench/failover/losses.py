@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tools.faults.cases.instance import instance_of, restore
+from tools.faults.cases.instance import restore
 from tools.faults.lane import Lane
-from tools.trial.instances import AGENT, inside
+from tools.trial.instances import AGENT, inside, instance_of
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Loss:
 
 
 def _terminate(lane: Lane, client: str) -> float:
-    instance_id, at = instance_of(lane, client), time.monotonic()
+    instance_id, at = instance_of(lane.stack, client), time.monotonic()
     lane.stack.ec2.terminate_instances(InstanceIds=[instance_id])
     return at
 
 
 def _stop(lane: Lane, client: str) -> float:
-    instance_id, at = instance_of(lane, client), time.monotonic()
+    instance_id, at = instance_of(lane.stack, client), time.monotonic()
     lane.stack.ec2.stop_instances(InstanceIds=[instance_id], Force=True)
     return at
 
@@ -59,7 +59,7 @@ def _replace(lane: Lane, client: str) -> None:
 
 def _heal(lane: Lane, client: str) -> None:
     """One that was fenced is off, and has no network to bring back."""
-    found = lane.stack.ec2.describe_instances(InstanceIds=[instance_of(lane, client)])["Reservations"]
+    found = lane.stack.ec2.describe_instances(InstanceIds=[instance_of(lane.stack, client)])["Reservations"]
     if found[0]["Instances"][0]["State"]["Name"] == "running":
         _ctl(lane, "heal", client)
     else:

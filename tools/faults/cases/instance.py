@@ -11,7 +11,7 @@ from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.faults.model import Fault
 from tools.faults.victims import NODE_PLUGIN
-from tools.trial.instances import AGENT, SERVER
+from tools.trial.instances import AGENT, SERVER, instance_of
 from tools.trial.running import eventually
 
 MOVE_TIMEOUT_S = 300.0
@@ -21,16 +21,6 @@ _LOST_CLIENT = (
     "Nomad takes a client that is cut off for lost and has its volume detached for the next allocation; EC2 answers "
     "`busy` until that client has unmounted it, or is stopped"
 )
-
-
-def instance_of(lane: Lane, client: str) -> str:
-    """The id of a client's instance."""
-    filters = [
-        {"Name": "tag:Name", "Values": [client]},
-        {"Name": "instance-state-name", "Values": ["running", "stopping", "stopped"]},
-    ]
-    found = lane.stack.ec2.describe_instances(Filters=filters)["Reservations"]
-    return str(found[0]["Instances"][0]["InstanceId"])
 
 
 def recover(lane: Lane, *words: str) -> CompletedProcess[str]:
@@ -80,11 +70,11 @@ def _ctl(lane: Lane, word: str, client: str) -> None:
 
 def _terminated(lane: Lane, _draw: random.Random) -> str:
     at = lane.stack.mysql_endpoint()
-    instance_id = instance_of(lane, at.node_name)
+    instance_id = instance_of(lane.stack, at.node_name)
     _terminate(lane, instance_id)
     now = moved(lane, at)
     restore(lane)
-    made = instance_of(lane, at.node_name)
+    made = instance_of(lane.stack, at.node_name)
     assert made != instance_id, "the terminated instance runs again"
     return f"MySQL moved from {at.node_name} to {now.node_name}; {made} took the place of {instance_id}"
 
@@ -95,7 +85,7 @@ def _terminated_and_node_plugin(lane: Lane, _draw: random.Random) -> str:
     other = "client-2" if at.node_name == "client-1" else "client-1"
     plugin = lane.pid_inside(other, NODE_PLUGIN)
     assert plugin, f"no node plugin runs on {other}"
-    _terminate(lane, instance_of(lane, at.node_name))
+    _terminate(lane, instance_of(lane.stack, at.node_name))
     lane.kill_inside(other, plugin)
     now = moved(lane, at)
     restore(lane)
@@ -104,7 +94,7 @@ def _terminated_and_node_plugin(lane: Lane, _draw: random.Random) -> str:
 
 def _stopped(lane: Lane, _draw: random.Random) -> str:
     at = lane.stack.mysql_endpoint()
-    lane.stack.ec2.stop_instances(InstanceIds=[instance_of(lane, at.node_name)], Force=True)
+    lane.stack.ec2.stop_instances(InstanceIds=[instance_of(lane.stack, at.node_name)], Force=True)
     lane.injected()
     now = moved(lane, at)
     restore(lane)
@@ -114,7 +104,7 @@ def _stopped(lane: Lane, _draw: random.Random) -> str:
 def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
     """Until the node plugin is found anew, Nomad does not know which instance its client is."""
     at = lane.stack.mysql_endpoint()
-    instance_id = instance_of(lane, at.node_name)
+    instance_id = instance_of(lane.stack, at.node_name)
     agent = lane.pid_inside(at.node_name, AGENT)
     assert agent, f"no agent runs on {at.node_name}"
     lane.kill_inside(at.node_name, agent)
@@ -136,7 +126,7 @@ def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
 
 def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
     at = lane.stack.mysql_endpoint()
-    instance_id = instance_of(lane, at.node_name)
+    instance_id = instance_of(lane.stack, at.node_name)
     _ctl(lane, "cut", at.node_name)
     lane.injected()
     _await_down(lane, at.node_id)

@@ -13,10 +13,10 @@ from subprocess import CompletedProcess
 from typing import Any, Final
 
 from tools.faults.background import Background
-from tools.faults.cases.instance import instance_of
 from tools.faults.checks import not_converged
 from tools.faults.lane import Lane
 from tools.faults.zone_change.points import Point, strike
+from tools.trial.instances import instance_of
 from tools.trial.running import eventually
 
 ZONES: Final = ("us-west-2a", "us-west-2b")
@@ -162,7 +162,7 @@ def _bring_back(lane: Lane, zone: str) -> None:
             "the zone's clients are ready again",
         )
     for client in CLIENTS[zone]:
-        assert instance_of(lane, client), f"{client} has no instance"
+        assert instance_of(lane.stack, client), f"{client} has no instance"
 
 
 def _killed_and_again(lane: Lane, words: tuple[str, ...], point: Point | None, outcome: Outcome) -> None:
