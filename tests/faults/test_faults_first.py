@@ -1,4 +1,4 @@
-"""The first part of the short plan."""
+"""The first part of the short plan: a `pulumi up` is killed, and the disk is full."""
 
 import pytest
 

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from tests.faults import short_plan
 from tools.faults.cases import every_fault
 from tools.faults.model import Fault, State
 from tools.faults.plan import Step, chosen, deal, plan
@@ -66,6 +67,16 @@ def test_the_lanes_share_every_step_and_keep_what_belongs_together(lanes: int) -
         numbers = [step.number for step in lane]
         assert numbers == sorted(numbers)
         assert all(number + 1 in numbers for number in numbers if number in together)
+
+
+def test_the_short_plan_has_every_family_and_each_change_the_killed_pulumi_and_the_full_disk() -> None:
+    first, *others = short_plan.parts()
+    assert any(step.fault.name.startswith("kill -9 of pulumi up") for step in first)
+    assert {step.fault.family for step in first} >= short_plan.TELLING
+    assert all(others)
+    steps = [step for part in (first, *others) for step in part]
+    assert sorted(step.number for step in steps) == list(range(1, short_plan.RUNS + 1))
+    assert {step.fault.family for step in steps} == {one.family for one in every_fault()}
 
 
 def test_faults_are_chosen_by_family_or_by_a_part_of_their_name() -> None:
