@@ -1,25 +1,38 @@
-"""Servers of each flavour, and a root folder for each test."""
+"""Servers of each flavour, and a root folder for each test.
+
+The real MySQL is what stacks run: its tests run at every change. MariaDB stands in for it in a sandbox without
+containers, whose own tests run it at every change; here it has its turn at night.
+"""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sandbox.docker import images, layers
 from sandbox.standins.mysql import rootfs
 from tests import official_parts
-from tests.mysql.place import Flavour, Place, place
+from tests.mysql.databases import SCHEMA, SERVERS, Databases, running
+from tests.mysql.place import Flavour, Place, place, query
 from tests.ports import unused_port
 from tools import packages, toolchain
 from tools.toolchain import cache
 
 _ENTRYPOINTS = {"mariadb": "mysql-entrypoint", "mysql": "docker-entrypoint.sh"}
-FLAVOURS = sorted(_ENTRYPOINTS)
+
+
+def servers(names: Iterable[str], *every_change: str) -> list[Any]:
+    """Servers as parameters: some at every change, the others at night."""
+    return [pytest.param(name, marks=() if name in every_change else pytest.mark.nightly) for name in names]
+
+
+FLAVOURS = servers(sorted(_ENTRYPOINTS), "mysql")
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +77,24 @@ def new_place(flavour: Flavour, tmp_path: Path) -> Iterator[Callable[[], Place]]
     with ExitStack() as stack:
         count = iter(range(1000))
         yield lambda: stack.enter_context(place(flavour, tmp_path / str(next(count)), unused_port()))
+
+
+@pytest.fixture(scope="module", params=servers(SERVERS, "mysql", "mysql without GTIDs"))
+def databases(
+    request: pytest.FixtureRequest,
+    flavour_of: Callable[[str], Flavour],
+    nomad: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Databases]:
+    flavour = flavour_of(request.param.split()[0])
+    with running(flavour, tmp_path_factory.mktemp("server"), nomad, *SERVERS[request.param]) as made:
+        yield made
+
+
+@pytest.fixture
+def shop(databases: Databases) -> Databases:
+    """The schema, anew, and no dump."""
+    query(databases.server, "SET GLOBAL log_bin_trust_function_creators = 1", "DROP DATABASE IF EXISTS shop", *SCHEMA)
+    for dump in databases.dumps:
+        dump.unlink()
+    return databases

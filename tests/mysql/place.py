@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pymysql
 
 from nomad_stateful import jobspec as jobs
 from nomad_stateful.nomad.job_rendering import render
@@ -151,3 +154,28 @@ def server_task(nomad: Path, flavour: Flavour, **variables: Any) -> Task:
         "memory_mib": 1024,
     }
     return task(nomad, "mysql", "mysql", {"task": known, **variables})
+
+
+def query(place: Place, *statements: str) -> tuple[tuple[Any, ...], ...]:
+    with (
+        pymysql.connect(
+            host="127.0.0.1", port=place.port, user="root", password=ROOT_PASSWORD, autocommit=True, connect_timeout=5
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        for statement in statements:
+            cursor.execute(statement)
+        return tuple(cursor.fetchall())
+
+
+def until_it_answers(place: Place, process: subprocess.Popen[bytes], timeout_s: float = 180) -> None:
+    """Returns once root can log in over the network, which is when Nomad's check passes."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            query(place, "SELECT 1")
+            return
+        except pymysql.err.OperationalError:
+            assert process.poll() is None, place.log.read_text()[-3000:]
+            assert time.monotonic() < deadline, place.log.read_text()[-3000:]
+        time.sleep(0.05)

@@ -18,8 +18,18 @@ from nomad_stateful.databases.mysql.archive import FOLDER, Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from operate.point_in_time import logs
 from operate.point_in_time.replay import replay
-from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, place, server_task, stop
-from tests.mysql.test_first_start import query, until_it_answers
+from tests.mysql.place import (
+    DATA,
+    ROOT_PASSWORD,
+    Flavour,
+    Place,
+    Task,
+    place,
+    query,
+    server_task,
+    stop,
+    until_it_answers,
+)
 from tests.ports import unused_port
 from tests.providers.moto_account import moto
 from tests.unit.agent.world import BUCKET, client_of, emptied

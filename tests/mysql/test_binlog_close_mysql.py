@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, server_task, task
-from tests.mysql.test_first_start import query, until_it_answers
+from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, query, server_task, task, until_it_answers
 from tests.ports import unused_port
 from tools.trial.running import eventually
 

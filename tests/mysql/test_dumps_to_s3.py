@@ -141,6 +141,7 @@ def test_what_was_put_in_place_of_a_dump_is_never_taken_for_it(copies: Copies) -
     assert copies.stored[PREFIX + SECOND] == b"second"
 
 
+@pytest.mark.nightly
 def test_an_upload_whose_answer_was_lost_is_checked_and_noted_by_the_next(copies: Copies) -> None:
     copies.put(FIRST, b"first")
     assert copies.upload().returncode == 0
@@ -150,6 +151,7 @@ def test_an_upload_whose_answer_was_lost_is_checked_and_noted_by_the_next(copies
     assert copies.fetch("latest").returncode == 0
 
 
+@pytest.mark.nightly
 def test_notes_of_an_earlier_release_count(copies: Copies) -> None:
     copies.put(FIRST, b"first")
     assert copies.upload().returncode == 0

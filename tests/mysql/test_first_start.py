@@ -11,16 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 
 from tests import closing_lines
-from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, server_task, stop
+from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, query, server_task, stop, until_it_answers
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
 NewPlace = Callable[[], Place]
 KILLS = int(os.environ.get("FIRST_START_KILLS", "4"))
+"""So many first starts are killed at night; at every change two."""
 LAST = 40
 # Long enough to be cut off in the middle; the stand-in reads one statement a line.
 INIT = {
@@ -28,31 +28,6 @@ INIT = {
     "20-rows.sql": "".join(f"INSERT INTO shop.t VALUES ({row});\n" for row in range(LAST)),
     "30-last.sql": "CREATE TABLE shop.last (i INT PRIMARY KEY);\nINSERT INTO shop.last VALUES (1);\n",
 }
-
-
-def query(place: Place, *statements: str) -> tuple[tuple[Any, ...], ...]:
-    with (
-        pymysql.connect(
-            host="127.0.0.1", port=place.port, user="root", password=ROOT_PASSWORD, autocommit=True, connect_timeout=5
-        ) as connection,
-        connection.cursor() as cursor,
-    ):
-        for statement in statements:
-            cursor.execute(statement)
-        return tuple(cursor.fetchall())
-
-
-def until_it_answers(place: Place, process: subprocess.Popen[bytes], timeout_s: float = 180) -> None:
-    """Returns once root can log in over the network, which is when Nomad's check passes."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            query(place, "SELECT 1")
-            return
-        except pymysql.err.OperationalError:
-            assert process.poll() is None, place.log.read_text()[-3000:]
-            assert time.monotonic() < deadline, place.log.read_text()[-3000:]
-        time.sleep(0.05)
 
 
 def prepared(place: Place, nomad: Path, **variables: Any) -> Task:
@@ -78,13 +53,14 @@ def first_start_takes(new_place: NewPlace, nomad: Path) -> float:
     return took
 
 
+@pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.nightly)], ids=["two", "more"])
 def test_a_first_start_killed_at_any_moment_is_whole_after_the_next(
-    new_place: NewPlace, nomad: Path, flavour: Flavour
+    new_place: NewPlace, nomad: Path, flavour: Flavour, kills: int
 ) -> None:
     takes = first_start_takes(new_place, nomad)
-    draw = random.Random(KILLS)
+    draw = random.Random(kills)
     seen = closing_lines.tally(f"first starts of {flavour.name} that were killed")
-    for _ in range(KILLS):
+    for _ in range(kills):
         place = new_place()
         task = prepared(place, nomad, init_scripts=INIT)
         for _ in range(draw.choice((1, 1, 2))):

@@ -21,8 +21,18 @@ from nomad_stateful.databases.mysql.binlog import Transaction, contents
 from operate.drill import replay, script
 from operate.point_in_time import logs
 from operate.point_in_time import replay as replays
-from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, place, server_task, stop
-from tests.mysql.test_first_start import query, until_it_answers
+from tests.mysql.place import (
+    DATA,
+    ROOT_PASSWORD,
+    Flavour,
+    Place,
+    Task,
+    place,
+    query,
+    server_task,
+    stop,
+    until_it_answers,
+)
 from tests.ports import unused_port
 from tests.unit.operate.point_in_time.test_logs import Bucket
 

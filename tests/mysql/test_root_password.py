@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mysql.place import Flavour, Place, stop
-from tests.mysql.test_first_start import prepared, query, until_it_answers
+from tests.mysql.place import Flavour, Place, query, stop, until_it_answers
+from tests.mysql.test_first_start import prepared
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 

@@ -14,9 +14,20 @@ import pytest
 from program.wiring.mysql import BACKUP_PRIVILEGES
 from tests.certificates import Authority
 from tests.mysql.conftest import FLAVOURS
-from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, rendered, server_task, stop, task
-from tests.mysql.test_dumps import PASSWORD
-from tests.mysql.test_first_start import query, until_it_answers
+from tests.mysql.databases import PASSWORD
+from tests.mysql.place import (
+    ROOT_PASSWORD,
+    Flavour,
+    Place,
+    Task,
+    place,
+    query,
+    rendered,
+    server_task,
+    stop,
+    task,
+    until_it_answers,
+)
 from tests.ports import unused_port
 from tools.packages import find_command
 from tools.trial.running import eventually

@@ -1,0 +1,96 @@
+"""Servers with the accounts that their job makes, and the tasks beside them that dump and restore."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from program.wiring.mysql import BACKUP_PRIVILEGES
+from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, query, server_task, task, until_it_answers
+from tests.ports import unused_port
+
+PASSWORD = "of-the-backup"
+SCHEMA = (
+    "CREATE DATABASE shop",
+    "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARBINARY(20))",
+    "INSERT INTO shop.orders VALUES (1, 'a'), (2, x'00ff27')",
+    "CREATE VIEW shop.seen AS SELECT * FROM shop.orders",
+    "CREATE PROCEDURE shop.count_orders() SELECT COUNT(*) FROM shop.orders",
+    "CREATE EVENT shop.nightly ON SCHEDULE EVERY 1 DAY DO DELETE FROM shop.orders WHERE id < 0",
+    "CREATE TRIGGER shop.marks BEFORE INSERT ON shop.orders FOR EACH ROW SET NEW.what = UPPER(NEW.what)",
+)
+OBJECTS = {
+    "rows": "SELECT id, what FROM shop.orders ORDER BY id",
+    "view": "SELECT COUNT(*) FROM shop.seen",
+    "routines": "SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'shop'",
+    "events": "SELECT event_name FROM information_schema.events WHERE event_schema = 'shop'",
+    "triggers": "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = 'shop'",
+}
+
+
+@dataclass(frozen=True)
+class Databases:
+    """A server, and the tasks beside it that dump and restore."""
+
+    server: Place
+    nomad: Path
+
+    def accounts(self) -> None:
+        """Runs the task that makes the accounts."""
+        account = {"name": "backup", "privileges": BACKUP_PRIVILEGES, "database": ""}
+        found = task(self.nomad, "mysql", "accounts", {"accounts": [account], "tls": TLS})
+        self._put(found, ROOT_PASSWORD)
+        done = self.server.run(found)
+        assert done.returncode == 0, done.stderr
+
+    def dump(self, keep: int = 7) -> subprocess.CompletedProcess[str]:
+        return self.server.run(self.prepared("mysql-backup", "dump", PASSWORD), KEEP=str(keep))
+
+    def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
+        return self.server.run(self.prepared("mysql-restore", "restore", ROOT_PASSWORD), NOMAD_META_dump=name)
+
+    def start(self, spec: str, name: str, password: str, **env: str) -> subprocess.Popen[bytes]:
+        return self.server.start(self.prepared(spec, name, password), **env)
+
+    def objects(self) -> dict[str, tuple[tuple[Any, ...], ...]]:
+        return {name: query(self.server, statement) for name, statement in OBJECTS.items()}
+
+    @property
+    def dumps(self) -> list[Path]:
+        return sorted((self.server.root / "dumps").glob("*.sql.gz"))
+
+    def prepared(self, spec: str, name: str, password: str) -> Task:
+        """A task with its files in place."""
+        found = task(self.nomad, spec, name, {})
+        self._put(found, password)
+        return found
+
+    def _put(self, found: Task, password: str) -> None:
+        of_accounts = {"password_backup": PASSWORD, "root_password": ROOT_PASSWORD, "password": password}
+        self.server.put(found, {**of_accounts, "Address": "127.0.0.1", "Port": str(self.server.port)})
+
+
+TLS = {"mode": "preferred", "certificate": False, "ca": False}
+
+
+@contextmanager
+def running(flavour: Flavour, folder: Path, nomad: Path, *options: str) -> Iterator[Databases]:
+    """A server whose accounts are made."""
+    with place(flavour, folder, unused_port()) as made:
+        found = server_task(nomad, flavour, args=list(options))
+        made.put(found, {"root_password": ROOT_PASSWORD})
+        until_it_answers(made, made.start(found))
+        databases = Databases(made, nomad)
+        databases.accounts()
+        yield databases
+
+
+SERVERS = {
+    "mariadb": ["--log-bin=binlog"],
+    "mysql": ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "mysql without GTIDs": ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"],
+}

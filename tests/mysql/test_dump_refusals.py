@@ -1,0 +1,135 @@
+"""Dumps and restores that are refused, or fail: what is said, and what is left as it was."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+
+import pymysql
+import pytest
+
+from program.wiring.mysql import BACKUP_PRIVILEGES
+from tests.mysql.conftest import servers
+from tests.mysql.databases import PASSWORD, SERVERS, Databases
+from tests.mysql.place import query
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.nomad,
+    pytest.mark.parametrize("databases", servers(SERVERS, "mysql"), indirect=True, scope="module"),
+]
+
+
+def test_a_dump_runs_no_command_of_the_client(shop: Databases) -> None:
+    text = (
+        "-- Current Database: `shop`\nUSE `shop`;\n\\! touch /dumps/it-ran\nsystem touch /dumps/it-ran\n"
+        "-- Dump completed on 2026-01-01\n"
+    )
+    (shop.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+    shop.restore()
+    assert not (shop.server.root / "dumps/it-ran").exists()
+
+
+# Without SELECT MariaDB's dump has no rows, without TRIGGER no dump has triggers, and both are called complete.
+@pytest.mark.parametrize("privilege", BACKUP_PRIVILEGES.split(", "))
+def test_a_dump_as_an_account_that_lacks_a_privilege_is_refused(shop: Databases, privilege: str) -> None:
+    query(shop.server, f"REVOKE {privilege} ON *.* FROM 'backup'@'%'")
+    try:
+        done = shop.dump()
+        assert done.returncode != 0
+        assert f"the account backup lacks {privilege} on all databases" in done.stderr
+        assert shop.dumps == []
+    finally:
+        shop.accounts()
+    assert shop.dump().returncode == 0
+
+
+def test_the_account_can_neither_write_nor_flush(shop: Databases) -> None:
+    for statement in ("INSERT INTO shop.orders VALUES (3, 'c')", "FLUSH TABLES WITH READ LOCK", "DROP DATABASE shop"):
+        with (
+            pymysql.connect(host="127.0.0.1", port=shop.server.port, user="backup", password=PASSWORD) as connection,
+            connection.cursor() as cursor,
+            pytest.raises(pymysql.err.MySQLError, match="denied"),
+        ):
+            cursor.execute(statement)
+
+
+def test_a_dump_that_fails_leaves_the_older_ones_and_says_why(shop: Databases) -> None:
+    assert shop.dump().returncode == 0
+    (kept,) = shop.dumps
+    query(
+        shop.server, "CREATE VIEW shop.broken AS SELECT * FROM shop.orders", "ALTER TABLE shop.orders RENAME shop.gone"
+    )
+    done = shop.dump()
+    assert done.returncode != 0
+    assert "broken' references invalid table(s)" in done.stderr
+    assert "the dump is not whole" in done.stderr
+    assert shop.dumps == [kept]
+
+
+def test_a_full_volume_fails_the_dump_and_keeps_the_older_ones(shop: Databases) -> None:
+    rows = ", ".join(f"({number}, RANDOM_BYTES(20))" for number in range(3, 20000))
+    query(shop.server, f"INSERT INTO shop.orders VALUES {rows}")
+    folder = shop.server.root / "dumps"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=True)
+    try:
+        (folder / "20260101T030000Z.sql.gz").write_bytes(b"older")
+        done = shop.dump()
+        kept = [dump.name for dump in shop.dumps]
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert done.returncode != 0
+    assert "No space left on device" in done.stderr
+    assert kept == ["20260101T030000Z.sql.gz"]
+
+
+def test_without_a_server_the_dump_says_that_there_is_no_service(shop: Databases) -> None:
+    found = shop.prepared("mysql-backup", "dump", PASSWORD)
+    # As the template is rendered where Nomad has no such service.
+    (shop.server.root / "secrets/client.cnf").write_text("[client]\nuser = backup\nhost = \nport = \n")
+    done = shop.server.run(found, KEEP="7")
+    assert done.returncode != 0
+    assert "no such service is registered now" in done.stderr
+    assert shop.dumps == []
+
+
+def test_a_table_that_is_rebuilt_while_it_waits_to_be_dumped_fails_the_dump(shop: Databases) -> None:
+    query(shop.server, "CREATE TABLE shop.a_long_one (id INT PRIMARY KEY AUTO_INCREMENT, filler CHAR(200))")
+    query(shop.server, "INSERT INTO shop.a_long_one (filler) VALUES " + ", ".join(["(REPEAT('x', 200))"] * 2000))
+    for _ in range(7):
+        query(shop.server, "INSERT INTO shop.a_long_one (filler) SELECT filler FROM shop.a_long_one")
+    dumping = subprocess.Popen(
+        shop.server.words(shop.prepared("mysql-backup", "dump", PASSWORD), {"KEEP": "7"}),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    reading = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'backup' AND info LIKE '%FROM `a_long%'"
+    while query(shop.server, reading)[0][0] == 0:
+        assert dumping.poll() is None
+    query(shop.server, "ALTER TABLE shop.orders FORCE")
+    said = dumping.communicate(timeout=120)[1]
+    assert dumping.returncode != 0
+    assert "Table definition has changed" in said
+    assert shop.dumps == []
+
+
+def test_a_dump_that_cannot_be_read_to_its_end_is_not_restored(shop: Databases) -> None:
+    assert shop.dump().returncode == 0
+    (dump,) = shop.dumps
+    dump.write_bytes(dump.read_bytes()[:-100])
+    before = shop.objects()
+    restored = shop.restore()
+    assert restored.returncode != 0
+    assert "is not whole" in restored.stderr
+    assert shop.objects() == before
+
+
+@pytest.mark.parametrize("command", [r"\! touch /dumps/taken-over", "system touch /dumps/taken-over"])
+def test_a_dump_is_statements_and_no_command_of_the_client(shop: Databases, command: str) -> None:
+    text = f"CREATE DATABASE IF NOT EXISTS shop;\n{command}\n-- Dump completed\n"
+    (shop.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+    restored = shop.restore()
+    assert restored.returncode != 0
+    assert "ERROR" in restored.stderr
+    assert not (shop.server.root / "dumps/taken-over").exists()
