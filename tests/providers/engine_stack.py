@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tools import toolchain
 
@@ -61,6 +62,12 @@ class Stack:
         )
         assert (done.returncode != 0) == fails, done.stdout
         return done.stdout
+
+    def configure(self, values: Mapping[str, Any]) -> None:
+        """Makes these the stack's whole configuration, as `pulumi config set` would one by one."""
+        path = self._project / "Pulumi.dev.yaml"
+        known = yaml.safe_load(path.read_text())
+        path.write_text(yaml.safe_dump({**known, "config": dict(values)}))
 
     def file(self, name: str, text: str) -> str:
         """Writes a file beside the program, and returns its path."""

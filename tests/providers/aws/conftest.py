@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.providers import moto_account
+from tests.providers.aws.program import stack_of_the_program
+from tests.providers.engine_stack import Stack
 from tests.providers.harness import PluginProcess, plugin_process
 from tests.providers.moto_account import empty_account
 from tests.providers.plugin_path import plugin_path
@@ -60,6 +62,19 @@ def aws(moto_url: str) -> Any:
 @pytest.fixture
 def role(aws: Any) -> str:
     """The name of a role in the account."""
+    return made_role(aws)
+
+
+@pytest.fixture(scope="module")
+def undeployed(tmp_path_factory: pytest.TempPathFactory, plugin_env: dict[str, str], moto_url: str) -> Stack:
+    """A module's stack of the program, in an account that has a role and nothing else."""
+    empty_account()
+    made_role(moto_account.clients(moto_url))
+    return stack_of_the_program(tmp_path_factory.mktemp("stack"), plugin_env)
+
+
+def made_role(aws: Any) -> str:
+    """Makes a role; its name."""
     trust = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
     aws.iam.create_role(RoleName="nomad-client", AssumeRolePolicyDocument=trust, Description="clients")
     return "nomad-client"
