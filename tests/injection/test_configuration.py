@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -33,8 +34,11 @@ NAMES_OF_SOMETHING = {
 """Keys without a pattern that take certain words alone, or a driver's own language."""
 PLAIN = re.compile(r"[\w.:/@*,?#= ()+-]*")
 """What a key may take that gives no place to a marker: nothing here means anything to anybody."""
+POOLS = st.lists(hostile.strings, min_size=1, max_size=30)
+STRIDES = st.integers(1, 29)
 # The program runs for all places at once: each example is some 130 values.
-WHOLE_RUNS = max(1, settings.default.max_examples // 5)  # type: ignore[union-attr]
+FEW = max(1, settings.default.max_examples // 16)  # type: ignore[union-attr]
+MANY = FEW * 4
 
 
 @cache
@@ -77,11 +81,28 @@ def test_a_refusal_names_key_value_rule_and_remedy(leaf: Leaf, value: str, tally
     assert len(said) < 4000
 
 
-@settings(max_examples=WHOLE_RUNS, phases=[Phase.explicit, Phase.generate])
-@given(pool=st.lists(hostile.strings, min_size=1, max_size=30), stride=st.integers(1, 29))
+@settings(max_examples=FEW, phases=[Phase.explicit, Phase.generate])
+@given(pool=POOLS, stride=STRIDES)
 def test_what_is_taken_arrives_as_it_was_given_and_changes_nothing_else(
     pool: list[str], stride: int, tally: Counter[str]
 ) -> None:
+    assert_that_it_arrives(pool, stride, tally)
+
+
+@pytest.mark.nightly
+@settings(max_examples=MANY, phases=[Phase.explicit, Phase.generate])
+@given(pool=POOLS, stride=STRIDES)
+def test_many_more_that_are_taken_arrive_as_they_were_given(pool: list[str], stride: int, tally: Counter[str]) -> None:
+    assert_that_it_arrives(pool, stride, tally)
+
+
+@pytest.mark.parametrize("first", range(0, len(hostile.CLASSICS), 20))
+def test_what_is_known_to_break_things_arrives_or_is_refused(first: int, tally: Counter[str]) -> None:
+    assert_that_it_arrives(hostile.CLASSICS[first:] + hostile.CLASSICS[:first], 1, tally)
+
+
+def assert_that_it_arrives(pool: Sequence[str], stride: int, tally: Counter[str]) -> None:
+    """Puts strings into all places that take them, and holds what the program makes of it to what it made before."""
     whole, taken = marked(), 0
     for number, leaf in enumerate(whole):
         # Two that are taken apart may be refused together, such as two names that are the same.
@@ -101,9 +122,3 @@ def test_what_is_taken_arrives_as_it_was_given_and_changes_nothing_else(
     for name, (version, job) in before.items():
         later, changed = after[replaced(name, changes)]
         assert (later != version) == (changed != job), name
-
-
-@pytest.mark.parametrize("first", range(0, len(hostile.CLASSICS), 20))
-def test_what_is_known_to_break_things_arrives_or_is_refused(first: int, tally: Counter[str]) -> None:
-    check = test_what_is_taken_arrives_as_it_was_given_and_changes_nothing_else.hypothesis.inner_test  # type: ignore[attr-defined]
-    check(pool=hostile.CLASSICS[first:] + hostile.CLASSICS[:first], stride=1, tally=tally)
