@@ -1,7 +1,6 @@
 """PluginHealth over gRPC: waits, reports, gives up with the reason."""
 
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -58,9 +57,9 @@ def test_create_returns_when_the_last_zone_becomes_healthy(nomad: FakeNomad, plu
     nomad.put("plugin/csi/ebs", plugin_body(["a"]))
     assert "no healthy node plugin in b" in plugin.engine.wait_for("no healthy node plugin in b (")
     nomad.put("plugin/csi/ebs", plugin_body(["a", "b", "b"]))
-    ready = time.monotonic()
-    thread.join()
-    assert time.monotonic() - ready < 1, "a blocking query returns at the change, not at the next poll"
+    thread.join(30)
+    _, *later = [query for _, path, query in nomad.requests if path == "plugin/csi/ebs"]
+    assert all(int(query.get("index", 0)) for query in later), "it waits for a change, and does not poll"
     [created] = outcome
     assert isinstance(created, Resource)
     assert created.id == "ebs"
@@ -149,13 +148,11 @@ def test_without_a_job_for_the_plugin_the_error_says_so(nomad: FakeNomad, plugin
         plugin.create(TYPE, INPUTS | {"timeoutS": 1})
 
 
-def test_cancel_ends_a_wait_within_a_second(nomad: FakeNomad, plugin: PluginProcess) -> None:
+def test_cancel_ends_a_wait_long_before_its_deadline(nomad: FakeNomad, plugin: PluginProcess) -> None:
     thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS | {"timeoutS": 300}))
     nomad.wait_for_request("plugin/csi/ebs")
-    asked = time.monotonic()
     plugin.cancel()
-    thread.join()
-    assert time.monotonic() - asked < 1
+    thread.join(30)
     assert [str(error) for error in outcome] == ["cancelled"]
 
 
