@@ -10,6 +10,7 @@ from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from tests.providers.fake_nomad import fake_nomad
 
@@ -29,8 +30,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def attached_volume() -> tuple[str, str]:
     """A volume on an instance."""
     ec2 = boto3.client("ec2", region_name=REGION)
-    image = ec2.describe_images()["Images"][0]["ImageId"]
-    instance = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]
+    instance = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"][0]
     zone = instance["Placement"]["AvailabilityZone"]
     volume = ec2.create_volume(AvailabilityZone=zone, Size=1)["VolumeId"]
     ec2.attach_volume(VolumeId=volume, InstanceId=instance["InstanceId"], Device="/dev/xvdaa")
@@ -50,14 +50,15 @@ def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free() 
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_volume_without_claims_that_ec2_still_holds_is_not_released() -> None:
+def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
     volume, instance = attached_volume()
     state = {
         "volumeId": "mysql",
         "backend": "ebs",
         "externalId": volume,
         "region": REGION,
-        "timeoutS": 1,
+        "timeoutS": 0.1,
         "releaseId": "r",
     }
     with fake_nomad() as nomad:

@@ -9,6 +9,7 @@ import pytest
 from nomad_stateful.ebs.attachment import Attachment, EbsState
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.recovery.plan import SAFE, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import inspect_volume
@@ -44,7 +45,8 @@ class FakeEbs:
 
 
 @pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
+def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
+    monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
     with fake_nomad() as fake:
         yield fake
 
@@ -202,7 +204,7 @@ def test_the_deadline_names_who_holds_the_volume_and_the_next_commands(nomad: Fa
 
 def failure(nomad: FakeNomad, ebs: FakeEbs) -> str:
     api = NomadApi(nomad.address)
-    state = {"volumeId": "mysql", "backend": "ebs", "externalId": VOLUME, "timeoutS": 0.1, "releaseId": "r"}
+    state = {"volumeId": "mysql", "backend": "ebs", "externalId": VOLUME, "timeoutS": 0.05, "releaseId": "r"}
     try:
         with pytest.raises(ProviderError) as failed:
             VolumeRelease(lambda: api, lambda _region: ebs).delete(Context(), "r", state)  # type: ignore[arg-type, return-value]
