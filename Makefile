@@ -91,7 +91,7 @@ nightly-slow: bootstrap
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly $(ARGS)
 
 nightly-embedded: bootstrap
-	@NOMAD_STATEFUL_OFFICIAL= $(PY) -m pytest -m "nightly or not nightly" tests/sandbox/test_stack.py tests/sandbox/test_changes_of_*.py tests/sandbox/test_volume_changes*.py
+	@NOMAD_STATEFUL_OFFICIAL= $(PY) -m pytest -m "nightly or not nightly" tests/sandbox/test_stack*.py tests/sandbox/test_changes_of_*.py tests/sandbox/test_volume_changes*.py
 	@$(PY) -m tools.examples
 
 nightly-examples:
