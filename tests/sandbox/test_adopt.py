@@ -13,7 +13,7 @@ import boto3
 import pytest
 import yaml
 
-from tests.sandbox.test_ownership import management, pulumi
+from tests.sandbox.owners import management, pulumi
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
