@@ -1,4 +1,4 @@
-"""Changes of namespace and plugin id, as the documents describe them, and a destroy after all of it.
+"""Changes of job ids, namespace and plugin id, as the documents describe them, and a destroy after all of it.
 
 On the official nomad plugin where OFFICIAL has it; `make nightly` then has the same on the embedded one.
 """
@@ -12,6 +12,7 @@ import pytest
 from tests.sandbox.changing_stack import (
     ELSEWHERE,
     GROWN,
+    MYSQL_OTHER,
     OTHER_PLUGIN_JOBS,
     TWO_LOGS,
     assert_that_nothing_is_left_to_do,
@@ -26,12 +27,13 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with changing_stack(tmp_path_factory.mktemp("project"), OTHER_PLUGIN_JOBS) as running:
+    with changing_stack(tmp_path_factory.mktemp("project"), MYSQL_OTHER) as running:
         yield running
 
 
 NEW_PLUGIN = {"plugins.0.id": "ebs1", "plugins.0.stagePublishBaseDir": "/mnt/nomad/client/csi/node/ebs1"}
 CHANGES: dict[str, dict[str, Any]] = {
+    "MySQL's id back, other ids of the plugin's jobs": OTHER_PLUGIN_JOBS,
     "another namespace": {"consumers": TWO_LOGS, "placement.namespace": ELSEWHERE, **GROWN},
     "the namespace back, another plugin id": {"consumers": TWO_LOGS, **NEW_PLUGIN, **GROWN},
 }
