@@ -1,8 +1,6 @@
 """Programs on volumes: every extra of MySQL, its dumps, and a volume for each instance, through purges and back."""
 
-import ssl
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,8 +8,8 @@ import pymysql
 import pytest
 import yaml
 
-from tests.certificates import Authority
-from tools.trial.running import PROJECT, Running, eventually
+from tests.sandbox.consuming import force_dump, restore, sql, stack_with_consumers, summary
+from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
@@ -20,97 +18,8 @@ ROWS = ((1, "a"), (2, "b"))
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("project"))
-    configure(running)
-    with running.up():
+    with stack_with_consumers(tmp_path_factory.mktemp("project")) as running:
         yield running
-
-
-def configure(running: Running) -> None:
-    """The sandbox stack with what this test adds."""
-    path = running.project / "Pulumi.dev.yaml"
-    whole = yaml.safe_load(path.read_text())
-    more = yaml.safe_load((PROJECT / "tests/sandbox/consumers.yaml").read_text())
-    config = whole["config"]
-    config["nomad-stateful:volumes"] = more["volumes"]
-    config["nomad-stateful:mysql"].update(more["mysql"])
-    config["nomad-stateful:consumers"] = more["consumers"]
-    path.write_text(yaml.safe_dump(whole))
-
-
-def sql(
-    stack: Running, *statements: str, user: str = "root", password: str = "", encrypted: bool = True
-) -> tuple[tuple[Any, ...], ...]:
-    """Runs statements, committed; the last one's rows."""
-    known = stack.outputs()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The server's own certificate is signed by nobody that this machine knows.
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with (
-        pymysql.connect(
-            host=stack.mysql_endpoint().host,
-            port=stack.mysql_endpoint().port,
-            user=user,
-            password=password or known["mysqlPassword"],
-            autocommit=True,
-            connect_timeout=5,
-            ssl=context if encrypted else None,
-            ssl_disabled=not encrypted,
-        ) as connection,
-        connection.cursor() as cursor,
-    ):
-        for statement in statements:
-            cursor.execute(statement)
-        return tuple(cursor.fetchall())
-
-
-def ssl_certificate(stack: Running, host: str, port: int) -> bytes:
-    """The certificate that the server shows, in DER."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    password = stack.outputs()["mysqlPassword"]
-    connection: Any = pymysql.connect(host=host, port=port, user="root", password=password, ssl=context)
-    with connection:
-        shown: bytes = connection._sock.getpeercert(binary_form=True)
-        return shown
-
-
-def newest_child(stack: Running, parent: str) -> dict[str, Any]:
-    """The newest job that a periodic or parameterized one started, once it has ended."""
-
-    def probe() -> dict[str, Any] | None:
-        children = [job for job in stack.nomad.get("jobs", prefix=f"{parent}/") if job["ParentID"] == parent]
-        newest = max(children, key=lambda job: int(job["CreateIndex"]), default=None)
-        return newest if newest is not None and newest["Status"] == "dead" else None
-
-    return eventually(probe, 240, f"a finished run of {parent}", stack.diagnosis)
-
-
-def summary(stack: Running, job: dict[str, Any]) -> dict[str, int]:
-    found = stack.nomad.get(f"job/{job['ID'].replace('/', '%2F')}/summary")
-    (group,) = found["Summary"].values()
-    return {state: count for state, count in group.items() if count}
-
-
-def force_dump(stack: Running) -> dict[str, Any]:
-    before = stack.nomad.get("jobs", prefix="mysql-backup/")
-    stack.nomad.put("job/mysql-backup/periodic/force", {})
-
-    def probe() -> dict[str, Any] | None:
-        child = newest_child(stack, "mysql-backup")
-        return child if child["ID"] not in {job["ID"] for job in before} else None
-
-    return eventually(probe, 240, "a new dump")
-
-
-def restore(stack: Running, dump: str) -> dict[str, Any]:
-    answer = stack.nomad.put("job/mysql-backup-restore/dispatch", {"Meta": {"dump": dump}})
-
-    def probe() -> dict[str, Any] | None:
-        job = stack.nomad.get(f"job/{answer['DispatchedJobID'].replace('/', '%2F')}")
-        return dict(job) if job["Status"] == "dead" else None
-
-    return eventually(probe, 240, "the end of the restore")
 
 
 def instances(stack: Running, job: str) -> dict[int, dict[str, Any]]:
@@ -181,49 +90,6 @@ def test_a_dump_that_is_restored_gives_the_rows_back(stack: Running) -> None:
 def test_a_restore_of_a_dump_that_is_not_there_fails_and_changes_nothing(stack: Running) -> None:
     assert summary(stack, restore(stack, "../../etc/passwd")) == {"Failed": 1}
     assert sql(stack, "SELECT * FROM first.letters") == ROWS
-
-
-def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(stack: Running) -> None:
-    sql(stack, "REVOKE SELECT ON *.* FROM 'backup'@'%'")
-    answer = stack.nomad.put("job/mysql-backup/periodic/force", {})
-    child = stack.nomad.get(f"evaluation/{answer['EvalID']}")["JobID"]
-    failed = {"ID": child}
-    eventually(lambda: summary(stack, failed).get("Failed"), 240, "a failed dump", stack.diagnosis)
-    operator = {"NOMAD_OPERATOR_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
-    restored = stack.run(stack.python, "-m", "operate", "restore", "--yes", "--timeout", "60", more_env=operator)
-    assert restored.returncode == 0, restored.stderr
-    status = stack.run(stack.python, "-m", "operate", "status", more_env=operator).stdout
-    assert f"{child}: the dump has failed 1 times" in status
-    assert "(Exit Code: 1); Nomad retries it" in status
-    preview = stack.run("pulumi", "preview", "--non-interactive")
-    assert f"mysql.backup: the dump {child} has failed" in preview.stdout + preview.stderr
-    assert stack.nomad.get(f"job/{child.replace('/', '%2F')}")["Status"] != "dead"
-    sql(stack, "GRANT SELECT ON *.* TO 'backup'@'%'")
-    stack.nomad.delete(f"job/{child.replace('/', '%2F')}", purge=True)
-    assert summary(stack, force_dump(stack)) == {"Complete": 1}
-
-
-def test_a_given_certificate_takes_the_place_of_the_servers_own_and_dumps_verify_it(
-    stack: Running, tmp_path: Path
-) -> None:
-    authority = Authority.made(tmp_path / "authority")
-    certificate, key = (authority.read(name) for name in ("server-cert.pem", "server-key.pem"))
-    path = stack.project / "Pulumi.dev.yaml"
-    whole = yaml.safe_load(path.read_text())
-    whole["config"]["nomad-stateful:mysql"]["tlsCertificate"] = {
-        "certificate": certificate,
-        "key": key,
-        "ca": authority.read("ca.pem"),
-    }
-    path.write_text(yaml.safe_dump(whole))
-    up = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
-    assert up.returncode == 0, up.stdout + up.stderr
-    at = stack.mysql_endpoint()
-    shown = ssl_certificate(stack, at.host, at.port)
-    assert shown == ssl.PEM_cert_to_DER_cert(certificate)
-    exported = stack.run("pulumi", "stack", "export").stdout
-    assert key.splitlines()[1] not in exported
-    assert summary(stack, force_dump(stack)) == {"Complete": 1}
 
 
 def test_no_password_is_in_a_job_or_on_a_command_line(stack: Running) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.test_consumers import force_dump, sql, summary
+from tests.sandbox.consuming import force_dump, sql, summary
 from tests.sandbox.test_drill import drill, nothing_is_left, scratch_volumes
 from tests.sandbox.test_dumps_in_s3 import PORT, PREFIX, bucket, keys, s3, set_s3
 from tools.trial.running import Running, eventually

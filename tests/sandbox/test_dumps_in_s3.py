@@ -9,7 +9,7 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
-from tests.sandbox.test_consumers import force_dump, newest_child, sql, summary
+from tests.sandbox.consuming import force_dump, newest_child, sql, summary
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import official_parts
-from tests.sandbox.test_consumers import force_dump, sql, summary
+from tests.sandbox.consuming import force_dump, sql, summary
 from tests.sandbox.test_drill import drill, nothing_is_left
 from tests.sandbox.test_dumps_in_s3 import PORT, operate, rows, set_s3
 from tools.trial.running import Running

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.sandbox.alerts.prometheus import Watch
-from tests.sandbox.test_consumers import newest_child
+from tests.sandbox.consuming import newest_child
 from tools.trial.running import Running, eventually
 
 FILLER = "filler"
