@@ -150,6 +150,10 @@ lock: bootstrap ## write requirements.lock anew after a change of the dependenci
 wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
 	@$(PY) -m tools.wheel
 
+.PHONY: image
+image: bootstrap ## make the agent's image, on Debian's Python into dist/, or with docker on another base (BASE=python:3.13-slim@sha256:…)
+	@$(PY) -m tools.image $(if $(BASE),--base "$(BASE)")
+
 .PHONY: fix
 fix: bootstrap ## format the code, fix what the linter can fix
 	@$(PY) -m ruff check --quiet --fix-only .

@@ -90,9 +90,9 @@ class BinlogCopies(TypedDict):
     endpoint: str
     """Where S3 is reached; empty for the region's own."""
     image: str
-    """Image with the AWS CLI (docker); with exec the command aws has to be there."""
+    """Image of the agent (docker); with exec the command nomad-stateful-agent has to be there."""
     memory_mib: int
-    """Memory of the AWS CLI, in MiB."""
+    """Memory of the agent, in MiB."""
     account: str
     """The account that closes a log; it is among the accounts and may RELOAD."""
     interval_s: int

@@ -58,9 +58,9 @@ class DumpCopies(TypedDict):
     endpoint: str
     """Where S3 is reached; empty for the region's own."""
     image: str
-    """Image with the AWS CLI (docker); with exec the command aws has to be there."""
+    """Image of the agent (docker); with exec the command nomad-stateful-agent has to be there."""
     memory_mib: int
-    """Memory of the AWS CLI, in MiB."""
+    """Memory of the agent, in MiB."""
 
 
 NOWHERE: DumpCopies = {"bucket": "", "prefix": "", "region": "", "endpoint": "", "image": "", "memory_mib": 64}

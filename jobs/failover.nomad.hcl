@@ -34,7 +34,7 @@ variable "watch" {
 }
 
 variable "task" {
-  description = "How the program runs: docker uses image."
+  description = "How the agent runs: docker uses image, others command."
   type = object({
     driver     = string
     image      = string
@@ -54,7 +54,7 @@ variable "health" {
 
 locals {
   arguments = concat(
-    ["--region=${var.aws.region}", "--account=${var.aws.account_id}"],
+    ["watch", "--region=${var.aws.region}", "--account=${var.aws.account_id}"],
     [for id in var.volumes : "--volume=${var.job.namespace}/${id}"],
     var.watch.fence ? ["--fence"] : [],
     ["--token-file=${NOMAD_SECRETS_DIR}/nomad_token"],
@@ -102,9 +102,11 @@ job "failover" {
       dynamic "config" {
         for_each = var.task.driver == "docker" ? [1] : []
         content {
-          image   = var.task.image
-          command = var.task.command
-          args    = local.arguments
+          image           = var.task.image
+          args            = local.arguments
+          readonly_rootfs = true
+          cap_drop        = ["all"]
+          security_opt    = ["no-new-privileges"]
         }
       }
 

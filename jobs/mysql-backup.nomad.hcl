@@ -54,7 +54,7 @@ variable "schedule" {
 }
 
 variable "s3" {
-  description = "Where in S3 each dump is copied to; an empty bucket means nowhere. docker runs the AWS CLI of image, exec the client's."
+  description = "Where in S3 each dump is copied to; an empty bucket means nowhere. image has nomad-stateful-agent (docker); with exec the command has to be there."
   type = object({
     bucket     = string
     prefix     = string
@@ -74,6 +74,9 @@ locals {
     mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
     mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   }
+  upload_args = [
+    "upload-dumps", "--folder=${var.volume.mount_path}", "--bucket=${var.s3.bucket}", "--prefix=${var.s3.prefix}",
+  ]
   authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
 }
 
@@ -276,7 +279,8 @@ job "mysql-backup" {
       labels   = ["upload"]
       content {
         driver = var.task.driver
-        user   = var.task.driver == "docker" ? "" : var.task.user
+        # Who made the dumps.
+        user = var.task.driver == "docker" && var.task.user == "" ? "root" : var.task.user
 
         # Of the upload alone. After that the allocation fails, and the next one has another dump only if it is of another run.
         restart {
@@ -289,127 +293,25 @@ job "mysql-backup" {
         dynamic "config" {
           for_each = var.task.driver == "docker" ? [1] : []
           content {
-            image      = var.s3.image
-            entrypoint = ["sh"]
-            args       = ["${NOMAD_TASK_DIR}/upload.sh"]
+            image           = var.s3.image
+            args            = local.upload_args
+            readonly_rootfs = true
+            cap_drop        = ["all"]
+            security_opt    = ["no-new-privileges"]
           }
         }
 
         dynamic "config" {
           for_each = var.task.driver == "docker" ? [] : [1]
           content {
-            command = "/bin/sh"
-            args    = ["${NOMAD_TASK_DIR}/upload.sh"]
+            command = "nomad-stateful-agent"
+            args    = local.upload_args
           }
         }
 
         env {
-          DUMPS                             = var.volume.mount_path
-          BUCKET                            = var.s3.bucket
-          PREFIX                            = var.s3.prefix
-          AWS_REGION                        = var.s3.region
-          AWS_DEFAULT_REGION                = var.s3.region
-          AWS_ENDPOINT_URL_S3               = var.s3.endpoint
-          AWS_PAGER                         = ""
-          AWS_RETRY_MODE                    = "standard"
-          AWS_MAX_ATTEMPTS                  = "5"
-          AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
-          # A second, the default, is short for a client that is busy with a dump.
-          AWS_METADATA_SERVICE_TIMEOUT = "5"
-          # What put-object takes; a larger dump goes in parts, each of PART_MIB, which lie on the client's disk for a moment.
-          LARGEST_PUT = "5368709120"
-          PART_MIB    = "64"
-        }
-
-        template {
-          destination = "local/upload.sh"
-          perms       = "0755"
-          change_mode = "noop"
-          data        = <<-SCRIPT
-            set -eu
-            umask 077
-            [ -n "$AWS_ENDPOINT_URL_S3" ] || unset AWS_ENDPOINT_URL_S3
-            command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
-            target=s3://$BUCKET/$PREFIX
-            cd "$DUMPS"
-            errors=$NOMAD_TASK_DIR/errors part=$NOMAD_TASK_DIR/part parts=$NOMAD_TASK_DIR/parts
-            # Says of each dump where its checked copy is, its SHA-256 and its ETag, also of dumps that are on the volume no
-            # more: by these notes, which nobody can write by S3's permissions, a restore knows what this job has uploaded.
-            mkdir -p .uploaded
-
-            digest() { sha256sum | cut -d ' ' -f 1; }
-            s3() { verb=$1; shift; aws s3api "$verb" --bucket "$BUCKET" --key "$PREFIX$name" "$@" 2>"$errors"; }
-
-            in_parts() { # Uploads the dump name, of size bytes, in parts.
-              id=$(s3 create-multipart-upload --metadata "sha256=$sum" --checksum-algorithm SHA256 --query UploadId --output text) ||
-                return
-              number=0 comma=
-              printf '{"Parts":[' >"$parts"
-              while [ $((number * PART_MIB * 1048576)) -lt "$size" ]; do
-                dd if="$name" of="$part" bs=1048576 skip=$((number * PART_MIB)) count="$PART_MIB" 2>"$errors" || return
-                number=$((number + 1))
-                made=$(s3 upload-part --upload-id "$id" --part-number $number --body "$part" --checksum-algorithm SHA256 \
-                  --query '[ETag, ChecksumSHA256]' --output text | tr '\t' ' ') && [ -n "$made" ] || return
-                printf '%s' "$comma{\"PartNumber\":$number,\"ETag\":$${made% *},\"ChecksumSHA256\":\"$${made#* }\"}" >>"$parts"
-                comma=,
-              done
-              printf ']}' >>"$parts"
-              # As a file: a command line has no room for a thousand parts.
-              s3 complete-multipart-upload --upload-id "$id" --if-none-match '*' --multipart-upload "file://$parts"
-            }
-
-            store() { # Uploads the dump name; what S3 has under that name already is never overwritten.
-              if [ "$size" -le "$LARGEST_PUT" ]; then
-                s3 put-object --body "$name" --metadata "sha256=$sum" --if-none-match '*' >/dev/null && return
-              else
-                in_parts >/dev/null && return
-              fi
-              # An upload that was cut off may have come there.
-              grep -qF -e '(PreconditionFailed)' "$errors" || { cat "$errors" >&2; return 1; }
-            }
-
-            upload() { # Uploads the dump name, and notes it once its copy is checked.
-              size=$(stat -c %s "$name")
-              sum=$(digest <"$name")
-              echo "$name: $size bytes go to $target$name"
-              store || return 1
-              rm -f "$part"
-              stored=$(s3 head-object --query '[to_string(ContentLength), Metadata.sha256, ETag]' --output text | tr '\t' ' ')
-              [ "$${stored% *}" = "$size $sum" ] || {
-                echo "$target$name is '$${stored% *}' and not '$size $sum': somebody else has uploaded it" >&2
-                return 1
-              }
-              # What S3 would give back for a restore, byte for byte.
-              [ "$(aws s3 cp --only-show-errors "$target$name" - | digest)" = "$sum" ] || {
-                echo "$target$name does not come back as it was sent" >&2
-                return 1
-              }
-              echo "$target$name $sum $${stored##* }" >".uploaded/$name.new"
-              mv ".uploaded/$name.new" ".uploaded/$name"
-              echo "$target$name is there and checked: $size bytes, SHA-256 $sum"
-            }
-
-            changed=
-            unchanged() { # Says where the noted copy of the dump name is not what was uploaded.
-              is=$(s3 head-object --query '[Metadata.sha256, ETag]' --output text | tr '\t' ' ')
-              case $is in '') cat "$errors" >&2; return ;; esac
-              # Notes of earlier releases have no ETag.
-              case $1 in "$target$name $is" | "$target$name $${is% *}") return ;; esac
-              changed="$changed $target$name"
-            }
-
-            # The newest first: it is what is worth most if the next one fails.
-            for name in $(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort -r); do
-              noted=$(cat ".uploaded/$name" 2>/dev/null) || true
-              case $noted in "$target$name "*) unchanged "$noted" ;; *) upload ;; esac
-            done
-            ls -1 .uploaded | sort -r | tail -n +1001 | while read -r old; do rm -f -- ".uploaded/$old"; done
-            [ -z "$changed" ] || {
-              echo "not what was uploaded any more:$changed. Restore an earlier version of it, and find out who wrote it" >&2
-              exit 1
-            }
-            echo "every dump on the volume is in $target"
-          SCRIPT
+          AWS_REGION          = var.s3.region
+          AWS_ENDPOINT_URL_S3 = var.s3.endpoint
         }
 
         volume_mount {

@@ -46,7 +46,7 @@ variable "server" {
 }
 
 variable "s3" {
-  description = "Where in S3 the dumps are; an empty bucket means nowhere. docker runs the AWS CLI of image, exec the client's."
+  description = "Where in S3 the dumps are; an empty bucket means nowhere. image has nomad-stateful-agent (docker); with exec the command has to be there."
   type = object({
     bucket     = string
     prefix     = string
@@ -66,6 +66,9 @@ locals {
     mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
     mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   }
+  fetch_args = [
+    "fetch-dump", "--folder=${var.volume.mount_path}", "--bucket=${var.s3.bucket}", "--prefix=${var.s3.prefix}",
+  ]
   authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
 }
 
@@ -117,7 +120,7 @@ job "mysql-restore" {
       labels   = ["fetch"]
       content {
         driver = var.task.driver
-        user   = var.task.driver == "docker" ? "" : var.task.user
+        user   = var.task.driver == "docker" && var.task.user == "" ? "root" : var.task.user
 
         lifecycle {
           hook    = "prestart"
@@ -127,99 +130,25 @@ job "mysql-restore" {
         dynamic "config" {
           for_each = var.task.driver == "docker" ? [1] : []
           content {
-            image      = var.s3.image
-            entrypoint = ["sh"]
-            args       = ["${NOMAD_TASK_DIR}/fetch.sh"]
+            image           = var.s3.image
+            args            = local.fetch_args
+            readonly_rootfs = true
+            cap_drop        = ["all"]
+            security_opt    = ["no-new-privileges"]
           }
         }
 
         dynamic "config" {
           for_each = var.task.driver == "docker" ? [] : [1]
           content {
-            command = "/bin/sh"
-            args    = ["${NOMAD_TASK_DIR}/fetch.sh"]
+            command = "nomad-stateful-agent"
+            args    = local.fetch_args
           }
         }
 
         env {
-          DUMPS                             = var.volume.mount_path
-          BUCKET                            = var.s3.bucket
-          PREFIX                            = var.s3.prefix
-          AWS_REGION                        = var.s3.region
-          AWS_DEFAULT_REGION                = var.s3.region
-          AWS_ENDPOINT_URL_S3               = var.s3.endpoint
-          AWS_PAGER                         = ""
-          AWS_RETRY_MODE                    = "standard"
-          AWS_MAX_ATTEMPTS                  = "5"
-          AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
-          # A second, the default, is short for a client that is busy with a dump.
-          AWS_METADATA_SERVICE_TIMEOUT = "5"
-        }
-
-        template {
-          destination = "local/fetch.sh"
-          perms       = "0755"
-          change_mode = "noop"
-          data        = <<-SCRIPT
-            set -eu
-            umask 077
-            [ "$${NOMAD_META_from:-volume}" = s3 ] || exit 0
-            [ -n "$AWS_ENDPOINT_URL_S3" ] || unset AWS_ENDPOINT_URL_S3
-            command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
-            target=s3://$BUCKET/$PREFIX
-            # A command's own status, which a pipe would hide.
-            keys=$(aws s3api list-objects-v2 --bucket "$BUCKET" --prefix "$PREFIX" --query 'Contents[].Key' --output text)
-            names=$(printf '%s\n' $keys | sed "s|^$PREFIX||" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort) || true
-            noted() { # Prints the SHA-256 that the job that dumps has noted on the volume, when it had checked the copy.
-              [ ! -f "$DUMPS/.uploaded/$1" ] || while read -r where sum _; do
-                [ "$where" != "$target$1" ] || echo "$sum"
-              done <"$DUMPS/.uploaded/$1"
-            }
-            name=$NOMAD_META_dump
-            if [ "$name" = latest ]; then
-              # Whoever may write there can give a name of any time, and a clock that was ahead one of a later time.
-              # When the restore was dispatched, by Nomad's clock, as dumps are named; a client's may be wrong.
-              launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/dispatch-\([0-9][0-9]*\)-.*|\1|p')
-              now=$(date -u -d "@$${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ.sql.gz)
-              for name in $(printf '%s\n' $names | sort -r) ''; do
-                [ -z "$name" ] || [ "$name" \> "$now" ] || [ -z "$(noted "$name")" ] || break
-              done
-              [ -n "$name" ] || {
-                echo "the volume has notes of no dump in $target, so that nothing says which is the latest of this stack's;" \
-                  "name one of these:" $names >&2
-                exit 1
-              }
-            fi
-            printf '%s\n' $names | grep -qxF -e "$name" && [ -n "$name" ] || {
-              echo "there is no dump $NOMAD_META_dump in $target; these are there:" $names >&2
-              exit 1
-            }
-            stored=$(aws s3api head-object --bucket "$BUCKET" --key "$PREFIX$name" \
-              --query '[to_string(ContentLength), Metadata.sha256]' --output text | tr '\t' ' ')
-            size=$${stored% *} sum=$(noted "$name")
-            [ -n "$sum" ] || {
-              sum=$${stored#* }
-              echo "the volume has no note of $name: that it is this stack's, nothing says but its name" >&2
-            }
-
-            fetched=$DUMPS/.fetched
-            rm -rf "$fetched"
-            mkdir "$fetched"
-            free=$(($(df -P -k "$DUMPS" | tail -n 1 | sed 's/  */ /g' | cut -d ' ' -f 4) * 1024))
-            [ "$free" -gt "$size" ] || {
-              echo "$name has $size bytes, and the volume has $free free: enlarge it (sizeGib), or remove dumps from it" >&2
-              exit 1
-            }
-            echo "$name: $size bytes come from $target"
-            aws s3 cp --only-show-errors "$target$name" "$fetched/$name"
-            got=$(sha256sum <"$fetched/$name" | cut -d ' ' -f 1)
-            [ "$got" = "$sum" ] || {
-              rm -rf "$fetched"
-              echo "$target$name has the SHA-256 $got, and was uploaded with $sum" >&2
-              exit 1
-            }
-            echo "$name came as it was uploaded: SHA-256 $sum"
-          SCRIPT
+          AWS_REGION          = var.s3.region
+          AWS_ENDPOINT_URL_S3 = var.s3.endpoint
         }
 
         volume_mount {

@@ -111,7 +111,7 @@ variable "accounts" {
 }
 
 variable "binlogs" {
-  description = "Where in S3 the binary logs are copied to, every interval_s seconds; an empty bucket means nowhere. account may RELOAD and is among the accounts. docker runs the AWS CLI of image, exec the client's."
+  description = "Where in S3 the binary logs are copied to, every interval_s seconds; an empty bucket means nowhere. account may RELOAD and is among the accounts. image has nomad-stateful-agent (docker); with exec the command has to be there."
   type = object({
     bucket     = string
     prefix     = string
@@ -122,7 +122,7 @@ variable "binlogs" {
     account    = string
     interval_s = number
   })
-  default = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 64, account = "", interval_s = 30 }
+  default = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 128, account = "", interval_s = 30 }
 }
 
 locals {
@@ -145,6 +145,14 @@ locals {
   )
   init_folder = "docker-entrypoint-initdb.d"
   data_dir    = [for one in var.task.args : trimprefix(one, "--datadir=") if trimprefix(one, "--datadir=") != one][0]
+  binlogs_args = [
+    "binlogs",
+    "--datadir=${local.data_dir}",
+    "--options=$${NOMAD_SECRETS_DIR}/client.cnf",
+    "--bucket=${var.binlogs.bucket}",
+    "--prefix=${var.binlogs.prefix}",
+    "--interval=${var.binlogs.interval_s}",
+  ]
   accounts_sql = concat(
     [for name in var.databases : "CREATE DATABASE IF NOT EXISTS `${name}`;"],
     flatten([for account in var.accounts : [
@@ -525,13 +533,14 @@ job "mysql" {
       }
     }
 
-    # Both go on trying for ever: a server whose logs are not copied serves, and says so in its age (docs/point-in-time.md).
+    # It goes on trying for ever: a server whose logs are not copied serves, and S3 says how late it is
+    # (docs/point-in-time.md). Whose the files are reads them; nobody else in the allocation can.
     dynamic "task" {
       for_each = var.binlogs.bucket == "" ? [] : [1]
-      labels   = ["binlog-close"]
+      labels   = ["binlogs"]
       content {
         driver = var.task.driver
-        user   = var.task.user
+        user   = var.task.driver == "docker" ? var.task.uid : var.task.user
 
         lifecycle {
           hook    = "poststart"
@@ -548,302 +557,36 @@ job "mysql" {
         dynamic "config" {
           for_each = var.task.driver == "docker" ? [1] : []
           content {
-            image = var.task.image
-            args  = ["sh", "${NOMAD_TASK_DIR}/close.sh"]
+            image           = var.binlogs.image
+            args            = local.binlogs_args
+            readonly_rootfs = true
+            cap_drop        = ["all"]
+            security_opt    = ["no-new-privileges"]
           }
         }
 
         dynamic "config" {
           for_each = var.task.driver == "docker" ? [] : [1]
           content {
-            command = "/bin/sh"
-            args    = ["${NOMAD_TASK_DIR}/close.sh"]
+            command = "nomad-stateful-agent"
+            args    = local.binlogs_args
           }
         }
 
-        # Says in the file closed until when every transaction is in a log that is closed, and which server's. What the server
-        # runs with is asked each time: SET GLOBAL and SET PERSIST outrank its options.
-        template {
-          destination = "local/close.sh"
-          perms       = "0755"
-          change_mode = "noop"
-          data        = <<-SCRIPT
-            set -u
-            closed=$NOMAD_ALLOC_DIR/data/closed
-            errors=$NOMAD_TASK_DIR/errors
-            options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-            sql() { mysql "$options" --ssl-mode=DISABLED --batch --skip-column-names --execute "$1" 2>"$errors"; }
-            needed="gtid_mode=ON enforce_gtid_consistency=ON log_bin=ON sync_binlog=1 innodb_flush_log_at_trx_commit=1"
-            needed="$needed binlog_format=ROW binlog_error_action=ABORT_SERVER binlog_encryption=OFF"
-            state="SELECT CONCAT_WS(' ', @@server_uuid, REPLACE(@@GLOBAL.gtid_executed, CHAR(10), ''));
-              SHOW GLOBAL VARIABLES WHERE Variable_name IN ('$(echo "$needed" | sed "s/=[^ ]*//g; s/ /', '/g")')
-              AND CONCAT(Variable_name, '=', Value) NOT IN ('$(echo "$needed" | sed "s/ /', '/g")')"
-            last=none
-            said=
-            while :; do
-              now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-              why=
-              # Transactions after this question, and before the log is closed, are closed once more: that costs an empty log.
-              if ! executed=$(sql "$state") || [ -z "$executed" ]; then
-                why="the binary log cannot be closed: $(cat "$errors")"
-              elif wrong=$(printf '%s\n' "$executed" | sed 1d | tr '\t\n' '= ') && [ -n "$wrong" ]; then
-                why="the binary logs do not reach further, since the server runs with $${wrong% } and needs $needed."
-                why="$why Set it back (SET GLOBAL; RESET PERSIST where it was persisted), then take a snapshot"
-                last=none
-              elif [ "$executed" != "$last" ] && ! sql "FLUSH NO_WRITE_TO_BINLOG BINARY LOGS"; then
-                why="the binary log cannot be closed: $(cat "$errors")"
-              else
-                last=$executed
-                echo "$now $${executed%% *}" >"$closed.new" && mv "$closed.new" "$closed"
-              fi
-              [ "$why" = "$said" ] || echo "$${why:-the binary log is closed again}" >&2
-              said=$why
-              sleep ${var.binlogs.interval_s}
-            done
-          SCRIPT
+        env {
+          AWS_REGION          = var.binlogs.region
+          AWS_ENDPOINT_URL_S3 = var.binlogs.endpoint
         }
 
         template {
           destination = "${NOMAD_SECRETS_DIR}/client.cnf"
           perms       = "0400"
+          uid         = var.task.uid
+          gid         = var.task.uid
           change_mode = "noop"
           data = join("\n", concat(["[client]", "user = ${var.binlogs.account}"], local.socket_login, [
             "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password_${var.binlogs.account} }}{{ end }}",
           ], [""]))
-        }
-
-        resources {
-          cpu    = 20
-          memory = 64
-        }
-      }
-    }
-
-    dynamic "task" {
-      for_each = var.binlogs.bucket == "" ? [] : [1]
-      labels   = ["binlog-copy"]
-      content {
-        driver = var.task.driver
-        user   = var.task.driver == "docker" ? "" : var.task.user
-
-        lifecycle {
-          hook    = "poststart"
-          sidecar = true
-        }
-
-        restart {
-          attempts = 3
-          interval = "1m"
-          delay    = "5s"
-          mode     = "delay"
-        }
-
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [1] : []
-          content {
-            image      = var.binlogs.image
-            entrypoint = ["sh"]
-            args       = ["${NOMAD_TASK_DIR}/copy.sh"]
-          }
-        }
-
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [] : [1]
-          content {
-            command = "/bin/sh"
-            args    = ["${NOMAD_TASK_DIR}/copy.sh"]
-          }
-        }
-
-        env {
-          BUCKET                            = var.binlogs.bucket
-          PREFIX                            = "${var.binlogs.prefix}binlogs/"
-          AWS_REGION                        = var.binlogs.region
-          AWS_DEFAULT_REGION                = var.binlogs.region
-          AWS_ENDPOINT_URL_S3               = var.binlogs.endpoint
-          AWS_PAGER                         = ""
-          AWS_RETRY_MODE                    = "standard"
-          AWS_MAX_ATTEMPTS                  = "5"
-          AWS_METADATA_SERVICE_NUM_ATTEMPTS = "5"
-          AWS_METADATA_SERVICE_TIMEOUT      = "5"
-          # What put-object takes; a larger log, as one transaction can make it, goes in parts, each of PART_MIB, which lie on
-          # the client's disk for a moment.
-          LARGEST_PUT = "5368709120"
-          PART_MIB    = "64"
-        }
-
-        # A log's key begins with the time at which it was begun: after a restore of the volume another log has its name, and the
-        # last log before it is shorter than the one that the old server copied. In until are the time up to which S3 has every
-        # transaction, whose they are, who wrote it, and the newest log of these: what comes next has to follow that one.
-        template {
-          destination = "local/copy.sh"
-          perms       = "0755"
-          change_mode = "noop"
-          data        = <<-SCRIPT
-            set -u
-            umask 077
-            [ -n "$AWS_ENDPOINT_URL_S3" ] || unset AWS_ENDPOINT_URL_S3
-            command -v aws >/dev/null || { echo "there is no AWS CLI (aws) here" >&2; exit 1; }
-            datadir=${local.data_dir}
-            closed=$NOMAD_ALLOC_DIR/data/closed
-            place=s3://$BUCKET/$PREFIX
-            there=$NOMAD_TASK_DIR/there errors=$NOMAD_TASK_DIR/errors seen=$NOMAD_TASK_DIR/seen mine=$NOMAD_TASK_DIR/until
-            part=$NOMAD_TASK_DIR/part parts=$NOMAD_TASK_DIR/parts
-            said=
-            say() { [ "$1" = "$said" ] || echo "$1" >&2; said=$1; }
-            s3() { verb=$1; shift; aws s3api "$verb" --bucket "$BUCKET" "$@" 2>"$errors"; }
-            is() { grep -qF -e "($1)" "$errors"; }
-            until s3 list-objects-v2 --prefix "$PREFIX" --query 'Contents[].[Key,Size]' --output text >"$there.new"; do
-              say "$place cannot be listed: $(cat "$errors")"
-              sleep 5
-            done
-            tr '\t' ' ' <"$there.new" >"$there"
-
-            size_of() { s3 head-object --key "$1" --query ContentLength --output text; }
-            in_parts() { # in_parts KEY FILE SIZE UPLOAD
-              at=0 comma=
-              printf '{"Parts":[' >"$parts"
-              while [ $((at * PART_MIB * 1048576)) -lt "$3" ]; do
-                dd if="$2" of="$part" bs=1048576 skip=$((at * PART_MIB)) count="$PART_MIB" 2>"$errors" || return
-                at=$((at + 1))
-                made=$(s3 upload-part --key "$1" --upload-id "$4" --part-number $at --body "$part" --checksum-algorithm SHA256 \
-                  --query '[ETag, ChecksumSHA256]' --output text | tr '\t' ' ') && [ -n "$made" ] || return
-                printf '%s' "$comma{\"PartNumber\":$at,\"ETag\":$${made% *},\"ChecksumSHA256\":\"$${made#* }\"}" >>"$parts"
-                comma=,
-              done
-              printf ']}' >>"$parts"
-              # As a file: a command line has no room for a thousand parts.
-              s3 complete-multipart-upload --key "$1" --upload-id "$4" --if-none-match '*' --multipart-upload "file://$parts"
-            }
-            store() { # store KEY FILE SIZE; 2 where S3 has that key. S3 compares the digests that the CLI sends along.
-              if [ "$3" -le "$LARGEST_PUT" ]; then
-                s3 put-object --key "$1" --body "$2" --checksum-algorithm SHA256 --if-none-match '*' >/dev/null && return
-              else
-                id=$(s3 create-multipart-upload --key "$1" --checksum-algorithm SHA256 --query UploadId --output text) || return 1
-                in_parts "$1" "$2" "$3" "$id" >/dev/null && return
-                # Tried again after seconds: what each try sends would be stored, and paid, until the bucket's lifecycle ends it.
-                cp "$errors" "$errors.part" && s3 abort-multipart-upload --key "$1" --upload-id "$id"
-                mv "$errors.part" "$errors"
-              fi
-              ! is PreconditionFailed || return 2
-              return 1
-            }
-            is_same() { # is_same KEY FILE: whether S3 has this log there, as after an answer that was lost.
-              [ "$(aws s3 cp --only-show-errors "s3://$BUCKET/$1" - 2>"$errors" | sha256sum)" = "$(sha256sum <"$2")" ] && return
-              [ -s "$errors" ] || echo "s3://$BUCKET/$1 is not the server's $${2##*/}: somebody else wrote it" >"$errors"
-              return 1
-            }
-            measure() { # measure FILE; sets key and size
-              key=$PREFIX$(date -u -d "@$(od -An -tu4 -j4 -N4 "$1" | tr -d ' ')" +%Y%m%dT%H%M%SZ)-$${1##*/} &&
-                size=$(stat -c %s "$1")
-            }
-            copy() { # copy FILE; sets key
-              measure "$1" || return
-              for key in "$key" "$key-$size"; do
-                ! grep -qxF -e "$key $size" "$there" || return 0
-                ! grep -qF -e "$key " "$there" || continue
-                store "$key" "$1" "$size" && stored=$size
-                case $? in
-                  0) echo "$${1##*/}: $size bytes are in s3://$BUCKET/$key" ;;
-                  2) stored=$(size_of "$key") && { [ "$stored" != "$size" ] || is_same "$key" "$1"; } || return 1 ;;
-                  *) return 1 ;;
-                esac
-                echo "$key $stored" >>"$there"
-                [ "$stored" != "$size" ] || return 0
-              done
-              return 1
-            }
-
-            number() { n=$${1##*.}; echo "$${n#"$${n%%[!0]*}"}"; }
-            gap() { # Says where logs are neither in S3 nor the server's any more, after the last copied one.
-              [ -n "$last" ] && ! printf '%s\n' "$logs" | grep -qxF -e "$last" || return 0
-              first=$(printf '%s\n' "$logs" | head -n 1)
-              [ "$(number "$first")" != $(($(number "$last") + 1)) ] || return 0
-              # RESET BINARY LOGS AND GTIDS begins earlier, unless it is the volume that was restored.
-              [ "$(number "$first")" -le "$(number "$last")" ] && measure "$datadir/$first" &&
-                grep -qF -e "$key " "$there" || echo "between $last and $first"
-            }
-            copy_all() { # Copies what is closed; sets last, newest, and lost where a log is.
-              logs=$(sed 's|.*/||' "$datadir/binlog.index" 2>"$errors") || return
-              [ -n "$logs" ] || { echo "binlog.index is empty" >"$errors"; return 1; }
-              found=$(gap)
-              lost=$${found:-$lost}
-              names=$(printf '%s\n' "$logs" | sed '$d')
-              # Those after the last copy; all of them if the server has removed that one. A range of sed has two lines at least.
-              ! printf '%s\n' "$names" | grep -qxF -e "$last" || names=$( (echo; echo "$names") | sed "1,\|^$last\$|d")
-              for name in $names; do
-                if [ -f "$datadir/$name" ]; then
-                  copy "$datadir/$name" || return
-                  newest=$key
-                else
-                  # One of its name in S3 may be another server's.
-                  lost="at $name, which has no file"
-                fi
-                last=$name
-              done
-              [ -n "$newest" ] || { echo "no log is closed yet" >"$errors"; return 1; }
-            }
-
-            fetch() { # Fetches until; etag is empty where there is none.
-              etag=$(s3 get-object --key "$${PREFIX}until" --query ETag --output text "$seen.new") && mv "$seen.new" "$seen" && return
-              etag=
-              is NoSuchKey && : >"$seen"
-            }
-            of() { sed -n "s/^$1 //p" "$seen"; }
-            begin() { # Goes on after the logs that until covers, if they are this server's.
-              last= newest= lost=
-              fetch || return
-              [ "$(of server)" = "$server" ] || return 0
-              newest=$(of newest)
-              : >"$seen"
-              last=$${newest##*Z-}
-              last=$${last%%-*}
-              # Whatever client wrote it: only the name of a log goes into commands.
-              case $${last#binlog.} in '' | *[!0-9]*) last= newest= ; return 0 ;; esac
-              [ -f "$datadir/$last" ] || return 0
-              measure "$datadir/$last"
-              grep -qxF -e "$newest $size" "$there" && case $newest in "$key" | "$key-$size") return ;; esac
-              last= newest=
-            }
-            rival() { # Whether another one wrote until, within two minutes.
-              writer=$(of writer)
-              [ -n "$writer" ] && [ "$writer" != "$NOMAD_ALLOC_ID" ] &&
-                [ "$(head -n 1 "$seen")" \> "$(date -u -d "@$(($(date +%s) - 120))" +%Y-%m-%dT%H:%M:%SZ)" ]
-            }
-            vouch() {
-              printf '%s\nserver %s\nwriter %s\nnewest %s\n' "$now" "$server" "$NOMAD_ALLOC_ID" "$newest" >"$mine"
-              if [ -n "$etag" ]; then set -- --if-match "$etag"; else set -- --if-none-match '*'; fi
-              written=$(s3 put-object --key "$${PREFIX}until" --body "$mine" "$@" --query ETag --output text) && etag=$written && return
-              # What was written without an answer is ours; after another's, or a removal, the next try goes on from that.
-              { is PreconditionFailed || is NoSuchKey; } && cp "$errors" "$errors.put" && fetch &&
-                { [ "$(cat "$seen")" = "$(cat "$mine")" ] || ! cp "$errors.put" "$errors"; }
-            }
-
-            server=
-            handled=
-            while :; do
-              until [ -s "$closed" ] && [ "$(cat "$closed")" != "$handled" ]; do sleep 1; done
-              state=$(cat "$closed")
-              now=$${state% *}
-              [ -n "$server" ] || { server=$${state#* }; begin || server=; }
-              if [ -z "$server" ] || ! copy_all || { { [ -n "$lost" ] || rival; } && ! fetch; }; then
-                say "the binary logs cannot be copied to $place; they stay on the volume: $(cat "$errors")"
-                sleep 5
-              elif [ -n "$lost" ] && [ -n "$etag" ]; then
-                handled=$state
-                say "binary logs are lost $lost: $${place}until stays. The ones after it are copied; take a snapshot, which these go on from, then remove $${place}until"
-              elif rival; then
-                handled=$state
-                say "$${place}until is written for server $(of server) by allocation $(of writer): this server's logs are copied, but not vouched for until that one stops"
-              elif lost= && vouch; then
-                handled=$state
-                said=
-              else
-                say "$${place}until cannot be written: $(cat "$errors")"
-                sleep 5
-              fi
-            done
-          SCRIPT
         }
 
         volume_mount {

@@ -104,7 +104,7 @@ def _deploy_bucket(
         bucket = DumpBucket(name, args).bucket
     what = "dumps" if name == dump_bucket.DUMPS else "binary logs"
     policy = DriverPolicy(f"{name}-access", dump_bucket.bucket_policy(settings, wanted, environment, bucket, what=what))
-    return dump_bucket.dump_copies(wanted, environment, bucket), [policy]
+    return dump_bucket.dump_copies(settings, wanted, environment, bucket), [policy]
 
 
 def _deploy_consumers(settings: Settings, environment: Environment, registered: Registered) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 # What one request takes; a larger object goes in parts.
@@ -16,10 +21,31 @@ _PART = 64 << 20
 _MOST_PARTS = 10_000
 _TAKEN = frozenset({"PreconditionFailed", "412"})
 _MISSING = frozenset({"NoSuchKey", "404"})
+_CHUNK = 1 << 20
+_CALLS = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 5})
+# A second and one attempt, the defaults, are short for the metadata service of a busy client.
+_METADATA = {"AWS_METADATA_SERVICE_NUM_ATTEMPTS": "5", "AWS_METADATA_SERVICE_TIMEOUT": "5"}
+_ENDPOINT = "AWS_ENDPOINT_URL_S3"
+
+
+def place_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds where in S3 a command works; the endpoint and credentials are read from the environment, as boto3 does."""
+    parser.add_argument("--bucket", required=True)
+    parser.add_argument("--prefix", default="", help="the stack's in the bucket, ending in a slash")
 
 
 class TakenError(Exception):
     """Another one wrote that object first, or removed what was to be replaced."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What S3 says of an object."""
+
+    size: int
+    """In bytes."""
+    metadata: Mapping[str, str]
+    etag: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +64,16 @@ class Bucket:
         self._client = client
         self.name = name
 
+    @classmethod
+    def connect(cls, name: str) -> Bucket:
+        """Returns a bucket whose region, endpoint and credentials boto3 reads from the environment."""
+        for variable, value in _METADATA.items():
+            os.environ.setdefault(variable, value)
+        # A job names no endpoint by an empty one.
+        if not os.environ.get(_ENDPOINT):
+            os.environ.pop(_ENDPOINT, None)
+        return cls(boto3.client("s3", config=_CALLS), name)
+
     def store(self, key: str, path: Path, metadata: Mapping[str, str]) -> None:
         """Stores a file under a key that is free; S3 compares its SHA-256. Raises TakenError and botocore's errors."""
         with path.open("rb") as file, _conditional():
@@ -49,14 +85,36 @@ class Bucket:
             else:
                 self._store_parts(where, file, size, metadata)
 
-    def size(self, key: str) -> int | None:
-        """Returns an object's size in bytes; None where there is none."""
+    def head(self, key: str) -> Head | None:
+        """Returns what S3 says of an object; None where there is none."""
         try:
-            return int(self._client.head_object(Bucket=self.name, Key=key)["ContentLength"])
+            answer = self._client.head_object(Bucket=self.name, Key=key)
         except ClientError as error:
             if _code(error) not in _MISSING:
                 raise
             return None
+        return Head(int(answer["ContentLength"]), answer.get("Metadata") or {}, str(answer["ETag"]))
+
+    def digest(self, key: str) -> str | None:
+        """Returns the SHA-256 of what S3 gives back, in hex; None where there is no such object."""
+        found = self.open(key)
+        if found is None:
+            return None
+        digest = hashlib.sha256()
+        with closing(found[1]) as body:
+            for chunk in body.iter_chunks(_CHUNK):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+    def fetch(self, key: str, path: Path) -> bool:
+        """Writes an object into a new file; returns whether there is one. Raises FileExistsError where the file is."""
+        found = self.open(key)
+        if found is None:
+            return False
+        with closing(found[1]) as body, path.open("xb") as file:
+            for chunk in body.iter_chunks(_CHUNK):
+                file.write(chunk)
+        return True
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Returns the sizes in bytes of all objects below a prefix, by their keys."""
@@ -100,6 +158,12 @@ class Bucket:
             with suppress(ClientError, BotoCoreError):
                 self._client.abort_multipart_upload(**upload)
             raise
+
+
+def file_digest(path: Path) -> str:
+    """Returns a file's SHA-256, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _parts(file: BinaryIO, size: int) -> Iterator[bytes]:

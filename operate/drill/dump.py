@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentTypeError
 from datetime import timedelta
 from typing import Any
 
 from nomad_stateful.databases.mysql.archive import named_time
+from nomad_stateful.databases.mysql.dumps import is_dump
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from operate.drill import snapshots
-from operate.drill.load import FETCH
+from operate.drill.load import FETCH, argument
 from operate.drill.model import DrillError, Dump, Json, Options, Report, Scratch, Target
 from operate.point_in_time.place import client
 
 LATEST = "latest"
-_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z[.]sql[.]gz")
 _GIB = 1 << 30
 _CLOCKS = timedelta(minutes=5)
 """How far clocks may be apart."""
@@ -50,10 +49,10 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump |
     Raises DrillError where the named one is not there, and botocore's errors.
     """
     [group] = job["TaskGroups"]
-    env = next(task["Env"] for task in group["Tasks"] if task["Name"] == FETCH)
-    bucket, prefix = str(env["BUCKET"]), str(env["PREFIX"])
+    fetcher = next(task for task in group["Tasks"] if task["Name"] == FETCH)
+    bucket, prefix = (argument(fetcher, name) for name in ("bucket", "prefix"))
     report.dumps = f"s3://{bucket}/{prefix}"
-    found = _stored(client(aws, {"region": env["AWS_REGION"]}), bucket, prefix)
+    found = _stored(client(aws, {"region": fetcher["Env"]["AWS_REGION"]}), bucket, prefix)
     # A name of a later time than its upload is of a clock that was ahead, or of no dump.
     newest = max((name for name, one in found.items() if one.taken <= one.stored + _CLOCKS), default="")
     if options.dump != LATEST and options.dump not in found:
@@ -79,13 +78,13 @@ def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
         for one in page.get("Contents") or []:
             name = str(one["Key"]).removeprefix(prefix)
-            if _NAME.fullmatch(name) and (begun := named_time(name[:16])) is not None:
+            if is_dump(name) and (begun := named_time(name[:16])) is not None:
                 found[name] = Dump(name, begun, int(one["Size"]), one["LastModified"])
     return found
 
 
 def named(text: str) -> str:
     """Returns a checked --dump: latest, or the name of a dump's file. Raises ArgumentTypeError."""
-    if text != LATEST and not _NAME.fullmatch(text):
+    if text != LATEST and not is_dump(text):
         raise ArgumentTypeError(f"{text} is no dump: write its file's name, as 20260101T030000Z.sql.gz, or latest")
     return text

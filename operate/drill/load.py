@@ -15,8 +15,18 @@ FETCH = "fetch"
 _RESTORE = "restore"
 _SCRIPT = "local/restore.sh"
 _FOLDER = ".drill-dump"
-# The folder is the dumps' volume there, and is made here.
-_MAKE = 'mkdir -p "$DUMPS" && exec sh "$0"'
+
+
+def argument(fetcher: Json, name: str) -> str:
+    """Returns what a task of the agent's is given as --NAME. Raises DrillError."""
+    words = [str(word) for word in fetcher["Config"].get("args") or []]
+    found = next((word for word in words if word.startswith(f"--{name}=")), None)
+    if found is None:
+        raise DrillError(
+            f"the stack's job that restores dumps has no --{name} in its task {fetcher['Name']}, as in an earlier "
+            "release: run `pulumi up`"
+        )
+    return found.partition("=")[2]
 
 
 def add(job: Json, restore: Json, dump: Dump) -> None:
@@ -34,8 +44,8 @@ def add(job: Json, restore: Json, dump: Dump) -> None:
     mounts = copy.deepcopy(server["VolumeMounts"])
     folder = f"{mounts[0]['Destination']}/{_FOLDER}"
     job["Meta"] = {**(job.get("Meta") or {}), "dump": dump.id, "from": "s3"}
-    fetcher["Env"] = {**fetcher["Env"], "DUMPS": folder}
-    fetcher["Config"] = {**fetcher["Config"], "args": ["-c", _MAKE, "${NOMAD_TASK_DIR}/fetch.sh"]}
+    words = [word for word in fetcher["Config"]["args"] if not str(word).startswith("--folder=")]
+    fetcher["Config"] = {**fetcher["Config"], "args": [*words, f"--folder={folder}"]}
     fetcher |= {"VolumeMounts": mounts, "Services": None, "RestartPolicy": None}
     checker |= {"VolumeMounts": mounts, "Resources": dict(loader["Resources"])}
     checker["Env"] |= {"DRILL_DUMP": dump.id, "DUMPS": folder}

@@ -80,7 +80,7 @@ def _until(s3: Any, bucket: str, prefix: str) -> tuple[datetime | None, str]:
         found = Until.parse(text)
     except UntilError as error:
         raise PointInTimeError(
-            f"s3://{bucket}/{key} {error}, which is no time of binlog-copy's: somebody else wrote it. Take a snapshot, "
+            f"s3://{bucket}/{key} {error}, which is no time of the agent's: somebody else wrote it. Take a snapshot, "
             "then remove it: the next round writes it anew"
         ) from None
     return found.moment, found.newest

@@ -44,5 +44,5 @@ def late(outputs: Mapping[str, Any], place: AwsPlace) -> str:
         )
     return (
         f"the copies of its binary logs {behind}: a restore to a point in time does not reach further. "
-        "`nomad alloc logs -stderr -task binlog-copy ALLOCATION`, or `-task binlog-close`, says why"
+        "`nomad alloc logs -stderr -task binlogs ALLOCATION` says why"
     )

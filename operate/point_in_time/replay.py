@@ -66,6 +66,6 @@ def _last(logs: Sequence[Contents]) -> tuple[str, GtidSet]:
 
 
 _WHY_NOT = (
-    "it takes up to a minute after the first `up` with mysql.pointInTime; `nomad alloc logs -stderr -task binlog-copy "
+    "it takes up to a minute after the first `up` with mysql.pointInTime; `nomad alloc logs -stderr -task binlogs "
     "ALLOCATION` says what keeps it"
 )

@@ -152,7 +152,7 @@ def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
 
 def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
     shipped = server.point_in_time.s3 if server.point_in_time else None
-    binlogs = dump_copies(shipped, _NOWHERE, shipped.bucket or _MADE) if shipped else None
+    binlogs = dump_copies(settings, shipped, _NOWHERE, shipped.bucket or _MADE) if shipped else None
     args = mysql_server(settings, _NOWHERE, server, _registered(server.volume), binlogs=binlogs)
     variables = mysql.job_settings(args)
     variables["volume"] = {"id": server.volume, "release": "", **variables["volume"]}
@@ -161,7 +161,7 @@ def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
     if backup is None:
         return
     registered = {backup.volume: _registered(backup.volume)}
-    copies = dump_copies(backup.s3, _NOWHERE, backup.s3.bucket or _MADE) if backup.s3 else None
+    copies = dump_copies(settings, backup.s3, _NOWHERE, backup.s3.bucket or _MADE) if backup.s3 else None
     for dumps in mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered, copies=copies):
         variables = mysql_backup.dump_variables(dumps, mysql_backup.volume_variable(dumps, backup.volume, ""))
         yield _of_server(settings, server, backup, "mysql-backup", variables)

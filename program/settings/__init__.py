@@ -5,7 +5,8 @@ Every problem is reported at once, before any resource is created, as key, value
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import pulumi
 from pulumi.runtime import config as pulumi_config
@@ -20,7 +21,7 @@ from program.settings.metrics import Metrics, Switched, check_metrics
 from program.settings.mysql import Mysql
 from program.settings.placement import Placement
 from program.settings.plugin import Plugin
-from program.settings.types import Identifier, PlainText, Section
+from program.settings.types import Identifier, PinnedImage, PlainText, Section
 from program.settings.volume import Volume
 
 __all__ = [
@@ -53,6 +54,11 @@ class Settings(Section):
         "and the zones of sets of volumes that name none, for volumes that do not exist yet.",
     )
     placement: Placement = Field(default=Placement(), description="Where the jobs run.")
+    agent_image: PinnedImage | None = Field(
+        None,
+        description="Image of the agent (docs/agent.md): in docker it copies dumps and binary logs to S3, and watches "
+        "for `failover`.",
+    )
     plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
     volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
     mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
@@ -86,6 +92,7 @@ class Settings(Section):
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
         check_metrics(self.metrics, self.mysql, self.plugins)
+        rules.check_agent(self.agent_image, self.mysql, self.failover)
         identity_rules.check_jobs(self.jobs)
         identity_rules.check_adopted(self.adopt, self.jobs, self.volumes)
         identity_rules.check_external_ids(self.volumes, self.plugins)
@@ -168,13 +175,20 @@ def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
     declared = {field.alias: field for field in model.model_fields.values()}.get(key)
     if not config.get(key):
         return ""
-    if declared is None or declared.annotation is str:
+    if declared is None or _is_text(declared.annotation):
         return config.get(key)
     try:
         return config.get_object(key)
     except pulumi.ConfigTypeError:
         problem = Problem(key, NOT_SHOWN, "must be a value in JSON", f"set its parts by --path {PROJECT}:{key}.…")
         raise SettingsError([problem]) from None
+
+
+def _is_text(annotation: Any) -> bool:
+    """Returns whether a setting is a text, with rules of its own or not set, and no map or list in JSON."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kinds = [get_args(part)[0] if get_origin(part) is Annotated else part for part in parts]
+    return set(kinds) <= {str, type(None)}
 
 
 def is_private(path: Sequence[str]) -> bool:

@@ -1,13 +1,12 @@
 """Settings of the copies of MySQL's dumps in S3."""
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from nomad_stateful import aws_cli_image
 from program.settings.errors import Refusal
-from program.settings.types import PinnedImage, Section
+from program.settings.types import Section
 
 KEEP_DAYS = 35
 """How long a bucket that the program makes keeps a dump."""
@@ -78,11 +77,15 @@ class DumpBucket(Section):
         "`http://` the bucket that the program makes takes requests without TLS.",
         json_schema_extra={"rule": "must be https://HOST, with a port if need be"},
     )
-    image: PinnedImage = Field(
-        f"{aws_cli_image.REPOSITORY}:{aws_cli_image.VERSION}",
-        description="Image with the AWS CLI (docker only); with exec the command `aws` has to be there.",
-    )
-    memory_mib: int = Field(256, ge=64, le=65_536, description="Memory of the AWS CLI, in MiB.")
+    memory_mib: int = Field(256, ge=64, le=65_536, description="Memory of the agent that copies, in MiB.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_image(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "image" in given:
+            rule = "the agent copies, in place of the AWS CLI, and its image is named once for all of a stack"
+            raise Refusal("image", given["image"], rule, "remove it, and set agentImage (docs/agent.md)")
+        return given
 
     @model_validator(mode="after")
     def _check(self) -> "DumpBucket":

@@ -1,6 +1,6 @@
 """Settings of the failover watch: a job that has those of a lost client started elsewhere without Nomad's wait."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,7 +9,6 @@ from program.settings.types import (
     DAY_S,
     MOST_CPU_MHZ,
     MOST_MEMORY_MIB,
-    PinnedImage,
     PlainText,
     Section,
     ServiceName,
@@ -21,13 +20,10 @@ class Failover(Section):
 
     job_id: ServiceName = Field("failover", description="Id of the job, which the policy of its identity is bound to.")
     task_driver: Literal["docker", "exec", "raw_exec"] = Field("docker", description="How Nomad runs it.")
-    image: PinnedImage | None = Field(
-        None, description="Image that has the command, with a pinned tag or digest (docker only)."
-    )
     command: PlainText = Field(
-        "nomad-stateful-failover",
+        "nomad-stateful-agent",
         min_length=1,
-        description="Program to run: in the image, or on the clients' PATH. `nomad_stateful`'s wheel installs it.",
+        description="The agent on the clients (docs/agent.md), where taskDriver is not docker.",
     )
     count: int = Field(
         2,
@@ -44,11 +40,16 @@ class Failover(Section):
     memory_mib: int = Field(128, ge=16, le=MOST_MEMORY_MIB, description="Memory of each instance, in MiB.")
     timeout_s: int = Field(300, ge=1, le=DAY_S, description="How long `up` waits until it watches, in seconds.")
 
-    @model_validator(mode="after")
-    def _check(self) -> "Failover":
-        if self.task_driver == "docker" and self.image is None:
-            remedy = "name the image that has nomad-stateful-failover (docs/failover.md), or set taskDriver to exec"
-            raise Refusal("image", None, "is needed where taskDriver is docker", remedy)
-        if self.task_driver != "docker" and self.image is not None:
-            raise Refusal("image", self.image, f"is not used where taskDriver is {self.task_driver}", "remove it")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _check_earlier(cls, given: Any) -> Any:
+        """Refuses what named the watch's own program and image in earlier releases."""
+        if not isinstance(given, dict):
+            return given
+        if "image" in given:
+            rule = "the watch is one of the agent's tasks, whose image is named once for all of a stack"
+            raise Refusal("image", given["image"], rule, "remove it, and set agentImage (docs/agent.md)")
+        if str(given.get("command")).endswith("nomad-stateful-failover"):
+            remedy = "write nomad-stateful-agent in its place, or remove it where that is on the clients' PATH"
+            raise Refusal("command", given["command"], "the agent has the watch now (docs/agent.md)", remedy)
+        return given

@@ -6,6 +6,7 @@ from collections import Counter
 from nomad_stateful.drivers.model import CsiDriver
 from program.settings import mount_flags
 from program.settings.errors import Refusal
+from program.settings.failover import Failover
 from program.settings.mysql import Mysql
 from program.settings.plugin import Plugin
 from program.settings.volume import Volume
@@ -152,3 +153,17 @@ def check_mysql(mysql: Mysql, volumes: list[Volume]) -> None:
             f"MySQL writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
             f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
         )
+
+
+def check_agent(image: str | None, mysql: Mysql | None, failover: Failover | None) -> None:
+    """What the agent does in docker has an image."""
+    tasks = {
+        "mysql.backup.s3": mysql and mysql.task_driver == "docker" and mysql.backup and mysql.backup.s3,
+        "mysql.pointInTime": mysql and mysql.task_driver == "docker" and mysql.point_in_time,
+        "failover": failover and failover.task_driver == "docker",
+    }
+    if image is None and (needing := [key for key, set_ in tasks.items() if set_]):
+        remedy = "build it and push it (`make image`, docs/agent.md), and name it by its digest or tag"
+        verb = "runs" if len(needing) == 1 else "run"
+        rule = f"{' and '.join(needing)} {verb} in docker, by the agent's image"
+        raise Refusal("agentImage", None, rule, remedy)

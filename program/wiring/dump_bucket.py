@@ -42,14 +42,16 @@ def bucket_inputs(copies: DumpBucket, environment: Environment) -> dict[str, Any
     }
 
 
-def dump_copies(copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str]) -> DumpCopies:
+def dump_copies(
+    settings: Settings, copies: DumpBucket, environment: Environment, bucket: pulumi.Input[str]
+) -> DumpCopies:
     """Returns where each dump or log is copied to."""
     return {
         "bucket": bucket,
         "prefix": prefix(copies, environment),
         "region": copies.region or environment.region,
         "endpoint": copies.endpoint,
-        "image": copies.image,
+        "image": settings.agent_image or "",
         "memory_mib": copies.memory_mib,
     }
 

@@ -27,7 +27,7 @@ def failover_watches(
             "fence": failover.fence,
             "task": {
                 "driver": failover.task_driver,
-                "image": failover.image or "",
+                "image": settings.agent_image or "",
                 "command": failover.command,
                 "cpu_mhz": failover.cpu_mhz,
                 "memory_mib": failover.memory_mib,

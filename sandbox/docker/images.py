@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from nomad_stateful import aws_cli_image
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
-from sandbox.docker import older_mysql, python_packages
+from nomad_stateful.version import VERSION
+from sandbox.docker import agent, older_mysql, python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PROJECT
+from tools import locked_packages
 from tools.toolchain import cache, official
 
 MYSQL_SERIES: Final = "9.7"
@@ -97,18 +99,24 @@ class Image:
 
 def catalogue(parts: Path | None) -> tuple[Image, ...]:
     """Every image; with a folder of official parts, those that are there are in the images."""
-    base = Recipe("base", packages=("ca-certificates",))
+    base = base_layer()
     tools = Recipe("tools", (base,), ("e2fsprogs", "xfsprogs", "mount", "util-linux", "udev"))
-    pins = cache.digest(python_packages.pins())
-    python = Recipe("python", (base, tools), ("python3",), fill=python_packages.for_stand_ins, fill_key=pins)
+    pins = cache.digest(locked_packages.pins(python_packages.STAND_INS))
+    packages = partial(python_packages.install, python_packages.STAND_INS)
+    python = Recipe("python", (base, tools), ("python3",), fill=packages, fill_key=pins)
     mysql = _mysql(base, parts)
     return (
         mysql,
         _older_mysql(mysql),
         *_drivers(base, tools, python, parts),
-        _aws_cli(base, tools, python),
+        agent_image(base),
         _busybox(base),
     )
+
+
+def base_layer() -> Recipe:
+    """What every image begins with."""
+    return Recipe("base", packages=("ca-certificates",))
 
 
 def _mysql(base: Recipe, parts: Path | None) -> Image:
@@ -184,18 +192,14 @@ def _official_program(folder: Path | None, driver: CsiDriver) -> Path | None:
     return official.take(folder, driver.command, driver.default_version.removeprefix("v"))
 
 
-def _aws_cli(base: Recipe, tools: Recipe, python: Recipe) -> Image:
-    pins = cache.digest(python_packages.AWS_CLI_PINS.read_bytes())
-    below = (base, tools, python)
-    layers = (*below, Recipe("aws-cli", below, fill=python_packages.for_aws_cli, fill_key=pins))
-    return Image(
-        aws_cli_image.REPOSITORY,
-        aws_cli_image.VERSION,
-        layers,
-        entrypoint=("aws",),
-        env=(_PATH,),
-        note="AWS CLI 1 of PyPI",
-    )
+def agent_image(base: Recipe) -> Image:
+    """The image of nomad-stateful-agent, which `make image` writes too."""
+    pins = cache.digest(locked_packages.pins(agent.PACKAGES))
+    packages = partial(python_packages.install, agent.PACKAGES)
+    python = Recipe("agent-python", (base,), ("python3",), fill=packages, fill_key=pins)
+    below = (base, python)
+    layers = (*below, Recipe("agent", below, fill=agent.put, fill_key=agent.digest()))
+    return Image(agent.REPOSITORY, VERSION, layers, entrypoint=(agent.COMMAND,), env=(_PATH,), note="the wheel")
 
 
 def _busybox(base: Recipe) -> Image:

@@ -35,4 +35,4 @@ def write(settings: SandboxSettings) -> None:
     # No stand-in: the program itself, which is told where the sandbox's AWS is.
     ec2 = settings.ec2_url
     aws = {"AWS_ENDPOINT_URL_EC2": ec2, "AWS_ENDPOINT_URL_STS": ec2, "AWS_REGION": settings.region}
-    write_launcher(settings.bin_dir / "nomad-stateful-failover", "nomad_stateful.recovery", aws)
+    write_launcher(settings.bin_dir / "nomad-stateful-agent", "nomad_stateful.agent", aws)

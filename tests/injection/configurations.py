@@ -82,5 +82,6 @@ EVERYTHING: dict[str, Any] = {
         },
     ],
     "metrics": {"mysql": {}, "volumes": {}},
-    "failover": {"image": "watch:1.0"},
+    "failover": {},
+    "agentImage": "agent:1.0",
 }

@@ -7,7 +7,6 @@ containers, whose own tests run it at every change; here it has its turn at nigh
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from sandbox.docker import images, layers
 from sandbox.standins.mysql import rootfs
-from tests import official_parts
+from tests.image_roots import unpack
 from tests.mysql.databases import SCHEMA, SERVERS, Databases, running
 from tests.mysql.place import Flavour, Place, place, query
 from tests.ports import unused_port
-from tools import packages, toolchain
-from tools.toolchain import cache
+from tools import toolchain
 
 _ENTRYPOINTS = {"mariadb": "mysql-entrypoint", "mysql": "docker-entrypoint.sh"}
 
@@ -57,13 +54,7 @@ def flavour_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
 
 def unpack_image(root: Path) -> None:
     """Unpacks the layers of the image that docker would run."""
-    packages.ensure_packages([one for one in packages.DOCKER if "debootstrap" in one.commands])
-    image = next(image for image in images.catalogue(official_parts.folder()) if image.repository == "mysql")
-    with cache.locked(layers.root()):
-        packed = [layers.build(recipe).tar for recipe in image.layers]
-    root.mkdir()
-    for tar in packed:
-        subprocess.run(["tar", "--extract", "--numeric-owner", "--directory", root, "--file", tar], check=True)
+    unpack("mysql", root)
 
 
 @pytest.fixture(scope="session", params=FLAVOURS)

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.agent.binlogs.copier import Copier, HeldError
 from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent.copies.copier import Copier, HeldError
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER, Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from operate.point_in_time import logs
+from operate.point_in_time.logs import PointInTimeError
 from operate.point_in_time.replay import replay
 from tests.mysql.place import (
     DATA,
@@ -122,14 +123,66 @@ def test_what_it_says_of_the_logs_is_what_the_server_says(server: Server) -> Non
     assert replay(server.s3, stored, base, said.moment).wanted == server.executed()
 
 
-def test_a_server_that_loses_transactions_is_not_vouched_for(server: Server) -> None:
+WRONG = (
+    ("gtid_mode", "GLOBAL", "ON_PERMISSIVE", "ON"),
+    ("sync_binlog", "PERSIST", "0", "1"),
+    ("innodb_flush_log_at_trx_commit", "GLOBAL", "2", "1"),
+    ("binlog_format", "GLOBAL", "MIXED", "ROW"),
+)
+
+
+def test_a_value_that_is_set_while_it_runs_holds_it_until_it_is_set_back(server: Server) -> None:
+    copier = server.agent("one")
+    query(server.place, "CREATE DATABASE shop")
+    said = copied(copier)
+    for name, how, value, needed in WRONG:
+        query(server.place, f"SET {how} {name} = {value}", f"CREATE DATABASE {name}")
+        with pytest.raises(HeldError, match=f"runs with {name}={value} and needs {name}={needed}"):
+            copied(copier)
+        assert logs.stored(server.s3, BUCKET, PREFIX).until == said.moment
+        query(server.place, f"SET {how} {name} = {needed}")
+        until_next_second()
+        said = copied(copier)
+        assert said.gtids == server.executed()
+    query(server.place, "FLUSH BINARY LOGS", "CREATE DATABASE lost", "FLUSH BINARY LOGS")
+    query(server.place, "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
+    with pytest.raises(HeldError, match="transactions are lost"):
+        copied(copier)
+
+
+def test_transactions_without_a_gtid_are_copied_and_not_restored(server: Server) -> None:
+    """As from before the server's settings were made."""
     copier = server.agent("one")
     query(server.place, "CREATE DATABASE shop")
     copied(copier)
-    query(server.place, "SET GLOBAL sync_binlog = 0")
-    with pytest.raises(HeldError, match="runs with sync_binlog=0 and needs sync_binlog=1"):
-        copied(copier)
-    query(server.place, "SET GLOBAL sync_binlog = 1", "CREATE DATABASE more", "FLUSH BINARY LOGS")
-    query(server.place, "CREATE DATABASE lost", "FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
+    base = datetime.now(UTC)
+    until_next_second()
+    query(server.place, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE")))
+    query(server.place, "CREATE DATABASE anonymous")
+    query(server.place, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "ON")))
+    assert copied(copier).gtids == server.executed()
+    # From its own snapshot on they are whole again.
+    query(server.place, "FLUSH BINARY LOGS")
+    until_next_second()
+    snapshot = datetime.now(UTC)
+    query(server.place, "CREATE DATABASE more")
+    until_next_second()
+    said = copied(server.agent("one"))
+    stored = logs.stored(server.s3, BUCKET, PREFIX)
+    assert replay(server.s3, stored, snapshot, said.moment).wanted == server.executed()
+    with pytest.raises(PointInTimeError, match="has a transaction without a GTID"):
+        replay(server.s3, stored, base, said.moment)
+
+
+def test_logs_that_begin_anew_hold_it(server: Server) -> None:
+    copier = server.agent("one")
+    query(server.place, "CREATE DATABASE shop", "CREATE DATABASE more")
+    said = copied(copier)
+    until_next_second()
+    query(server.place, "RESET BINARY LOGS AND GTIDS", *(f"CREATE DATABASE other_{number}" for number in range(3)))
+    for allocation in ("one", "two"):
+        with pytest.raises(HeldError, match="transactions are lost"):
+            copied(server.agent(allocation))
     with pytest.raises(HeldError, match="transactions are lost"):
         copied(copier)
+    assert logs.stored(server.s3, BUCKET, PREFIX).until == said.moment

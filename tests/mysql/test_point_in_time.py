@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,22 +36,14 @@ from tests.mysql.place import (
     until_it_answers,
 )
 from tests.ports import unused_port
+from tests.providers.moto_account import environment, moto
+from tests.unit.agent.world import BUCKET, client_of, emptied
 from tests.unit.operate.point_in_time.test_logs import Bucket
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
 OPTIONS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 DRILLS_PASSWORD = "of-the-drill"
-# What the scripts ask of the AWS CLI, of a folder.
-AWS = r"""#!/bin/sh
-if [ "$1" = s3api ]; then
-  ls /bucket | sed "s|^|$PREFIX|"
-else
-  for word in "$@"; do
-    case $word in --include) wanted=yes ;; *) [ -z "${wanted-}" ] || cp /bucket/$word "$6"; wanted= ;; esac
-  done
-fi
-"""
 
 
 @dataclass
@@ -173,31 +167,39 @@ def restored(
     with place(flavour, folder / "drill", unused_port()) as made:
         copy = history.live.folder / snapshot
         subprocess.run(["cp", "-a", "--no-target-directory", str(copy), str(data(made))], check=True)
-        for name in ("alloc/data", "bucket"):
-            (made.root / name).mkdir(parents=True)
-        for key, content in bucket.items():
-            (made.root / "bucket" / key.removeprefix(FOLDER)).write_bytes(content)
-        aws = made.root / "usr/local/bin/aws"
-        aws.write_text(AWS)
-        aws.chmod(0o755)
-        fetch, server, check = tasks(made, server_task(nomad, flavour, args=list(OPTIONS)), found)
-        made.put(Task({**server.files, **fetch.files, **check.files}, (), {}), {"root_password": DRILLS_PASSWORD})
-        done = made.run(fetch)
-        assert done.returncode == 0, done.stderr
+        (made.root / "alloc/data").mkdir(parents=True)
+        fetch, server, check = tasks(server_task(nomad, flavour, args=list(OPTIONS)), found)
+        made.put(Task({**server.files, **check.files}, (), {}), {"root_password": DRILLS_PASSWORD})
+        fetched(made, fetch, bucket)
         process = made.start(server)
         answer = made.run(check)
         assert process.poll() is None, made.log.read_text()[-3000:]
         yield Restored(answer.stdout.splitlines() + answer.stderr.splitlines(), made)
 
 
-def tasks(made: Place, server: Task, found: replays.Replay) -> tuple[Task, Task, Task]:
-    """The drill's tasks as Nomad would run them: what fetches, the server, and what checks it."""
+def fetched(made: Place, arguments: list[str], bucket: dict[str, bytes]) -> None:
+    """Runs the agent's command on the folders of a place, with what S3 has."""
+    with moto() as url:
+        s3 = emptied(client_of(url))
+        for key, content in bucket.items():
+            s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+        words = [re.sub(r"(?<==)/(alloc|srv)/", rf"{made.root}/\1/", word) for word in arguments]
+        command = [sys.executable, "-m", "nomad_stateful.agent", *words]
+        env = {**environment(url), "PATH": os.environ["PATH"]}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    index = made.root / "alloc/data/replay/relay.index"
+    index.write_text(index.read_text().replace(str(made.root), ""))
+
+
+def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
+    """The drill's tasks as Nomad would run them: what the agent fetches, the server, and what checks it."""
     env = dict(server.env)
     copier = {
         "Name": replay.COPY,
         "Driver": "exec",
-        "Config": {},
-        "Env": {"BUCKET": "b", "PREFIX": FOLDER},
+        "Config": {"command": "nomad-stateful-agent", "args": ["binlogs", f"--bucket={BUCKET}", "--prefix="]},
+        "Env": {},
         "Resources": {"MemoryMB": 1},
     }
     job: dict[str, Any] = {
@@ -215,13 +217,15 @@ def tasks(made: Place, server: Task, found: replays.Replay) -> tuple[Task, Task,
     by_socket = "protocol = socket\nsocket = /alloc/mysql/mysql.sock"
     login = f"[client]\nuser = root\n{by_socket}\npassword = {DRILLS_PASSWORD}\n"
     of_check = {"local/drill.sh": script.MYSQL, f"secrets/{script.OPTIONS}": login}
-    of_fetch = {"local/fetch.sh": fetch["Templates"][0]["EmbeddedTmpl"]}
-    allocation = {"NOMAD_ALLOC_DIR": "/alloc"}
     return (
-        Task(of_fetch, ("/local/fetch.sh",), {**fetch["Env"], **allocation}),
-        Task(server.files, [word.replace("${NOMAD_ALLOC_DIR}", "/alloc") for word in runs["Config"]["args"]], env),
-        Task(of_check, ("/local/drill.sh",), {**checks["Env"], **allocation, "TLS_MARIADB": ""}),
+        in_the_allocation(fetch["Config"]["args"]),
+        Task(server.files, in_the_allocation(runs["Config"]["args"]), env),
+        Task(of_check, ("/local/drill.sh",), {**checks["Env"], "NOMAD_ALLOC_DIR": "/alloc", "TLS_MARIADB": ""}),
     )
+
+
+def in_the_allocation(words: list[str]) -> list[str]:
+    return [word.replace("${NOMAD_ALLOC_DIR}", "/alloc") for word in words]
 
 
 def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(

@@ -42,7 +42,7 @@ PROGRAM: dict[str, Any] = {
 
 
 def _stack(plugins: list[dict[str, Any]], volumes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    return {"clientRole": "nomad-client", "plugins": plugins, "volumes": volumes, **more}
+    return {"clientRole": "nomad-client", "agentImage": "agent:1.0", "plugins": plugins, "volumes": volumes, **more}
 
 
 BASES: list[dict[str, Any]] = [
@@ -57,7 +57,7 @@ BASES: list[dict[str, Any]] = [
         ],
         consumers=[PROGRAM, {"name": "maker", "image": "m:1", "mounts": [{"volume": "made", "path": "/made"}]}],
         metrics={"mysql": {}, "volumes": {}},
-        failover={"image": "watch:1.0"},
+        failover={},
     ),
     _stack(
         [{"id": "aws-ebs0", "taskDriver": "raw_exec"}],

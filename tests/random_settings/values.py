@@ -103,6 +103,10 @@ OPERANDS = (
         "999999999999999999999",
     ),
 )
+IMAGES: tuple[Any, ...] = (
+    *("a:latest", "a", "UPPER:1", "a//b:1", "a:-1", "a:" + "t" * 129, "-a:1", "a@sha256:" + "0" * 64, "é:1"),
+    *("localhost:5000/a:1", "a.b/c_d/e--f:1.0", ".a:1", "a:1@sha256:" + "0" * 64, "a_:1", "a" * 256 + ":1"),
+)
 HINTS: dict[str, tuple[Any, ...]] = {
     "clientRole": ("é", "r" * 64, "r" * 65, "role,with=all.@-+", "a b", "a/b"),
     "clientTags": TAGS,
@@ -117,10 +121,8 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "controller": ("one", "j_b"),
     "node": ("one", "plugin-aws-ebs0-controller"),
     "version": ("v1.28.0", "v1.45.0", "v1.59.0", "v1.10", "1.2.3", "v99999999999999999999.0.0"),
-    "image": (
-        *("a:latest", "a", "UPPER:1", "a//b:1", "a:-1", "a:" + "t" * 129, "-a:1", "a@sha256:" + "0" * 64, "é:1"),
-        *("localhost:5000/a:1", "a.b/c_d/e--f:1.0", ".a:1", "a:1@sha256:" + "0" * 64, "a_:1", "a" * 256 + ":1"),
-    ),
+    "image": IMAGES,
+    "agentImage": IMAGES,
     "networkMode": ("", "host", "bridge", "none", "container:x", "a b", "é"),
     "ipcMode": ("", "host", "none", "private", "shareable", "container:x", "foo"),
     "hostMounts": (

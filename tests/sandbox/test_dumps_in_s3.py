@@ -9,11 +9,13 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
+from nomad_stateful.version import VERSION
 from tests.sandbox.consuming import force_dump, newest_child, sql, summary
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
+AGENT_IMAGE = f"nomad-stateful-agent:{VERSION}"
 PORT = 5000
 PREFIX = "nomad-stateful/dev/"
 
@@ -37,6 +39,8 @@ def set_s3(running: Running, s3: dict[str, Any], name: str = "dev") -> None:
     if not any(one["name"] == "dumps" for one in volumes):
         volumes.append({**volumes[0], "name": "dumps"})
     config["nomad-stateful:mysql"]["backup"] = {"volume": "dumps", "schedule": "@yearly", "keep": 2, "s3": s3}
+    if name == "docker":
+        config["nomad-stateful:agentImage"] = AGENT_IMAGE
     path.write_text(yaml.safe_dump(whole))
 
 

@@ -1,4 +1,4 @@
-"""Dumps that leave the zone where everything runs in containers: MySQL's image dumps, the AWS CLI's uploads."""
+"""Dumps that leave the zone where everything runs in containers: MySQL's image dumps, the agent's uploads."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-def test_a_dump_is_copied_by_the_image_of_the_aws_cli_and_restored_from_there(docker: Running) -> None:
+def test_a_dump_is_copied_by_the_agents_image_and_restored_from_there(docker: Running) -> None:
     sql(docker, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARCHAR(20))")
     sql(docker, "INSERT INTO shop.orders VALUES (1, 'one'), (2, 'two')")
     assert summary(docker, force_dump(docker)) == {"Complete": 1}

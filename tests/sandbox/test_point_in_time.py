@@ -1,4 +1,4 @@
-"""Restores to a point in time under writes, with MySQL itself and the image of the AWS CLI."""
+"""Restores to a point in time under writes, with MySQL itself and the agent in their images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import yaml
 from tests import official_parts
 from tests.sandbox.alerts import rules
 from tests.sandbox.alerts.prometheus import missing, watched
-from tests.sandbox.test_dumps_in_s3 import PORT, operate
+from tests.sandbox.test_dumps_in_s3 import AGENT_IMAGE, PORT, operate
 from tools.faults.background import Background
 from tools.faults.writer import MySql
 from tools.trial.running import Running, eventually
@@ -83,6 +83,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         whole = yaml.safe_load(path.read_text())
         s3 = {"endpoint": f"http://{running.ground.gateway}:{PORT}"}
         whole["config"]["nomad-stateful:mysql"]["pointInTime"] = {"s3": s3}
+        whole["config"]["nomad-stateful:agentImage"] = AGENT_IMAGE
         path.write_text(yaml.safe_dump(whole))
         done = running.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -194,7 +195,7 @@ def allocation(stack: Running) -> dict[str, Any]:
 def test_a_copier_that_is_killed_goes_on(docker: Running, rows: Rows) -> None:
     killed = allocation(docker)
     path = f"client/allocation/{killed['ID']}/signal"
-    docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGKILL"}, namespace="default")
+    docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGKILL"}, namespace="default")
     at = time.time()
     eventually(lambda: until(docker) > at or None, 120, "logs of after the kill are in S3")
     print(f"\nafter a kill of the copier the logs in S3 had caught up {time.time() - at:.0f} s later")
@@ -236,7 +237,7 @@ def test_while_s3_is_away_mysql_goes_on_and_no_log_is_missing_afterwards(
         eventually(lambda: time.time() > away + 60 or None, 120, "a minute without S3")
         # What it would know of S3, a new copier has to ask.
         path = f"client/allocation/{server}/signal"
-        docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGKILL"}, namespace="default")
+        docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGKILL"}, namespace="default")
         eventually(lambda: time.time() > away + 120 or None, 120, "two minutes without S3")
         rows.await_more(1)
     back = time.time()
@@ -260,12 +261,12 @@ def test_its_alert_fires_and_clears(docker: Running, tmp_path: Path, monkeypatch
     path = f"client/allocation/{allocation(docker)['ID']}/signal"
     with watched(docker, tmp_path) as watch:
         eventually(lambda: watch.prometheus.query("nomad_stateful_binlogs_expected") or None, 60, "its metrics")
-        docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGSTOP"}, namespace="default")
+        docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGSTOP"}, namespace="default")
         began = time.time()
         fires = {"nomad_job": "mysql-server", "severity": "critical"}
         eventually(lambda: watch.prometheus.fires("BinlogsLate", fires) or None, 300, "BinlogsLate fires")
         fired = time.time()
-        docker.nomad.put(path, {"Task": "binlog-copy", "Signal": "SIGCONT"}, namespace="default")
+        docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGCONT"}, namespace="default")
         eventually(lambda: not watch.prometheus.fires("BinlogsLate", fires) or None, 120, "BinlogsLate clears")
         print(f"\nBinlogsLate fired after {fired - began:.0f} s, and cleared after {time.time() - fired:.0f} s")
 
@@ -364,7 +365,7 @@ def test_what_the_server_writes_without_gtids_is_not_vouched_for(docker: Running
     began = time.time()
 
     def said() -> str:
-        words = ("nomad", "alloc", "logs", "-stderr", "-task", "binlog-close", found["ID"])
+        words = ("nomad", "alloc", "logs", "-stderr", "-task", "binlogs", found["ID"])
         token = docker.env.get("NOMAD_OPERATOR_TOKEN") or docker.env["NOMAD_TOKEN"]
         done = docker.run(*words, more_env={"NOMAD_TOKEN": token})
         return done.stdout + done.stderr

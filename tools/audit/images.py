@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import httpx2
 
-from nomad_stateful import aws_cli_image
 from nomad_stateful.drivers.catalogue import DRIVERS
 from program.settings.metrics import MysqlExporter, VolumeExporter
 from program.settings.mysql import Mysql
@@ -37,7 +36,7 @@ def defaults() -> list[str]:
     """The images that a stack runs without naming one."""
     settings = [model.model_fields["image"].default for model in (Mysql, MysqlExporter, VolumeExporter)]
     drivers = [f"{driver.image}:{driver.default_version}" for driver in DRIVERS.values()]
-    return sorted([*settings, *drivers, f"{aws_cli_image.REPOSITORY}:{aws_cli_image.VERSION}"])
+    return sorted([*settings, *drivers])
 
 
 def listed(names: Iterable[str], path: Path = LIST) -> tuple[list[Listed], list[str]]:

@@ -1,4 +1,4 @@
-"""The small root of Nomad's exec tasks in the sandbox: a shell, tools, the AWS CLI, MySQL's server and clients."""
+"""The small root of Nomad's exec tasks in the sandbox: a shell, tools, the agent, MySQL's server and clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.settings import SandboxError
-from sandbox.standins.mysql import aws_cli
+from sandbox.standins.mysql import agent
 
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint")
 _SERVERS: Final = ("mariadbd", "mysqld")
@@ -79,9 +79,9 @@ def build(target: Path) -> None:
         (fresh / folder).mkdir(parents=True, exist_ok=True)
     for source, inside in programs.items():
         shutil.copy2(source, fresh / inside)
-    tools = aws_cli.folder()
+    tools = agent.folder()
     shutil.copytree(tools, fresh, symlinks=True, dirs_exist_ok=True)
-    for library in _libraries([*programs, *aws_cli.binaries(tools)]):
+    for library in _libraries([*programs, *agent.binaries(tools)]):
         copy = fresh / library.relative_to("/")
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(library, copy)

@@ -126,7 +126,7 @@ def _watch(program: Path, aws: str) -> Path:
     """The watch as a program that finds AWS there, and ends where its environment has a token."""
     given = {"AWS_ENDPOINT_URL": aws, "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "PYTHONPATH": TOP}
     exports = "".join(f"export {name}={value}\n" for name, value in given.items())
-    start = f'exec {sys.executable} -m nomad_stateful.recovery "$@"\n'
+    start = f'exec {sys.executable} -m nomad_stateful.agent "$@"\n'
     program.write_text('#!/bin/sh\ntest -z "$NOMAD_TOKEN" || exit 1\n' + exports + start)
     program.chmod(0o755)
     return program

@@ -28,7 +28,9 @@ def test_a_file_is_stored_once(s3: Any, file: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(bucket, "_PART", 5 * MIB)
     made = Bucket(s3, BUCKET)
     made.store("a", file, {"gtids": "x:1"})
-    assert made.size("a") == 12 * MIB
+    head = made.head("a")
+    assert head
+    assert (head.size, head.metadata) == (12 * MIB, {"gtids": "x:1"})
     opened = made.open("a")
     assert opened
     assert (opened[0], opened[1].read()) == ({"gtids": "x:1"}, file.read_bytes())
@@ -40,7 +42,7 @@ def test_a_file_is_stored_once(s3: Any, file: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_is_not_there_is_none(s3: Any) -> None:
     made = Bucket(s3, BUCKET)
-    assert (made.size("a"), made.open("a"), made.read("a")) == (None, None, None)
+    assert (made.head("a"), made.digest("a"), made.open("a"), made.read("a")) == (None, None, None, None)
 
 
 def test_a_small_object_is_replaced_as_it_was_read(s3: Any) -> None:

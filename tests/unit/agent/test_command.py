@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from nomad_stateful.agent.binlogs.command import round_of
+import pytest
+
+from nomad_stateful.agent import binlogs
+from nomad_stateful.agent.binlogs import round_of
+from nomad_stateful.agent.bucket import Bucket
 from tests.providers.moto_account import environment
-from tests.unit.agent.world import World
+from tests.unit.agent.world import BUCKET, PREFIX, World
 
 
 def test_a_round_says_why_until_stays_and_when_it_is_tried_again(world: World) -> None:
@@ -33,6 +40,50 @@ def test_moments_are_of_whole_seconds_before_the_server_is_asked(world: World) -
     until = world.until
     assert until
     assert (until.moment.microsecond, until.moment.utcoffset()) == (0, timedelta())
+
+
+class Ended(Exception):
+    """The task is ended."""
+
+
+def test_why_until_stays_is_told_once_and_that_it_moves_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes: list[dict[str, Any]] = [
+        {"away": True},
+        {},
+        {"away": False, "wrong": {"log_bin": "OFF"}},
+        {},
+        {"wrong": {}},
+        {},
+    ]
+    rounds = iter(changes)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        change = next(rounds, None)
+        if change is None:
+            raise Ended
+        vars(world.server).update(change)
+
+    world.server.commit()
+    monkeypatch.setenv("NOMAD_ALLOC_ID", "one")
+    monkeypatch.setattr(binlogs, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(binlogs, "MySqlServer", lambda _: world.server)
+    monkeypatch.setattr(Bucket, "connect", lambda name: Bucket(world.s3, name))
+    parser = argparse.ArgumentParser()
+    binlogs.arguments(parser)
+    words = [f"--datadir={world.server.datadir}", "--options=none", f"--bucket={BUCKET}", f"--prefix={PREFIX}"]
+    with pytest.raises(Ended):
+        binlogs.run(parser.parse_args(words))
+    away, wrong, again = capsys.readouterr().err.splitlines()
+    assert away == "the binary logs cannot be copied; they stay on the volume: no server"
+    assert wrong.startswith("the binary logs do not reach further, since the server runs with log_bin=OFF and needs")
+    assert again == "the binary logs are copied again"
+    assert pauses == [30, 5, 5, 30, 30, 30, 30]
+    assert world.until is not None
+    assert world.until.writer == "one"
 
 
 def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:

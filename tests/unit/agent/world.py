@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from botocore import handlers
+from botocore.exceptions import ClientError, ConnectionClosedError
 
-from nomad_stateful.agent.binlogs.copier import Copier
 from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent.copies.copier import Copier
 from nomad_stateful.agent.server import ServerError, State
-from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Until
+from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Until, log_name
+from nomad_stateful.databases.mysql.binlog import contents
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder, Origin
 from operate.point_in_time import logs
 from operate.point_in_time.replay import Replay, replay
 from tests.providers.moto_account import REGION, clients, empty_account
-from tests.unit.databases.mysql.test_binlog import before, gtid, log, rotated, stopped
+from tests.unit.databases.mysql.test_binlog import before, event, gtid, log, rotated, stopped
 
 START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 UUID = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 BUCKET, PREFIX = "logs", "db/"
 PLACE = PREFIX + FOLDER
+
+
+def up_to(number: int) -> GtidSet:
+    """The first so many transactions of the server."""
+    return GtidSet.parse(f"{UUID}:1-{number}")
+
+
+def names(*numbers: int) -> list[str]:
+    """The server's names of its logs."""
+    return [f"binlog.{number:06d}" for number in numbers]
 
 
 def client_of(account: str) -> Any:
@@ -40,6 +54,31 @@ def emptied(client: Any) -> Any:
     empty_account()
     client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
     return client
+
+
+@contextmanager
+def fault(client: Any, verb: str, *, until: bool = False, done: bool = False) -> Iterator[None]:
+    """While it lasts, S3 refuses a request of logs, or of `until`; or it does what is asked, and the answer is lost."""
+
+    def before(params: Mapping[str, Any], context: dict[str, Any], **_: Any) -> None:
+        context["lost"] = done
+        if params.get("Key", "").endswith(UNTIL) != until:
+            context["lost"] = False
+        elif not done:
+            raise ClientError({"Error": {"Code": "SlowDown"}}, verb)
+
+    def after(context: Mapping[str, Any], **_: Any) -> None:
+        if context["lost"]:
+            raise ConnectionClosedError(endpoint_url="s3")
+
+    hooks = {f"before-parameter-build.s3.{verb}": before, f"after-call.s3.{verb}": after}
+    for event_name, hook in hooks.items():
+        client.meta.events.register(event_name, hook)
+    try:
+        yield
+    finally:
+        for event_name, hook in hooks.items():
+            client.meta.events.unregister(event_name, hook)
 
 
 @dataclass
@@ -71,6 +110,14 @@ class FakeServer:
         self._append(gtid(number, self.tick(), source=self.uuid))
         return number
 
+    def rows(self, size: int) -> None:
+        """Writes rows of so many bytes, which are part of the last transaction."""
+        self._append(event(30, bytes(size)))
+
+    def anonymous(self) -> None:
+        """Commits a transaction without a GTID, as before gtid_mode was set."""
+        self._append(event(34, at=self.tick()))
+
     def close_log(self) -> None:
         if self.away:
             raise ServerError("no server")
@@ -99,10 +146,10 @@ class FakeServer:
     def listed(self) -> list[int]:
         return [int(line[-6:]) for line in (self.datadir / "binlog.index").read_text().split()]
 
-    def reset(self) -> None:
-        """As RESET BINARY LOGS AND GTIDS does."""
+    def reset(self, to: int = 1) -> None:
+        """As RESET BINARY LOGS AND GTIDS TO a number does."""
         self.purge(*self.listed())
-        self.executed, self.number = GtidSet(), 0
+        self.executed, self.number = GtidSet(), to - 1
         self._begin(started=True)
 
     def _begin(self, *, started: bool = False) -> None:
@@ -165,10 +212,28 @@ class World:
     def remove_until(self) -> None:
         self.s3.delete_object(Bucket=BUCKET, Key=PLACE + UNTIL)
 
+    def key(self, number: int) -> str:
+        """Where a log of the server belongs."""
+        path = self.server.path(number)
+        with path.open("rb") as log:
+            return PLACE + log_name(contents(path.name, log)[0].began, path.name)
+
+    def put(self, key: str, content: bytes) -> None:
+        """Has another one write there."""
+        self.s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+
+    def body(self, key: str) -> bytes:
+        """What is in S3."""
+        return bytes(self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+
+    def sizes(self) -> dict[str, int]:
+        """Sizes of the logs in S3 by their keys."""
+        found = Bucket(self.s3, BUCKET).sizes(PLACE)
+        return {key: size for key, size in found.items() if not key.endswith(UNTIL)}
+
     def stored(self) -> list[str]:
         """Names of the logs in S3."""
-        keys = Bucket(self.s3, BUCKET).sizes(PLACE)
-        return sorted(key.removeprefix(PLACE).partition("-")[2] for key in keys if not key.endswith(UNTIL))
+        return sorted(key.removeprefix(PLACE).partition("-")[2] for key in self.sizes())
 
     def restored(self, base: datetime, to: datetime) -> Replay:
         """What a restore to that time takes."""

@@ -36,10 +36,12 @@ RESTORE: Json = {
                 {
                     "Name": "fetch",
                     "Driver": "docker",
-                    "Config": {"image": "aws-cli:2", "entrypoint": ["sh"], "args": ["fetch.sh"]},
-                    "Env": {"BUCKET": BUCKET, "PREFIX": PREFIX, "AWS_REGION": drills.REGION, "DUMPS": "/dumps"},
+                    "Config": {
+                        "image": "agent:1",
+                        "args": ["fetch-dump", "--folder=/dumps", f"--bucket={BUCKET}", f"--prefix={PREFIX}"],
+                    },
+                    "Env": {"AWS_REGION": drills.REGION},
                     "Lifecycle": {"Hook": "prestart", "Sidecar": False},
-                    "Templates": [{"DestPath": "local/fetch.sh", "EmbeddedTmpl": "fetch it"}],
                     "VolumeMounts": MOUNTS,
                 },
                 {
@@ -132,16 +134,19 @@ def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(monkeyp
     fetch, server, check = group["Tasks"]
     assert (nomad.submitted["Meta"]["dump"], nomad.submitted["Meta"]["from"]) == (OLD, "s3")
     assert list(group["Volumes"]) == ["data"]
-    assert fetch["Config"]["image"] == "aws-cli:2"
-    assert fetch["Config"]["args"][-1] == "${NOMAD_TASK_DIR}/fetch.sh"
+    folder = "/srv/.drill-dump"
+    assert fetch["Config"] == {
+        "image": "agent:1",
+        "args": ["fetch-dump", f"--bucket={BUCKET}", f"--prefix={PREFIX}", f"--folder={folder}"],
+    }
     assert fetch["VolumeMounts"] == check["VolumeMounts"] == server["VolumeMounts"]
     # Beside the data directory, on the scratch volume.
-    assert fetch["Env"]["DUMPS"] == check["Env"]["DUMPS"] == "/srv/.drill-dump"
+    assert check["Env"]["DUMPS"] == folder
     assert SCRIPT in check["Templates"]
     assert check["Resources"] == {"CPU": 200, "MemoryMB": 256}
     # Neither the live job's login nor its volume.
     assert "login of the live job" not in json.dumps(nomad.submitted["TaskGroups"])
-    assert RESTORE["TaskGroups"][0]["Tasks"][0]["Env"]["DUMPS"] == "/dumps"
+    assert "--folder=/dumps" in RESTORE["TaskGroups"][0]["Tasks"][0]["Config"]["args"]
 
 
 def test_an_empty_scratch_volume_is_encrypted_like_the_live_one(ec2: Any) -> None:

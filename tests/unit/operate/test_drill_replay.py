@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +15,15 @@ from tests.unit.databases.mysql.test_binlog import SOURCE
 from tests.unit.operate.point_in_time.test_logs import at, one
 
 COPIER: dict[str, Any] = {
-    "Name": "binlog-copy",
+    "Name": "binlogs",
     "Driver": "docker",
-    "Config": {"image": "aws-cli:2", "entrypoint": ["sh"], "args": ["copy.sh"]},
-    "Env": {"BUCKET": "b", "PREFIX": "dev/binlogs/", "AWS_REGION": "us-west-2", "OTHER": "x"},
+    "User": "999",
+    "Config": {
+        "image": "agent:1",
+        "args": ["binlogs", "--datadir=/srv/mysql", "--bucket=b", "--prefix=dev/", "--interval=30"],
+        "readonly_rootfs": True,
+    },
+    "Env": {"AWS_REGION": "us-west-2"},
     "Resources": {"MemoryMB": 256},
 }
 LIVE: dict[str, Any] = {"ID": "mysql-server", "TaskGroups": [{"Tasks": [{"Name": "mysql"}, COPIER]}]}
@@ -63,15 +65,21 @@ def added() -> tuple[dict[str, Any], ...]:
 
 def test_the_logs_are_fetched_as_the_live_job_copies_them_before_the_server_starts() -> None:
     fetcher, server, _, group = added()
-    assert (fetcher["Config"]["image"], fetcher["Lifecycle"]) == ("aws-cli:2", {"Hook": "prestart", "Sidecar": False})
-    assert {"BUCKET": "b", "AWS_REGION": "us-west-2", "REPLAY_UID": "999", "REPLAY_COUNT": "2"}.items() <= (
-        fetcher["Env"].items()
-    )
-    assert "OTHER" not in fetcher["Env"]
-    assert (fetcher["Env"]["REPLAY_FIRST"], fetcher["Env"]["REPLAY_DATADIR"]) == (
-        "20261122T100700Z-binlog.000007",
-        "/srv/mysql",
-    )
+    assert (fetcher["Config"]["image"], fetcher["Config"]["readonly_rootfs"]) == ("agent:1", True)
+    assert (fetcher["User"], fetcher["Env"]) == ("999", {"AWS_REGION": "us-west-2"})
+    assert fetcher["Lifecycle"] == {"Hook": "prestart", "Sidecar": False}
+    assert fetcher["Config"]["args"] == [
+        "fetch-logs",
+        "--bucket=b",
+        "--prefix=dev/",
+        "--first=20261122T100700Z-binlog.000007",
+        "--last=20261122T100800Z-binlog.000008",
+        "--count=2",
+        "--except=20261122T100700Z-binlog.000007-50",
+        "--into=${NOMAD_ALLOC_DIR}/data/replay",
+        "--datadir=/srv/mysql",
+        "--owner=999",
+    ]
     assert fetcher["VolumeMounts"] == MOUNTS
     assert group["EphemeralDisk"]["SizeMB"] >= 300 + 300
     assert server["Config"]["args"][0] == "-c"
@@ -95,49 +103,7 @@ def test_the_server_applies_them_as_another_servers_and_writes_no_second_log() -
 
 
 def test_a_server_that_copies_no_logs_yet_is_refused() -> None:
-    with pytest.raises(PointInTimeError, match=r"job mysql-server copies no binary logs: set mysql.pointInTime"):
+    with pytest.raises(
+        PointInTimeError, match=r"job mysql-server copies no binary logs, or as an earlier release did: set"
+    ):
         replay.add(copy.deepcopy(DRILL), {"ID": "mysql-server", "TaskGroups": [{"Tasks": []}]}, WANTED)
-
-
-AWS = """#!/bin/sh
-case $1 in
-  s3api) cat "$BUCKET" ;;
-  s3) while IFS= read -r key; do : >"$6${key#"$PREFIX"}"; done <"$BUCKET" ;;
-esac
-"""
-FOREIGN = "20261122T100730Z-b|e echo it ran >&2; #.000007"
-
-
-def fetched(folder: Path, listed: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs the fetcher's script with an AWS CLI that has keys in a file, and copies empty logs."""
-    fetcher, *_ = added()
-    (folder / "aws").write_text(AWS)
-    (folder / "aws").chmod(0o755)
-    (folder / "bucket").write_text("".join(f"dev/binlogs/{name}\n" for name in listed))
-    own = {"BUCKET": f"{folder}/bucket", "NOMAD_ALLOC_DIR": str(folder), "REPLAY_DATADIR": str(folder)}
-    path = {"PATH": f"{folder}:{os.environ['PATH']}", "REPLAY_UID": str(os.getuid())}
-    words = ["sh", "-c", fetcher["Templates"][0]["EmbeddedTmpl"]]
-    return subprocess.run(
-        words, env={**fetcher["Env"], **own, **path, **env}, capture_output=True, text=True, check=False
-    )
-
-
-def names(*logs: Any) -> list[str]:
-    return [log.key.removeprefix("dev/binlogs/") for log in logs]
-
-
-def test_of_what_is_in_s3_the_logs_between_two_are_fetched_in_order(tmp_path: Path) -> None:
-    wanted = names(one(7, 7), one(8, 8))
-    others = ["until", f"{wanted[0]}-50", FOREIGN, *names(one(6, 6), one(9, 9))]
-    done = fetched(tmp_path, [*wanted, *others])
-    assert done.returncode == 0, done.stderr
-    folder = tmp_path / "data/replay"
-    assert (folder / "wanted").read_text().split() == wanted
-    assert (folder / "relay.index").read_text().split() == [f"{folder}/relay.00000{n}" for n in (1, 2)]
-
-
-@pytest.mark.parametrize("name", ["REPLAY_FIRST", "REPLAY_LAST", "REPLAY_OTHERS"])
-def test_a_name_in_s3_is_no_command(tmp_path: Path, name: str) -> None:
-    done = fetched(tmp_path, [FOREIGN, *names(one(7, 7), one(8, 8), one(9, 9))], **{name: FOREIGN})
-    assert "it ran" not in done.stderr
-    assert (done.returncode == 0) == (name == "REPLAY_OTHERS")

@@ -16,6 +16,7 @@ from program.settings.dump_bucket import DumpBucket
 from tests.unit.program.recorder import record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+AGENT = "example/nomad-stateful-agent:1.0"
 LOCK = {"mode": "COMPLIANCE", "days": 30}
 LOCKING = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
 PARTS = {
@@ -34,6 +35,7 @@ def config(s3: dict[str, Any] | None) -> dict[str, Any]:
     names = ("mysql", "dumps")
     return {
         "clientRole": "nomad-client",
+        "agentImage": AGENT,
         "plugins": [{"id": "aws-ebs0"}],
         "volumes": [{"name": name, "zone": "us-west-2a", "sizeGib": 10} for name in names],
         "mysql": {"volume": "mysql", "backup": backup},
@@ -143,7 +145,7 @@ def test_the_jobs_and_the_clients_role_know_the_given_bucket() -> None:
         ({"kmsKeyArn": KEY, "region": "us-west-2"}, "kmsKeyArn", "S3 encrypts with keys of its region"),
         ({"kmsKeyArn": "alias/mine"}, "kmsKeyArn", "not of an alias"),
         ({"endpoint": "ftp://x"}, "endpoint", "must be https://HOST"),
-        ({"image": "amazon/aws-cli"}, "image", "must be pinned"),
+        ({"image": "amazon/aws-cli:2.31.0"}, "image", "the agent copies, in place of the AWS CLI"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(s3: dict[str, Any], key: str, said: str) -> None:

@@ -9,7 +9,7 @@ from program.preflight import wanted_jobs
 from program.settings.errors import SettingsError
 from tests.unit.program.recorder import record
 
-WATCH = {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-failover"}
+WATCH = {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-agent"}
 
 
 def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -28,11 +28,11 @@ def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("failover", "expected"),
     [
-        ({}, "failover.image"),
-        ({"image": "watch:latest"}, "failover.image is watch:latest"),
+        ({}, "agentImage is not set: failover runs in docker, by the agent's image"),
+        ({"image": "watch:1.0"}, "failover.image is watch:1.0: the watch is one of the agent's tasks"),
         (
-            {"taskDriver": "exec", "image": "watch:1.0"},
-            "failover.image is watch:1.0: is not used where taskDriver is exec",
+            {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-failover"},
+            "failover.command is /usr/local/bin/nomad-stateful-failover: the agent has the watch now",
         ),
         ({**WATCH, "jobId": "mysql-server"}, "failover.jobId is mysql-server"),
         ({**WATCH, "count": 0}, "failover.count is 0"),

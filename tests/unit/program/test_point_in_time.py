@@ -9,12 +9,15 @@ from program import settings
 from program.settings import SettingsError
 from tests.unit.program.recorder import record
 
+AGENT = "example/nomad-stateful-agent:1.0"
+
 
 def config(point_in_time: dict[str, Any] | None, **mysql: Any) -> dict[str, Any]:
     """A stack with MySQL, and copies of its logs."""
     own = {} if point_in_time is None else {"pointInTime": point_in_time}
     return {
         "clientRole": "nomad-client",
+        "agentImage": AGENT,
         "plugins": [{"id": "aws-ebs0"}],
         "volumes": [{"name": "mysql", "zone": "us-west-2a", "sizeGib": 10}],
         "mysql": {"volume": "mysql", **own, **mysql},

@@ -29,6 +29,7 @@ CONFIG: dict[str, Any] = {
             "snapshots": SCHEDULES,
         },
     ],
+    "agentImage": "example/nomad-stateful-agent:1.0",
     "mysql": {"volume": "data", "backup": {"volume": "dumps", "s3": {"bucket": "given"}}},
 }
 NODE = {

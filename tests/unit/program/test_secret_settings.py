@@ -163,3 +163,8 @@ def test_no_refusal_shows_what_may_be_a_secret(name: str) -> None:
 def test_of_other_settings_the_value_is_shown() -> None:
     with pytest.raises(settings.SettingsError, match=r"consumers.app.count is 2.5: must be a whole number"):
         settings.parse(with_("consumers.0.count", 2.5))
+
+
+def test_a_text_of_its_own_is_taken_as_the_engine_hands_it_over(load: Load) -> None:
+    assert load({**CONFIG, "agentImage": "registry.example:5000/agent:1.0"}) == ""
+    assert "agentImage is agent:latest: must be pinned" in load({**CONFIG, "agentImage": "agent:latest"})

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
+from nomad_stateful.agent import __main__ as program
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.recovery import __main__ as program
 from nomad_stateful.recovery.watcher import Watcher
 
 FORBIDDEN = (403, "Permission denied")
@@ -81,7 +81,7 @@ def test_the_token_of_a_file_counts_and_not_that_of_the_environment(
     (tmp_path / "nomad_token").write_text("of-the-file\n")
     with mock_aws():
         told = program.main(
-            ["--volume=default/mysql", "--region=us-west-2", f"--token-file={tmp_path / 'nomad_token'}"]
+            ["watch", "--volume=default/mysql", "--region=us-west-2", f"--token-file={tmp_path / 'nomad_token'}"]
         )
     assert (told, agent.tokens) == (0, {"of-the-file"})
 
@@ -89,7 +89,7 @@ def test_the_token_of_a_file_counts_and_not_that_of_the_environment(
 def test_a_token_file_that_is_missing_is_named(
     agent: Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert program.main(["--volume=default/mysql", f"--token-file={tmp_path / 'none'}"]) == 1
+    assert program.main(["watch", "--volume=default/mysql", f"--token-file={tmp_path / 'none'}"]) == 1
     assert "none: No such file or directory. The job's task needs `identity { file = true }`" in capsys.readouterr().err
     assert agent.tokens == set()
 
@@ -101,7 +101,14 @@ def test_it_watches_once_it_may_read_what_it_needs(agent: Agent, monkeypatch: py
         watched.append(self)
 
     monkeypatch.setattr(Watcher, "watch", watch)
-    arguments = ["--region=us-west-2", "--account=", "--volume=default/mysql", "--volume=default/log[0]", "--fence"]
+    arguments = [
+        "watch",
+        "--region=us-west-2",
+        "--account=",
+        "--volume=default/mysql",
+        "--volume=default/log[0]",
+        "--fence",
+    ]
     with mock_aws():
         assert program.main(arguments) == 0
     assert watched[0].volumes == {("default", "mysql"), ("default", "log[0]")}
@@ -114,7 +121,7 @@ def test_a_missing_permission_ends_it_with_the_remedy(
 ) -> None:
     agent.refused = refused
     with mock_aws():
-        assert program.main(["--region=us-west-2", "--volume=default/mysql"]) == 1
+        assert program.main(["watch", "--region=us-west-2", "--volume=default/mysql"]) == 1
     said = capsys.readouterr().err
     assert "nomad acl policy apply" in said
     assert "Permission denied" in said
@@ -123,5 +130,5 @@ def test_a_missing_permission_ends_it_with_the_remedy(
 @pytest.mark.parametrize("text", ["mysql", "/mysql", "default/"])
 def test_a_volume_without_its_namespace_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        program.main([f"--volume={text}"])
+        program.main(["watch", f"--volume={text}"])
     assert "is not NAMESPACE/ID" in capsys.readouterr().err

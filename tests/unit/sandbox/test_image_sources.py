@@ -10,7 +10,7 @@ import pytest
 from sandbox.docker import layers, python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Recipe
-from tools import packages
+from tools import locked_packages, packages
 
 FAKE = """\
 #!/bin/sh
@@ -57,11 +57,11 @@ def test_a_python_package_of_another_making_is_not_installed(tmp_path: Path, mon
     index, base, layer = tmp_path / "index", tmp_path / "base", tmp_path / "layer"
     (base / "usr/lib/python3.13").mkdir(parents=True)
     index.mkdir()
-    for line in python_packages.pins().splitlines():
+    for line in locked_packages.pins(python_packages.STAND_INS).splitlines():
         if "==" in line:
             _wheel(index, line.split()[0])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     with pytest.raises(DockerError, match=r"(?i)hash|sha256"):
-        python_packages.for_stand_ins(layer, base)
+        python_packages.install(python_packages.STAND_INS, layer, base)
     assert not list(layer.rglob("*.dist-info"))

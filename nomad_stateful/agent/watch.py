@@ -1,19 +1,17 @@
-"""Command line of the failover watch that runs as a Nomad job: `nomad-stateful-failover --volume NAMESPACE/ID`.
+"""`nomad-stateful-agent watch`: the failover watch, as a Nomad job runs it.
 
 It reads Nomad's address from the environment (NOMAD_ADDR), the token from a file or from NOMAD_TOKEN, and AWS's
-credentials from the usual places. The exit status is 1 where it may not read what a failover needs to know.
+credentials from the usual places. It ends where it may not read what a failover needs to know.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from nomad_stateful.agent.errors import AgentError
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
@@ -26,9 +24,8 @@ _POLICY = (
 )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Watches until it is ended; returns 1 where something that it needs is refused."""
-    parser = argparse.ArgumentParser(prog="nomad-stateful-failover", description=__doc__)
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what the command takes."""
     parser.add_argument(
         "--volume", action="append", required=True, type=_volume, metavar="NAMESPACE/ID", help="a volume to watch"
     )
@@ -36,20 +33,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--account", default="", help="the volumes' account; in another one nothing is done")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="where the token is, in place of NOMAD_TOKEN")
     parser.add_argument("--fence", action="store_true", help="stop an instance that may still write")
-    known = parser.parse_args(arguments)
+
+
+def run(known: argparse.Namespace) -> None:
+    """Watches until it is ended. Raises AgentError and botocore's errors where it is refused something."""
     place = AwsPlace(known.region, known.account)
     try:
         nomad = NomadApi.from_env({"token": _token(known.token_file)})
         watcher = Watcher(nomad, EbsVolumes(place), ec2_client(place), known.fence, frozenset(known.volume))
         watcher.check(_own_job(os.environ))
     except NomadApiError as error:
-        print(f"error: {error}" + (f". {_POLICY}" if error.status == 403 else ""), file=sys.stderr)
-        return 1
-    except (ProviderError, BotoCoreError, ClientError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        raise AgentError(f"{error}. {_POLICY}" if error.status == 403 else str(error)) from error
+    except ProviderError as error:
+        raise AgentError(str(error)) from error
     watcher.watch()
-    return 0
 
 
 def _token(file: Path | None) -> str:
@@ -73,12 +70,3 @@ def _volume(text: str) -> tuple[str, str]:
     if not (slash and namespace and volume_id):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/ID")
     return namespace, volume_id
-
-
-def run() -> None:
-    """Entry of the installed program."""
-    sys.exit(main(sys.argv[1:]))
-
-
-if __name__ == "__main__":
-    run()

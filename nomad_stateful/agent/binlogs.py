@@ -9,34 +9,29 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.agent.binlogs.copier import Copier, HeldError
-from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent.bucket import Bucket, place_arguments
+from nomad_stateful.agent.copies.copier import Copier, HeldError
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER
 from nomad_stateful.databases.mysql.binlog import BinlogError
 
 _FAILURES = (ServerError, BinlogError, OSError, BotoCoreError, ClientError)
 _AGAIN_S = 5.0
-# A second, the default, is short for the metadata service of a busy client.
-_CALLS = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 5})
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds what the command takes; where S3 is, boto3 reads from the environment."""
     parser.add_argument("--datadir", type=Path, required=True, help="MySQL's data directory; it is only read")
     parser.add_argument("--options", type=Path, required=True, help="option file with user, password and socket")
-    parser.add_argument("--bucket", required=True)
-    parser.add_argument("--prefix", default="", help="the stack's in the bucket, ending in a slash")
+    place_arguments(parser)
     parser.add_argument("--interval", type=float, default=30.0, metavar="SECONDS")
 
 
 def run(known: argparse.Namespace) -> None:
     """Copies until it is ended; a server that is not copied serves, and S3 says how late it is."""
-    bucket = Bucket(boto3.client("s3", config=_CALLS), known.bucket)
+    bucket = Bucket.connect(known.bucket)
     writer = os.environ.get("NOMAD_ALLOC_ID", "")
     copier = Copier(MySqlServer(known.options), known.datadir, bucket, known.prefix + FOLDER, writer)
     said = ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from nomad_stateful.databases.mysql.binlog import BinlogError, Opening, contents
@@ -22,40 +23,53 @@ class LocalLogs:
         self._paths = [datadir / name for name in names]
         self._places = {path: at for at, path in enumerate(self._paths)}
         self._openings: dict[Path, Opening] = {}
-        opening = self.opening(self._paths[-1])
-        if opening is None:
-            raise BinlogError(f"{self._paths[-1]} has no file")
+        with self._paths[-1].open("rb") as log:
+            opening, _ = contents(self._paths[-1].name, log)
+        self._openings[self._paths[-1]] = opening
         self.logged = opening.before
         """All transactions of the closed logs, and of those that the server has removed."""
         self.closed = self._paths[:-1]
+        self.open = self._paths[-1]
 
     def named(self, name: str) -> Path | None:
         """Returns the log of a name; None where the server does not list it."""
         path = self._paths[0].with_name(name)
         return path if path in self._places else None
 
+    def removed(self, number: int) -> bool:
+        """Returns whether the server had a log of that number, and lists it no more."""
+        return number < _number(self._paths[0].name)
+
     def opening(self, path: Path) -> Opening | None:
-        """Returns how a log begins; None where it has no file. Raises BinlogError."""
+        """Returns how a log begins; None where it has no file, or is none that can be copied, as an encrypted one."""
         if path not in self._openings:
             try:
                 with path.open("rb") as log:
                     self._openings[path], _ = contents(path.name, log)
-            except FileNotFoundError:
+            except (FileNotFoundError, BinlogError):
                 return None
         return self._openings[path]
 
-    def pending(self, archived: GtidSet | None) -> list[Path]:
-        """Returns the closed logs from the first on whose transactions are not all archived; all where nothing is."""
-        if archived is None:
-            return self.closed
-        # The set before a log grows from one to the next.
-        first = bisect_left(range(len(self.closed)), True, key=lambda at: not self._ends(at) <= archived)
-        return self.closed[first:]
+    @property
+    def first(self) -> Opening:
+        """How the oldest log begins that there is."""
+        return next(one for one in map(self.opening, self._paths) if one)
+
+    def after(self, number: int) -> list[Path]:
+        """Returns the closed logs after that of a number."""
+        return [path for path in self.closed if _number(path.name) > number]
 
     def ends(self, path: Path) -> GtidSet:
         """Returns all transactions up to a closed log's end: the next one that has a file says them."""
-        return self._ends(self._places[path])
-
-    def _ends(self, at: int) -> GtidSet:
-        openings = (self.opening(path) for path in self._paths[at + 1 : -1])
+        openings = (self.opening(one) for one in self._paths[self._places[path] + 1 : -1])
         return next((one.before for one in openings if one), self.logged)
+
+
+def gap(names: Sequence[str]) -> str:
+    """Returns between which two of some logs, in order, the server had others; "" between none."""
+    pairs = (pair for pair in pairwise(names) if _number(pair[1]) != _number(pair[0]) + 1)
+    return next((f"those between {before} and {after}" for before, after in pairs), "")
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition(".")[2])

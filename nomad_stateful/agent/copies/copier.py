@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from nomad_stateful.agent.binlogs.local import LocalLogs
-from nomad_stateful.agent.bucket import Bucket, TakenError, Text
+from nomad_stateful.agent.bucket import Bucket, TakenError, Text, file_digest
+from nomad_stateful.agent.copies.local import LocalLogs, gap
 from nomad_stateful.agent.server import NEEDED, State
 from nomad_stateful.databases.mysql.archive import UNTIL, Facts, LogName, Until, UntilError, facts, log_name
-from nomad_stateful.databases.mysql.binlog import Opening
+from nomad_stateful.databases.mysql.binlog import BinlogError, Opening
 from nomad_stateful.databases.mysql.gtids import GtidSet
 
 _ALIVE = timedelta(minutes=2)
@@ -42,6 +42,15 @@ class _Copy:
 
 
 @dataclass(frozen=True)
+class _Lost:
+    """What is neither in S3 nor here."""
+
+    gtids: GtidSet
+    logs: str
+    """Between which logs others are missing, whatever was in them; "" between none."""
+
+
+@dataclass(frozen=True)
 class _Seen:
     """What there is at the beginning of a round."""
 
@@ -49,7 +58,9 @@ class _Seen:
     logs: LocalLogs
     text: Text | None
     until: Until | None
-    """As it is in S3, whoever wrote it."""
+    """As it is in S3, whoever wrote it; None also where no copier did."""
+    unknown: str = ""
+    """Why no copier wrote it."""
 
 
 class Copier:
@@ -65,7 +76,8 @@ class Copier:
         self._closed: str | None = None
         """What the server had executed when its log was closed last."""
         self._copies: dict[Path, _Copy] = {}
-        self._vouches = False
+        self._said: str | None = None
+        """What it wrote last into `until`."""
 
     def round(self, now: datetime) -> Until:
         """Copies once; returns what it says in S3. `now` is from before it is called.
@@ -73,9 +85,9 @@ class Copier:
         Raises HeldError where S3 has to say no more than before; ServerError, BinlogError, OSError, botocore's errors.
         """
         state = self._close()
-        seen = _Seen(state, LocalLogs(self._datadir), *self._until())
+        seen = self._see(state)
         archived = self._archived(seen)
-        lost = self._copy(seen.logs, archived)
+        lost = self._copy(seen, archived)
         self._refuse(seen, archived, lost, now)
         said = Until(now, state.uuid, self._writer, self._newest(seen, archived), seen.logs.logged)
         self._vouch(said, seen.text)
@@ -97,47 +109,63 @@ class Copier:
             self._closed = state.executed
         return state
 
-    def _until(self) -> tuple[Text | None, Until | None]:
-        text = self._bucket.read(self._folder + UNTIL)
-        if text is None:
-            return None, None
+    def _see(self, state: State) -> _Seen:
+        logs, text = LocalLogs(self._datadir), self._bucket.read(self._folder + UNTIL)
         try:
-            return text, Until.parse(text.text)
+            return _Seen(state, logs, text, Until.parse(text.text) if text else None)
         except UntilError as error:
-            raise HeldError(f"{self._place} {error}: somebody else wrote it. Take a snapshot, then remove it") from None
+            return _Seen(state, logs, text, None, str(error))
 
     def _archived(self, seen: _Seen) -> GtidSet | None:
         """Returns what S3 has of this server's logs; None where it says nothing of them, as of another server."""
-        until = seen.until
-        if until is None or until.server != seen.state.uuid:
+        until, newest = seen.until, self._named(seen.until)
+        if until is None or newest is None or until.server != seen.state.uuid:
             return None
         gtids = until.gtids if until.gtids is not None else self._ends_in_s3(until.newest)
         if gtids is None or not gtids <= seen.logs.logged:
             return None
-        if not self._vouches and (newest := LogName.parse(until.newest.removeprefix(self._folder))):
-            path = seen.logs.named(newest.name)
-            opening = seen.logs.opening(path) if path else None
-            if path and opening and (opening.began != newest.began or _facts(path).ends != gtids):
-                # On a volume that was restored a server of that UUID went on with other transactions of these numbers.
-                return None
-        return gtids
+        # Otherwise other transactions have these numbers: of a server of that UUID that went on on a volume that was
+        # restored, or that began its logs anew.
+        path = seen.logs.named(newest.name)
+        opening = seen.logs.opening(path) if path else None
+        if path is None:
+            known = seen.logs.removed(newest.number) and gtids <= seen.logs.first.before
+        elif opening is None:
+            known = gtids <= seen.logs.ends(path)
+        elif seen.text and seen.text.text == self._said:
+            known = opening.began == newest.began
+        else:
+            known = opening.began == newest.began and _ends(path, seen.logs) == gtids
+        return gtids if known else None
+
+    def _named(self, until: Until | None) -> LogName | None:
+        """Returns the newest log that `until` is true of; None where it is not below its folder, or no log."""
+        if until is None or not until.newest.startswith(self._folder):
+            return None
+        return LogName.parse(until.newest.removeprefix(self._folder))
 
     def _ends_in_s3(self, key: str) -> GtidSet | None:
         """Returns all transactions up to the end of a log that an earlier release copied."""
-        found = self._bucket.open(key) if key.startswith(self._folder) else None
+        found = self._bucket.open(key)
         if found is None:
             return None
         metadata, body = found
         with closing(body):
-            return (Facts.of_metadata(metadata) or facts(key, body)).ends
+            try:
+                return (Facts.of_metadata(metadata) or facts(key, body)).ends
+            except BinlogError:
+                return None
 
-    def _copy(self, logs: LocalLogs, archived: GtidSet | None) -> GtidSet:
-        """Copies what S3 does not have; returns the transactions of logs that are neither there nor here."""
+    def _copy(self, seen: _Seen, archived: GtidSet | None) -> _Lost:
+        """Copies what S3 does not have; returns what is neither there nor here."""
+        logs, newest = seen.logs, self._named(seen.until) if archived is not None else None
         # Where S3 says nothing of this server, it may have most of the logs all the same.
-        listed = self._bucket.sizes(self._folder) if archived is None else {}
+        listed = self._bucket.sizes(self._folder) if newest is None else {}
+        # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
+        pending = logs.after(newest.number) if newest else logs.closed
         copies: dict[Path, _Copy] = {}
         have, lost = archived, GtidSet()
-        for path in logs.pending(archived) or logs.closed[-1:]:
+        for path in pending or logs.closed[-1:]:
             opening = logs.opening(path)
             if opening is None:
                 continue
@@ -149,47 +177,66 @@ class Copier:
             elif listed.get(key) == path.stat().st_size:
                 copies[path] = _Copy(opening.began, key, logs.ends(path))
             else:
-                copies[path] = self._store(path, opening, key)
+                copies[path] = self._store(logs, path, opening, key)
             self._copies[path] = copies[path]
             if have is not None:
                 lost |= opening.before - have
             have = copies[path].ends | (have or GtidSet())
         self._copies = copies
-        return lost if archived is None else lost | (logs.logged - (have or GtidSet()))
+        if archived is not None:
+            lost |= logs.logged - (have or GtidSet())
+        there = [path.name for path in pending if path in copies] + [logs.open.name]
+        return _Lost(lost, gap([newest.name, *there] if newest else there))
 
-    def _store(self, path: Path, opening: Opening, key: str) -> _Copy:
-        found = _facts(path)
-        size = path.stat().st_size
+    def _store(self, logs: LocalLogs, path: Path, opening: Opening, key: str) -> _Copy:
+        found, size = _facts(path), path.stat().st_size
+        ends, metadata = (found.ends, found.metadata()) if found else (logs.ends(path), {})
         # The last log before a restore of the volume is shorter than the one that the old server copied.
         for one in (key, f"{key}-{size}"):
             try:
-                self._bucket.store(one, path, found.metadata())
+                self._bucket.store(one, path, metadata)
             except TakenError:
-                if self._bucket.size(one) != size:
+                stored = self._bucket.head(one)
+                if stored is None or stored.size != size:
                     continue
-            return _Copy(opening.began, one, found.ends)
-        raise HeldError(f"s3://{self._bucket.name}/{key}-{size} is another log: somebody else wrote it")
+                # The answer to what was stored may have been lost.
+                if self._bucket.digest(one) != file_digest(path):
+                    break
+            return _Copy(opening.began, one, ends)
+        raise HeldError(f"s3://{self._bucket.name}/{one} is not the server's {path.name}: somebody else wrote it")
 
-    def _refuse(self, seen: _Seen, archived: GtidSet | None, lost: GtidSet, now: datetime) -> None:
+    def _refuse(self, seen: _Seen, archived: GtidSet | None, lost: _Lost, now: datetime) -> None:
         """Raises HeldError where `until` may not be replaced."""
+        if seen.unknown:
+            raise HeldError(f"{self._place} {seen.unknown}: somebody else wrote it. Take a snapshot, then remove it")
         until = seen.until
         if until is None:
             return
-        if archived is None and until.writer == self._writer:
-            lost |= (until.gtids or GtidSet()) - seen.logs.logged
-        if lost:
+        gone, anew = lost.gtids, archived is None and self._begins_anew(seen)
+        if anew or (archived is None and until.writer == self._writer):
+            gone |= (until.gtids or GtidSet()) - seen.logs.logged
+        if gone or lost.logs or anew:
             raise HeldError(
-                f"transactions are lost, in binary logs that were removed before they were copied: {lost}. "
+                "transactions are lost, in binary logs that were removed before they were copied: "
+                f"{gone or lost.logs or 'these logs begin anew'}. "
                 f"{self._place} stays. The logs after them are copied; take a snapshot, which these go on from, then "
                 f"remove {self._place}"
             )
         # Another allocation of this server is gone when this one begins.
         rival = until.writer not in ("", self._writer) and until.moment > now - _ALIVE
-        if rival and (archived is None or self._vouches):
+        if rival and (archived is None or self._said is not None):
             raise HeldError(
                 f"{self._place} is written for server {until.server} by allocation {until.writer}: this server's logs "
                 "are copied, but not vouched for until that one stops"
             )
+
+    def _begins_anew(self, seen: _Seen) -> bool:
+        """Returns whether the server removed all of its logs, as RESET BINARY LOGS AND GTIDS does."""
+        until, newest = seen.until, self._named(seen.until)
+        if until is None or newest is None or until.server != seen.state.uuid:
+            return False
+        # On a volume that was restored the first log is older, or goes on from there.
+        return seen.logs.first.began > newest.began
 
     def _newest(self, seen: _Seen, archived: GtidSet | None) -> str:
         """Returns the key of the newest log that is in S3."""
@@ -202,15 +249,24 @@ class Copier:
     def _vouch(self, said: Until, text: Text | None) -> None:
         try:
             self._bucket.write(self._folder + UNTIL, said.text(), text)
+            self._said = said.text()
         except TakenError:
             raise HeldError(f"{self._place} was written by another one meanwhile: the next round reads it") from None
-        self._vouches = True
 
     @property
     def _place(self) -> str:
         return f"s3://{self._bucket.name}/{self._folder}{UNTIL}"
 
 
-def _facts(path: Path) -> Facts:
-    with path.open("rb") as log:
-        return facts(path.name, log)
+def _facts(path: Path) -> Facts | None:
+    """Returns what a log says; None where it has more than GTIDs, as from before its server had them."""
+    try:
+        with path.open("rb") as log:
+            return facts(path.name, log)
+    except BinlogError:
+        return None
+
+
+def _ends(path: Path, logs: LocalLogs) -> GtidSet:
+    found = _facts(path)
+    return found.ends if found else logs.ends(path)

@@ -1,10 +1,9 @@
-"""The AWS CLI for the root of exec tasks: the official one from PyPI with Python, in few files, for S3 alone."""
+"""nomad-stateful-agent for the root of exec tasks: the project's own, with Python and what it imports, in few files."""
 
 from __future__ import annotations
 
 import py_compile
 import shutil
-import subprocess
 import sys
 import sysconfig
 import zipfile
@@ -13,20 +12,22 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.settings import PROJECT, SandboxError
+from tools import locked_packages
+from tools.locked_packages import LockedPackagesError
 from tools.toolchain import cache
 
-_PINS: Final = PROJECT / "tools/aws-cli-requirements.txt"
-_HOME: Final = "/usr/lib/aws-cli"
+COMMAND: Final = "nomad-stateful-agent"
+_PACKAGES: Final = ("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3", "pymysql")
+# What the tasks of an allocation run; the watch runs beside the client's agent.
+_OWN: Final = ("agent", "databases")
+_HOME: Final = "/usr/lib/nomad-stateful-agent"
 """Where it is in the task's root: that is copied for each task, so it has to be few files."""
 _WRAPPER: Final = f"""\
 #!/bin/sh
-# The AWS CLI of PyPI, for S3 alone.
-export PYTHONHOME={_HOME} PYTHONPATH={_HOME}/site.zip AWS_DATA_PATH={_HOME}/data PYTHONWARNINGS=ignore
-exec {_HOME}/python3 -B -S -m awscli "$@"
+export PYTHONHOME={_HOME} PYTHONPATH={_HOME}/site.zip AWS_DATA_PATH={_HOME}/data
+exec {_HOME}/python3 -B -S -m nomad_stateful.agent "$@"
 """
 _SERVICES: Final = ("s3", "sts")
-# Its start-up looks for these by name; nothing here calls them.
-_NAMED_ONLY: Final = ("sdb", "codedeploy", "config", "sagemaker-runtime", "sms-voice")
 _UNUSED: Final = frozenset(
     {"test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "site-packages", "lib2to3", "distutils"}
 )
@@ -39,9 +40,9 @@ def folder() -> Path:
     Raises:
         SandboxError: its packages cannot be had.
     """
-    root = cache.cache_root() / "aws-cli"
-    parts = (Path(__file__).read_bytes(), _PINS.read_bytes(), sys.version, sys.base_prefix)
-    made = root / f"root-{cache.digest(*parts)}"
+    root = cache.cache_root() / "agent"
+    own = [path.read_bytes() for path in (Path(__file__), *_own_sources())]
+    made = root / f"root-{cache.digest(*own, locked_packages.pins(_PACKAGES), sys.version, sys.base_prefix)}"
     if not made.is_dir():
         with cache.locked(root):
             cache.publish(made, _make)
@@ -54,14 +55,17 @@ def binaries(made: Path) -> list[Path]:
     return [home / "python3", *sorted((home / "lib").rglob("*.so"))]
 
 
+def _own_sources() -> list[Path]:
+    package = PROJECT / "nomad_stateful"
+    return [package / "__init__.py", *(path for name in _OWN for path in sorted((package / name).rglob("*.py")))]
+
+
 def _make(target: Path) -> None:
     packages = target.parent / "packages"
-    words = ["pip", "install", "--quiet", "--require-hashes", "--no-deps", "--only-binary=:all:", "--target"]
-    done = subprocess.run(
-        [sys.executable, "-m", *words, str(packages), "-r", str(_PINS)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise SandboxError(f"The AWS CLI cannot be installed: {done.stderr.strip()[-500:]}")
+    try:
+        locked_packages.install(_PACKAGES, packages)
+    except LockedPackagesError as error:
+        raise SandboxError(f"The agent's packages cannot be installed: {error}") from None
     home = target / _HOME.lstrip("/")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     modules = home / "lib" / version / "lib-dynload"
@@ -72,23 +76,24 @@ def _make(target: Path) -> None:
             shutil.copy2(module, modules)
     stdlib = Path(sysconfig.get_path("stdlib"))
     _zip(home / "lib" / f"{version.replace('.', '')}.zip", stdlib, _sources(stdlib))
+    for source in _own_sources():
+        copy = packages / source.relative_to(PROJECT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, copy)
     _zip(home / "site.zip", packages, _sources(packages))
-    _data(packages / "awscli", home / "data")
-    wrapper = target / "usr/local/bin/aws"
+    _data(packages / "botocore/data", home / "data")
+    wrapper = target / "usr/local/bin" / COMMAND
     wrapper.parent.mkdir(parents=True)
     wrapper.write_text(_WRAPPER, encoding="ascii")
     wrapper.chmod(0o755)
 
 
 def _data(package: Path, target: Path) -> None:
-    shutil.copytree(package / "data", target)
+    target.mkdir()
     for name in ("endpoints.json", "partitions.json", "_retry.json", "sdk-default-configuration.json"):
-        if (package / "botocore/data" / name).is_file():
-            shutil.copy2(package / "botocore/data" / name, target)
+        shutil.copy2(package / name, target)
     for name in _SERVICES:
-        shutil.copytree(package / "botocore/data" / name, target / name, ignore=shutil.ignore_patterns("examples*"))
-    for name in _NAMED_ONLY:
-        (target / name).symlink_to("sts")
+        shutil.copytree(package / name, target / name, ignore=shutil.ignore_patterns("examples*"))
 
 
 def _sources(root: Path) -> Iterable[Path]:

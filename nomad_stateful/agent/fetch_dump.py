@@ -1,0 +1,75 @@
+"""`nomad-stateful-agent fetch-dump`: brings the dump that a restore was dispatched for from S3 to the volume."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nomad_stateful.agent.bucket import Bucket, file_digest, place_arguments
+from nomad_stateful.agent.dumps import Dumps
+from nomad_stateful.agent.errors import AgentError
+from nomad_stateful.databases.mysql.dumps import dump_name, is_dump, launched
+
+LATEST = "latest"
+FETCHED = ".fetched"
+"""The folder that the dump is put into."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what the command takes; the meta keys dump and from of the dispatch say what is restored from where."""
+    parser.add_argument("--folder", type=Path, required=True, help="where the dumps are")
+    place_arguments(parser)
+
+
+def run(known: argparse.Namespace) -> None:
+    """Fetches where S3 is what is restored from. Raises AgentError, OSError and botocore's errors."""
+    if os.environ.get("NOMAD_META_FROM") != "s3":
+        return
+    bucket = Bucket.connect(known.bucket)
+    now = launched(os.environ.get("NOMAD_JOB_ID", "")) or datetime.now(UTC)
+    fetch(bucket, known.prefix, Dumps(known.folder), os.environ.get("NOMAD_META_DUMP", ""), now)
+
+
+def fetch(bucket: Bucket, prefix: str, dumps: Dumps, wanted: str, now: datetime) -> None:
+    """Brings a dump, or the latest one that this stack has uploaded before now, and nothing else."""
+    place = f"s3://{bucket.name}/{prefix}"
+    sizes = {key.removeprefix(prefix): size for key, size in bucket.sizes(prefix).items()}
+    there = sorted(filter(is_dump, sizes))
+    name = _latest(dumps, place, there, now) if wanted == LATEST else wanted
+    if name not in there:
+        raise AgentError(f"there is no dump {wanted} in {place}; these are there: {' '.join(there)}")
+    note, stored = dumps.note(name, place + name), bucket.head(prefix + name)
+    sha256 = note.sha256 if note else stored.metadata.get("sha256") if stored else None
+    if note is None:
+        print(f"the volume has no note of {name}: that it is this stack's, nothing says but its name", file=sys.stderr)
+    folder = dumps.folder / FETCHED
+    shutil.rmtree(folder, ignore_errors=True)
+    dumps.folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(dumps.folder).free
+    if free <= sizes[name]:
+        raise AgentError(
+            f"{name} has {sizes[name]} bytes, and the volume has {free} free: enlarge it (sizeGib), or remove dumps "
+            "from it"
+        )
+    folder.mkdir()
+    print(f"{name}: {sizes[name]} bytes come from {place}", flush=True)
+    got = file_digest(folder / name) if bucket.fetch(prefix + name, folder / name) else None
+    if got is None or got != sha256:
+        shutil.rmtree(folder)
+        raise AgentError(f"{place}{name} has the SHA-256 {got}, and was uploaded with {sha256}")
+    print(f"{name} came as it was uploaded: SHA-256 {sha256}")
+
+
+def _latest(dumps: Dumps, place: str, there: list[str], now: datetime) -> str:
+    """Returns the latest noted dump: whoever may write to S3 can give a name of any time, as a clock that was ahead."""
+    noted = [name for name in there if name <= dump_name(now) and dumps.note(name, place + name)]
+    if not noted:
+        raise AgentError(
+            f"the volume has notes of no dump in {place}, so that nothing says which is the latest of this stack's; "
+            f"name one of these: {' '.join(there)}"
+        )
+    return noted[-1]

@@ -1,0 +1,1 @@
+"""The image of nomad-stateful-agent."""
