@@ -1,6 +1,6 @@
 # Prometheus exporter of a MySQL server, in a job of its own: neither it nor a change of it restarts the server.
 # Follows https://github.com/prometheus/mysqld_exporter.
-# Run it by hand with: nomad job run -var-file=VARS jobs/mysql-metrics.nomad.hcl
+# Run it by hand in the folder that has jobs/: nomad job run -var-file=VARS jobs/mysql-metrics.nomad.hcl
 
 variable "job" {
   description = "Job id and where the job may run. The id names the service too, and the variables: nomad/jobs/ID has the account's password and Prometheus' own (web_password), and nomad/jobs/ID/exporter/account, which the task that makes the account alone may read, root's."
@@ -148,6 +148,7 @@ job "mysql-metrics" {
       }
 
       env {
+        ACCOUNT     = var.server.account
         TLS_MARIADB = local.tls.mariadb
         TLS_MYSQL   = local.tls.mysql
       }
@@ -156,25 +157,7 @@ job "mysql-metrics" {
         destination = "local/account.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = <<-SCRIPT
-          set -eu
-          trap 'exit 0' TERM INT
-          options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-          client=$(command -v mysql || command -v mariadb)
-          case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
-          while ! said=$("$client" "$options" "$tls" 2>&1 <"$NOMAD_SECRETS_DIR/account.sql"); do
-            [ "$said" = "$${told:-}" ] || echo "the server does not let root in: $said" >&2
-            told=$said
-            sleep 2 &
-            wait $!
-          done
-          echo "the account ${var.server.account} is as configured"
-          # Nomad starts this again when the server's service is another one.
-          while :; do
-            sleep 3600 &
-            wait $!
-          done
-        SCRIPT
+        data        = file("jobs/mysql/exporter-account.sh")
       }
 
       template {

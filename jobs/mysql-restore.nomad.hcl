@@ -194,67 +194,7 @@ job "mysql-restore" {
         destination = "local/restore.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = <<-SCRIPT
-          set -eu
-          options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-          grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
-          client=$(command -v mysql || command -v mariadb)
-          case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
-
-          cd "$DUMPS"
-          case "$${NOMAD_META_from:-volume}" in
-          volume) ;;
-          s3)
-            # The task before has put the dump there, and nothing else.
-            [ -d .fetched ] || { echo "nothing was fetched from S3: mysql.backup.s3 is not set" >&2; exit 1; }
-            cd .fetched
-            ;;
-          *) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
-          esac
-          name=$NOMAD_META_dump
-          # Not one of a later name than now, which a clock that was ahead has given.
-          launched=$(printf '%s\n' "$${NOMAD_JOB_ID:-}" | sed -n 's|.*/dispatch-\([0-9][0-9]*\)-.*|\1|p')
-          now=$(date -u -d "@$${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ.sql.gz)
-          [ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
-            [ "$one" \> "$now" ] || echo "$one"
-          done | tail -n 1)
-          case "$name" in
-          '' | .* | -* | */*) known=no ;;
-          *) [ -f "$name" ] && known=yes || known=no ;;
-          esac
-          if [ $known = no ]; then
-            echo "there is no dump $NOMAD_META_dump; these are there:" $(ls -1) >&2
-            exit 1
-          fi
-          # All of it is read once before the first table is touched. The server of the dump is named above its first rows.
-          said=$(gzip -dc "$name" | LC_ALL=C sed -n '1,20{/^-- Server version/p;}; $p')
-          case "$(printf '%s\n' "$said" | tail -n 1)" in
-          '-- Dump completed'*) ;;
-          *) echo "$name is not whole" >&2; exit 1 ;;
-          esac
-          # A server may not take a dump of a newer series or of the other product to its end, and tables are dropped by then.
-          from=$(printf '%s\n' "$said" | sed -n '1s/^-- Server version[[:space:]]*//p')
-          ask() { "$client" "$options" "$tls" --batch --skip-column-names --execute "$1"; }
-          runs=$(ask 'SELECT VERSION()')
-          tables=$(ask "SELECT COUNT(*) FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN
-            ('mysql', 'sys', 'information_schema', 'performance_schema')")
-          series() { printf '%s\n' "$1" | sed -n 's/^\([0-9]*[.][0-9]*\).*/\1/p'; }
-          newer=$(printf '%s\n' "$(series "$runs")" "$(series "$from")" | sort -V | tail -n 1)
-          case "$from" in *MariaDB*) product=MariaDB ;; *) product=MySQL ;; esac
-          case "$runs" in *MariaDB*) other=MySQL ;; *) other=MariaDB ;; esac
-          [ -z "$from" ] || [ "$tables" = 0 ] || { [ "$newer" = "$(series "$runs")" ] && [ $product != $other ]; } || {
-            echo "$name is from $product $from, and the server is of version $runs: nothing is changed." \
-              "Restore it into $product $(series "$from") or newer, or into a server that has no tables" >&2
-            exit 1
-          }
-          # What mysqldump says about GTIDs by itself, in a dump of other making, is true of the server it was taken from alone.
-          { gzip -dc "$name" || echo "$name cannot be read;"; } |
-            sed '1,/^-- Current Database/{/^SET @@GLOBAL[.]GTID_PURGED=/,/;$/d;/^SET @@SESSION[.]SQL_LOG_BIN= *0;$/d}' |
-            # A dump is statements: a line with a command of the client's, such as one for the shell, is an error.
-            "$client" "$options" "$tls" --binary-mode
-          echo "$name is restored"
-          rm -rf "$DUMPS/.fetched"
-        SCRIPT
+        data        = file("jobs/mysql/restore.sh")
       }
 
       template {

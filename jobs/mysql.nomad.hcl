@@ -1,7 +1,7 @@
 # MySQL server with its data on a CSI volume.
 # Follows https://developer.hashicorp.com/nomad/tutorials/archive/stateful-workloads-csi-volumes; the password comes from a
 # Nomad variable instead of the job file.
-# Run it by hand with: nomad job run -var-file=VARS jobs/mysql.nomad.hcl
+# Run it by hand in the folder that has jobs/: nomad job run -var-file=VARS jobs/mysql.nomad.hcl
 
 variable "job" {
   description = "Job id and where the job may run. The id names the service too, and the variable nomad/jobs/ID with the password."
@@ -276,75 +276,7 @@ job "mysql" {
         destination = "local/start.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = <<-SCRIPT
-          set -eu
-          say() { echo "mysql: $*" >&2; }
-          fail() { say "$@"; exit 1; }
-
-          datadir=
-          for argument in "$@"; do
-            case "$argument" in --datadir=*) datadir=$${argument#--datadir=} ;; esac
-          done
-          [ -n "$datadir" ] || fail "--datadir is missing"
-          making=$datadir/first-start
-          command -v "$START_ENTRYPOINT" >/dev/null ||
-            fail "there is no $START_ENTRYPOINT here: set mysql.command to the entrypoint"
-          server=$(command -v mysqld || command -v mariadbd) || fail "there is no mysqld and no mariadbd here"
-          [ -z "$${START_NEEDS_GTIDS:-}" ] || case "$("$server" --version)" in
-            *MariaDB*) fail "this is MariaDB, and mysql.pointInTime is for MySQL: remove it, or run an image of MySQL" ;;
-          esac
-
-          # Of two versions as 9.7.4 the first is older than a server may be for the second's files: a lower series, or a lower
-          # patch of a series without long-term support.
-          too_old() {
-            [ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ] || return 1
-            [ "$${1%.*}" != "$${2%.*}" ] || case "$1" in 8.4.* | 9.7.*) return 1 ;; esac
-          }
-
-          check_version() {
-            for file in mysql_upgrade_history mysql_upgrade_info mariadb_upgrade_info; do
-              [ ! -f "$datadir/$file" ] || written=$(grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' "$datadir/$file" | tail -n 1)
-            done
-            runs=$("$server" --version | grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' | head -n 1)
-            [ -z "$${written:-}" ] || [ -z "$runs" ] || ! too_old "$runs" "$written" ||
-              fail "$datadir was written by version $written, which $runs cannot read: run $written or newer again." \
-                "To go back, dump with that, and restore into a server of $runs on a new volume."
-          }
-
-          folder=$${START_SOCKET%/*}
-          mkdir -p "$folder"
-          chmod 755 "$folder"
-          [ "$(id -u)" != 0 ] || chown "$START_UID" "$folder"
-          # Of a server that was killed; its process id may be another program's in this container.
-          rm -f "$START_SOCKET" "$START_SOCKET.lock"
-
-          if [ -d "$datadir/mysql" ]; then
-            [ ! -d "$making" ] || rmdir "$making"
-            check_version
-            exec "$START_ENTRYPOINT" "$@" --socket="$START_SOCKET" --init-file="$NOMAD_SECRETS_DIR/root-password.sql"
-          fi
-
-          if [ -d "$making" ]; then
-            say "the first start did not come to its end (its messages are above, or in the allocation before):" \
-              "what it made in $datadir is removed, and it begins again"
-            find "$datadir" -mindepth 1 -maxdepth 1 ! -path "$making" -exec rm -rf -- {} +
-            rm -rf -- "$making"
-          elif [ -d "$datadir" ] && [ -n "$(find "$datadir" -mindepth 1 -maxdepth 1 ! -name lost+found)" ]; then
-            fail "$datadir holds files but no database, as after a first start that was cut off in an earlier release." \
-              "Set mysql.dataDir to a new folder of the volume, such as $datadir-2, or look into the files and move them away."
-          fi
-          mkdir -p "$making"
-          [ "$(id -u)" != 0 ] || chown "$START_UID" "$datadir" "$making"
-
-          shims=$NOMAD_TASK_DIR/first-start
-          mkdir -p "$shims"
-          for name in mysqld mariadbd; do
-            ! command -v "$name" >/dev/null || cp "$NOMAD_TASK_DIR/server.sh" "$shims/$name"
-          done
-          export START_MAKING="$making" START_PATH="$PATH" PATH="$shims:$PATH"
-          # Nobody else may log in before its end, by a socket neither.
-          exec "$START_ENTRYPOINT" "$@" --socket=/tmp/first-start.sock --skip-networking --datadir="$making"
-        SCRIPT
+        data        = file("jobs/mysql/start.sh")
       }
 
       # Stands for the server while the entrypoint works on a first start: at its end it runs the server without the options
@@ -353,31 +285,7 @@ job "mysql" {
         destination = "local/server.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = <<-SCRIPT
-          #!/bin/sh
-          set -eu
-          PATH=$START_PATH
-          for last in "$@"; do :; done
-          [ "$${last:-}" = "--datadir=$START_MAKING" ] || exec "$${0##*/}" "$@"
-
-          datadir=$${START_MAKING%/*}
-          sync
-          find "$START_MAKING" -mindepth 1 -maxdepth 1 ! -name mysql -exec mv -t "$datadir" -- {} +
-          sync
-          mv -T "$START_MAKING/mysql" "$datadir/mysql"
-          rmdir "$START_MAKING"
-          sync
-          echo "mysql: the first start is complete" >&2
-
-          kept=$(($# - 3))
-          while [ "$kept" -gt 0 ]; do
-            set -- "$@" "$1"
-            shift
-            kept=$((kept - 1))
-          done
-          shift 3
-          exec "$${0##*/}" "$@" --socket="$START_SOCKET"
-        SCRIPT
+        data        = file("jobs/mysql/first-start.sh")
       }
 
       # The secrets folder is kept in memory. The image reads the password once, when the data directory is made; a
@@ -494,20 +402,7 @@ job "mysql" {
           destination = "local/accounts.sh"
           perms       = "0755"
           change_mode = "noop"
-          data        = <<-SCRIPT
-            set -eu
-            client=$(command -v mysql || command -v mariadb)
-            case $("$client" --version) in *MariaDB*) tls=--skip-ssl ;; *) tls=--ssl-mode=DISABLED ;; esac
-            options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-            tries=0
-            until said=$("$client" "$options" "$tls" --execute 'SELECT 1' 2>&1); do
-              tries=$((tries + 1))
-              [ "$tries" -lt 180 ] || { echo "the server does not let root in: $said" >&2; exit 1; }
-              sleep 1
-            done
-            "$client" "$options" "$tls" <"$NOMAD_SECRETS_DIR/accounts.sql"
-            echo "databases and accounts are as configured"
-          SCRIPT
+          data        = file("jobs/mysql/accounts.sh")
         }
 
         template {

@@ -13,9 +13,10 @@ FOLDER = next(folder for folder in (_HERE / "jobs", _HERE.parent / "jobs") if fo
 def spec(name: str, job_id: str, namespace: str) -> str:
     """Returns the text of a job file, e.g. of ``mysql.nomad.hcl`` for "mysql", with the job's id and namespace in it.
 
-    The provider plugin replaces a job whose text names another one; by a variable it would change the job it has.
+    The provider plugin replaces a job whose text names another one; by a variable it would change the job it has. Files
+    that it reads are in the text, since neither Nomad's API nor the plugin reads any.
     """
-    text = (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8")
+    text = _FILE.sub(_content, (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8"))
     known = {"id": hcl_literal(job_id), "namespace": hcl_literal(namespace)}
     written, count = _IDENTITY.subn(lambda found: f"{found[1]}{known[found[2]]}", text)
     if count != 3:
@@ -41,6 +42,19 @@ def hcl_literal(value: Any) -> str:
 
 # Attributes of the job block alone: those of inner blocks are indented deeper.
 _IDENTITY = re.compile(r"^(  (?:id|name|namespace) += )var\.job\.(id|namespace)$", re.MULTILINE)
+
+
+# As `nomad job run` reads them in the project's folder.
+_FILE = re.compile(r'file\("jobs/([\w./-]+)"\)')
+
+
+def _content(found: re.Match[str]) -> str:
+    """Returns a file as a heredoc, which HCL reads as the same text."""
+    text = (FOLDER / found[1]).read_text(encoding="utf-8")
+    if "$${" in text or "%%{" in text:
+        raise ValueError(f"{found[1]}: HCL has no form for $${{ and %%{{")
+    literal = text.replace("${", "$${").replace("%{", "%%{")
+    return f"<<FILE\n{literal}FILE"
 
 
 # JSON's escapes (a surrogate pair for a character beyond 16 bits), and openings of HCL's templates.

@@ -70,6 +70,7 @@ DOCKER: Final = (
 )
 
 TESTS: Final = (
+    Requirement(("shellcheck",), ("shellcheck",), "checking the shell scripts"),
     Requirement(("node",), ("nodejs",), "judging IAM policies in the tests"),
     Requirement(("npm",), ("npm",), "judging IAM policies in the tests"),
     Requirement(("promtool",), ("prometheus",), "checking and firing the alert rules", ("prometheus.service",)),

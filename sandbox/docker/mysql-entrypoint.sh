@@ -4,6 +4,8 @@
 #
 # As there, the first start is not atomic: the data folder is made in its place, and one that was cut off is taken for a
 # whole one by the next start.
+# Scripts of whoever made the image are sourced.
+# shellcheck disable=SC1090
 set -eo pipefail
 shopt -s nullglob
 
@@ -149,7 +151,7 @@ for name in MYSQL_DATABASE MYSQL_USER MYSQL_PASSWORD MYSQL_ROOT_PASSWORD; do fro
 own_folders "$@"
 if [ "$(id -u)" = 0 ]; then
 	say Note "Switching to dedicated user 'mysql'"
-	exec gosu mysql "$BASH_SOURCE" "$@"
+	exec gosu mysql "${BASH_SOURCE[0]}" "$@"
 fi
 [ -d "$DATADIR/mysql" ] || initialize "$@"
 exec "$@"

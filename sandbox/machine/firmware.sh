@@ -48,6 +48,7 @@ fi
 umount --recursive --lazy /sys/fs/cgroup
 mount --move "$groups" /sys/fs/cgroup
 if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+  # shellcheck disable=SC2013 # words without blanks
   for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
     echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control
   done

@@ -1,11 +1,15 @@
 """How values reach the variables of a job file."""
 
 import json
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.nomad.job_rendering import render
+from tools import toolchain
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -47,6 +51,18 @@ def test_a_bare_string_is_taken_literally_by_nomad() -> None:
 @given(VALUES.filter(lambda value: not isinstance(value, str)))
 def test_no_value_opens_a_template_of_its_own(value: object) -> None:
     assert templates(json.loads(jobs.hcl_value(value))) == []
+
+
+@pytest.mark.nomad
+@pytest.mark.parametrize("path", sorted(jobs.FOLDER.glob("*.nomad.hcl")), ids=lambda path: path.name)
+def test_a_job_is_the_same_by_hand_and_by_the_program(path: Path) -> None:
+    """The text that the program submits has in it what `nomad job run` reads from files."""
+    nomad, name = toolchain.ensure().nomad, path.name.removesuffix(".nomad.hcl")
+    example = f"-var-file={jobs.FOLDER / f'{name}.vars.hcl'}"
+    by_hand = render(nomad, path.read_text(encoding="utf-8"), {}, example)
+    submitted = render(nomad, jobs.spec(name, by_hand["ID"], by_hand["Namespace"]), {}, example)
+    assert submitted == by_hand
+    assert "file(" not in jobs.spec(name, "id", "default")
 
 
 def test_every_job_file_has_example_values_to_parse_it_with() -> None:
