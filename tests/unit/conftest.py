@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 from botocore.loaders import JSONFileLoader
 
+_kept = functools.cache(JSONFileLoader().load_file)
 
-@pytest.fixture(scope="session", autouse=True)
+
+def _load_file(_loader: Any, path: str) -> Any:
+    return _kept(path)
+
+
+@pytest.fixture(scope="module", autouse=True)
 def quick_aws() -> Iterator[None]:
-    """An EC2 without the 650 images of others, and models of the services' APIs that are read once."""
-    kept = functools.cache(JSONFileLoader().load_file)
+    """An EC2 without the 650 images of others, and models of the services' APIs that are read once.
 
-    def load_file(_loader: Any, path: str) -> Any:
-        return kept(path)
-
+    For a module at a time: what else runs in this process needs the images.
+    """
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-        patched.setattr(JSONFileLoader, "load_file", load_file)
+        patched.setattr(JSONFileLoader, "load_file", _load_file)
         yield
