@@ -5,7 +5,7 @@ import sys
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.visible import visible_output
 from operate import failover, listed_snapshots, recover, restore, shell, snapshots, stack, status, verify
 from operate.adopt import command as adopt

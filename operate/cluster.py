@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs import ec2_client
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
@@ -19,7 +20,6 @@ from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
 from nomad_stateful.nomad.running_job import Endpoint
-from nomad_stateful.plugin_server.values import ProviderError
 from operate import stack
 from operate.errors import OperateError, TimedOutError
 

@@ -17,7 +17,7 @@ from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.filters import Filters, in_batches
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from operate import stack
 from operate.command import Command, reads_only
 from operate.snapshots import check_account, ec2_errors

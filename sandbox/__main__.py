@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
 from sandbox.stack.plugin_home import CHOICES
 from tools.packages import PackageError

@@ -14,8 +14,8 @@ from pathlib import Path
 from nomad_stateful.agent.errors import AgentError
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
-from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.watcher import Watcher
 
 _POLICY = (

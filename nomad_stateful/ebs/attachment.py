@@ -11,7 +11,7 @@ from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, is_transient, prove_absence
 from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 
 # Nothing is attached in these states, and nothing will be.
 _FREE = frozenset({"available", "deleting", "deleted", "not-found"})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 
 # botocore's own attempts, with backoff and jitter; a wait for a volume goes on after them.
 _RETRIES = 5

@@ -10,7 +10,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 
 if TYPE_CHECKING:
     from nomad_stateful.ebs.aws_session import AwsSession

@@ -8,7 +8,7 @@ from typing import Any
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client, prove_absence
 from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, LEFT_TAG, SNAPSHOTS_TAG, STACK_TAG
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 
 _ALIVE = ["creating", "available", "in-use", "error"]
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import permissions as nomad_permissions
 from nomad_stateful.nomad.retry import FIRST_ANSWER_S, RetryPolicy, is_transient_answer
 from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsError, TlsSettings, explain
-from nomad_stateful.plugin_server.values import ProviderError
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,7 +9,7 @@ from nomad_stateful.nomad import controllers, node_plugins
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.nomad.watching import Progress, watch
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.waiting import Context
 
 
 def registered(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[dict[str, Any]]:

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.nomad.watching import watch
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.waiting import Context
 
 # Evaluations take milliseconds; a cluster that is busy, or has just lost its leader, needs longer.
 EVALUATED_S = 60.0

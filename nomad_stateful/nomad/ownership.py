@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import job_path, volume_path
-from nomad_stateful.plugin_server.values import ProviderError
 
 FOLDER = "nomad/jobs/nomad-stateful"
 _CONFLICT = 409

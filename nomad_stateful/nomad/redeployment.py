@@ -8,7 +8,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.waiting import Context
 
 
 def failed_deployment(api: NomadApi, job: Mapping[str, Any]) -> str:

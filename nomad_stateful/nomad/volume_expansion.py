@@ -8,7 +8,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import plugin_path, volume_path
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.waiting import Context
 
 _GIB = 1 << 30
 _NODE_CALL = "NodeExpandVolume"

@@ -7,9 +7,9 @@ from typing import Any
 
 import grpc
 
-from nomad_stateful.plugin_server.plugin import Severity
 from nomad_stateful.plugin_server.stubs import engine_pb2, engine_pb2_grpc
 from nomad_stateful.visible import visible_lines
+from nomad_stateful.waiting import Severity
 
 LOG_TIMEOUT_S = 5.0
 _MAX_MESSAGE_BYTES = 400 * 1024 * 1024

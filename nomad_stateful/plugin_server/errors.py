@@ -10,10 +10,11 @@ from typing import Any, Protocol, TypeVar
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.engine_log import EngineLog
 from nomad_stateful.plugin_server.plugin import InitFailed, Plugin
 from nomad_stateful.plugin_server.stubs import provider_pb2, status_pb2
-from nomad_stateful.plugin_server.values import ProviderError, marshal
+from nomad_stateful.plugin_server.values import marshal
 from nomad_stateful.visible import visible_lines
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from nomad_stateful.plugin_server.diffing import Kind, input_diff, property_diff
-from nomad_stateful.plugin_server.values import UNKNOWN, Props, ProviderError, Secret, decode_config
+from nomad_stateful.plugin_server.values import UNKNOWN, Props, Secret, decode_config
+from nomad_stateful.waiting import Context
 
 __all__ = [
     "UNKNOWN",
     "CheckFailure",
     "Checked",
-    "Context",
     "Diff",
     "Function",
     "InitFailed",
@@ -24,21 +23,14 @@ __all__ = [
     "Kind",
     "Plugin",
     "Props",
-    "ProviderError",
     "ReadResult",
     "ResourceType",
     "Secret",
-    "Severity",
     "decode_config",
     "input_diff",
     "property_diff",
 ]
 
-Severity = Literal["debug", "info", "warning", "error"]
-LogSink = Callable[[Severity, str, str, bool], None]  # severity, message, urn, ephemeral
-T = TypeVar("T")
-
-CANCEL_POLL_S = 0.2
 # Provider settings that are the engine's business.
 _ENGINES_OWN = frozenset({"version", "pluginDownloadURL"})
 
@@ -98,62 +90,6 @@ class InvokeFailure(Exception):
         super().__init__(reason)
         self.property = property
         self.reason = reason
-
-
-def _no_log(_severity: Severity, _message: str, _urn: str, _ephemeral: bool) -> None:
-    return None
-
-
-@dataclass(frozen=True)
-class Context:
-    """One call's circumstances: whose it is, how long it may take, whether it was cancelled, where progress goes."""
-
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    timeout_s: float | None = None
-    urn: str = ""
-    name: str = ""
-    random_seed: bytes = b""
-    ignore_changes: list[str] = field(default_factory=list)
-    sink: LogSink = _no_log
-
-    def log(self, severity: Severity, message: str, ephemeral: bool = False) -> None:
-        """Shows a message at the resource; an ephemeral one only as its current status line."""
-        self.sink(severity, message, self.urn, ephemeral)
-
-    def wait(self, seconds: float) -> None:
-        """Sleeps. Raises ProviderError as soon as the operation is cancelled."""
-        if self.cancelled.wait(max(0.0, seconds)):
-            raise ProviderError("cancelled")
-
-    def call(self, function: Callable[[], T], grace_s: float = 0) -> T:
-        """Returns the function's result. Raises ProviderError when the operation is cancelled.
-
-        The function goes on running. What was begun has `grace_s` seconds to end after the cancel.
-        """
-        results: list[T] = []
-        errors: list[BaseException] = []
-        done = threading.Event()
-
-        def run() -> None:
-            try:
-                results.append(function())
-            except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
-                errors.append(error)
-            finally:
-                done.set()
-
-        self.wait(0)
-        threading.Thread(target=run, daemon=True).start()
-        while not done.wait(CANCEL_POLL_S):
-            if self.cancelled.is_set() and not done.wait(grace_s):
-                self.wait(0)
-        if errors:
-            raise errors[0]
-        return results[0]
-
-    def deadline(self, default_s: float) -> float:
-        """Returns the moment, on time.monotonic()'s clock, at which the operation's time is up."""
-        return time.monotonic() + (self.timeout_s or default_s)
 
 
 class ResourceType:

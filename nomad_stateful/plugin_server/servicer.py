@@ -11,12 +11,14 @@ from typing import Any
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.engine_log import EngineLog
 from nomad_stateful.plugin_server.errors import RefusedError, clean_errors, init_failed
-from nomad_stateful.plugin_server.plugin import Context, InitFailed, InvokeFailure, Plugin, ResourceType
+from nomad_stateful.plugin_server.plugin import InitFailed, InvokeFailure, Plugin, ResourceType
 from nomad_stateful.plugin_server.responses import check_response, diff_response, invoke_response
 from nomad_stateful.plugin_server.stubs import plugin_pb2, provider_pb2, provider_pb2_grpc
-from nomad_stateful.plugin_server.values import Props, ProviderError, marshal, unmarshal
+from nomad_stateful.plugin_server.values import Props, marshal, unmarshal
+from nomad_stateful.waiting import Context
 
 # After a cancel, what is being made, changed or deleted may still end: its outcome is worth having.
 CANCEL_GRACE_S = 5.0

@@ -9,6 +9,8 @@ from typing import Any, Final, NoReturn
 
 from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
 
+from nomad_stateful.errors import ProviderError
+
 Props = dict[str, Any]
 """A resource's properties: None, bool, int, float, str, list, dict and UNKNOWN."""
 
@@ -35,10 +37,6 @@ _UNKNOWNS: Final = frozenset(
     }
 )
 _ENGINE_CONFIG_KEYS: Final = ("version", "pluginDownloadURL", "__internal")
-
-
-class ProviderError(Exception):
-    """A failure told to the user as its message alone, without a traceback."""
 
 
 class Unknown:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from nomad_stateful.plugin_server.plugin import (
-    Checked,
-    CheckFailure,
-    Context,
-    Function,
-    Props,
-    ProviderError,
-    ReadResult,
-    ResourceType,
-)
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Function, Props, ReadResult, ResourceType
 from nomad_stateful.schema.tables import FunctionTable, ResourceTable
+from nomad_stateful.waiting import Context
 
 
 class DeclaredResource(ResourceType):

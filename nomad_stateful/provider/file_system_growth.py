@@ -6,11 +6,13 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansion
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.schema.volume_growth import EITHER, ONLINE, RESTART
+from nomad_stateful.waiting import Context
 
 _NO_PERMISSION = "permission denied"
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
 from nomad_stateful.schema.volume_growth import GROWN_WITHIN_S
+from nomad_stateful.waiting import Context
 
 
 class KeptFileSystem:

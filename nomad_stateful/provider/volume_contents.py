@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nomad_stateful.nomad.volume_claims import claims
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.waiting import Context
 
 ON_DISK = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})
 """File systems that a driver makes on a blank volume, and none of which mounts as another."""

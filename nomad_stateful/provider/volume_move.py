@@ -13,8 +13,10 @@ from typing import Any
 from nomad_stateful.ebs import restored, tags
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, MOVE_TAG
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props
-from nomad_stateful.plugin_server.values import ProviderError, contains_unknown
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.waiting import Context
 
 SETTLED_BY_IT = frozenset({"zone", "snapshotId"})
 """What is refused of a volume otherwise."""

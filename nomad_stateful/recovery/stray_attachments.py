@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.recovery.plan import stray_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage, inspect_volume
+from nomad_stateful.waiting import Context
 
 
 class StrayAttachments:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.unmount_events import has_unmounted
 from nomad_stateful.nomad.volume_claims import Claim, claims
-from nomad_stateful.plugin_server.values import ProviderError
 
 GONE = "gone"
 """Status of a client that Nomad no longer knows."""

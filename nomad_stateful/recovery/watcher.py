@@ -9,9 +9,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.failover import DelayedJob, Finding, cut_off, delayed_jobs, evaluate, judge
 
 POLL_S = 1.0

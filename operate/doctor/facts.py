@@ -14,10 +14,10 @@ from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import plugin_path
-from nomad_stateful.plugin_server.values import ProviderError
 from operate import stack
 from operate.cluster import connect
 from operate.errors import OperateError

@@ -6,7 +6,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.terminal import Line, Span, Style
 from operate.doctor.facts import Facts, NotChecked
 from operate.doctor.finding import Check, Finding

@@ -11,9 +11,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
-from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
 from operate.drill import place, removal, snapshots, watch
 from operate.drill.model import Json, Report, Scratch, Target

@@ -7,11 +7,11 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, last_events
 from nomad_stateful.nomad.task_log import TaskLog
-from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import wait_for
 from operate.drill.job import CHECK
 from operate.drill.model import DrillError, Json, Report, Table, Target

@@ -12,12 +12,12 @@ from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
 from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_health import assess
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.periodic_runs import failing_runs, newest_success
-from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.plan import dead_claims, recovery_plans
 from operate import stack
 from operate.cluster import connect

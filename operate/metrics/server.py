@@ -12,7 +12,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import Metric
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from operate import stack
 from operate.cluster import connect
 from operate.errors import OperateError

@@ -14,13 +14,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
 from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import file_system_size
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.periodic_runs import FailingRun
-from nomad_stateful.plugin_server.values import ProviderError
 from nomad_stateful.recovery.plan import recovery_plans
 from operate import dumps, stack
 from operate.errors import OperateError

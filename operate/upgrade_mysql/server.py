@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import pymysql
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import Endpoint
-from nomad_stateful.plugin_server.values import ProviderError
 from operate.cluster import connect
 from operate.database import Database
 from operate.errors import OperateError

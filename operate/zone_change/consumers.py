@@ -16,9 +16,9 @@ from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.running_job import is_running
 from nomad_stateful.nomad.watching import Progress
-from nomad_stateful.plugin_server.plugin import Context
 from nomad_stateful.recovery.stray_attachments import detach_safe
 from nomad_stateful.recovery.volume_usage import inspect_volume
+from nomad_stateful.waiting import Context
 from operate.cluster import wait_for
 from operate.zone_change.situation import ZoneChangeError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from program import settings
 from program.prefetch import Prefetch
 from program.preflight import answers, stack_state

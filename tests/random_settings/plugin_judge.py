@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.plugin import NomadCsiPlugin
+from nomad_stateful.waiting import Context
 from tests.random_settings.resources import Resource, Resources
 
 _TYPES = {resource.token: resource for resource in NomadCsiPlugin().resources}

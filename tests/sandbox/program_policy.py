@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.consumer_job import ConsumerJob
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.waiting import Context
 from tests.providers.harness import PluginProcess, plugin_process
 from tools.trial.running import Running
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_cluster import GET_CLUSTER
+from nomad_stateful.waiting import Context
 
 _PARALLEL = 8
 

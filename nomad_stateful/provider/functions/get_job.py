@@ -8,9 +8,10 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.periodic_runs import failing_runs
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_job import GET_JOB
+from nomad_stateful.waiting import Context
 
 
 class GetJob(DeclaredFunction):

@@ -13,9 +13,10 @@ from nomad_stateful.nomad import registration
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.ownership import Claim, Holder
 from nomad_stateful.nomad.volume_claims import claims
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_owners import GET_OWNERS
+from nomad_stateful.waiting import Context
 
 _PARALLEL = 8
 

@@ -9,9 +9,10 @@ from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.ebs.tags import GUARD_TAG
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_volumes import GET_VOLUMES
+from nomad_stateful.waiting import Context
 
 
 class GetVolumes(DeclaredFunction):

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.plugin import (
-    Checked,
-    CheckFailure,
-    Context,
-    Props,
-    ProviderError,
-)
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.resources.volume_guard import final_snapshot
 from nomad_stateful.schema.csi_volume_guard import CSI_VOLUME_GUARD
+from nomad_stateful.waiting import Context
 
 # Nomad is not known to answer: what it would say is taken for granted.
 _UNKNOWN: Mapping[str, Any] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 import string
 
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.generated_secret import GENERATED_SECRET
+from nomad_stateful.waiting import Context
 
 _ALPHABET = string.ascii_letters + string.digits
 _CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits)

@@ -6,19 +6,14 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.plugin_server.diffing import Kind
-from nomad_stateful.plugin_server.plugin import (
-    Context,
-    Diff,
-    Props,
-    ProviderError,
-    ReadResult,
-    input_diff,
-)
+from nomad_stateful.plugin_server.plugin import Diff, Props, ReadResult, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.ownership import NOTHING, OWNERSHIP
+from nomad_stateful.waiting import Context
 
 
 class Ownership(DeclaredResource):

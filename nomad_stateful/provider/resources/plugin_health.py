@@ -5,25 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import csi_diagnosis, csi_health, plugin_versions, redeployment
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.csi_health import Health
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.watching import Progress, watch
-from nomad_stateful.plugin_server.plugin import (
-    UNKNOWN,
-    Context,
-    Diff,
-    Kind,
-    Props,
-    ProviderError,
-    ReadResult,
-    input_diff,
-)
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Diff, Kind, Props, ReadResult, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.plugin_health import PLUGIN_HEALTH
+from nomad_stateful.waiting import Context
 
 # What a new version of the driver may change; topology keys it keeps, or its volumes would be lost.
 _VOLATILE = frozenset({"providerVersion", "controllersHealthy", "nodesHealthy", "zonesHealthy"})

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import UNKNOWN, Context, Props
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Props
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
 from nomad_stateful.schema.volume_growth import VOLUME_GROWTH
+from nomad_stateful.waiting import Context
 
 
 class VolumeGrowth(DeclaredResource):

@@ -8,19 +8,13 @@ from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.plugin_server.plugin import (
-    Checked,
-    CheckFailure,
-    Context,
-    Diff,
-    Props,
-    ProviderError,
-    input_diff,
-)
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_move
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.volume_guard import VOLUME_GUARD
+from nomad_stateful.waiting import Context
 
 
 class VolumeGuard(DeclaredResource):

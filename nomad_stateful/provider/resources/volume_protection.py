@@ -8,24 +8,16 @@ from collections.abc import Callable
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG, STACK_TAG
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.watching import Progress
-from nomad_stateful.plugin_server.plugin import (
-    UNKNOWN,
-    Checked,
-    CheckFailure,
-    Context,
-    Diff,
-    Props,
-    ProviderError,
-    ReadResult,
-    input_diff,
-)
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, Diff, Props, ReadResult, input_diff
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
 from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
+from nomad_stateful.waiting import Context
 
 POLL_S = 1.0
 _ONCE = ("earlierSizeGib", "earlierRestartId")

@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from operate.doctor.facts import Facts, Json, NotChecked
 from operate.doctor.finding import Finding, problem, warning
 

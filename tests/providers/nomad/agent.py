@@ -14,7 +14,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.waiting import Context
 from sandbox.machine import processes
 from sandbox.machine.machine import descendants
 from tests.ports import unused_ports

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.columns import columns
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.terminal import Line, Span, parsed, rendered, table
 from nomad_stateful.visible import obeyed, visible, visible_lines
 from operate import __main__ as command_line

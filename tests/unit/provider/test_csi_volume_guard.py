@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.nomad.api import NomadUnreachable
-from nomad_stateful.plugin_server.plugin import Context
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.csi_volume_guard import CsiVolumeGuard
+from nomad_stateful.waiting import Context
 
 BLANK: dict[str, Any] = {"volumeId": "mysql", "pluginId": "ebs", "externalId": "vol-1", "fsType": "ext4"}
 MADE: dict[str, Any] = {

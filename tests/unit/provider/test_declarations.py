@@ -13,10 +13,11 @@ from pulumi._types import resource_types
 from pulumi.runtime import mocks
 
 from nomad_stateful import sdk
-from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.plugin import NomadCsiPlugin
 from nomad_stateful.sdk.base import NomadCsiResource
+from nomad_stateful.waiting import Context
 
 PLUGIN = NomadCsiPlugin()
 SCHEMA = PLUGIN.schema()

@@ -8,10 +8,11 @@ from moto import mock_aws
 
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import fake_nomad
 
 REGION = "us-west-2"

@@ -3,7 +3,7 @@
 import pytest
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
-from nomad_stateful.plugin_server.values import ProviderError
+from nomad_stateful.errors import ProviderError
 
 
 @pytest.fixture(autouse=True)

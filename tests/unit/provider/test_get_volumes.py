@@ -7,8 +7,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.provider.functions.get_volumes import GetVolumes
+from nomad_stateful.waiting import Context
 
 REGION, ACCOUNT = "us-west-2", "123456789012"
 STACK = "nomad-stateful/dev"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.nomad.api import NomadUnreachable
-from nomad_stateful.plugin_server.plugin import Context
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
+from nomad_stateful.waiting import Context
 from tests.unit.provider.test_volume_growth import Impatient, Nomad
 
 # As an earlier release left it: what keeps the file system was elsewhere in the state.

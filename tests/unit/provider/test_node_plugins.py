@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.provider.test_controllers import HEALTHY, INPUTS, STATE
 

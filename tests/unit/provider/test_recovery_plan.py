@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.recovery.plan import SAFE, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import inspect_volume
+from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"

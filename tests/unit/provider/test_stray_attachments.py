@@ -6,11 +6,12 @@ from typing import Any, cast
 import pytest
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources import job_health, volume_release
 from nomad_stateful.provider.resources.job_health import JobHealth
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 VOLUME, OLD, NEW = "vol-0123456789abcdef0", "i-0a", "i-0b"

@@ -12,11 +12,12 @@ from moto import mock_aws
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import fake_nomad
 
 REGION, OURS, OTHER = "us-west-2", "123456789012", "222222222222"

@@ -8,15 +8,8 @@ from google.protobuf.struct_pb2 import Struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nomad_stateful.plugin_server.values import (
-    UNKNOWN,
-    ProviderError,
-    Secret,
-    contains_unknown,
-    decode_config,
-    marshal,
-    unmarshal,
-)
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.values import UNKNOWN, Secret, contains_unknown, decode_config, marshal, unmarshal
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"

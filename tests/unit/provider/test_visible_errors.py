@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.engine_log import EngineLog
 from nomad_stateful.plugin_server.errors import RefusedError, clean_errors, init_failed
 from nomad_stateful.plugin_server.plugin import InitFailed
-from nomad_stateful.plugin_server.values import ProviderError
 
 HOSTILE = "task\x1b]52;c;aWQ=\x07 failed\nsecond line"
 SHOWN = r"task\x1b]52;c;aWQ=\x07 failed" + "\nsecond line"

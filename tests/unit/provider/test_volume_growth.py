@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import file_system_size, volume_claims
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
 from nomad_stateful.schema.volume_growth import MODES
+from nomad_stateful.waiting import Context
 
 GIB = 1 << 30
 INPUTS: dict[str, Any] = {

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.tags import AS_OF_TAG, FIRST, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
+from nomad_stateful.waiting import Context
 
 NEW: dict[str, Any] = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2, "protect": False}
 

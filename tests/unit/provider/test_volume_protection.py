@@ -8,10 +8,12 @@ import pytest
 from moto import mock_aws
 
 from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.plugin_server.plugin import Context, Kind, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Kind
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources import volume_protection
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
+from nomad_stateful.waiting import Context
 
 REGION = "us-west-2"
 

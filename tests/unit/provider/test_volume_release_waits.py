@@ -8,10 +8,11 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable, is_transient
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import fake_nomad
 
 ATTACHED = EbsState("in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.bucket import NO_BUCKET
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from nomad_stateful.plugin_server.plugin import ProviderError
+from nomad_stateful.errors import ProviderError
 from sandbox.standins.plugins.aws.config import ProviderConfig
 from sandbox.standins.plugins.aws.errors import aws_errors
 

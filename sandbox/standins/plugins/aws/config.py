@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from nomad_stateful.plugin_server.plugin import Props, ProviderError, decode_config
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Props, decode_config
 from sandbox.standins.plugins.aws.scope import not_implemented
 from sandbox.standins.plugins.aws.tags import TagRules
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import botocore.exceptions as boto
 
-from nomad_stateful.plugin_server.plugin import ProviderError
+from nomad_stateful.errors import ProviderError
 
 _REMEDY: Final = "Check AWS_ENDPOINT_URL or aws:endpoints and the network (in the sandbox: `python -m sandbox status`)"
 _NO_CREDENTIALS: Final = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND_TIMEOUT_S
 from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Plugin, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Plugin, Props
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import config as provider_config
 from sandbox.standins.plugins.aws.bucket import BucketResource
 from sandbox.standins.plugins.aws.bucket_settings import SETTINGS

@@ -10,7 +10,6 @@ from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
     CheckFailure,
-    Context,
     Diff,
     Kind,
     Props,
@@ -18,6 +17,7 @@ from nomad_stateful.plugin_server.plugin import (
     ResourceType,
     property_diff,
 )
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import inputs as declared
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.inputs import Field, is_zero

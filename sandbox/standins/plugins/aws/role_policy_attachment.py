@@ -7,7 +7,9 @@ from typing import ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, NOT_FOUND_TIMEOUT_S
 from sandbox.standins.plugins.aws.inputs import Field

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InitFailed, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import CheckFailure, InitFailed, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.ec2_values import retag
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.inputs import Field

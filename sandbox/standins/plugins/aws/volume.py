@@ -7,7 +7,9 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from nomad_stateful.plugin_server.plugin import UNKNOWN, CheckFailure, Context, InitFailed, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import UNKNOWN, CheckFailure, InitFailed, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import snapshot
 from sandbox.standins.plugins.aws.ec2_values import retag
 from sandbox.standins.plugins.aws.ec2_volume import (

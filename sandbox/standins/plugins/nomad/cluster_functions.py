@@ -5,7 +5,9 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from nomad_stateful.plugin_server.plugin import Context, Function, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Function, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.inputs import known_arguments
 from sandbox.standins.plugins.nomad.node_resources import node_resources, reserved_resources

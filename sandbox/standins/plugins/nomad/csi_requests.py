@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.waits import Progress, retry
 
 DEFAULT_TIMEOUT_S = 600.0

@@ -6,19 +6,11 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.plugin_server.plugin import (
-    UNKNOWN,
-    Checked,
-    Context,
-    Diff,
-    InitFailed,
-    Props,
-    ProviderError,
-    ReadResult,
-    ResourceType,
-)
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, Diff, InitFailed, Props, ReadResult, ResourceType
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.csi_fields import (
     COMPUTED,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Context, Diff, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
 from sandbox.standins.plugins.nomad.csi_requests import VolumeKey, put_volume, remove_volume, volume_path
 from sandbox.standins.plugins.nomad.csi_resource import CsiResource

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.csi_fields import COMMON_FIELDS, volume_body
 from sandbox.standins.plugins.nomad.csi_requests import VolumeKey, put_volume, remove_volume, volume_path
 from sandbox.standins.plugins.nomad.csi_resource import CsiResource

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nomad_stateful.plugin_server.plugin import CheckFailure, Context, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import CheckFailure, InvokeFailure, Props
 from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.waiting import Context
 
 Shape = Literal["string", "bool", "int", "map", "object", "list"]
 DEFAULTS = "__defaults"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.job_rendering import Job
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
     CheckFailure,
-    Context,
     Diff,
     InitFailed,
     Kind,
     Props,
-    ProviderError,
     ReadResult,
     ResourceType,
     property_diff,
 )
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.inputs import checked, pick, plain, refreshed_inputs
 from sandbox.standins.plugins.nomad.job_canonical import same_job

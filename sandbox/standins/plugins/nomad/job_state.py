@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.job_rendering import Job
-from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 
 
 def import_identity(import_id: str) -> tuple[str, str]:

@@ -7,8 +7,9 @@ import shutil
 import threading
 from dataclasses import dataclass
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.job_rendering import Job, RenderError, render
-from nomad_stateful.plugin_server.plugin import Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from sandbox.standins.plugins.nomad.jobspec_scan import called_functions, declared_variables
 

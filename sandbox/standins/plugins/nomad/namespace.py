@@ -5,18 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from nomad_stateful.plugin_server.plugin import (
-    UNKNOWN,
-    Checked,
-    Context,
-    Diff,
-    Props,
-    ProviderError,
-    ReadResult,
-    ResourceType,
-    input_diff,
-)
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, Diff, Props, ReadResult, ResourceType, input_diff
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, is_autonamed, pick, plain, refreshed_inputs
 

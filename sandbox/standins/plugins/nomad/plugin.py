@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nomad_stateful.nomad import api as nomad_api
-from nomad_stateful.plugin_server.plugin import Checked, Context, Function, Plugin, Props, ResourceType
+from nomad_stateful.plugin_server.plugin import Checked, Function, Plugin, Props, ResourceType
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.cluster_functions import GetNodes, GetVolumes
 from sandbox.standins.plugins.nomad.config import SECRET_CONFIG, Connection, config_failures
 from sandbox.standins.plugins.nomad.csi_volume import CsiVolume

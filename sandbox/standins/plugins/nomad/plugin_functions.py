@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadNotFound
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props, ProviderError
+from nomad_stateful.plugin_server.plugin import Function, InvokeFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.inputs import known_arguments
 from sandbox.standins.plugins.nomad.waits import Progress, retry

@@ -7,19 +7,11 @@ import re
 from typing import Any
 from urllib.parse import quote
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadNotFound
-from nomad_stateful.plugin_server.plugin import (
-    Checked,
-    CheckFailure,
-    Context,
-    Diff,
-    Props,
-    ProviderError,
-    ReadResult,
-    ResourceType,
-    input_diff,
-)
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props, ReadResult, ResourceType, input_diff
 from nomad_stateful.plugin_server.values import UNKNOWN, contains_unknown
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.inputs import Field, checked, pick, plain, refreshed_inputs
 from sandbox.standins.plugins.nomad.job_state import import_identity

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError, is_transient
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.waiting import Context
 
 T = TypeVar("T")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.plugin_server.plugin import Context, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.bucket import NO_BUCKET
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.functions.function import AwsFunction

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 
 

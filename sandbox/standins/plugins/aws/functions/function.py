@@ -6,7 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from nomad_stateful.plugin_server.plugin import Context, Function, InvokeFailure, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import Function, InvokeFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.scope import not_implemented
 

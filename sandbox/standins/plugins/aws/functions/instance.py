@@ -6,7 +6,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.ec2_values import filters_for, rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.functions.function import AwsFunction

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 
-from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 from sandbox.standins.plugins.aws.policy_document import DEFAULT_VERSION, VERSIONS, DocumentError, render
 from sandbox.standins.plugins.aws.policy_json import go_json

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from nomad_stateful.plugin_server.plugin import Context, InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nomad_stateful.plugin_server.plugin import Context, Props
+from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.ec2_values import filters_for, rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.functions.function import AwsFunction, the_one

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from nomad_stateful.plugin_server.plugin import ProviderError
+from nomad_stateful.errors import ProviderError
 from sandbox.standins.plugins.aws.config import parse, problems, with_defaults
 
 

@@ -1,7 +1,7 @@
 import botocore.exceptions as boto
 import pytest
 
-from nomad_stateful.plugin_server.plugin import ProviderError
+from nomad_stateful.errors import ProviderError
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code, explain
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.plugin_server.plugin import Context
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.functions.policy_document import PolicyDocument
 from sandbox.standins.plugins.aws.policy_document import DocumentError, render

@@ -8,7 +8,8 @@ from typing import Any
 import botocore.exceptions as boto
 import pytest
 
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.config import parse
 from sandbox.standins.plugins.aws.policy import PolicyResource
 

@@ -10,7 +10,9 @@ from typing import Any
 import botocore.exceptions as boto
 import pytest
 
-from nomad_stateful.plugin_server.plugin import Context, InitFailed, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.plugin_server.plugin import InitFailed
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import ec2_volume
 from sandbox.standins.plugins.aws.config import parse
 from sandbox.standins.plugins.aws.volume import VolumeResource

@@ -3,7 +3,8 @@ import time
 
 import pytest
 
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import waits
 from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 

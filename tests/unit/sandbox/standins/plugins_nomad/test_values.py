@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nomad_stateful.plugin_server.plugin import Context, ProviderError
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.capacity import format_bytes, parse_bytes
 from sandbox.standins.plugins.nomad.csi_fields import volume_body, volume_changes, volume_outputs
 from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, plain, refreshed_inputs
