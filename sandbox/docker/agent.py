@@ -19,7 +19,7 @@ COMMAND: Final = "nomad-stateful-agent"
 PACKAGES: Final = (
     *("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3", "pymysql"),
     # The watch calls Nomad.
-    *("httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions", "protobuf"),
+    *("httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"),
 )
 _ENTRY: Final = """\
 #!/usr/bin/python3
