@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import pymysql
 import pytest
 
 from nomad_stateful.databases.mysql.archive import FOLDER
 from nomad_stateful.databases.mysql.binlog import Transaction, contents
-from operate.drill import replay, script
 from operate.point_in_time import logs
 from operate.point_in_time import replay as replays
+from tests.mysql.drilled import OPTIONS, data, restored
 from tests.mysql.place import (
-    DATA,
     ROOT_PASSWORD,
     Flavour,
     Place,
-    Task,
     place,
     query,
     server_task,
@@ -36,14 +29,9 @@ from tests.mysql.place import (
     until_it_answers,
 )
 from tests.ports import unused_port
-from tests.providers.moto_account import environment, moto
-from tests.unit.agent.world import BUCKET, client_of, emptied
 from tests.unit.operate.point_in_time.test_logs import Bucket
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
-
-OPTIONS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-DRILLS_PASSWORD = "of-the-drill"
 
 
 @dataclass
@@ -70,10 +58,6 @@ class Live:
             self.bucket[f"{FOLDER}{began:%Y%m%dT%H%M%SZ}-{Path(name).name}"] = content
 
 
-def data(place: Place) -> Path:
-    return place.root / DATA.lstrip("/")
-
-
 def stored(bucket: dict[str, bytes]) -> tuple[Bucket, logs.Stored]:
     s3 = Bucket({**bucket, f"{FOLDER}until": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()})
     return s3, logs.stored(s3, "b", "")
@@ -88,6 +72,15 @@ class History:
     moment: datetime
     """When the rows 1 to 6 were there, and no other."""
     quiet: datetime
+
+    @property
+    def flavour(self) -> Flavour:
+        return self.live.place.flavour
+
+    @property
+    def folder(self) -> Path:
+        """Where the copies are."""
+        return self.live.folder
 
 
 @pytest.fixture(scope="module")
@@ -133,107 +126,12 @@ def until_next_second() -> None:
         time.sleep(0.01)
 
 
-@dataclass(frozen=True)
-class Restored:
-    """What a drill's check said, and the server that it checked."""
-
-    lines: list[str]
-    place: Place
-
-    def said(self, kind: str) -> list[str]:
-        return [line.split("\t", 2)[2] for line in self.lines if line.startswith(f"drill\t{kind}\t")]
-
-    @property
-    def is_done(self) -> bool:
-        return self.lines[-1:] == ["drill\tdone"]
-
-    def rows(self) -> list[int]:
-        with (
-            pymysql.connect(
-                host="127.0.0.1", port=self.place.port, user="root", password=DRILLS_PASSWORD
-            ) as connection,
-            connection.cursor() as cursor,
-        ):
-            cursor.execute("SELECT id FROM shop.orders ORDER BY id")
-            return [int(row[0]) for row in cursor.fetchall()]
-
-
-@contextmanager
-def restored(
-    history: History, nomad: Path, folder: Path, found: replays.Replay, snapshot: str, bucket: dict[str, bytes]
-) -> Iterator[Restored]:
-    """Runs the three tasks of a drill's job with logs, on a copy of the data."""
-    flavour = history.live.place.flavour
-    with place(flavour, folder / "drill", unused_port()) as made:
-        copy = history.live.folder / snapshot
-        subprocess.run(["cp", "-a", "--no-target-directory", str(copy), str(data(made))], check=True)
-        (made.root / "alloc/data").mkdir(parents=True)
-        fetch, server, check = tasks(server_task(nomad, flavour, args=list(OPTIONS)), found)
-        made.put(Task({**server.files, **check.files}, (), {}), {"root_password": DRILLS_PASSWORD})
-        fetched(made, fetch, bucket)
-        process = made.start(server)
-        answer = made.run(check)
-        assert process.poll() is None, made.log.read_text()[-3000:]
-        yield Restored(answer.stdout.splitlines() + answer.stderr.splitlines(), made)
-
-
-def fetched(made: Place, arguments: list[str], bucket: dict[str, bytes]) -> None:
-    """Runs the agent's command on the folders of a place, with what S3 has."""
-    with moto() as url:
-        s3 = emptied(client_of(url))
-        for key, content in bucket.items():
-            s3.put_object(Bucket=BUCKET, Key=key, Body=content)
-        words = [re.sub(r"(?<==)/(alloc|srv)/", rf"{made.root}/\1/", word) for word in arguments]
-        command = [sys.executable, "-m", "nomad_stateful.agent", *words]
-        env = {**environment(url), "PATH": os.environ["PATH"]}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    index = made.root / "alloc/data/replay/relay.index"
-    index.write_text(index.read_text().replace(str(made.root), ""))
-
-
-def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
-    """The drill's tasks as Nomad would run them: what the agent fetches, the server, and what checks it."""
-    env = dict(server.env)
-    copier = {
-        "Name": replay.COPY,
-        "Driver": "exec",
-        "Config": {"command": "nomad-stateful-agent", "args": ["binlogs", f"--bucket={BUCKET}", "--prefix="]},
-        "Env": {},
-        "Resources": {"MemoryMB": 1},
-    }
-    job: dict[str, Any] = {
-        "TaskGroups": [
-            {
-                "Tasks": [
-                    {"Name": "mysql", "Config": {"args": list(server.args)}, "Env": env, "VolumeMounts": []},
-                    {"Name": "check", "Env": {"TLS_MYSQL": "--ssl-mode=DISABLED", "DRILL_PATIENCE": "120"}},
-                ]
-            }
-        ]
-    }
-    replay.add(job, {"ID": "mysql-server", "TaskGroups": [{"Tasks": [copier]}]}, found)
-    fetch, runs, checks = job["TaskGroups"][0]["Tasks"]
-    by_socket = "protocol = socket\nsocket = /alloc/mysql/mysql.sock"
-    login = f"[client]\nuser = root\n{by_socket}\npassword = {DRILLS_PASSWORD}\n"
-    of_check = {"local/drill.sh": script.MYSQL, f"secrets/{script.OPTIONS}": login}
-    return (
-        in_the_allocation(fetch["Config"]["args"]),
-        Task(server.files, in_the_allocation(runs["Config"]["args"]), env),
-        Task(of_check, ("/local/drill.sh",), {**checks["Env"], "NOMAD_ALLOC_DIR": "/alloc", "TLS_MARIADB": ""}),
-    )
-
-
-def in_the_allocation(words: list[str]) -> list[str]:
-    return [word.replace("${NOMAD_ALLOC_DIR}", "/alloc") for word in words]
-
-
 def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
     history: History, nomad: Path, tmp_path: Path
 ) -> None:
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.taken, history.moment)
-    with restored(history, nomad, tmp_path, found, "snapshot", history.live.bucket) as drill:
+    with restored(history.flavour, nomad, tmp_path, found, history.folder / "snapshot", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6]
         # No account of the drill's own is left on what a snapshot is taken of.
@@ -246,7 +144,9 @@ def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad
     """What was applied to its volume is in none of its own logs."""
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.taken, history.moment)
-    with restored(history, nomad, tmp_path / "first", found, "snapshot", history.live.bucket) as drill:
+    with restored(
+        history.flavour, nomad, tmp_path / "first", found, history.folder / "snapshot", history.live.bucket
+    ) as drill:
         stop(drill.place.started[-1])
         with place(history.live.place.flavour, tmp_path / "next", unused_port()) as made:
             live = Live(made, tmp_path)
@@ -269,7 +169,7 @@ def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad
     s3, known = stored(own)
     assert known.until is not None
     found = replays.replay(s3, known, taken, known.until)
-    with restored(History(live, taken, taken, taken), nomad, tmp_path / "second", found, "later", own) as drill:
+    with restored(live.place.flavour, nomad, tmp_path / "second", found, live.folder / "later", own) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 10, 11, 12]
 
@@ -277,7 +177,7 @@ def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad
 def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.quiet, history.quiet)
-    with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
+    with restored(history.flavour, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 7]
 
@@ -303,14 +203,14 @@ def test_a_log_that_was_replaced_is_noticed(history: History, nomad: Path, tmp_p
     bucket = dict(history.live.bucket)
     middle = next(log.key for log in found.logs if log.began > history.taken and has_transactions(bucket[log.key]))
     bucket[middle] = without_transactions(bucket[middle])
-    with restored(history, nomad, tmp_path, found, "snapshot", bucket) as drill:
+    with restored(history.flavour, nomad, tmp_path, found, history.folder / "snapshot", bucket) as drill:
         assert ["transactions are missing between the logs" in one for one in drill.said("unreplayed")] == [True]
 
 
 def test_a_snapshot_of_another_timeline_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.taken, history.moment)
-    with restored(history, nomad, tmp_path, found, "quiet", history.live.bucket) as drill:
+    with restored(history.flavour, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
         assert ["has transactions that these logs do not have" in one for one in drill.said("unreplayed")] == [True]
 
 
