@@ -8,6 +8,7 @@ from program.settings.errors import Refusal
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LEAST_RESTART_INTERVAL_S = 5
 _LEAST_CHECK_S = 1
+_LEAST_DISCONNECT_S = 20
 LONGEST = "8760h"
 """A year. Nomad counts nanoseconds, which overflow after 292 years."""
 
@@ -22,6 +23,20 @@ def check_length(duration: str) -> str:
     if seconds(duration) > seconds(LONGEST):
         raise Refusal("", duration, f"must be at most {LONGEST}, a year", "shorten it")
     return duration
+
+
+def check_disconnect(time: str) -> str:
+    """Returns how long a client may be cut off; raises Refusal for less than it waits between two heartbeats.
+
+    https://developer.hashicorp.com/nomad/docs/configuration/server#heartbeat_grace
+    """
+    if seconds(time) < _LEAST_DISCONNECT_S:
+        rule = (
+            f"must be at least {_LEAST_DISCONNECT_S}s: clients hear from the servers every 10 to 20 s, and one that is "
+            "not cut off at all would stop it for good"
+        )
+        raise Refusal("", time, rule, f"set it to {_LEAST_DISCONNECT_S}s or more")
+    return check_length(time)
 
 
 def check_kill_timeout(kill_timeout: str, timeout_s: int) -> None:

@@ -48,7 +48,7 @@ DisconnectTime = Annotated[
         pattern=r"^(never|[1-9][0-9]*[smh])$",
         json_schema_extra={"rule": DISCONNECT_TIME_RULE},
     ),
-    AfterValidator(lambda time: time if time == "never" else times.check_length(time)),
+    AfterValidator(lambda time: time if time == "never" else times.check_disconnect(time)),
 ]
 
 

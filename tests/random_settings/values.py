@@ -210,7 +210,7 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "initScripts": ({"a.sql": ""}, {"a.sql": "SELECT 1"}, {".sql": "x"}, {"a.sh": "x"}, {"ü.sql": "x"}),
     "text": ("", " ", "{{ key }}", "x" * 65536),
     "secrets": ({"": "x"}, {"a": ""}, {"a": "x" * 65536}, {"a": "x" * 40000, "b": "y" * 40000}, {"a.b-c": "x"}),
-    "stopAfterDisconnect": ("never", "1s", "2m", "2562047h", "2562048h", "99999999999999999999h", "0s", "8761h"),
+    "stopAfterDisconnect": ("never", "1s", "20s", "2m", "2562047h", "2562048h", "99999999999999999999h", "0s", "8761h"),
     "key": ("k" * 65536, "x"),
     "parameters": ({"type": "gp3"}, {"encrypted": "false"}, {"tagSpecification_1": "aws:x=1"}, {"kmsKeyId": KEYS[0]}),
     "command": ("", "/bin/x", "a b"),

@@ -20,6 +20,13 @@ def test_a_time_that_nomad_would_take_otherwise_is_refused(value: str) -> None:
             parse(**given)
 
 
+@pytest.mark.parametrize("value", ["1s", "19s"])
+def test_a_time_within_two_heartbeats_is_refused(value: str) -> None:
+    """A client under load is silent as long, and its job would be complete, which nothing starts again."""
+    with pytest.raises(SettingsError, match=rf"stopAfterDisconnect is {value}: must be at least 20s"):
+        parse([consumer(stopAfterDisconnect=value)])
+
+
 @pytest.mark.parametrize(
     ("volume", "changes", "expected"),
     [

@@ -46,7 +46,7 @@ def _alter_mysql(settings: StackSettings, draw: Draw) -> Change | None:
             ("jobId", draw.choice(("mysql-server", "mysql-a", "mysql-b"))),
             ("jobId", draw.choice(("mysql-server", "mysql-c", "mysql-d"))),
             ("port", draw.choice((3306, 3307, 0))),
-            ("stopAfterDisconnect", draw.choice(("15s", "25s"))),
+            ("stopAfterDisconnect", draw.choice(("20s", "25s"))),
         )
     )
 
