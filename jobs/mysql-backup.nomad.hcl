@@ -212,7 +212,7 @@ job "mysql-backup" {
       content {
         driver = var.task.driver
         # Who made the dumps.
-        user = var.task.driver == "docker" && var.task.user == "" ? "root" : var.task.user
+        user = var.task.driver == "docker" && !can(regex("^[0-9]", var.task.user)) ? "root" : var.task.user
 
         # Of the upload alone. After that the allocation fails, and the next one has another dump only if it is of another run.
         restart {

@@ -120,7 +120,7 @@ job "mysql-restore" {
       labels   = ["fetch"]
       content {
         driver = var.task.driver
-        user   = var.task.driver == "docker" && var.task.user == "" ? "root" : var.task.user
+        user   = var.task.driver == "docker" && !can(regex("^[0-9]", var.task.user)) ? "root" : var.task.user
 
         lifecycle {
           hook    = "prestart"

@@ -22,6 +22,6 @@ s3 = {
   prefix     = "mysql/"
   region     = "us-west-2"
   endpoint   = ""
-  image      = "public.ecr.aws/aws-cli/aws-cli:2.31.0"
+  image      = "111122223333.dkr.ecr.us-west-2.amazonaws.com/nomad-stateful-agent:0.1.0"
   memory_mib = 256
 }

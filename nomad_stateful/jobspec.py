@@ -50,9 +50,11 @@ _FILE = re.compile(r'file\("jobs/([\w./-]+)"\)')
 
 def _content(found: re.Match[str]) -> str:
     """Returns a file as a heredoc, which HCL reads as the same text."""
-    text = (FOLDER / found[1]).read_text(encoding="utf-8")
+    text = (FOLDER / found[1]).read_bytes().decode()
     if "$${" in text or "%%{" in text:
         raise ValueError(f"{found[1]}: HCL has no form for $${{ and %%{{")
+    if not text.endswith("\n") or "\r" in text or any(line.strip() == "FILE" for line in text.splitlines()):
+        raise ValueError(f"{found[1]}: it must end with a line break, and have no line FILE and no carriage return")
     literal = text.replace("${", "$${").replace("%{", "%%{")
     return f"<<FILE\n{literal}FILE"
 

@@ -47,8 +47,8 @@ def run() -> None:
     """Entry of the installed program."""
     # Dumps and logs have everybody's rows.
     os.umask(0o077)
-    # The first process of a container ignores what it does not handle.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # The first process of a container ignores what it does not handle. What is ended has not done what it was to do.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main(sys.argv[1:]))
 
 

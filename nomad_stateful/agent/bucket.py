@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ _MOST_PARTS = 10_000
 _TAKEN = frozenset({"PreconditionFailed", "412"})
 _MISSING = frozenset({"NoSuchKey", "404"})
 _CHUNK = 1 << 20
+# Connections that broke without a byte in between, until an object cannot be read.
+_TRIES = 5
+_AGAIN_S = 2.0
 _CALLS = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 5})
 # A second and one attempt, the defaults, are short for the metadata service of a busy client.
 _METADATA = {"AWS_METADATA_SERVICE_NUM_ATTEMPTS": "5", "AWS_METADATA_SERVICE_TIMEOUT": "5"}
@@ -72,7 +77,8 @@ class Bucket:
         # A job names no endpoint by an empty one.
         if not os.environ.get(_ENDPOINT):
             os.environ.pop(_ENDPOINT, None)
-        return cls(boto3.client("s3", config=_CALLS), name)
+        # Of the two variables, boto3 reads AWS_DEFAULT_REGION alone.
+        return cls(boto3.client("s3", region_name=os.environ.get("AWS_REGION") or None, config=_CALLS), name)
 
     def store(self, key: str, path: Path, metadata: Mapping[str, str]) -> None:
         """Stores a file under a key that is free; S3 compares its SHA-256. Raises TakenError and botocore's errors."""
@@ -97,24 +103,45 @@ class Bucket:
 
     def digest(self, key: str) -> str | None:
         """Returns the SHA-256 of what S3 gives back, in hex; None where there is no such object."""
-        found = self.open(key)
+        found = self.head(key)
         if found is None:
             return None
         digest = hashlib.sha256()
-        with closing(found[1]) as body:
-            for chunk in body.iter_chunks(_CHUNK):
-                digest.update(chunk)
+        for chunk in self._chunks(key, found):
+            digest.update(chunk)
         return digest.hexdigest()
 
-    def fetch(self, key: str, path: Path) -> bool:
-        """Writes an object into a new file; returns whether there is one. Raises FileExistsError where the file is."""
-        found = self.open(key)
+    def fetch(self, key: str, path: Path) -> str | None:
+        """Writes an object into a new file; returns its SHA-256, in hex, or None where there is no such object.
+
+        Raises FileExistsError where the file is there.
+        """
+        found = self.head(key)
         if found is None:
-            return False
-        with closing(found[1]) as body, path.open("xb") as file:
-            for chunk in body.iter_chunks(_CHUNK):
+            return None
+        digest = hashlib.sha256()
+        with path.open("xb") as file:
+            for chunk in self._chunks(key, found):
+                digest.update(chunk)
                 file.write(chunk)
-        return True
+        return digest.hexdigest()
+
+    def _chunks(self, key: str, found: Head) -> Iterator[bytes]:
+        """Reads an object as it was found; a connection that breaks is gone on from where it broke."""
+        at, tries = 0, 0
+        while at < found.size:
+            began = at
+            try:
+                answer = self._client.get_object(Bucket=self.name, Key=key, Range=f"bytes={at}-", IfMatch=found.etag)
+                with closing(answer["Body"]) as body:
+                    for chunk in body.iter_chunks(_CHUNK):
+                        at += len(chunk)
+                        yield chunk
+            except BotoCoreError:
+                tries = 0 if at > began else tries + 1
+                if tries > _TRIES:
+                    raise
+                time.sleep(_AGAIN_S * tries)
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Returns the sizes in bytes of all objects below a prefix, by their keys."""
@@ -166,10 +193,44 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _parts(file: BinaryIO, size: int) -> Iterator[bytes]:
+def _parts(file: BinaryIO, size: int) -> Iterator[_Part]:
     part = max(_PART, -(-size // _MOST_PARTS))
-    while chunk := file.read(part):
-        yield chunk
+    for start in range(0, size, part):
+        yield _Part(file, start, min(part, size - start))
+
+
+class _Part(io.RawIOBase):
+    """A part of a file as a file of its own, of which nothing is held in memory."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        self._file = file
+        self._start = start
+        self._size = size
+        self._at = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._size - self._at, 0)
+        self._file.seek(self._start + self._at)
+        chunk = self._file.read(left if size is None or size < 0 else min(size, left))
+        self._at += len(chunk)
+        return chunk
 
 
 @contextmanager

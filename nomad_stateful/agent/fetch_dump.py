@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nomad_stateful.agent.bucket import Bucket, file_digest, place_arguments
+from nomad_stateful.agent.bucket import Bucket, place_arguments
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
 from nomad_stateful.databases.mysql.dumps import dump_name, is_dump, launched
@@ -46,21 +46,31 @@ def fetch(bucket: Bucket, prefix: str, dumps: Dumps, wanted: str, now: datetime)
     sha256 = note.sha256 if note else stored.metadata.get("sha256") if stored else None
     if note is None:
         print(f"the volume has no note of {name}: that it is this stack's, nothing says but its name", file=sys.stderr)
-    folder = dumps.folder / FETCHED
-    shutil.rmtree(folder, ignore_errors=True)
     dumps.folder.mkdir(parents=True, exist_ok=True)
+    folder, new = dumps.folder / FETCHED, dumps.folder / f"{FETCHED}.new"
+    # What an earlier restore left is not this one's dump.
+    for left in (folder, new):
+        if left.exists():
+            shutil.rmtree(left)
     free = shutil.disk_usage(dumps.folder).free
     if free <= sizes[name]:
         raise AgentError(
             f"{name} has {sizes[name]} bytes, and the volume has {free} free: enlarge it (sizeGib), or remove dumps "
             "from it"
         )
-    folder.mkdir()
     print(f"{name}: {sizes[name]} bytes come from {place}", flush=True)
-    got = file_digest(folder / name) if bucket.fetch(prefix + name, folder / name) else None
-    if got is None or got != sha256:
-        shutil.rmtree(folder)
-        raise AgentError(f"{place}{name} has the SHA-256 {got}, and was uploaded with {sha256}")
+    new.mkdir()
+    try:
+        got = bucket.fetch(prefix + name, new / name)
+        if got is None or got != sha256:
+            raise AgentError(
+                f"{place}{name} has the SHA-256 {got}, and was uploaded with {sha256}: somebody else wrote it. Restore "
+                "an earlier version of the object, or name another dump"
+            )
+        new.rename(folder)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
     print(f"{name} came as it was uploaded: SHA-256 {sha256}")
 
 

@@ -58,5 +58,5 @@ def run(known: argparse.Namespace) -> None:
 
 def _fetch(bucket: Bucket, place: str, name: str, relay: Path) -> None:
     relay.unlink(missing_ok=True)
-    if not bucket.fetch(place + name, relay):
+    if bucket.fetch(place + name, relay) is None:
         raise AgentError(f"s3://{bucket.name}/{place}{name} is gone")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ NEEDED: Mapping[str, str] = {
 }
 """What a server has to run with for its binary logs to have every transaction, whoever set it."""
 _ANSWERS_WITHIN_S = 30
+# A log is closed once its transactions are on the disk.
+_CLOSES_WITHIN_S = 300
 
 
 class ServerError(Exception):
@@ -58,21 +61,25 @@ class MySqlServer:
 
     def close_log(self) -> None:
         """Closes the binary log, and begins another. Raises ServerError."""
-        with self._session() as cursor:
+        with self._session(_CLOSES_WITHIN_S) as cursor:
             cursor.execute("FLUSH NO_WRITE_TO_BINLOG BINARY LOGS")
 
     @contextmanager
-    def _session(self) -> Iterator[Cursor]:
+    def _session(self, within_s: int = _ANSWERS_WITHIN_S) -> Iterator[Cursor]:
         try:
+            # PyMySQL passes over one that it cannot read, and asks another server.
+            self._options.read_bytes()
             with (
                 pymysql.connect(
                     read_default_file=str(self._options),
                     read_default_group="client",
                     connect_timeout=_ANSWERS_WITHIN_S,
-                    read_timeout=_ANSWERS_WITHIN_S,
+                    read_timeout=within_s,
                 ) as connection,
                 connection.cursor() as cursor,
             ):
                 yield cursor
+        except OSError as error:
+            raise ServerError(f"{self._options} cannot be read by user {os.geteuid()}: {error.strerror}") from None
         except pymysql.err.MySQLError as error:
             raise ServerError(" ".join(map(str, error.args))) from None

@@ -49,15 +49,22 @@ def _upload(bucket: Bucket, key: str, path: Path) -> Note:
     place, size, sha256 = f"s3://{bucket.name}/{key}", path.stat().st_size, file_digest(path)
     print(f"{path.name}: {size} bytes go to {place}", flush=True)
     # An upload that was cut off may have come there.
-    with suppress(TakenError):
-        bucket.store(key, path, {"sha256": sha256})
+    if bucket.head(key) is None:
+        with suppress(TakenError):
+            bucket.store(key, path, {"sha256": sha256})
     stored = bucket.head(key)
     if stored is None or (stored.size, stored.metadata.get("sha256")) != (size, sha256):
         there = f"{stored.size} bytes, SHA-256 {stored.metadata.get('sha256')}" if stored else "gone"
-        raise AgentError(f"{place} is {there} and not {size} bytes, SHA-256 {sha256}: somebody else has uploaded it")
+        raise AgentError(
+            f"{place} is {there} and not {size} bytes, SHA-256 {sha256}: somebody else has uploaded it. Find out who, "
+            "and remove the object: the next run uploads this dump"
+        )
     # What S3 would give back for a restore, byte for byte.
     if bucket.digest(key) != sha256:
-        raise AgentError(f"{place} does not come back as it was sent")
+        raise AgentError(
+            f"{place} does not come back as it was sent: remove the object, or its newest version, and the next run "
+            "uploads it"
+        )
     print(f"{place} is there and checked: {size} bytes, SHA-256 {sha256}", flush=True)
     return Note(place, sha256, stored.etag)
 

@@ -49,6 +49,9 @@ class Failover(Section):
         if "image" in given:
             rule = "the watch is one of the agent's tasks, whose image is named once for all of a stack"
             raise Refusal("image", given["image"], rule, "remove it, and set agentImage (docs/agent.md)")
+        if "command" in given and given.get("taskDriver", "docker") == "docker":
+            remedy = "remove it, and set agentImage, whose entrypoint is the agent (docs/agent.md)"
+            raise Refusal("command", given["command"], "is not used where taskDriver is docker", remedy)
         if str(given.get("command")).endswith("nomad-stateful-failover"):
             remedy = "write nomad-stateful-agent in its place, or remove it where that is on the clients' PATH"
             raise Refusal("command", given["command"], "the agent has the watch now (docs/agent.md)", remedy)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from nomad_stateful.version import VERSION
 from sandbox.docker import python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.settings import PROJECT
@@ -26,6 +27,11 @@ _ENTRY: Final = """\
 from nomad_stateful.agent.__main__ import run
 run()
 """
+
+
+def tag() -> str:
+    """Returns a tag that another build does not have: a client that has a tag does not ask for it again."""
+    return f"{VERSION}-{digest()[:12]}"
 
 
 def digest() -> str:

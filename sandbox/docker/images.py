@@ -11,7 +11,6 @@ from typing import Final
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
-from nomad_stateful.version import VERSION
 from sandbox.docker import agent, older_mysql, python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.docker.layers import Layer, Recipe
@@ -199,7 +198,7 @@ def agent_image(base: Recipe) -> Image:
     python = Recipe("agent-python", (base,), ("python3",), fill=packages, fill_key=pins)
     below = (base, python)
     layers = (*below, Recipe("agent", below, fill=agent.put, fill_key=agent.digest()))
-    return Image(agent.REPOSITORY, VERSION, layers, entrypoint=(agent.COMMAND,), env=(_PATH,), note="the wheel")
+    return Image(agent.REPOSITORY, agent.tag(), layers, entrypoint=(agent.COMMAND,), env=(_PATH,), note="the wheel")
 
 
 def _busybox(base: Recipe) -> Image:

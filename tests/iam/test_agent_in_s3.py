@@ -126,7 +126,7 @@ def test_logs_that_a_drill_fetches(s3: Any, calls: list[Call], tmp_path: Path) -
     first, last = (world.key(number).removeprefix(PLACE) for number in (1, 2))
     words = [f"--first={first}", f"--last={last}", "--count=2", f"--into={tmp_path / 'replay'}"]
     run(fetch_logs, *words, f"--datadir={tmp_path}", f"--owner={os.getuid()}")
-    assert verbs(calls) == {"ListObjectsV2", "GetObject"}
+    assert verbs(calls) == {"ListObjectsV2", "HeadObject", "GetObject"}
     assert allowed(OF_LOGS, calls)
 
 

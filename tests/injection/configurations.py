@@ -82,6 +82,6 @@ EVERYTHING: dict[str, Any] = {
         },
     ],
     "metrics": {"mysql": {}, "volumes": {}},
-    "failover": {},
+    "failover": {"taskDriver": "exec"},
     "agentImage": "agent:1.0",
 }

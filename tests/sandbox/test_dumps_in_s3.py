@@ -9,13 +9,13 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
-from nomad_stateful.version import VERSION
+from sandbox.docker import agent
 from tests.sandbox.consuming import force_dump, newest_child, sql, summary
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
-AGENT_IMAGE = f"nomad-stateful-agent:{VERSION}"
+AGENT_IMAGE = f"{agent.REPOSITORY}:{agent.tag()}"
 PORT = 5000
 PREFIX = "nomad-stateful/dev/"
 

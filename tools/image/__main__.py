@@ -14,15 +14,18 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from nomad_stateful.version import VERSION
 from sandbox.docker import agent, archive, images, layers
 from sandbox.docker.errors import DockerError
 from tools import locked_packages, packages, wheel
 from tools.toolchain import cache
 
 DIST: Final = wheel.TOP / "dist"
-NAME: Final = f"{agent.REPOSITORY}:{VERSION}"
 _DOCKERFILE: Final = Path(__file__).with_name("Dockerfile")
+
+
+def name() -> str:
+    """The image's name, before it is tagged for a registry."""
+    return f"{agent.REPOSITORY}:{agent.tag()}"
 
 
 def on_debian(target: Path) -> None:
@@ -40,7 +43,7 @@ def on_base(base: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         wheel.build(Path(folder))
         (Path(folder) / "requirements.txt").write_text(locked_packages.pins(agent.PACKAGES), encoding="utf-8")
-        words = ["docker", "build", "--file", str(_DOCKERFILE), "--build-arg", f"BASE={base}", "--tag", NAME, folder]
+        words = ["docker", "build", "--file", str(_DOCKERFILE), "--build-arg", f"BASE={base}", "--tag", name(), folder]
         subprocess.run(words, check=True)
 
 
@@ -56,11 +59,11 @@ def main() -> int:
     try:
         if base:
             on_base(base)
-            print(f"{NAME} is in docker, on {base}")
+            print(f"{name()} is in docker, on {base}")
         else:
-            target = DIST / f"{agent.REPOSITORY}-{VERSION}.tar"
+            target = DIST / f"{agent.REPOSITORY}-{agent.tag()}.tar"
             on_debian(target)
-            print(f"{target} has {NAME}: docker load --input {target}")
+            print(f"{target} has {name()}: docker load --input {target}")
     except (DockerError, packages.PackageError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

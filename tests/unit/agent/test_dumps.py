@@ -233,6 +233,23 @@ def test_an_upload_that_s3_gives_back_otherwise_fails_and_is_not_noted(
         copies.fetch()
 
 
+def test_what_an_earlier_restore_left_is_gone_before_anything_is_asked_of_s3(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies.put(FIRST, b"first")
+    copies.upload()
+    assert copies.fetch() == {FIRST: b"first"}
+
+    def ended(*_: Any) -> None:
+        raise SystemExit(143)
+
+    monkeypatch.setattr(Bucket, "fetch", ended)
+    with pytest.raises(SystemExit):
+        copies.fetch()
+    assert copies.fetched == {}
+    assert not list(copies.folder.glob(".fetched*"))
+
+
 def test_what_iam_refuses_is_an_error_and_no_missing_dump(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     copies.put(FIRST, b"first")
     copies.upload()

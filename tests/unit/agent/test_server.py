@@ -11,6 +11,9 @@ import pytest
 
 from nomad_stateful.agent.server import NEEDED, MySqlServer, ServerError, State
 
+OPTIONS = Path(__file__)
+"""What can be read; PyMySQL is replaced."""
+
 
 class Answers:
     """A connection, and its cursor, to a server that has variables."""
@@ -46,20 +49,20 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
 
 
 def test_a_server_that_runs_as_it_needs_to_has_nothing_wrong(answers: Answers) -> None:
-    assert MySqlServer(Path("options")).state() == State("a-uuid", "a-uuid:1-5", {})
+    assert MySqlServer(OPTIONS).state() == State("a-uuid", "a-uuid:1-5", {})
 
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_each_value_but_the_one_that_is_needed_is_wrong(answers: Answers, name: str) -> None:
     answers.values[name] = f"{NEEDED[name]}_PERMISSIVE"
-    assert MySqlServer(Path("options")).state().wrong == {name: f"{NEEDED[name]}_PERMISSIVE"}
+    assert MySqlServer(OPTIONS).state().wrong == {name: f"{NEEDED[name]}_PERMISSIVE"}
     # As a release of MySQL that has it no more.
     del answers.values[name]
-    assert MySqlServer(Path("options")).state().wrong == {name: ""}
+    assert MySqlServer(OPTIONS).state().wrong == {name: ""}
 
 
 def test_a_log_is_closed_on_this_server_alone(answers: Answers) -> None:
-    MySqlServer(Path("options")).close_log()
+    MySqlServer(OPTIONS).close_log()
     assert answers.asked == ["FLUSH NO_WRITE_TO_BINLOG BINARY LOGS"]
 
 
@@ -68,6 +71,11 @@ def test_what_the_server_refuses_is_in_its_own_words(monkeypatch: pytest.MonkeyP
         raise pymysql.err.OperationalError(1045, "Access denied")
 
     monkeypatch.setattr(pymysql, "connect", refused)
-    for ask in (MySqlServer(Path("options")).state, MySqlServer(Path("options")).close_log):
+    for ask in (MySqlServer(OPTIONS).state, MySqlServer(OPTIONS).close_log):
         with pytest.raises(ServerError, match="1045 Access denied"):
             ask()
+
+
+def test_an_option_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ServerError, match=r"client\.cnf cannot be read by user \d+: No such file"):
+        MySqlServer(tmp_path / "client.cnf").state()

@@ -34,6 +34,7 @@ def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
             {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-failover"},
             "failover.command is /usr/local/bin/nomad-stateful-failover: the agent has the watch now",
         ),
+        ({"command": "/opt/watch"}, "failover.command is /opt/watch: is not used where taskDriver is docker"),
         ({**WATCH, "jobId": "mysql-server"}, "failover.jobId is mysql-server"),
         ({**WATCH, "count": 0}, "failover.count is 0"),
     ],

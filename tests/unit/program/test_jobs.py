@@ -65,6 +65,17 @@ def test_a_job_is_the_same_by_hand_and_by_the_program(path: Path) -> None:
     assert "file(" not in jobs.spec(name, "id", "default")
 
 
+@pytest.mark.parametrize("text", ["echo no line break", "FILE\n", "\t FILE \n", "echo\r\n", "echo $${a}\n"])
+def test_a_script_that_a_heredoc_cannot_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "x.nomad.hcl").write_text('data = file("jobs/x.sh")\n')
+    (tmp_path / "x.sh").write_bytes(text.encode())
+    monkeypatch.setattr(jobs, "FOLDER", tmp_path)
+    with pytest.raises(ValueError, match=r"x\.sh"):
+        jobs.spec("x", "id", "default")
+
+
 def test_every_job_file_has_example_values_to_parse_it_with() -> None:
     names = sorted(path.name.removesuffix(".nomad.hcl") for path in jobs.FOLDER.glob("*.nomad.hcl"))
     assert names
