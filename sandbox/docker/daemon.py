@@ -57,7 +57,10 @@ cat >/mnt/etc/container-mounts.json <<'MOUNTS'
 $mounts
 MOUNTS
 printf '%s\\n' $zone >/mnt/etc/zone
-printf 'AWS_EC2_ENDPOINT=%s\\nAWS_REGION=%s\\n' "$$AWS_EC2_ENDPOINT" "$$AWS_REGION" >/mnt/etc/container.env
+for name in AWS_EC2_ENDPOINT AWS_ENDPOINT_URL_EC2 AWS_ENDPOINT_URL_STS; do
+  echo "$$name=$$AWS_EC2_ENDPOINT"
+done >/mnt/etc/container.env
+echo "AWS_REGION=$$AWS_REGION" >>/mnt/etc/container.env
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
 while :; do

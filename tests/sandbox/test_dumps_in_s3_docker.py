@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from tests import official_parts
 from tests.sandbox.consuming import force_dump, sql, summary
@@ -43,3 +44,17 @@ def test_a_drill_loads_it_into_an_empty_server_of_the_image(docker: Running) -> 
     assert rows(docker) == ((1, "one"), (2, "two"), (3, "three"))
     assert nothing_is_left(docker)
     print(f"server {report['server']}, RTO {report['rtoSeconds']} s, phases {report['phases']}")
+
+
+def test_the_failover_watch_runs_in_the_agents_image(docker: Running) -> None:
+    path = docker.project / "Pulumi.docker.yaml"
+    whole = yaml.safe_load(path.read_text())
+    whole["config"]["nomad-stateful:failover"] = {"count": 1}
+    path.write_text(yaml.safe_dump(whole))
+    # It is healthy once it may read in Nomad and EC2 what a failover needs to know.
+    done = docker.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = docker.nomad.get("job/failover/allocations", namespace="default")
+    operator = {"NOMAD_TOKEN": docker.env.get("NOMAD_OPERATOR_TOKEN") or docker.env["NOMAD_TOKEN"]}
+    said = docker.run("nomad", "alloc", "logs", found["ID"], more_env=operator)
+    assert "watching the jobs of namespace default" in said.stdout, said.stdout + said.stderr
