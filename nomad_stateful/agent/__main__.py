@@ -11,7 +11,7 @@ from importlib import import_module
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.agent.errors import AgentError
+from nomad_stateful.errors import ProviderError
 
 COMMANDS: Mapping[str, str] = {
     "binlogs": "close MySQL's binary logs, and copy them to S3",
@@ -37,7 +37,7 @@ def main(words: Sequence[str]) -> int:
     module.arguments(own[name])
     try:
         module.run(parser.parse_args(words))
-    except (AgentError, BotoCoreError, ClientError, OSError) as error:
+    except (ProviderError, BotoCoreError, ClientError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -7,7 +7,7 @@ import hashlib
 import io
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,27 +103,28 @@ class Bucket:
 
     def digest(self, key: str) -> str | None:
         """Returns the SHA-256 of what S3 gives back, in hex; None where there is no such object."""
-        found = self.head(key)
-        if found is None:
-            return None
-        digest = hashlib.sha256()
-        for chunk in self._chunks(key, found):
-            digest.update(chunk)
-        return digest.hexdigest()
+        return self._read(key, lambda _: None)
 
     def fetch(self, key: str, path: Path) -> str | None:
         """Writes an object into a new file; returns its SHA-256, in hex, or None where there is no such object.
 
         Raises FileExistsError where the file is there.
         """
+        with path.open("xb") as file:
+            digest = self._read(key, file.write)
+        if digest is None:
+            path.unlink()
+        return digest
+
+    def _read(self, key: str, take: Callable[[bytes], object]) -> str | None:
+        """Hands over an object piece by piece; returns its SHA-256, in hex, or None where there is none."""
         found = self.head(key)
         if found is None:
             return None
         digest = hashlib.sha256()
-        with path.open("xb") as file:
-            for chunk in self._chunks(key, found):
-                digest.update(chunk)
-                file.write(chunk)
+        for chunk in self._chunks(key, found):
+            digest.update(chunk)
+            take(chunk)
         return digest.hexdigest()
 
     def _chunks(self, key: str, found: Head) -> Iterator[bytes]:

@@ -1,5 +1,7 @@
 """What ends a command of the agent."""
 
+from nomad_stateful.errors import ProviderError
 
-class AgentError(Exception):
+
+class AgentError(ProviderError):
     """A command cannot do what it is asked for; the text says why, and what to do."""

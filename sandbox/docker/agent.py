@@ -12,13 +12,14 @@ from nomad_stateful.version import VERSION
 from sandbox.docker import python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.settings import PROJECT
+from sandbox.standins.mysql import agent
 from tools import wheel
 from tools.toolchain import cache
 
 REPOSITORY: Final = "nomad-stateful-agent"
-COMMAND: Final = "nomad-stateful-agent"
+COMMAND: Final = agent.COMMAND
 PACKAGES: Final = (
-    *("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3", "pymysql"),
+    *agent.PACKAGES,
     # The watch calls Nomad.
     *("httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"),
 )

@@ -17,7 +17,7 @@ from tools.locked_packages import LockedPackagesError
 from tools.toolchain import cache
 
 COMMAND: Final = "nomad-stateful-agent"
-_PACKAGES: Final = ("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3", "pymysql")
+PACKAGES: Final = ("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3", "pymysql")
 # What the tasks of an allocation run; the watch runs beside the client's agent.
 _OWN: Final = ("agent", "databases")
 _HOME: Final = "/usr/lib/nomad-stateful-agent"
@@ -42,7 +42,7 @@ def folder() -> Path:
     """
     root = cache.cache_root() / "agent"
     own = [path.read_bytes() for path in (Path(__file__), *_own_sources())]
-    made = root / f"root-{cache.digest(*own, locked_packages.pins(_PACKAGES), sys.version, sys.base_prefix)}"
+    made = root / f"root-{cache.digest(*own, locked_packages.pins(PACKAGES), sys.version, sys.base_prefix)}"
     if not made.is_dir():
         with cache.locked(root):
             cache.publish(made, _make)
@@ -63,7 +63,7 @@ def _own_sources() -> list[Path]:
 def _make(target: Path) -> None:
     packages = target.parent / "packages"
     try:
-        locked_packages.install(_PACKAGES, packages)
+        locked_packages.install(PACKAGES, packages)
     except LockedPackagesError as error:
         raise SandboxError(f"The agent's packages cannot be installed: {error}") from None
     home = target / _HOME.lstrip("/")
