@@ -33,15 +33,15 @@ class PluginRole(TypedDict):
     env: dict[str, str]
     """Environment."""
     privileged: bool
-    """Whether its container is privileged (docker)."""
+    """Whether its container is privileged."""
     network_mode: str
     """Network mode of its container; empty is Docker's default."""
     ipc_mode: str
     """IPC mode of its container; empty is Docker's default."""
     mounts: list[HostFolder]
     """Folders of the client that its container sees."""
-    wrapper: NotRequired[list[str]]
-    """Program that starts the driver's, with its arguments; the driver's words follow (controllers only)."""
+    entrypoint: NotRequired[list[str]]
+    """What runs in the place of the image's entrypoint, before the arguments (controllers only)."""
 
 
 class CsiPluginArgs(TypedDict):
@@ -55,12 +55,8 @@ class CsiPluginArgs(TypedDict):
     """Whose the jobs are: claimed before anything is made under their id."""
     constraints: list[JobConstraint]
     """Further constraints of the jobs."""
-    task_driver: str
-    """docker or raw_exec."""
     image: str
-    """Image with its tag (docker)."""
-    command: str
-    """Program (raw_exec, or with a wrapper)."""
+    """Image with its tag."""
     roles: list[PluginRole]
     """A controller and a node, a node alone, or a monolith."""
     controller_count: int
@@ -176,15 +172,13 @@ def job_file(role: PluginRole, args: CsiPluginArgs) -> tuple[str, dict[str, Any]
     if role["role"] != "controller":
         return "csi-node", variables
     variables["count"] = args["controller_count"]
-    variables["task"] = _wrapped(variables["task"], role.get("wrapper") or [], args["command"])
+    variables["task"]["entrypoint"] = role.get("entrypoint") or []
     return "csi-controller", variables
 
 
 def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:
     return {
-        "driver": args["task_driver"],
         "image": args["image"],
-        "command": args["command"],
         "args": role["args"],
         "env": role["env"],
         "privileged": role["privileged"],
@@ -195,12 +189,3 @@ def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:
         "cpu_mhz": args["cpu_mhz"],
         "memory_mib": args["memory_mib"],
     }
-
-
-def _wrapped(task: dict[str, Any], wrapper: list[str], program: str) -> dict[str, Any]:
-    """Returns a task whose driver is started by another program, in an image in its entrypoint's place."""
-    if not wrapper:
-        return {**task, "entrypoint": []}
-    if task["driver"] == "docker":
-        return {**task, "entrypoint": wrapper, "args": [program, *task["args"]]}
-    return {**task, "entrypoint": [], "command": wrapper[0], "args": [*wrapper[1:], program, *task["args"]]}

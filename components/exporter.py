@@ -6,12 +6,8 @@ from typing import TypedDict
 class ExporterTask(TypedDict):
     """How an exporter runs."""
 
-    driver: str
-    """docker or raw_exec."""
     image: str
-    """Image with its tag (docker)."""
-    command: str
-    """Program (raw_exec)."""
+    """Image with its tag."""
     cpu_mhz: int
     """CPU in MHz."""
     memory_mib: int

@@ -12,12 +12,8 @@ from .placement import JobPlacement
 class FailoverTask(TypedDict):
     """How the program runs."""
 
-    driver: str
-    """docker, exec or raw_exec."""
     image: str
-    """Image that has the program (docker)."""
-    command: str
-    """The program."""
+    """Image of the agent."""
     cpu_mhz: int
     """CPU in MHz."""
     memory_mib: int

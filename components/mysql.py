@@ -16,14 +16,12 @@ from .restart import JobRestart
 class MysqlTask(TypedDict):
     """How the server runs."""
 
-    driver: str
-    """docker or exec."""
     image: str
-    """Image with its tag (docker)."""
+    """Image with its tag."""
     command: str
-    """The image's entrypoint; with exec a program that takes its environment and arguments."""
+    """The image's entrypoint."""
     user: str
-    """User the task starts as; empty leaves it to the task driver."""
+    """User the container starts as; empty is the image's own."""
     uid: int
     """User id that the server drops to: it alone may read the server's secrets."""
     args: list[str]
@@ -90,7 +88,7 @@ class BinlogCopies(TypedDict):
     endpoint: str
     """Where S3 is reached; empty for the region's own."""
     image: str
-    """Image of the agent (docker); with exec the command nomad-stateful-agent has to be there."""
+    """Image of the agent."""
     memory_mib: int
     """Memory of the agent, in MiB."""
     account: str
@@ -252,8 +250,7 @@ def job_settings(args: MysqlServerArgs) -> dict[str, Any]:
             "mount_path": args["mount_path"],
         },
         "task": {**args["task"], "args": server_args},
-        "port": args["port"],
-        "service": args["service"],
+        "service": {"port": args["port"], **args["service"]},
         "restart": args["restart"],
         "health": deadlines(args["timeout_s"]),
         "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},

@@ -12,12 +12,10 @@ from .placement import JobPlacement
 class BackupTask(TypedDict):
     """How the database's client runs."""
 
-    driver: str
-    """docker or exec."""
     image: str
-    """Image with the client and the dump program (docker)."""
+    """Image with the client and the dump program."""
     user: str
-    """User the task starts as; empty leaves it to the task driver."""
+    """User the container starts as; empty is the image's own."""
     cpu_mhz: int
     """CPU in MHz."""
     memory_mib: int
@@ -58,7 +56,7 @@ class DumpCopies(TypedDict):
     endpoint: str
     """Where S3 is reached; empty for the region's own."""
     image: str
-    """Image of the agent (docker); with exec the command nomad-stateful-agent has to be there."""
+    """Image of the agent."""
     memory_mib: int
     """Memory of the agent, in MiB."""
 

@@ -30,7 +30,7 @@ class MeasuredServer(TypedDict):
     certificate_name: NotRequired[str]
     """With `ca`: a name of the server's certificate."""
     image: str
-    """Image with the database's client (docker)."""
+    """Image with the database's client."""
 
 
 class MysqlMetricsArgs(TypedDict):

@@ -29,12 +29,10 @@ variable "plugin" {
 }
 
 variable "task" {
-  description = "How the driver runs: docker uses image, entrypoint, privileged, modes and mounts, raw_exec uses command; an empty entrypoint leaves it to the image. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
+  description = "How the driver runs in its image; an empty entrypoint leaves it to the image. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
   type = object({
-    driver       = string
     image        = string
     entrypoint   = list(string)
-    command      = string
     args         = list(string)
     env          = map(string)
     privileged   = bool
@@ -94,7 +92,7 @@ job "csi-controller" {
 
     # Most controllers only call an API; one that mounts shares to make folders in them needs privileges too.
     dynamic "constraint" {
-      for_each = var.task.driver == "docker" && var.task.privileged ? [1] : []
+      for_each = var.task.privileged ? [1] : []
       content {
         attribute = "${attr.driver.docker.privileged.enabled}"
         value     = "true"
@@ -121,35 +119,24 @@ job "csi-controller" {
     }
 
     task "plugin" {
-      driver = var.task.driver
+      driver = "docker"
 
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [1] : []
-        content {
-          image        = var.task.image
-          entrypoint   = length(var.task.entrypoint) == 0 ? null : var.task.entrypoint
-          args         = var.task.args
-          privileged   = var.task.privileged
-          network_mode = var.task.network_mode
-          ipc_mode     = var.task.ipc_mode
-          ports        = var.metrics.provider == "" ? null : ["metrics"]
-          mount = [for mount in var.task.mounts : {
-            type     = "bind"
-            source   = mount.source
-            target   = mount.target
-            readonly = false
-            # Mounts made in there must reach the client, and the other way round.
-            bind_options = { propagation = "rshared" }
-          }]
-        }
-      }
-
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [] : [1]
-        content {
-          command = var.task.command
-          args    = var.task.args
-        }
+      config {
+        image        = var.task.image
+        entrypoint   = length(var.task.entrypoint) == 0 ? null : var.task.entrypoint
+        args         = var.task.args
+        privileged   = var.task.privileged
+        network_mode = var.task.network_mode
+        ipc_mode     = var.task.ipc_mode
+        ports        = var.metrics.provider == "" ? null : ["metrics"]
+        mount = [for mount in var.task.mounts : {
+          type     = "bind"
+          source   = mount.source
+          target   = mount.target
+          readonly = false
+          # Mounts made in there must reach the client, and the other way round.
+          bind_options = { propagation = "rshared" }
+        }]
       }
 
       env = var.task.env

@@ -9,10 +9,8 @@ plugin = {
 }
 
 task = {
-  driver       = "docker"
   image        = "public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver:v1.48.0"
   entrypoint   = []
-  command      = ""
   args         = ["controller", "--endpoint=$${CSI_ENDPOINT}", "--logtostderr", "--v=2"]
   env          = {}
   privileged   = false

@@ -29,11 +29,9 @@ variable "plugin" {
 }
 
 variable "task" {
-  description = "How the driver runs: docker uses image, privileged, modes and mounts, raw_exec uses command. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
+  description = "How the driver runs in its image. With config_file, the item driver_config of the variable nomad/jobs/ID is put there."
   type = object({
-    driver       = string
     image        = string
-    command      = string
     args         = list(string)
     env          = map(string)
     privileged   = bool
@@ -82,7 +80,7 @@ job "csi-node" {
   group "nodes" {
     # Without it the task would be placed and then fail on clients that do not allow privileged containers.
     dynamic "constraint" {
-      for_each = var.task.driver == "docker" && var.task.privileged ? [1] : []
+      for_each = var.task.privileged ? [1] : []
       content {
         attribute = "${attr.driver.docker.privileged.enabled}"
         value     = "true"
@@ -91,7 +89,7 @@ job "csi-node" {
 
     # The same for the client's folders.
     dynamic "constraint" {
-      for_each = var.task.driver == "docker" && length(var.task.mounts) > 0 ? [1] : []
+      for_each = length(var.task.mounts) > 0 ? [1] : []
       content {
         attribute = "${attr.driver.docker.volumes.enabled}"
         value     = "true"
@@ -114,34 +112,23 @@ job "csi-node" {
     }
 
     task "plugin" {
-      driver = var.task.driver
+      driver = "docker"
 
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [1] : []
-        content {
-          image        = var.task.image
-          args         = var.task.args
-          privileged   = var.task.privileged
-          network_mode = var.task.network_mode
-          ipc_mode     = var.task.ipc_mode
-          ports        = var.metrics.provider == "" ? null : ["metrics"]
-          mount = [for mount in var.task.mounts : {
-            type     = "bind"
-            source   = mount.source
-            target   = mount.target
-            readonly = false
-            # Mounts made in there must reach the client, and the other way round.
-            bind_options = { propagation = "rshared" }
-          }]
-        }
-      }
-
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [] : [1]
-        content {
-          command = var.task.command
-          args    = var.task.args
-        }
+      config {
+        image        = var.task.image
+        args         = var.task.args
+        privileged   = var.task.privileged
+        network_mode = var.task.network_mode
+        ipc_mode     = var.task.ipc_mode
+        ports        = var.metrics.provider == "" ? null : ["metrics"]
+        mount = [for mount in var.task.mounts : {
+          type     = "bind"
+          source   = mount.source
+          target   = mount.target
+          readonly = false
+          # Mounts made in there must reach the client, and the other way round.
+          bind_options = { propagation = "rshared" }
+        }]
       }
 
       env = var.task.env

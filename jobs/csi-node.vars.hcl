@@ -9,9 +9,7 @@ plugin = {
 }
 
 task = {
-  driver       = "docker"
   image        = "public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver:v1.48.0"
-  command      = ""
   args         = ["node", "--endpoint=$${CSI_ENDPOINT}", "--logtostderr", "--v=2"]
   env          = {}
   privileged   = true

@@ -34,11 +34,9 @@ variable "watch" {
 }
 
 variable "task" {
-  description = "How the agent runs: docker uses image, others command."
+  description = "How the agent runs in its image."
   type = object({
-    driver     = string
     image      = string
-    command    = string
     cpu_mhz    = number
     memory_mib = number
   })
@@ -97,25 +95,14 @@ job "failover" {
     }
 
     task "failover" {
-      driver = var.task.driver
+      driver = "docker"
 
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [1] : []
-        content {
-          image           = var.task.image
-          args            = local.arguments
-          readonly_rootfs = true
-          cap_drop        = ["all"]
-          security_opt    = ["no-new-privileges"]
-        }
-      }
-
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [] : [1]
-        content {
-          command = var.task.command
-          args    = local.arguments
-        }
+      config {
+        image           = var.task.image
+        args            = local.arguments
+        readonly_rootfs = true
+        cap_drop        = ["all"]
+        security_opt    = ["no-new-privileges"]
       }
 
       # The agent's API within the task: no address, no certificates.

@@ -4,9 +4,7 @@ aws     = { region = "us-west-2", account_id = "" }
 watch   = { count = 2, fence = false }
 
 task = {
-  driver     = "docker"
   image      = "111122223333.dkr.ecr.us-west-2.amazonaws.com/nomad-stateful-agent:0.1.0"
-  command    = "nomad-stateful-agent"
   cpu_mhz    = 50
   memory_mib = 128
 }

@@ -24,9 +24,8 @@ variable "volume" {
 }
 
 variable "task" {
-  description = "How the client runs: docker uses image; an empty user leaves it to the task driver."
+  description = "How the client runs; an empty user is the image's own."
   type = object({
-    driver     = string
     image      = string
     user       = string
     cpu_mhz    = number
@@ -54,7 +53,7 @@ variable "schedule" {
 }
 
 variable "s3" {
-  description = "Where in S3 each dump is copied to; an empty bucket means nowhere. image has nomad-stateful-agent (docker); with exec the command has to be there."
+  description = "Where in S3 each dump is copied to; an empty bucket means nowhere. image is the agent's."
   type = object({
     bucket     = string
     prefix     = string
@@ -68,12 +67,8 @@ variable "s3" {
 
 locals {
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
-  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login. MariaDB's
-  # verifies whenever it has an authority.
-  tls = {
-    mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
-    mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
-  }
+  # Without encryption MySQL wants its public key for the login.
+  tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   upload_args = [
     "upload-dumps", "--folder=${var.volume.mount_path}", "--bucket=${var.s3.bucket}", "--prefix=${var.s3.prefix}",
   ]
@@ -130,7 +125,7 @@ job "mysql-backup" {
     }
 
     task "dump" {
-      driver = var.task.driver
+      driver = "docker"
       user   = var.task.user
 
       dynamic "lifecycle" {
@@ -141,29 +136,17 @@ job "mysql-backup" {
         }
       }
 
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [1] : []
-        content {
-          image = var.task.image
-          args  = ["sh", "${NOMAD_TASK_DIR}/dump.sh"]
-        }
-      }
-
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [] : [1]
-        content {
-          command = "/bin/sh"
-          args    = ["${NOMAD_TASK_DIR}/dump.sh"]
-        }
+      config {
+        image = var.task.image
+        args  = ["sh", "${NOMAD_TASK_DIR}/dump.sh"]
       }
 
       env {
-        DUMPS       = var.volume.mount_path
-        KEEP        = var.schedule.keep
-        ACCOUNT     = var.server.account
-        S3          = var.s3.bucket
-        TLS_MARIADB = local.tls.mariadb
-        TLS_MYSQL   = local.tls.mysql
+        DUMPS     = var.volume.mount_path
+        KEEP      = var.schedule.keep
+        ACCOUNT   = var.server.account
+        S3        = var.s3.bucket
+        TLS_MYSQL = local.tls
       }
 
       template {
@@ -210,9 +193,9 @@ job "mysql-backup" {
       for_each = var.s3.bucket == "" ? [] : [1]
       labels   = ["upload"]
       content {
-        driver = var.task.driver
+        driver = "docker"
         # Who made the dumps.
-        user = var.task.driver == "docker" && !can(regex("^[0-9]", var.task.user)) ? "root" : var.task.user
+        user = can(regex("^[0-9]", var.task.user)) ? var.task.user : "root"
 
         # Of the upload alone. After that the allocation fails, and the next one has another dump only if it is of another run.
         restart {
@@ -222,23 +205,12 @@ job "mysql-backup" {
           mode     = "fail"
         }
 
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [1] : []
-          content {
-            image           = var.s3.image
-            args            = local.upload_args
-            readonly_rootfs = true
-            cap_drop        = ["all"]
-            security_opt    = ["no-new-privileges"]
-          }
-        }
-
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [] : [1]
-          content {
-            command = "nomad-stateful-agent"
-            args    = local.upload_args
-          }
+        config {
+          image           = var.s3.image
+          args            = local.upload_args
+          readonly_rootfs = true
+          cap_drop        = ["all"]
+          security_opt    = ["no-new-privileges"]
         }
 
         env {

@@ -8,7 +8,7 @@ volume = {
   release         = "by-hand"
 }
 
-task = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
+task = { image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
 server = {
   service  = "mysql-server"
   provider = "nomad"

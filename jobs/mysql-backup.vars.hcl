@@ -8,6 +8,6 @@ volume = {
   release         = "by-hand"
 }
 
-task     = { driver = "docker", image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
+task     = { image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
 server   = { service = "mysql-server", provider = "nomad", account = "backup", tls = "preferred", ca = "" }
 schedule = { cron = "0 3 * * *", keep = 7 }

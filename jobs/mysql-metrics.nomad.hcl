@@ -25,18 +25,16 @@ variable "server" {
 }
 
 variable "client" {
-  description = "The image with the database's client, which makes the account (docker)."
+  description = "The image with the database's client, which makes the account."
   type = object({
     image = string
   })
 }
 
 variable "task" {
-  description = "How the exporter runs: docker uses image, raw_exec command. The image's process has uid, which alone may read the password."
+  description = "How the exporter runs in its image. The image's process has uid, which alone may read the password."
   type = object({
-    driver     = string
     image      = string
-    command    = string
     uid        = number
     cpu_mhz    = number
     memory_mib = number
@@ -60,14 +58,9 @@ variable "health" {
 }
 
 locals {
-  docker = var.task.driver == "docker"
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
-  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login. MariaDB's
-  # verifies whenever it has an authority.
-  tls = {
-    mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
-    mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
-  }
+  # Without encryption MySQL wants its public key for the login.
+  tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   # By its address the exporter would know no server: the name is one of its certificate (v0.20.0 or newer).
   name      = var.server.ca == "" ? [] : ["tls-server-name = ${var.server.name}"]
   authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
@@ -124,33 +117,21 @@ job "mysql-metrics" {
 
     # Makes the account as soon as a server answers, and again after each allocation of the server, whose data can be others.
     task "account" {
-      driver = var.task.driver
+      driver = "docker"
 
       lifecycle {
         hook    = "prestart"
         sidecar = true
       }
 
-      dynamic "config" {
-        for_each = local.docker ? [1] : []
-        content {
-          image = var.client.image
-          args  = ["sh", "${NOMAD_TASK_DIR}/account.sh"]
-        }
-      }
-
-      dynamic "config" {
-        for_each = local.docker ? [] : [1]
-        content {
-          command = "/bin/sh"
-          args    = ["${NOMAD_TASK_DIR}/account.sh"]
-        }
+      config {
+        image = var.client.image
+        args  = ["sh", "${NOMAD_TASK_DIR}/account.sh"]
       }
 
       env {
-        ACCOUNT     = var.server.account
-        TLS_MARIADB = local.tls.mariadb
-        TLS_MYSQL   = local.tls.mysql
+        ACCOUNT   = var.server.account
+        TLS_MYSQL = local.tls
       }
 
       template {
@@ -199,23 +180,12 @@ job "mysql-metrics" {
     }
 
     task "exporter" {
-      driver = var.task.driver
+      driver = "docker"
 
-      dynamic "config" {
-        for_each = local.docker ? [1] : []
-        content {
-          image = var.task.image
-          args  = local.exporter_args
-          ports = ["metrics"]
-        }
-      }
-
-      dynamic "config" {
-        for_each = local.docker ? [] : [1]
-        content {
-          command = var.task.command
-          args    = local.exporter_args
-        }
+      config {
+        image = var.task.image
+        args  = local.exporter_args
+        ports = ["metrics"]
       }
 
       template {

@@ -12,9 +12,7 @@ service = { port = 0, provider = "nomad" }
 health  = { deadline = "270s", progress_deadline = "300s" }
 
 task = {
-  driver     = "docker"
   image      = "prom/mysqld-exporter:v0.20.0"
-  command    = ""
   uid        = 65534
   cpu_mhz    = 50
   memory_mib = 64

@@ -24,9 +24,8 @@ variable "volume" {
 }
 
 variable "task" {
-  description = "How the client runs: docker uses image; an empty user leaves it to the task driver."
+  description = "How the client runs; an empty user is the image's own."
   type = object({
-    driver     = string
     image      = string
     user       = string
     cpu_mhz    = number
@@ -46,7 +45,7 @@ variable "server" {
 }
 
 variable "s3" {
-  description = "Where in S3 the dumps are; an empty bucket means nowhere. image has nomad-stateful-agent (docker); with exec the command has to be there."
+  description = "Where in S3 the dumps are; an empty bucket means nowhere. image is the agent's."
   type = object({
     bucket     = string
     prefix     = string
@@ -60,12 +59,8 @@ variable "s3" {
 
 locals {
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
-  # What MariaDB's and MySQL's clients call it. Without encryption MySQL 8 wants its public key for the login. MariaDB's
-  # verifies whenever it has an authority.
-  tls = {
-    mariadb = var.server.tls == "off" ? "--skip-ssl" : "--ssl"
-    mysql   = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
-  }
+  # Without encryption MySQL wants its public key for the login.
+  tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   fetch_args = [
     "fetch-dump", "--folder=${var.volume.mount_path}", "--bucket=${var.s3.bucket}", "--prefix=${var.s3.prefix}",
   ]
@@ -119,31 +114,20 @@ job "mysql-restore" {
       for_each = var.s3.bucket == "" ? [] : [1]
       labels   = ["fetch"]
       content {
-        driver = var.task.driver
-        user   = var.task.driver == "docker" && !can(regex("^[0-9]", var.task.user)) ? "root" : var.task.user
+        driver = "docker"
+        user   = can(regex("^[0-9]", var.task.user)) ? var.task.user : "root"
 
         lifecycle {
           hook    = "prestart"
           sidecar = false
         }
 
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [1] : []
-          content {
-            image           = var.s3.image
-            args            = local.fetch_args
-            readonly_rootfs = true
-            cap_drop        = ["all"]
-            security_opt    = ["no-new-privileges"]
-          }
-        }
-
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [] : [1]
-          content {
-            command = "nomad-stateful-agent"
-            args    = local.fetch_args
-          }
+        config {
+          image           = var.s3.image
+          args            = local.fetch_args
+          readonly_rootfs = true
+          cap_drop        = ["all"]
+          security_opt    = ["no-new-privileges"]
         }
 
         env {
@@ -165,29 +149,17 @@ job "mysql-restore" {
     }
 
     task "restore" {
-      driver = var.task.driver
+      driver = "docker"
       user   = var.task.user
 
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [1] : []
-        content {
-          image = var.task.image
-          args  = ["sh", "${NOMAD_TASK_DIR}/restore.sh"]
-        }
-      }
-
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [] : [1]
-        content {
-          command = "/bin/sh"
-          args    = ["${NOMAD_TASK_DIR}/restore.sh"]
-        }
+      config {
+        image = var.task.image
+        args  = ["sh", "${NOMAD_TASK_DIR}/restore.sh"]
       }
 
       env {
-        DUMPS       = var.volume.mount_path
-        TLS_MARIADB = local.tls.mariadb
-        TLS_MYSQL   = local.tls.mysql
+        DUMPS     = var.volume.mount_path
+        TLS_MYSQL = local.tls
       }
 
       template {

@@ -1,80 +1,40 @@
 # MySQL server with its data on a CSI volume.
-# Follows https://developer.hashicorp.com/nomad/tutorials/archive/stateful-workloads-csi-volumes; the password comes from a
-# Nomad variable instead of the job file.
+# Follows https://developer.hashicorp.com/nomad/tutorials/archive/stateful-workloads-csi-volumes.
 # Run it by hand in the folder that has jobs/: nomad job run -var-file=VARS jobs/mysql.nomad.hcl
 
 variable "job" {
   description = "Job id and where the job may run. The id names the service too, and the variable nomad/jobs/ID with the password."
-  type = object({
-    id          = string
-    namespace   = string
-    datacenters = list(string)
-    node_pool   = string
-  })
+  type        = object({ id = string, namespace = string, datacenters = list(string), node_pool = string })
 }
 
 variable "volume" {
   description = "The registered volume; release names the gate that guards it, so that the job follows when it is replaced."
-  type = object({
-    id              = string
-    access_mode     = string
-    attachment_mode = string
-    mount_path      = string
-    release         = string
-  })
+  type        = object({ id = string, access_mode = string, attachment_mode = string, mount_path = string, release = string })
 }
 
 variable "task" {
-  description = "How the server runs: docker uses image; command is the image's entrypoint, or with exec a program like it; an empty user leaves it to the task driver. The server drops to uid, which alone may read its secrets."
-  type = object({
-    driver       = string
-    image        = string
-    command      = string
-    args         = list(string)
-    user         = string
-    uid          = number
-    kill_timeout = string
-    cpu_mhz      = number
-    memory_mib   = number
-  })
-}
-
-variable "port" {
-  description = "Port on the client; 0 lets Nomad choose one."
-  type        = number
+  description = "How the server runs: command is the image's entrypoint, and an empty user the image's own. The server drops to uid, which alone may read its secrets."
+  type        = object({ image = string, command = string, args = list(string), user = string, uid = number, kill_timeout = string, cpu_mhz = number, memory_mib = number })
 }
 
 variable "service" {
-  description = "Where the service is registered, and its check."
-  type = object({
-    provider       = string
-    check_interval = string
-    check_timeout  = string
-  })
+  description = "Port on the client (0 lets Nomad choose one), where the service is registered, and its check."
+  type        = object({ port = number, provider = string, check_interval = string, check_timeout = string })
 }
 
 variable "restart" {
   description = "Restarts on the same client."
-  type = object({
-    attempts = number
-    interval = string
-    delay    = string
-  })
+  type        = object({ attempts = number, interval = string, delay = string })
 }
 
 variable "health" {
   description = "How long an allocation may take to be healthy, such as 300s, and the deployment to make progress, which has to be longer."
-  type = object({
-    deadline          = string
-    progress_deadline = string
-  })
+  type        = object({ deadline = string, progress_deadline = string })
 }
 
 variable "disconnect" {
   description = "How long a client that reaches no server lets it run, such as 2m; empty for as long as it likes."
-  type = object({
-    stop_on_client_after = string
-  })
+  type        = object({ stop_on_client_after = string })
 }
 
 variable "config" {
@@ -89,11 +49,7 @@ variable "init_scripts" {
 
 variable "tls" {
   description = "off, preferred or required. Without certificate the server makes one of its own; otherwise it is given the items tls_certificate, tls_key and, with ca, tls_ca of the variable nomad/jobs/ID."
-  type = object({
-    mode        = string
-    certificate = bool
-    ca          = bool
-  })
+  type        = object({ mode = string, certificate = bool, ca = bool })
 }
 
 variable "databases" {
@@ -103,56 +59,59 @@ variable "databases" {
 
 variable "accounts" {
   description = "Accounts that are made, or given their password and privileges, each time the server starts; an empty database means all. Their passwords are the items password_NAME of the variable nomad/jobs/ID."
-  type = list(object({
-    name       = string
-    privileges = string
-    database   = string
-  }))
+  type        = list(object({ name = string, privileges = string, database = string }))
 }
 
 variable "binlogs" {
-  description = "Where in S3 the binary logs are copied to, every interval_s seconds; an empty bucket means nowhere. account may RELOAD and is among the accounts. image has nomad-stateful-agent (docker); with exec the command has to be there."
-  type = object({
-    bucket     = string
-    prefix     = string
-    region     = string
-    endpoint   = string
-    image      = string
-    memory_mib = number
-    account    = string
-    interval_s = number
-  })
-  default = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 128, account = "", interval_s = 30 }
+  description = "Where in S3 the binary logs are copied to, every interval_s seconds; an empty bucket means nowhere. account may RELOAD and is among the accounts. image is the agent's."
+  type        = object({ bucket = string, prefix = string, region = string, endpoint = string, image = string, memory_mib = number, account = string, interval_s = number })
+  default     = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 128, account = "", interval_s = 30 }
 }
 
 locals {
-  config_file = "$${NOMAD_TASK_DIR}/my.cnf"
+  secrets = "$${NOMAD_SECRETS_DIR}" # kept in memory
+  # Before the items of the job's variable in a template; {{ end }} comes after them.
+  items         = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}"
+  root_password = "${local.items}{{ .root_password }}{{ end }}"
+  set_password  = join("", [for host in ["%", "localhost"] : "ALTER USER IF EXISTS 'root'@'${host}' IDENTIFIED BY '${local.root_password}';\n"])
   tls_files = merge(
     var.tls.certificate ? { tls_certificate = "server-cert.pem", tls_key = "server-key.pem" } : {},
-    var.tls.certificate && var.tls.ca ? { tls_ca = "ca.pem" } : {},
+    var.tls.ca ? { tls_ca = "ca.pem" } : {},
   )
+  options = [for name, value in var.config : "${name} = ${value}\n"]
   # The server takes --defaults-extra-file only before all other options.
   server_args = concat(
-    length(var.config) == 0 ? [] : ["--defaults-extra-file=${local.config_file}"],
+    length(var.config) == 0 ? [] : ["--defaults-extra-file=$${NOMAD_TASK_DIR}/my.cnf"],
     var.task.args,
     var.tls.mode == "off" ? ["--tls-version="] : [],
     var.tls.mode == "required" ? ["--require-secure-transport=ON"] : [],
-    contains(keys(local.tls_files), "tls_key") ? [
-      "--ssl-cert=$${NOMAD_SECRETS_DIR}/server-cert.pem",
-      "--ssl-key=$${NOMAD_SECRETS_DIR}/server-key.pem",
-    ] : [],
-    contains(keys(local.tls_files), "tls_ca") ? ["--ssl-ca=$${NOMAD_SECRETS_DIR}/ca.pem"] : [],
+    var.tls.certificate ? ["--ssl-cert=${local.secrets}/server-cert.pem", "--ssl-key=${local.secrets}/server-key.pem"] : [],
+    var.tls.ca ? ["--ssl-ca=${local.secrets}/ca.pem"] : [],
   )
   init_folder = "docker-entrypoint-initdb.d"
-  data_dir    = [for one in var.task.args : trimprefix(one, "--datadir=") if trimprefix(one, "--datadir=") != one][0]
-  binlogs_args = [
-    "binlogs",
-    "--datadir=${local.data_dir}",
-    "--options=$${NOMAD_SECRETS_DIR}/client.cnf",
-    "--bucket=${var.binlogs.bucket}",
-    "--prefix=${var.binlogs.prefix}",
-    "--interval=${var.binlogs.interval_s}",
-  ]
+  start       = file("jobs/mysql/start.sh")
+  first_start = file("jobs/mysql/first-start.sh")
+  accounts    = file("jobs/mysql/accounts.sh")
+  server_files = concat(
+    [
+      # An entrypoint takes a data directory for whole as soon as it has the folder mysql, also where its first start was cut
+      # off. So that happens in a folder inside of it, without network, and what it made is moved up when the entrypoint
+      # hands over to the server: the folder mysql last, by one rename. What was not moved up is made again.
+      { path = "local/start.sh", perms = "0755", text = local.start },
+      # Stands for the server while the entrypoint works on a first start: at its end it runs the server without the options
+      # that start.sh added, by the socket that the other tasks know.
+      { path = "local/server.sh", perms = "0755", text = local.first_start },
+      # The image reads the password once, when the data directory is made; a later one (a volume restored, or kept by a
+      # destroy that stopped) is set by the init file at each later start.
+      { path = "${local.secrets}/root-password", perms = "0400", text = local.root_password },
+      # Both of the image's accounts of root: by the socket it is root@localhost. Not logged: it would be a transaction of
+      # every start. The accounts' are, since later transactions need their databases.
+      { path = "${local.secrets}/root-password.sql", perms = "0400", uid = var.task.uid, text = "SET sql_log_bin = 0;\n${local.set_password}" },
+    ],
+    length(var.config) == 0 ? [] : [{ path = "local/my.cnf", perms = "0644", text = "[mysqld]\n${join("", local.options)}" }],
+    [for name, text in var.init_scripts : { path = "local/${local.init_folder}/${name}", perms = "0644", text = text }],
+    [for item, name in local.tls_files : { path = "${local.secrets}/${name}", perms = "0400", uid = var.task.uid, text = "${local.items}{{ .${item} }}{{ end }}\n", change = "restart" }],
+  )
   accounts_sql = concat(
     [for name in var.databases : "CREATE DATABASE IF NOT EXISTS `${name}`;"],
     flatten([for account in var.accounts : [
@@ -162,9 +121,10 @@ locals {
       "GRANT ${account.privileges} ON ${account.database == "" ? "*" : "`${replace(account.database, "_", "\\_")}`"}.* TO '${account.name}'@'%';",
     ]]),
   )
+  data_dir = [for one in var.task.args : trimprefix(one, "--datadir=") if trimprefix(one, "--datadir=") != one][0]
   # The other tasks of the group log in by it: no password of theirs leaves the allocation.
   socket       = "mysql/mysql.sock"
-  socket_login = ["protocol = socket", "socket = {{ env \"NOMAD_ALLOC_DIR\" }}/${local.socket}"]
+  socket_login = "protocol = socket\nsocket = {{ env \"NOMAD_ALLOC_DIR\" }}/${local.socket}"
 }
 
 job "mysql" {
@@ -175,9 +135,7 @@ job "mysql" {
   datacenters = var.job.datacenters
   node_pool   = var.job.node_pool
 
-  ui {
-    description = "MySQL server on a CSI volume."
-  }
+  ui { description = "MySQL server on a CSI volume." }
 
   # No canary: the volume has a single writer, so a second copy could never start.
   update {
@@ -208,8 +166,8 @@ job "mysql" {
 
     network {
       port "db" {
-        static = var.port
-        to     = var.task.driver == "docker" ? 3306 : 0
+        static = var.service.port
+        to     = 3306
       }
     }
 
@@ -223,41 +181,27 @@ job "mysql" {
     # A client that is cut off stops its allocations by itself and unmounts. Nomad waits that long before it starts others.
     dynamic "disconnect" {
       for_each = var.disconnect.stop_on_client_after == "" ? [] : [1]
-      content {
-        stop_on_client_after = var.disconnect.stop_on_client_after
-      }
+      content { stop_on_client_after = var.disconnect.stop_on_client_after }
     }
 
     task "mysql" {
-      driver = var.task.driver
+      driver = "docker"
       user   = var.task.user
-      # Docker sends SIGTERM by itself. Told to, Nomad fails on a container that a reboot has ended, and its claim stays.
-      kill_signal  = var.task.driver == "docker" ? "" : "SIGTERM"
+      # No kill_signal: told to send one, Nomad fails on a container that a reboot has ended, and its claim stays.
       kill_timeout = var.task.kill_timeout
 
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [1] : []
-        content {
-          image = var.task.image
-          # The image's entrypoint runs a command that is no server as it is.
-          command = "sh"
-          args    = concat(["${NOMAD_TASK_DIR}/start.sh"], local.server_args, ["--port=${NOMAD_PORT_db}"])
-          ports   = ["db"]
-          mount = [for folder in length(var.init_scripts) == 0 ? [] : [local.init_folder] : {
-            type     = "bind"
-            source   = "local/${folder}"
-            target   = "/${folder}"
-            readonly = true
-          }]
-        }
-      }
-
-      dynamic "config" {
-        for_each = var.task.driver == "docker" ? [] : [1]
-        content {
-          command = "/bin/sh"
-          args    = concat(["${NOMAD_TASK_DIR}/start.sh"], local.server_args, ["--port=${NOMAD_PORT_db}"])
-        }
+      config {
+        image = var.task.image
+        # The image's entrypoint runs a command that is no server as it is.
+        command = "sh"
+        args    = concat(["${NOMAD_TASK_DIR}/start.sh"], local.server_args, ["--port=${NOMAD_PORT_db}"])
+        ports   = ["db"]
+        mount = [for folder in length(var.init_scripts) == 0 ? [] : [local.init_folder] : {
+          type     = "bind"
+          source   = "local/${folder}"
+          target   = "/${folder}"
+          readonly = true
+        }]
       }
 
       env {
@@ -265,83 +209,17 @@ job "mysql" {
         START_ENTRYPOINT         = var.task.command
         START_UID                = var.task.uid
         START_SOCKET             = "${NOMAD_ALLOC_DIR}/${local.socket}"
-        START_NEEDS_GTIDS        = var.binlogs.bucket == "" ? "" : "yes"
-      }
-
-      # An entrypoint takes a data directory for whole as soon as it has the folder mysql, also where its first start was cut
-      # off. So the first start happens in a folder inside of the data directory, without network, and what it made is moved
-      # up when the entrypoint hands over to the server: the folder mysql last, by one rename. What was not moved up has
-      # served nobody, and is made again.
-      template {
-        destination = "local/start.sh"
-        perms       = "0755"
-        change_mode = "noop"
-        data        = file("jobs/mysql/start.sh")
-      }
-
-      # Stands for the server while the entrypoint works on a first start: at its end it runs the server without the options
-      # that start.sh added, by the socket that the other tasks know.
-      template {
-        destination = "local/server.sh"
-        perms       = "0755"
-        change_mode = "noop"
-        data        = file("jobs/mysql/first-start.sh")
-      }
-
-      # The secrets folder is kept in memory. The image reads the password once, when the data directory is made; a
-      # later one (a volume restored, or kept by a destroy that stopped) is set by the init file at each later start.
-      template {
-        destination = "${NOMAD_SECRETS_DIR}/root-password"
-        perms       = "0400"
-        change_mode = "noop"
-        data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}"
-      }
-
-      # Both of the image's accounts of root: by the socket it is root@localhost. Not logged: it would be a transaction of
-      # every start. The accounts' are, since later transactions need their databases.
-      template {
-        destination = "${NOMAD_SECRETS_DIR}/root-password.sql"
-        perms       = "0400"
-        uid         = var.task.uid
-        gid         = var.task.uid
-        change_mode = "noop"
-        data = join("\n", concat(
-          ["SET sql_log_bin = 0;"],
-          [for host in ["%", "localhost"] : "ALTER USER IF EXISTS 'root'@'${host}' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}';"],
-          [""],
-        ))
       }
 
       dynamic "template" {
-        for_each = length(var.config) == 0 ? [] : [1]
+        for_each = local.server_files
         content {
-          destination = "local/my.cnf"
-          perms       = "0644"
-          change_mode = "noop"
-          data        = join("\n", concat(["[mysqld]"], [for name, value in var.config : "${name} = ${value}"], [""]))
-        }
-      }
-
-      # An exec task's root is its own, so the folder can be made where the image has it; a container gets it mounted.
-      dynamic "template" {
-        for_each = var.init_scripts
-        content {
-          destination = "${var.task.driver == "docker" ? "local/" : ""}${local.init_folder}/${template.key}"
-          perms       = "0644"
-          change_mode = "noop"
-          data        = template.value
-        }
-      }
-
-      dynamic "template" {
-        for_each = local.tls_files
-        content {
-          destination = "${NOMAD_SECRETS_DIR}/${template.value}"
-          perms       = "0400"
-          uid         = var.task.uid
-          gid         = var.task.uid
-          change_mode = "restart"
-          data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .${template.key} }}{{ end }}\n"
+          destination = template.value.path
+          perms       = template.value.perms
+          uid         = try(template.value.uid, null)
+          gid         = try(template.value.uid, null)
+          change_mode = try(template.value.change, "noop")
+          data        = template.value.text
         }
       }
 
@@ -373,7 +251,7 @@ job "mysql" {
       for_each = length(local.accounts_sql) == 0 ? [] : [1]
       labels   = ["accounts"]
       content {
-        driver = var.task.driver
+        driver = "docker"
         user   = var.task.user
 
         # After the server: the deployment is healthy once the accounts are there.
@@ -382,43 +260,23 @@ job "mysql" {
           sidecar = false
         }
 
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [1] : []
+        config {
+          image = var.task.image
+          args  = ["sh", "${NOMAD_TASK_DIR}/accounts.sh"]
+        }
+
+        dynamic "template" {
+          for_each = [
+            { path = "local/accounts.sh", perms = "0755", text = local.accounts },
+            { path = "${local.secrets}/client.cnf", perms = "0400", text = "[client]\nuser = root\n${local.socket_login}\npassword = ${local.root_password}\n" },
+            { path = "${local.secrets}/accounts.sql", perms = "0400", text = "${local.items}${join("\n", local.accounts_sql)}{{ end }}\n" },
+          ]
           content {
-            image = var.task.image
-            args  = ["sh", "${NOMAD_TASK_DIR}/accounts.sh"]
+            destination = template.value.path
+            perms       = template.value.perms
+            change_mode = "noop"
+            data        = template.value.text
           }
-        }
-
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [] : [1]
-          content {
-            command = "/bin/sh"
-            args    = ["${NOMAD_TASK_DIR}/accounts.sh"]
-          }
-        }
-
-        template {
-          destination = "local/accounts.sh"
-          perms       = "0755"
-          change_mode = "noop"
-          data        = file("jobs/mysql/accounts.sh")
-        }
-
-        template {
-          destination = "${NOMAD_SECRETS_DIR}/client.cnf"
-          perms       = "0400"
-          change_mode = "noop"
-          data = join("\n", concat(["[client]", "user = root"], local.socket_login, [
-            "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .root_password }}{{ end }}",
-          ], [""]))
-        }
-
-        template {
-          destination = "${NOMAD_SECRETS_DIR}/accounts.sql"
-          perms       = "0400"
-          change_mode = "noop"
-          data        = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}${join("\n", local.accounts_sql)}{{ end }}\n"
         }
 
         resources {
@@ -434,8 +292,8 @@ job "mysql" {
       for_each = var.binlogs.bucket == "" ? [] : [1]
       labels   = ["binlogs"]
       content {
-        driver = var.task.driver
-        user   = var.task.driver == "docker" ? var.task.uid : var.task.user
+        driver = "docker"
+        user   = var.task.uid
 
         lifecycle {
           hook    = "poststart"
@@ -449,23 +307,15 @@ job "mysql" {
           mode     = "delay"
         }
 
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [1] : []
-          content {
-            image           = var.binlogs.image
-            args            = local.binlogs_args
-            readonly_rootfs = true
-            cap_drop        = ["all"]
-            security_opt    = ["no-new-privileges"]
-          }
-        }
-
-        dynamic "config" {
-          for_each = var.task.driver == "docker" ? [] : [1]
-          content {
-            command = "nomad-stateful-agent"
-            args    = local.binlogs_args
-          }
+        config {
+          image = var.binlogs.image
+          args = [
+            "binlogs", "--datadir=${local.data_dir}", "--options=${NOMAD_SECRETS_DIR}/client.cnf",
+            "--bucket=${var.binlogs.bucket}", "--prefix=${var.binlogs.prefix}", "--interval=${var.binlogs.interval_s}",
+          ]
+          readonly_rootfs = true
+          cap_drop        = ["all"]
+          security_opt    = ["no-new-privileges"]
         }
 
         env {
@@ -479,9 +329,7 @@ job "mysql" {
           uid         = var.task.uid
           gid         = var.task.uid
           change_mode = "noop"
-          data = join("\n", concat(["[client]", "user = ${var.binlogs.account}"], local.socket_login, [
-            "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password_${var.binlogs.account} }}{{ end }}",
-          ], [""]))
+          data        = "[client]\nuser = ${var.binlogs.account}\n${local.socket_login}\npassword = ${local.items}{{ .password_${var.binlogs.account} }}{{ end }}\n"
         }
 
         volume_mount {

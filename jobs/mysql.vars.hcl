@@ -9,7 +9,6 @@ volume = {
 }
 
 task = {
-  driver       = "docker"
   image        = "mysql:8.4.6"
   command      = "docker-entrypoint.sh"
   args         = ["--datadir=/srv/mysql", "--skip-name-resolve"]
@@ -20,8 +19,7 @@ task = {
   memory_mib   = 1024
 }
 
-port       = 3306
-service    = { provider = "nomad", check_interval = "10s", check_timeout = "2s" }
+service    = { port = 3306, provider = "nomad", check_interval = "10s", check_timeout = "2s" }
 restart    = { attempts = 10, interval = "5m", delay = "25s" }
 health     = { deadline = "300s", progress_deadline = "360s" }
 disconnect = { stop_on_client_after = "1m" }

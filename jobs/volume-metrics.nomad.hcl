@@ -13,11 +13,9 @@ variable "job" {
 }
 
 variable "task" {
-  description = "How the exporter runs: docker uses image, raw_exec command."
+  description = "How the exporter runs in its image."
   type = object({
-    driver     = string
     image      = string
-    command    = string
     cpu_mhz    = number
     memory_mib = number
   })
@@ -29,21 +27,6 @@ variable "service" {
     port     = number
     provider = string
   })
-}
-
-locals {
-  docker = var.task.driver == "docker"
-  args = concat(
-    [
-      "--web.listen-address=:$${NOMAD_PORT_metrics}",
-      "--web.disable-exporter-metrics",
-      "--collector.disable-defaults",
-      "--collector.filesystem",
-      # Of the defaults without the folders that may hold Nomad's data.
-      "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys|var/lib/docker/.+)($|/)",
-    ],
-    local.docker ? ["--path.rootfs=/host"] : [],
-  )
 }
 
 job "volume-metrics" {
@@ -61,12 +44,9 @@ job "volume-metrics" {
   type = "system"
 
   group "exporter" {
-    dynamic "constraint" {
-      for_each = local.docker ? [1] : []
-      content {
-        attribute = "${attr.driver.docker.volumes.enabled}"
-        value     = "true"
-      }
+    constraint {
+      attribute = "${attr.driver.docker.volumes.enabled}"
+      value     = "true"
     }
 
     network {
@@ -83,33 +63,30 @@ job "volume-metrics" {
     }
 
     task "exporter" {
-      driver = var.task.driver
+      driver = "docker"
       # Nomad's folders, in which the volumes are mounted, are root's alone.
-      user = local.docker ? "root" : ""
+      user = "root"
 
-      dynamic "config" {
-        for_each = local.docker ? [1] : []
-        content {
-          image = var.task.image
-          args  = local.args
-          ports = ["metrics"]
-          mount = [{
-            type     = "bind"
-            source   = "/"
-            target   = "/host"
-            readonly = true
-            # What the client mounts later is seen too, and nothing here keeps it from being unmounted.
-            bind_options = { propagation = "rslave" }
-          }]
-        }
-      }
-
-      dynamic "config" {
-        for_each = local.docker ? [] : [1]
-        content {
-          command = var.task.command
-          args    = local.args
-        }
+      config {
+        image = var.task.image
+        args = [
+          "--web.listen-address=:${NOMAD_PORT_metrics}",
+          "--web.disable-exporter-metrics",
+          "--collector.disable-defaults",
+          "--collector.filesystem",
+          # Of the defaults without the folders that may hold Nomad's data.
+          "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys|var/lib/docker/.+)($|/)",
+          "--path.rootfs=/host",
+        ]
+        ports = ["metrics"]
+        mount = [{
+          type     = "bind"
+          source   = "/"
+          target   = "/host"
+          readonly = true
+          # What the client mounts later is seen too, and nothing here keeps it from being unmounted.
+          bind_options = { propagation = "rslave" }
+        }]
       }
 
       resources {

@@ -5,7 +5,7 @@
 #
 # `submit-job` is as good as root on every client that the namespace's jobs may run on: docs/guide.md, Nomad's tokens.
 # Capabilities are named one by one, since `policy = "write"` has more: making host volumes, by which a token could run
-# programs on clients as root (CVE-2026-7474), and entering tasks.
+# programs on clients as root (CVE-2026-7474).
 
 namespace "default" {
   capabilities = [
@@ -18,6 +18,8 @@ namespace "default" {
     "dispatch-job",
     "read-logs",
     "read-fs",
+    # `operate mysql`, which enters the server's task
+    "alloc-exec",
     # stop and restart allocations
     "alloc-lifecycle",
     "csi-list-volume",

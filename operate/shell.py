@@ -1,55 +1,59 @@
-"""An interactive MySQL client, logged in to the server where it runs now."""
+"""MySQL's client in the server's own task: here it takes Nomad's command line, and no way to the server's port."""
 
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from argparse import ArgumentParser
+from pathlib import Path
 
+from nomad_stateful.nomad import tls
 from operate import stack
 from operate.command import Command
 from operate.errors import OperateError
 from operate.ownership import mysql_cluster
 
+CLIENT = """\
+MYSQL_PWD=$(cat "$MYSQL_ROOT_PASSWORD_FILE") && export MYSQL_PWD || exit
+mysql --user=root --socket="$START_SOCKET" "$@"
+status=$?
+sleep 0.2
+exit "$status"
+"""
+"""What runs in the task, whose environment names both files: the password does not leave it.
+
+Nomad may lose what a container's command has said that ends at once.
+"""
+_VARIABLES = {"NOMAD_ADDR": "address", "NOMAD_TOKEN": "token", "NOMAD_REGION": "region", **tls.ENVIRONMENT}
+_TEXTS = {"NOMAD_CACERT": "ca_pem", "NOMAD_CLIENT_CERT": "cert_pem", "NOMAD_CLIENT_KEY": "key_pem"}
+
 
 def mysql(arguments: list[str]) -> None:
-    """Replaces this process by the `mysql` or `mariadb` client, with the password in its environment."""
-    client = shutil.which("mysql") or shutil.which("mariadb")
-    if client is None:
-        raise OperateError("there is no mysql or mariadb client on PATH: install Debian's mariadb-client-core")
+    """Runs the client, and ends this process with its exit status. Raises OperateError where it cannot be run."""
+    nomad = shutil.which("nomad")
+    if nomad is None:
+        raise OperateError(
+            "there is no nomad on PATH, by which the client runs in the server's task: install it, or in the sandbox "
+            "`source .sandbox/env`"
+        )
     known = stack.mysql_outputs()
     at = mysql_cluster(known).endpoint(timeout_s=30)
-    command = [client, f"--host={at.host}", f"--port={at.port}", f"--user={known.user}", "--protocol=tcp", *arguments]
-    command[1:1] = _encryption(known.tls, known.ca, mariadb=_is_mariadb(client))
-    os.execve(client, command, {**os.environ, "MYSQL_PWD": known.password})
+    enter = [nomad, "alloc", "exec", f"-namespace={known.namespace}", "-task=mysql", at.allocation_id]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*enter, "sh", "-c", CLIENT, "mysql", *arguments]
+        raise SystemExit(subprocess.run(command, env=_environment(Path(folder)), check=False).returncode)
 
 
-def _encryption(tls: str, ca: str, *, mariadb: bool) -> list[str]:
-    """Returns options that send the password only encrypted, and with `ca` only to a server that it verifies."""
-    if tls == "off":
-        print(stack.UNENCRYPTED, file=sys.stderr)
-        return []
-    trusted = [f"--ssl-ca={_file(ca)}"] if ca else []
-    if mariadb:
-        return ["--ssl", *trusted]
-    return ["--ssl-mode=VERIFY_CA" if ca else "--ssl-mode=REQUIRED", *trusted]
-
-
-def _file(text: str) -> str:
-    """Returns the path of a file with the text, which the kernel removes with the process."""
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("ca.pem", 0)
-        os.write(handle, text.encode())
-        return f"/proc/self/fd/{handle}"
-    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False, encoding="utf-8") as file:
-        file.write(text)
-    return file.name
-
-
-def _is_mariadb(client: str) -> bool:
-    version = subprocess.run([client, "--version"], capture_output=True, text=True, check=False).stdout
-    return "mariadb" in version.lower()
+def _environment(folder: Path) -> dict[str, str]:
+    """Returns what leads Nomad's command line to the stack's cluster; certificates in text are files in the folder."""
+    known = stack.nomad_config()
+    found = {variable: str(known[name]) for variable, name in _VARIABLES.items() if name in known}
+    for variable, name in _TEXTS.items():
+        if name in known:
+            (folder / name).write_text(known[name], encoding="utf-8")
+            found[variable] = str(folder / name)
+    token = os.environ.get("NOMAD_OPERATOR_TOKEN")
+    return {**os.environ, **found, **({"NOMAD_TOKEN": token} if token else {})}
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -24,9 +24,7 @@ const plugin = new nomad.CsiPlugin("ebs-plugin", {
     pluginId: "aws-ebs0",
     placement,
     constraints: [],
-    taskDriver: settings.get("taskDriver") ?? "docker",
     image: "public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver:v1.48.0",
-    command: settings.get("command") ?? "",
     roles: [
         { ...container, role: "controller", jobId: "aws-ebs0-controller", args: ["controller", ...driverArgs] },
         { ...container, role: "node", jobId: "aws-ebs0-node", args: ["node", ...driverArgs], privileged: true },
@@ -34,7 +32,7 @@ const plugin = new nomad.CsiPlugin("ebs-plugin", {
     controllerCount: 2,
     configPath: "",
     mountDir: "/csi",
-    stagePublishBaseDir: settings.get("stagePublishBaseDir") ?? "",
+    stagePublishBaseDir: "",
     healthTimeout: "30s",
     cpuMhz: 100,
     memoryMib: 128,

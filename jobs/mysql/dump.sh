@@ -8,14 +8,8 @@ set -euf
 umask 077
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
-client=$(command -v mysql || command -v mariadb)
-case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
-dump=$(command -v mysqldump || command -v mariadb-dump)
-# The dump is of rows, not of a replica's position: with GTIDs it could be restored into no server that has run
-# transactions, and reading them takes the privilege to flush tables.
-case $("$dump" --version) in *MariaDB*) gtid= ;; *) gtid=--set-gtid-purged=OFF ;; esac
 
-ask() { "$client" "$options" "$tls" --batch --skip-column-names --execute "$1"; }
+ask() { mysql "$options" "$TLS_MYSQL" --batch --skip-column-names --execute "$1"; }
 
 # Without some of them a dump lacks rows or triggers and is called complete.
 lacks=$(ask "SELECT wanted.privilege FROM
@@ -46,10 +40,12 @@ partial=$DUMPS/.partial
 newline='
 '
 IFS=$newline
-# A dump is whole when its last line says so (the exit code is lost in the pipe), and it has what the server has.
+# A dump is whole when its last line says so (the exit code is lost in the pipe), and it has what the server has. It is of
+# rows, not of a replica's position: with GTIDs it could be restored into no server that has run transactions, and
+# reading them takes the privilege to flush tables.
 {
-  "$dump" "$options" "$tls" --single-transaction --quick --routines --events --triggers --hex-blob \
-    --no-tablespaces $gtid --databases -- $databases || echo "-- failed"
+  mysqldump "$options" "$TLS_MYSQL" --single-transaction --quick --routines --events --triggers --hex-blob \
+    --no-tablespaces --set-gtid-purged=OFF --databases -- $databases || echo "-- failed"
 } | gzip >"$partial"
 holds=$(gzip -dc "$partial" | LC_ALL=C sed -n '/^-- Current Database: /p; /^-- Table structure for table /p; $p')
 case "$(printf '%s\n' "$holds" | tail -n 1)" in

@@ -3,9 +3,7 @@
 set -eu
 trap 'exit 0' TERM INT
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-client=$(command -v mysql || command -v mariadb)
-case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
-while ! said=$("$client" "$options" "$tls" 2>&1 <"$NOMAD_SECRETS_DIR/account.sql"); do
+while ! said=$(mysql "$options" "$TLS_MYSQL" 2>&1 <"$NOMAD_SECRETS_DIR/account.sql"); do
   [ "$said" = "${told:-}" ] || echo "the server does not let root in: $said" >&2
   told=$said
   sleep 2 &

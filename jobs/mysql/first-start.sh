@@ -2,7 +2,7 @@
 set -eu
 PATH=$START_PATH
 for last in "$@"; do :; done
-[ "${last:-}" = "--datadir=$START_MAKING" ] || exec "${0##*/}" "$@"
+[ "${last:-}" = "--datadir=$START_MAKING" ] || exec mysqld "$@"
 
 datadir=${START_MAKING%/*}
 sync
@@ -20,4 +20,4 @@ while [ "$kept" -gt 0 ]; do
   kept=$((kept - 1))
 done
 shift 3
-exec "${0##*/}" "$@" --socket="$START_SOCKET"
+exec mysqld "$@" --socket="$START_SOCKET"

@@ -6,8 +6,6 @@ NOMAD_META_dump=${NOMAD_META_dump:-}
 set -eu
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
-client=$(command -v mysql || command -v mariadb)
-case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
 
 cd "$DUMPS"
 case "${NOMAD_META_from:-volume}" in
@@ -40,25 +38,30 @@ case "$(printf '%s\n' "$said" | tail -n 1)" in
 '-- Dump completed'*) ;;
 *) echo "$name is not whole" >&2; exit 1 ;;
 esac
-# A server may not take a dump of a newer series or of the other product to its end, and tables are dropped by then.
+# A server may not take a dump of a newer series or of MariaDB to its end, and tables are dropped by then.
 from=$(printf '%s\n' "$said" | sed -n '1s/^-- Server version[[:space:]]*//p')
-ask() { "$client" "$options" "$tls" --batch --skip-column-names --execute "$1"; }
+ask() { mysql "$options" "$TLS_MYSQL" --batch --skip-column-names --execute "$1"; }
 runs=$(ask 'SELECT VERSION()')
 tables=$(ask "SELECT COUNT(*) FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN
   ('mysql', 'sys', 'information_schema', 'performance_schema')")
 series() { printf '%s\n' "$1" | sed -n 's/^\([0-9]*[.][0-9]*\).*/\1/p'; }
-newer=$(printf '%s\n' "$(series "$runs")" "$(series "$from")" | sort -V | tail -n 1)
-case "$from" in *MariaDB*) product=MariaDB ;; *) product=MySQL ;; esac
-case "$runs" in *MariaDB*) other=MySQL ;; *) other=MariaDB ;; esac
-[ -z "$from" ] || [ "$tables" = 0 ] || { [ "$newer" = "$(series "$runs")" ] && [ $product != $other ]; } || {
-  echo "$name is from $product $from, and the server is of version $runs: nothing is changed." \
-    "Restore it into $product $(series "$from") or newer, or into a server that has no tables" >&2
+empty="a server that has no tables"
+case "$from" in
+*MariaDB*) into=$empty ;;
+*)
+  into="MySQL $(series "$from") or newer, or into $empty"
+  newer=$(printf '%s\n' "$(series "$runs")" "$(series "$from")" | sort -V | tail -n 1)
+  [ "$newer" != "$(series "$runs")" ] || into=
+  ;;
+esac
+[ -z "$into" ] || [ "$tables" = 0 ] || {
+  echo "$name is from version $from, and the server is of version $runs: nothing is changed. Restore it into $into" >&2
   exit 1
 }
 # What mysqldump says about GTIDs by itself, in a dump of other making, is true of the server it was taken from alone.
 { gzip -dc "$name" || echo "$name cannot be read;"; } |
   sed '1,/^-- Current Database/{/^SET @@GLOBAL[.]GTID_PURGED=/,/;$/d;/^SET @@SESSION[.]SQL_LOG_BIN= *0;$/d}' |
   # A dump is statements: a line with a command of the client's, such as one for the shell, is an error.
-  "$client" "$options" "$tls" --binary-mode
+  mysql "$options" "$TLS_MYSQL" --binary-mode
 echo "$name is restored"
 rm -rf "$DUMPS/.fetched"

@@ -12,9 +12,14 @@ done
 making=$datadir/first-start
 command -v "$START_ENTRYPOINT" >/dev/null ||
   fail "there is no $START_ENTRYPOINT here: set mysql.command to the entrypoint"
-server=$(command -v mysqld || command -v mariadbd) || fail "there is no mysqld and no mariadbd here"
-[ -z "${START_NEEDS_GTIDS:-}" ] || case "$("$server" --version)" in
-  *MariaDB*) fail "this is MariaDB, and mysql.pointInTime is for MySQL: remove it, or run an image of MySQL" ;;
+for file in aria_log_control mariadb_upgrade_info; do
+  [ ! -f "$datadir/$file" ] ||
+    fail "$datadir was written by MariaDB, whose files MySQL does not read: dump with MariaDB, and restore into MySQL on" \
+      "a new volume (docs/consumers.md)"
+done
+version=$(mysqld --version || true)
+case "$version" in
+'' | *MariaDB*) fail "there is no mysqld of MySQL here: set mysql.image to an image of MySQL" ;;
 esac
 
 # Of two versions as 9.7.4 the first is older than a server may be for the second's files: a lower series, or a lower
@@ -25,10 +30,10 @@ too_old() {
 }
 
 check_version() {
-  for file in mysql_upgrade_history mysql_upgrade_info mariadb_upgrade_info; do
+  for file in mysql_upgrade_history mysql_upgrade_info; do
     [ ! -f "$datadir/$file" ] || written=$(grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' "$datadir/$file" | tail -n 1)
   done
-  runs=$("$server" --version | grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' | head -n 1)
+  runs=$(printf '%s\n' "$version" | grep -Eo '[0-9]+[.][0-9]+[.][0-9]+' | head -n 1)
   [ -z "${written:-}" ] || [ -z "$runs" ] || ! too_old "$runs" "$written" ||
     fail "$datadir was written by version $written, which $runs cannot read: run $written or newer again." \
       "To go back, dump with that, and restore into a server of $runs on a new volume."
@@ -61,9 +66,7 @@ mkdir -p "$making"
 
 shims=$NOMAD_TASK_DIR/first-start
 mkdir -p "$shims"
-for name in mysqld mariadbd; do
-  ! command -v "$name" >/dev/null || cp "$NOMAD_TASK_DIR/server.sh" "$shims/$name"
-done
+cp "$NOMAD_TASK_DIR/server.sh" "$shims/mysqld"
 export START_MAKING="$making" START_PATH="$PATH" PATH="$shims:$PATH"
 # Nobody else may log in before its end, by a socket neither.
 exec "$START_ENTRYPOINT" "$@" --socket=/tmp/first-start.sock --skip-networking --datadir="$making"

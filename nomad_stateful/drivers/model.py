@@ -92,7 +92,7 @@ class CsiDriver:
     """Image repository, without a tag."""
     default_version: str
     command: str
-    """The program's usual name, for task drivers without images."""
+    """The program's usual name."""
     roles: Mapping[Role, PluginTask]
     topology_keys: tuple[str, ...]
     """Topology keys of where a volume can be reached, the preferred one first; empty: from everywhere."""

@@ -88,8 +88,8 @@ def _refused_by_node(what: str, reason: str) -> str:
     if _NO_PERMISSION in reason.lower():
         cause = "A process without CAP_SYS_RESOURCE may not grow a mounted ext4. "
         fix = (
-            "Give the node plugin's task that capability (docker: privileged; raw_exec: CapabilityBoundingSet of the "
-            "Nomad client's unit), or run resize2fs on the device named above, as root on that client"
+            "Give the node plugin's container that capability (privileged), or run resize2fs on the device named "
+            "above, as root on that client"
         )
     return (
         f"{what}, but the client refused to grow its file system while it is mounted: {reason}\n{cause}Nothing was "

@@ -4,11 +4,9 @@
 # "a && b || fail" fails where either does.
 # shellcheck disable=SC2016,SC2015
 set -u
-client=$(command -v mysql || command -v mariadb)
-case $("$client" --version) in *MariaDB*) tls=$TLS_MARIADB ;; *) tls=$TLS_MYSQL ;; esac
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 err=$NOMAD_TASK_DIR/drill.err
-ask() { "$client" "$options" "$tls" --batch --skip-column-names "$@" 2>"$err" || { cat "$err"; return 1; }; }
+ask() { mysql "$options" "$TLS_MYSQL" --batch --skip-column-names "$@" 2>"$err" || { cat "$err"; return 1; }; }
 sql() { ask --execute "$1"; }
 tab=$(printf '\t')
 say() { printf 'drill'; printf '\t%s' "$@"; echo; }

@@ -25,7 +25,7 @@ _QUIET = (
     "--loose-mysqlx=OFF",
 )
 # By the server's socket, what is said needs no encryption.
-_NO_TLS = {"TLS_MARIADB": "--skip-ssl", "TLS_MYSQL": "--ssl-mode=DISABLED"}
+_NO_TLS = {"TLS_MYSQL": "--ssl-mode=DISABLED"}
 # In no text that a user writes.
 _DELIMITERS = {"LeftDelim": "<<<drill", "RightDelim": "drill>>>"}
 _KEPT = (
@@ -83,16 +83,6 @@ def mysql(
 
 def _checker(server: Json, target: Target, newest: str, env: Mapping[str, str]) -> Json:
     """Returns the task that checks the server, by the client in its image."""
-    docker = server["Driver"] == "docker"
-    words = (
-        {"args": ["sh", "${NOMAD_TASK_DIR}/drill.sh"]}
-        if docker
-        else {
-            "command": "/bin/sh",
-            "args": ["${NOMAD_TASK_DIR}/drill.sh"],
-        }
-    )
-    image = {"image": server["Config"]["image"]} if docker else {}
     login = "\n".join(
         [
             "[client]",
@@ -108,7 +98,7 @@ def _checker(server: Json, target: Target, newest: str, env: Mapping[str, str]) 
         "Name": CHECK,
         "Driver": server["Driver"],
         "User": server.get("User") or "",
-        "Config": {**image, **words},
+        "Config": {"image": server["Config"].get("image"), "args": ["sh", "${NOMAD_TASK_DIR}/drill.sh"]},
         "Env": dict(env),
         "Templates": [
             file("local/drill.sh", script.MYSQL),

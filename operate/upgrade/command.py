@@ -32,7 +32,7 @@ class RolledBackError(OperateError):
 def upgrade(known: Namespace) -> None:
     """Plans, asks, and upgrades; rolls back by itself. Raises OperateError and ProviderError."""
     config = stack.config()
-    asked = wanted(config.get(PLUGINS) or [], known.plugin, known.version, known.program, down=known.downgrade)
+    asked = wanted(config.get(PLUGINS) or [], known.plugin, known.version, down=known.downgrade)
     nomad = connect(operator=False)
     try:
         ownership.required(nomad)
@@ -158,9 +158,6 @@ def _revert(roll: Rollout, before: dict[str, Any]) -> str:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("version", metavar="VERSION", help="a release of the driver, such as v1.48.0")
     parser.add_argument("--plugin", default="", help="the plugin's id; by default the stack's only EBS plugin")
-    parser.add_argument(
-        "--command", dest="program", default="", metavar="PATH", help="with raw_exec: the program on every client"
-    )
     parser.add_argument("--downgrade", action="store_true", help="allow an older version than the present one")
     parser.add_argument("--node-timeout", type=duration_s, default=180.0, metavar="TIME", help="for one client (3m)")
     add_change_options(parser)

@@ -28,7 +28,6 @@ class Wanted:
     """Its place in the settings."""
     before: str
     version: str
-    task_driver: str
     node_job: str
     settings: Mapping[str, str]
     """Changes of the settings by path."""
@@ -36,7 +35,7 @@ class Wanted:
     """What they were."""
 
 
-def wanted(plugins: Sequence[Mapping[str, Any]], plugin_id: str, version: str, command: str, *, down: bool) -> Wanted:
+def wanted(plugins: Sequence[Mapping[str, Any]], plugin_id: str, version: str, *, down: bool) -> Wanted:
     """Returns what is to be done with the settings' plugins; `down` allows an older version. Raises RefusedError."""
     index = _index(plugins, plugin_id)
     plugin = plugins[index]
@@ -49,25 +48,13 @@ def wanted(plugins: Sequence[Mapping[str, Any]], plugin_id: str, version: str, c
         )
     before = str(plugin.get("version") or DRIVERS[driver].default_version)
     _check_version(key, before, version, down=down)
-    task_driver = str(plugin.get("taskDriver") or "docker")
-    if task_driver == "docker" and ":" in str(plugin.get("image") or "").rpartition("/")[2]:
+    if ":" in str(plugin.get("image") or "").rpartition("/")[2]:
         raise UpgradeRefusedError(
             f"{key}.image is {plugin['image']}: it pins the version by itself. Leave its tag out, `pulumi up`, repeat"
         )
-    if task_driver == "raw_exec" and not command:
-        raise UpgradeRefusedError(
-            f"{key}.taskDriver is raw_exec: the program on each client decides the version. Install {version} beside "
-            "the present one on every client, and give its path: --command PATH"
-        )
-    if task_driver == "docker" and command:
-        raise UpgradeRefusedError(f"--command is {command}: {key} runs in docker, whose image decides. Leave it out")
-    path = f"{PLUGINS}[{index}]"
-    changes = {f"{path}.version": version} | ({f"{path}.command": command} if command else {})
-    ids = plugin.get("jobIds") or {}
-    node_job = str(ids.get("node") or f"plugin-{name}-node")
-    earlier = {f"{path}.version": before}
-    earlier |= {f"{path}.command": str(plugin.get("command") or DRIVERS[driver].command)} if command else {}
-    return Wanted(name, index, before, version, task_driver, node_job, changes, earlier)
+    path = f"{PLUGINS}[{index}].version"
+    node_job = str((plugin.get("jobIds") or {}).get("node") or f"plugin-{name}-node")
+    return Wanted(name, index, before, version, node_job, {path: version}, {path: before})
 
 
 def _index(plugins: Sequence[Mapping[str, Any]], plugin_id: str) -> int:

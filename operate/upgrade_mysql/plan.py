@@ -56,11 +56,9 @@ class Situation:
 
     def plan(self, after: Version, image: str) -> Plan:
         """Checks everything that can be checked before something changes. Raises OperateError."""
-        config, runs, task = self.engine.config(), self.server.version(), self.registered.task()
-        here = self.registered.image()
-        settings = config.get(MYSQL) or {}
-        now = str(settings.get("image") or here)
-        images = wanted.images(config, str(settings.get("taskDriver") or task["Driver"]), now, after, image)
+        config, runs, here = self.engine.config(), self.server.version(), self.registered.image()
+        now = str((config.get(MYSQL) or {}).get("image") or here)
+        images = wanted.images(now, after, image)
         wanted.refuse_other_server(here, images.after)
         if runs == after:
             return self._finished(after, images, now, here)

@@ -23,17 +23,12 @@ class Registered:
     job_id: str
     namespace: str
 
-    def task(self) -> dict[str, Any]:
-        """Returns the server's task in the job's newest version. Raises OperateError, NomadError."""
-        job = self.nomad.find(job_path(self.job_id), namespace=self.namespace)
-        found = task_of(job) if job else None
-        if found is None:
-            raise OperateError(f"job {self.job_id} is not registered in namespace {self.namespace}: run `pulumi up`")
-        return found
-
     def image(self) -> str:
-        """Returns the image of the job's newest version."""
-        return str((self.task().get("Config") or {}).get("image") or "")
+        """Returns the server's image in the job's newest version. Raises OperateError, NomadError."""
+        job = self.nomad.find(job_path(self.job_id), namespace=self.namespace)
+        if job is None or task_of(job) is None:
+            raise OperateError(f"job {self.job_id} is not registered in namespace {self.namespace}: run `pulumi up`")
+        return _image(job)
 
     def has_started(self, image: str) -> bool | None:
         """Returns whether the server ever started from this image; None where Nomad has no allocation of it to say."""

@@ -53,15 +53,8 @@ class Images:
         return {f"{MYSQL}.image": self.before}
 
 
-def images(config: Mapping[str, Any], driver: str, now: str, version: Version, given: str) -> Images:
+def images(now: str, version: Version, given: str) -> Images:
     """Returns the images; `now` is that of the settings, or else of the job. Raises MysqlUpgradeRefusedError."""
-    settings = _settings(config)
-    if driver != "docker":
-        raise MysqlUpgradeRefusedError(
-            f"mysql.taskDriver is {driver}: the program on each client decides the version, and this command cannot "
-            f"change it. Take a snapshot (`operate snapshot {settings.get('volume')} --quiesce`), stop the job, "
-            f"install {version} on every client, and start it again"
-        )
     if given:
         tag = _TAGGED.fullmatch(given.partition("@")[0])
         if tag and tag["version"] != str(version):

@@ -27,8 +27,6 @@ def unverified(settings: Settings, mysql: Mysql) -> list[str]:
 
 def downgrade(mysql: Mysql, job: Mapping[str, Any]) -> list[Problem]:
     """Returns the problem with an image older than the one that writes the same data directory now."""
-    if mysql.task_driver != "docker":
-        return []
     for task in job["tasks"]:
         same = mysql.volume in task["volumes"] and f"--datadir={mysql.data_dir}" in task["args"]
         runs, wanted = _version(task["image"]), _version(mysql.image)

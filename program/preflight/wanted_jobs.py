@@ -59,7 +59,6 @@ class WantedJob:
     """What that is."""
     job_id: str
     pool: str
-    driver: str
     cpu_mhz: int
     memory_mib: int
     spec: str
@@ -67,6 +66,7 @@ class WantedJob:
     namespace: str
     variables: Mapping[str, Any]
     parts: tuple[Part, ...]
+    driver: str = "docker"
     constraints: tuple[JobConstraint, ...] = ()
     """What the node plugins of its volumes ask of a client."""
     on_every_client: bool = False
@@ -139,7 +139,6 @@ def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
             value=str(plugin.controller_count) if is_controller else plugin.id,
             job_id=role["job_id"],
             pool=settings.placement.node_pool,
-            driver=plugin.task_driver,
             cpu_mhz=plugin.cpu_mhz,
             memory_mib=plugin.memory_mib,
             spec=spec,
@@ -177,7 +176,6 @@ def _of_server(
         value=own.job_id,
         job_id=own.job_id,
         pool=settings.placement.node_pool,
-        driver=server.task_driver,
         cpu_mhz=own.cpu_mhz,
         memory_mib=own.memory_mib,
         spec=spec,
@@ -231,7 +229,6 @@ def _exporter(
         value=args["job_id"],
         job_id=args["job_id"],
         pool=settings.placement.node_pool,
-        driver=args["task"]["driver"],
         cpu_mhz=args["task"]["cpu_mhz"],
         memory_mib=args["task"]["memory_mib"],
         spec="mysql-metrics" if kind == "mysql" else "volume-metrics",
@@ -251,7 +248,6 @@ def _failover(settings: Settings) -> Iterator[WantedJob]:
             value=str(args["count"]),
             job_id=args["job_id"],
             pool=settings.placement.node_pool,
-            driver=args["task"]["driver"],
             cpu_mhz=args["task"]["cpu_mhz"],
             memory_mib=args["task"]["memory_mib"],
             spec="failover",

@@ -56,8 +56,8 @@ class Settings(Section):
     placement: Placement = Field(default=Placement(), description="Where the jobs run.")
     agent_image: PinnedImage | None = Field(
         None,
-        description="Image of the agent (docs/agent.md): in docker it copies dumps and binary logs to S3, and watches "
-        "for `failover`.",
+        description="Image of the agent (docs/agent.md), which copies dumps and binary logs to S3, and watches for "
+        "`failover`.",
     )
     plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
     volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")

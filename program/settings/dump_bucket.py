@@ -1,12 +1,12 @@
 """Settings of the copies of MySQL's dumps in S3."""
 
 import re
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from program.settings.errors import Refusal
-from program.settings.types import Section
+from program.settings.types import Earlier, Section
 
 KEEP_DAYS = 35
 """How long a bucket that the program makes keeps a dump."""
@@ -31,6 +31,13 @@ class ObjectLock(Section):
 
 class DumpBucket(Section):
     """A copy of each dump in S3, outside of the volume's zone."""
+
+    earlier: ClassVar = {
+        "image": Earlier(
+            "the agent copies, in place of the AWS CLI, and its image is named once for all of a stack",
+            "remove it, and set agentImage (docs/agent.md)",
+        )
+    }
 
     bucket: str | None = Field(
         None,
@@ -78,14 +85,6 @@ class DumpBucket(Section):
         json_schema_extra={"rule": "must be https://HOST, with a port if need be"},
     )
     memory_mib: int = Field(256, ge=64, le=65_536, description="Memory of the agent that copies, in MiB.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_image(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "image" in given:
-            rule = "the agent copies, in place of the AWS CLI, and its image is named once for all of a stack"
-            raise Refusal("image", given["image"], rule, "remove it, and set agentImage (docs/agent.md)")
-        return given
 
     @model_validator(mode="after")
     def _check(self) -> "DumpBucket":

@@ -1,6 +1,6 @@
 """Settings of what a Prometheus needs."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -11,10 +11,11 @@ from program.settings.types import (
     DAY_S,
     MOST_CPU_MHZ,
     MOST_MEMORY_MIB,
+    Earlier,
     Identifier,
     PinnedImage,
-    PlainText,
     Section,
+    in_docker,
 )
 
 MYSQL_ACCOUNT = "exporter"
@@ -29,6 +30,8 @@ def _switch(value: Any) -> Any:
 class Exporter(Section):
     """What every exporter has."""
 
+    earlier: ClassVar = {"command": Earlier("the exporter is the program of its image", "remove it")}
+
     port: int = Field(0, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
     cpu_mhz: int = Field(50, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
     memory_mib: int = Field(64, ge=32, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
@@ -38,10 +41,7 @@ class MysqlExporter(Exporter):
     """mysqld_exporter, in a job of its own."""
 
     job_id: Identifier = Field("mysql-metrics", description="Id of the exporter's job.")
-    image: PinnedImage = Field(
-        "prom/mysqld-exporter:v0.20.0", description="Image with a pinned tag or digest (docker only)."
-    )
-    command: PlainText = Field("prometheus-mysqld-exporter", description="Program to run with raw_exec.")
+    image: PinnedImage = Field("prom/mysqld-exporter:v0.20.0", description="Image with a pinned tag or digest.")
     timeout_s: int = Field(300, ge=10, le=DAY_S, description="How long `up` waits for the exporter to run, in seconds.")
 
 
@@ -49,14 +49,13 @@ class VolumeExporter(Exporter):
     """node_exporter's filesystem collector on every client, in a system job of its own."""
 
     job_id: Identifier = Field("volume-metrics", description="Id of the exporter's job.")
-    image: PinnedImage = Field(
-        "prom/node-exporter:v1.9.1", description="Image with a pinned tag or digest (docker only)."
-    )
-    command: PlainText = Field("prometheus-node-exporter", description="Program to run with raw_exec.")
+    image: PinnedImage = Field("prom/node-exporter:v1.9.1", description="Image with a pinned tag or digest.")
 
 
 class Metrics(Section):
     """What is measured, and where Prometheus finds it."""
+
+    earlier: ClassVar = {"taskDriver": in_docker("the exporters run", "remove it")}
 
     drivers: bool = Field(
         True,
@@ -71,9 +70,7 @@ class Metrics(Section):
         description="node_exporter on every client, for bytes and inodes of each mounted volume: true, false (where "
         "the clients have a node_exporter of their own) or a section.",
     )
-    task_driver: Literal["docker", "raw_exec"] = Field(
-        "docker", description="How Nomad runs the exporters: docker or raw_exec."
-    )
+    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the exporters: in docker alone.")
     service_provider: Literal["nomad", "consul"] = Field(
         "nomad", description="Where the services of the exporters and drivers are registered."
     )

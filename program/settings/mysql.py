@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -24,6 +24,7 @@ from program.settings.types import (
     PlainText,
     Section,
     ServiceName,
+    in_docker,
 )
 
 DATABASE_NAME_RULE = "must start with a letter; then letters, digits and _; 63 characters at most"
@@ -36,12 +37,12 @@ INIT_FOLDER = "docker-entrypoint-initdb.d"
 
 
 # What can be granted on a database; other privileges are the whole server's.
-# https://dev.mysql.com/doc/refman/8.4/en/grant.html, https://mariadb.com/kb/en/grant/
+# https://dev.mysql.com/doc/refman/8.4/en/grant.html
 DATABASE_PRIVILEGES = frozenset(
     {
         *("ALTER", "ALTER ROUTINE", "CREATE", "CREATE ROUTINE", "CREATE TEMPORARY TABLES", "CREATE VIEW", "DELETE"),
-        *("DELETE HISTORY", "DROP", "EVENT", "EXECUTE", "GRANT OPTION", "INDEX", "INSERT", "LOCK TABLES", "REFERENCES"),
-        *("SELECT", "SHOW CREATE ROUTINE", "SHOW VIEW", "TRIGGER", "UPDATE", "USAGE"),
+        *("DROP", "EVENT", "EXECUTE", "GRANT OPTION", "INDEX", "INSERT", "LOCK TABLES", "REFERENCES"),
+        *("SELECT", "SHOW VIEW", "TRIGGER", "UPDATE", "USAGE"),
     }
 )
 EVERY_PRIVILEGE = ("ALL", "ALL PRIVILEGES")
@@ -87,18 +88,24 @@ class Mysql(Section):
     """The MySQL server and the volume it stores its data on."""
 
     private_fields = frozenset({"init_scripts"})
+    earlier: ClassVar = {
+        "taskDriver": in_docker(
+            "MySQL runs",
+            "have the earlier release dump it, and restore the dump into a stack with docker (docs/upgrades.md)",
+        )
+    }
 
     job_id: ServiceName = Field("mysql-server", description="Id of the job and name of its service.")
     volume: Identifier = Field(description="Name of the volume that holds the data.")
     port: int = Field(3306, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
-    task_driver: Literal["docker", "exec"] = Field("docker", description="How Nomad runs the server: docker or exec.")
-    image: PinnedImage = Field("mysql:8.4.6", description="Image with a pinned tag or digest (docker only).")
+    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the server: in docker alone.")
+    image: PinnedImage = Field("mysql:8.4.6", description="Image with a pinned tag or digest.")
     command: PlainText = Field(
         "",
-        description="The entrypoint that makes the data directory and starts the server: the image's, "
-        "`docker-entrypoint.sh` if left out; with exec a program like it, `mysql-entrypoint` if left out.",
+        description="The image's entrypoint, which makes the data directory and starts the server; "
+        "`docker-entrypoint.sh` if left out.",
     )
-    user: PlainText = Field("", description="User the task starts as; empty leaves it to the task driver.")
+    user: PlainText = Field("", description="User the container starts as; the image's own if left out.")
     server_uid: int = Field(
         999,
         ge=0,
@@ -174,7 +181,7 @@ class Mysql(Section):
     @property
     def entrypoint(self) -> str:
         """What makes the data directory and starts the server."""
-        return self.command or ("docker-entrypoint.sh" if self.task_driver == "docker" else "mysql-entrypoint")
+        return self.command or "docker-entrypoint.sh"
 
     @property
     def authority(self) -> str:

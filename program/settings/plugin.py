@@ -1,6 +1,6 @@
 """Settings of a CSI plugin."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -14,11 +14,13 @@ from program.settings.types import (
     MOST_CPU_MHZ,
     MOST_MEMORY_MIB,
     Duration,
+    Earlier,
     EnvName,
     Identifier,
     PlainText,
     Section,
     Zone,
+    in_docker,
     is_pinned,
 )
 
@@ -68,6 +70,12 @@ class Plugin(Section):
 
     secret_fields = frozenset({"config"})
     private_fields = frozenset({"env"})
+    earlier: ClassVar = {
+        "taskDriver": in_docker(
+            "drivers run", "remove it, and command and stagePublishBaseDir where they were for raw_exec"
+        ),
+        "command": Earlier("the driver is the program of its image", "remove it; image names another one"),
+    }
 
     id: Identifier = Field(description="Id under which Nomad knows the plugin.")
     driver: DriverName = Field("ebs", description=f"The CSI driver: {', '.join(sorted(DRIVERS))}.")
@@ -83,14 +91,9 @@ class Plugin(Section):
         json_schema_extra={"rule": "must be a released version, such as v1.48.0"},
     )
     image: PlainText | None = Field(
-        None, description="Image repository, to which the version is added, or a pinned image (docker only)."
+        None, description="Image repository, to which the version is added, or a pinned image."
     )
-    task_driver: Literal["docker", "raw_exec"] = Field(
-        "docker", description="How Nomad runs the driver: docker or raw_exec."
-    )
-    command: PlainText | None = Field(
-        None, description="Program to run when `taskDriver` is raw_exec: a name on the clients' PATH or a path."
-    )
+    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the driver: in docker alone.")
     controllers: int | None = Field(
         None,
         ge=1,
@@ -116,8 +119,8 @@ class Plugin(Section):
     )
     host_mounts: list[HostMount] | None = Field(
         None,
-        description="Folders of the client that the node plugin sees; the driver's own if left out. With docker they "
-        "must be there already, and the client's docker plugin must have `volumes { enabled = true }`.",
+        description="Folders of the client that the node plugin sees; the driver's own if left out. They must be there "
+        "already, and the client's docker plugin must have `volumes { enabled = true }`.",
     )
     job_ids: JobIds = Field(default_factory=JobIds, description="Ids of the plugin's jobs.")
     log_level: int = Field(2, ge=0, le=10, description="Verbosity of the driver's log (`--v`).")

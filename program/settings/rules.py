@@ -156,11 +156,11 @@ def check_mysql(mysql: Mysql, volumes: list[Volume]) -> None:
 
 
 def check_agent(image: str | None, mysql: Mysql | None, failover: Failover | None) -> None:
-    """What the agent does in docker has an image."""
+    """What the agent does has its image."""
     tasks = {
-        "mysql.backup.s3": mysql and mysql.task_driver == "docker" and mysql.backup and mysql.backup.s3,
-        "mysql.pointInTime": mysql and mysql.task_driver == "docker" and mysql.point_in_time,
-        "failover": failover and failover.task_driver == "docker",
+        "mysql.backup.s3": mysql and mysql.backup and mysql.backup.s3,
+        "mysql.pointInTime": mysql and mysql.point_in_time,
+        "failover": failover,
     }
     if image is None and (needing := [key for key, set_ in tasks.items() if set_]):
         remedy = "build it and push it (`make image`, docs/agent.md), and name it by its digest or tag"

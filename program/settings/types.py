@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from program.settings import times
@@ -134,6 +135,21 @@ def _pinned(image: str) -> str:
 PinnedImage = Annotated[str, AfterValidator(_pinned)]
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """Why a setting that earlier releases took is refused, and what to do."""
+
+    rule: str
+    remedy: str
+    values: tuple[str, ...] = ()
+    """Those that are refused; every one where none is named."""
+
+
+def in_docker(who: str, remedy: str) -> Earlier:
+    """Returns the refusal of the task drivers that `who` ran with in earlier releases."""
+    return Earlier(f"{who} in docker alone", remedy, ("exec", "raw_exec"))
+
+
 class Section(BaseModel):
     """A group of settings: unknown keys are refused, values are not converted, nothing changes after loading."""
 
@@ -144,6 +160,16 @@ class Section(BaseModel):
     """Fields whose values anybody may read, although people set them as secrets beside such."""
     private_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields whose values stand there, and in no message: people put secrets into them."""
+    earlier: ClassVar[Mapping[str, Earlier]] = {}
+    """What earlier releases took, by its key."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_earlier(cls, given: Any) -> Any:
+        for key, refused in cls.earlier.items() if isinstance(given, dict) else ():
+            if key in given and (not refused.values or given[key] in refused.values):
+                raise Refusal(key, given[key], refused.rule, refused.remedy)
+        return given
 
     @field_validator("*")
     @classmethod

@@ -26,9 +26,7 @@ def failover_watches(
             "count": failover.count,
             "fence": failover.fence,
             "task": {
-                "driver": failover.task_driver,
                 "image": settings.agent_image or "",
-                "command": failover.command,
                 "cpu_mhz": failover.cpu_mhz,
                 "memory_mib": failover.memory_mib,
             },

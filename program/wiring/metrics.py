@@ -32,7 +32,7 @@ def mysql_metrics(
             },
             "account": MYSQL_ACCOUNT,
             "root_password": server.password,
-            "task": _task(settings.metrics, exporter),
+            "task": _task(exporter),
             "service": _service(settings.metrics, exporter),
             "timeout_s": exporter.timeout_s,
         }
@@ -49,20 +49,14 @@ def volume_metrics(settings: Settings, environment: Environment) -> list[VolumeM
             "job_id": exporter.job_id,
             "owner": owner(environment),
             "placement": placement(settings),
-            "task": _task(settings.metrics, exporter),
+            "task": _task(exporter),
             "service": _service(settings.metrics, exporter),
         }
     ]
 
 
-def _task(metrics: Metrics, exporter: MysqlExporter | VolumeExporter) -> ExporterTask:
-    return {
-        "driver": metrics.task_driver,
-        "image": exporter.image,
-        "command": exporter.command,
-        "cpu_mhz": exporter.cpu_mhz,
-        "memory_mib": exporter.memory_mib,
-    }
+def _task(exporter: MysqlExporter | VolumeExporter) -> ExporterTask:
+    return {"image": exporter.image, "cpu_mhz": exporter.cpu_mhz, "memory_mib": exporter.memory_mib}
 
 
 def _service(metrics: Metrics, exporter: MysqlExporter | VolumeExporter) -> ExporterService:

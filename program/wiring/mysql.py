@@ -35,7 +35,6 @@ def mysql_server(
         "data_dir": mysql.data_dir,
         "port": mysql.port,
         "task": {
-            "driver": mysql.task_driver,
             "image": mysql.image,
             "command": mysql.entrypoint,
             "user": mysql.user,
@@ -116,7 +115,6 @@ def mysql_backups(
         "root_password": server.password,
         "schedule": {"cron": backup.schedule, "keep": backup.keep},
         "task": {
-            "driver": mysql.task_driver,
             "image": mysql.image,
             "user": mysql.user,
             "cpu_mhz": backup.cpu_mhz,

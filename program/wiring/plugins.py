@@ -26,9 +26,7 @@ def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> 
         "owner": owner(environment),
         "placement": placement(settings),
         "constraints": [*_in_zones(plugin.zones), *(same(JobConstraint, one) for one in plugin.constraints)],
-        "task_driver": plugin.task_driver,
-        "image": plugin.pinned_image if plugin.task_driver == "docker" else "",
-        "command": _program(plugin),
+        "image": plugin.pinned_image,
         "roles": [] if plugin.existing else [_role(plugin, role, serves=metrics) for role in driver.roles],
         "controller_count": plugin.controller_count,
         "config_path": CONFIG_FILE if driver.config_file else "",
@@ -49,6 +47,7 @@ def _role(plugin: Plugin, role: Role, *, serves: bool) -> PluginRole:
     task = plugin.known.roles[role]
     controller = role == "controller"
     mounts = task.host_mounts if controller or plugin.host_mounts is None else plugin.host_mounts
+    entrypoint = _share_first(plugin) if controller else []
     options = DriverOptions(
         plugin_id=plugin.id,
         version=plugin.pinned_version,
@@ -63,13 +62,13 @@ def _role(plugin: Plugin, role: Role, *, serves: bool) -> PluginRole:
     return {
         "role": role,
         "job_id": job_ids(plugin)[role],
-        "args": task.args(options),
+        "args": [*([plugin.known.image_command] if entrypoint else []), *task.args(options)],
         "env": {**task.env, **plugin.env},
         "privileged": task.privileged,
         "network_mode": task.network_mode if controller or plugin.network_mode is None else plugin.network_mode,
         "ipc_mode": task.ipc_mode if controller or plugin.ipc_mode is None else plugin.ipc_mode,
         "mounts": [{"source": mount.source, "target": mount.target} for mount in mounts],
-        "wrapper": _share_first(plugin) if controller else [],
+        "entrypoint": entrypoint,
     }
 
 
@@ -78,19 +77,10 @@ MOUNT_SHARE = 'mkdir -p "$3"; mount -t nfs -o nolock "$1:$2" "$3"; shift 3; exec
 
 
 def _share_first(plugin: Plugin) -> list[str]:
-    """Returns what mounts the controller's share and then starts the driver; empty where it needs none."""
+    """Returns what mounts the controller's share and then runs the words after it; empty where it needs none."""
     find = plugin.known.controller_share
     share = find(plugin.config) if find is not None and plugin.config is not None else None
-    if share is None:
-        return []
-    alone = [] if plugin.task_driver == "docker" else ["unshare", "--mount"]
-    return [*alone, "sh", "-ec", MOUNT_SHARE, "sh", share.server, share.share, share.path]
-
-
-def _program(plugin: Plugin) -> str:
-    if plugin.task_driver == "docker" and plugin.known.image_command:
-        return plugin.known.image_command
-    return plugin.command or plugin.known.command
+    return [] if share is None else ["sh", "-ec", MOUNT_SHARE, "sh", share.server, share.share, share.path]
 
 
 def _in_zones(zones: list[str]) -> list[JobConstraint]:

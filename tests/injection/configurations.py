@@ -19,7 +19,6 @@ PLUGINS: list[dict[str, Any]] = [
     {
         "id": "nas",
         "driver": "democratic-csi",
-        "taskDriver": "raw_exec",
         "config": "driver: nfs-client\nnfs: {shareHost: nas, shareBasePath: /share, controllerBasePath: /controller}\n",
         "env": {"LEVEL": "2"},
     },
@@ -82,6 +81,6 @@ EVERYTHING: dict[str, Any] = {
         },
     ],
     "metrics": {"mysql": {}, "volumes": {}},
-    "failover": {"taskDriver": "exec"},
+    "failover": {"taskDriver": "docker"},
     "agentImage": "agent:1.0",
 }

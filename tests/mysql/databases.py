@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from program.wiring.mysql import BACKUP_PRIVILEGES
-from tests.mysql.place import ROOT_PASSWORD, Flavour, Place, Task, place, query, server_task, task, until_it_answers
+from tests.mysql.place import ROOT_PASSWORD, Place, Task, place, query, server_task, task, until_it_answers
 from tests.ports import unused_port
 
 PASSWORD = "of-the-backup"
@@ -30,6 +31,33 @@ OBJECTS = {
     "events": "SELECT event_name FROM information_schema.events WHERE event_schema = 'shop'",
     "triggers": "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = 'shop'",
 }
+MARIADB_DUMP = """/*M!999999\\- enable the sandbox mode */
+-- MariaDB dump 10.19-11.8.3-MariaDB, for debian-linux-gnu (x86_64)
+--
+-- Host: localhost    Database:
+-- ------------------------------------------------------
+-- Server version\t11.8.3-MariaDB-deb13
+
+/*!40101 SET NAMES utf8mb4 */;
+/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;
+
+--
+-- Current Database: `shop`
+--
+
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;
+
+USE `shop`;
+
+--
+-- Table structure for table `orders`
+--
+
+DROP TABLE IF EXISTS `orders`;
+CREATE TABLE `orders` (`id` int(11) NOT NULL, `what` varbinary(20) DEFAULT NULL, PRIMARY KEY (`id`)) ENGINE=InnoDB;
+INSERT INTO `orders` VALUES (11,'eleven');
+-- Dump completed on 2026-01-01  3:00:00
+"""
 
 
 @dataclass(frozen=True)
@@ -59,6 +87,10 @@ class Databases:
     def objects(self) -> dict[str, tuple[tuple[Any, ...], ...]]:
         return {name: query(self.server, statement) for name, statement in OBJECTS.items()}
 
+    def put_dump(self, text: str) -> None:
+        """A dump of other making."""
+        (self.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+
     @property
     def dumps(self) -> list[Path]:
         return sorted((self.server.root / "dumps").glob("*.sql.gz"))
@@ -78,10 +110,10 @@ TLS = {"mode": "preferred", "certificate": False, "ca": False}
 
 
 @contextmanager
-def running(flavour: Flavour, folder: Path, nomad: Path, *options: str) -> Iterator[Databases]:
+def running(image: Path, folder: Path, nomad: Path, *options: str) -> Iterator[Databases]:
     """A server whose accounts are made."""
-    with place(flavour, folder, unused_port()) as made:
-        found = server_task(nomad, flavour, args=list(options))
+    with place(image, folder, unused_port()) as made:
+        found = server_task(nomad, *options)
         made.put(found, {"root_password": ROOT_PASSWORD})
         until_it_answers(made, made.start(found))
         databases = Databases(made, nomad)
@@ -90,7 +122,6 @@ def running(flavour: Flavour, folder: Path, nomad: Path, *options: str) -> Itera
 
 
 SERVERS = {
-    "mariadb": ["--log-bin=binlog"],
-    "mysql": ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
-    "mysql without GTIDs": ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"],
+    "with GTIDs": ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "without GTIDs": ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"],
 }

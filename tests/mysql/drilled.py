@@ -16,7 +16,7 @@ import pymysql
 
 from operate.drill import replay, script
 from operate.point_in_time import replay as replays
-from tests.mysql.place import DATA, Flavour, Place, Task, place, server_task
+from tests.mysql.place import DATA, Place, Task, place, server_task, words_of
 from tests.ports import unused_port
 from tests.providers.moto_account import environment, moto
 from tests.unit.agent.world import BUCKET, client_of, emptied
@@ -56,13 +56,13 @@ class Restored:
 
 @contextmanager
 def restored(
-    flavour: Flavour, nomad: Path, folder: Path, found: replays.Replay, snapshot: Path, bucket: Mapping[str, bytes]
+    image: Path, nomad: Path, folder: Path, found: replays.Replay, snapshot: Path, bucket: Mapping[str, bytes]
 ) -> Iterator[Restored]:
     """Runs the three tasks of a drill's job with logs, on a copy of the data."""
-    with place(flavour, folder / "drill", unused_port()) as made:
+    with place(image, folder / "drill", unused_port()) as made:
         subprocess.run(["cp", "-a", "--no-target-directory", str(snapshot), str(data(made))], check=True)
         (made.root / "alloc/data").mkdir(parents=True)
-        fetch, server, check = tasks(server_task(nomad, flavour, args=list(OPTIONS)), found)
+        fetch, server, check = tasks(server_task(nomad, *OPTIONS), found)
         made.put(Task({**server.files, **check.files}, (), {}), {"root_password": DRILLS_PASSWORD})
         fetched(made, fetch, bucket)
         process = made.start(server)
@@ -91,16 +91,17 @@ def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
     env = dict(server.env)
     copier = {
         "Name": replay.COPY,
-        "Driver": "exec",
-        "Config": {"command": "nomad-stateful-agent", "args": ["binlogs", f"--bucket={BUCKET}", "--prefix="]},
+        "Driver": "docker",
+        "Config": {"args": ["binlogs", f"--bucket={BUCKET}", "--prefix="]},
         "Env": {},
         "Resources": {"MemoryMB": 1},
     }
+    command, *args = server.words
     job: dict[str, Any] = {
         "TaskGroups": [
             {
                 "Tasks": [
-                    {"Name": "mysql", "Config": {"args": list(server.args)}, "Env": env, "VolumeMounts": []},
+                    {"Name": "mysql", "Config": {"command": command, "args": args}, "Env": env, "VolumeMounts": []},
                     {"Name": "check", "Env": {"TLS_MYSQL": "--ssl-mode=DISABLED", "DRILL_PATIENCE": "120"}},
                 ]
             }
@@ -113,8 +114,8 @@ def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
     of_check = {"local/drill.sh": script.MYSQL, f"secrets/{script.OPTIONS}": login}
     return (
         in_the_allocation(fetch["Config"]["args"]),
-        Task(server.files, in_the_allocation(runs["Config"]["args"]), env),
-        Task(of_check, ("/local/drill.sh",), {**checks["Env"], "NOMAD_ALLOC_DIR": "/alloc", "TLS_MARIADB": ""}),
+        Task(server.files, in_the_allocation(words_of(runs["Config"])), env),
+        Task(of_check, ("sh", "/local/drill.sh"), {**checks["Env"], "NOMAD_ALLOC_DIR": "/alloc"}),
     )
 
 

@@ -1,4 +1,4 @@
-"""A task's root folder with a server's programs in it, and the files that a job file gives the task."""
+"""A task's root folder over an image's, and the files that a job file gives the task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,32 +24,34 @@ _ENTER = 'root=$1; shift; mount --rbind /dev "$root/dev"; mount -t proc proc "$r
 
 
 @dataclass(frozen=True)
-class Flavour:
-    """A server and the entrypoint that makes its data directory."""
-
-    name: str
-    root: Path
-    entrypoint: str
-
-
-@dataclass(frozen=True)
 class Task:
     """A task as Nomad would run it."""
 
     files: Mapping[str, str]
-    args: Sequence[str]
+    words: Sequence[str]
     env: Mapping[str, str]
 
 
 def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> Task:
     """The task of a job file, with what Nomad makes of its example values and others."""
     more = [f"-var={key}={jobs.hcl_value(value)}" for key, value in variables.items()]
-    [example] = jobs.FOLDER.glob(f"{spec}.*exec.vars.hcl")
+    example = jobs.FOLDER / f"{spec}.vars.hcl"
     text = (jobs.FOLDER / f"{spec}.nomad.hcl").read_text(encoding="utf-8")
     (group,) = render(nomad, text, {}, f"-var-file={example}", *more)["TaskGroups"]
     found = next(one for one in group["Tasks"] if one["Name"] == name)
-    files = {template["DestPath"]: template["EmbeddedTmpl"] for template in found["Templates"] or []}
-    return Task(files, found["Config"].get("args") or [], found["Env"] or {})
+    mounts = {one["source"]: one["target"] for one in found["Config"].get("mount") or []}
+    files = {_mounted(one["DestPath"], mounts): one["EmbeddedTmpl"] for one in found["Templates"] or []}
+    return Task(files, words_of(found["Config"]), found["Env"] or {})
+
+
+def words_of(config: Mapping[str, Any]) -> list[str]:
+    """What a container runs, which the image's entrypoint leaves as it is."""
+    return [*filter(None, [config.get("command")]), *(config.get("args") or [])]
+
+
+def _mounted(path: str, mounts: Mapping[str, str]) -> str:
+    folder, _, name = path.rpartition("/")
+    return f"{mounts[folder].lstrip('/')}/{name}" if folder in mounts else path
 
 
 FOLDERS = {"NOMAD_TASK_DIR": "/local", "NOMAD_SECRETS_DIR": "/secrets", "NOMAD_ALLOC_DIR": "/alloc"}
@@ -65,9 +67,9 @@ def rendered(text: str, known: Mapping[str, str]) -> str:
 
 @dataclass
 class Place:
-    """A root folder, over that of a flavour, which it leaves as it is."""
+    """A root folder, over that of an image, which it leaves as it is."""
 
-    flavour: Flavour
+    image: Path
     root: Path
     port: int
     log: Path
@@ -85,12 +87,12 @@ class Place:
     def words(self, found: Task, more_env: Mapping[str, str]) -> list[str]:
         """The command that runs the task in this root."""
         known = {**FOLDERS, "NOMAD_PORT_db": str(self.port)}
-        filled = [_filled(text, known) for text in found.args]
+        filled = [_filled(text, known) for text in found.words]
         env = {**FOLDERS, **{name: _filled(value, known) for name, value in found.env.items()}, **more_env}
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         settings = [f"{name}={value}" for name, value in env.items()]
         enter = [*_CONTAINER, "sh", "-ec", _ENTER, "enter", str(self.root)]
-        return [*enter, "env", "-i", path, *settings, "/bin/sh", *filled]
+        return [*enter, "env", "-i", path, *settings, *filled]
 
     def start(self, found: Task, **more_env: str) -> subprocess.Popen[bytes]:
         """Starts the task as in a new container; what it says goes to the log."""
@@ -112,14 +114,14 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def place(flavour: Flavour, folder: Path, port: int) -> Iterator[Place]:
-    """A root folder over the flavour's, gone with all its processes at the end."""
+def place(image: Path, folder: Path, port: int) -> Iterator[Place]:
+    """A root folder over the image's, gone with all its processes at the end."""
     layers = {name: folder / name for name in ("upper", "work", "root")}
     for layer in layers.values():
         layer.mkdir(parents=True)
-    options = f"lowerdir={flavour.root},upperdir={layers['upper']},workdir={layers['work']}"
+    options = f"lowerdir={image},upperdir={layers['upper']},workdir={layers['work']}"
     subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", str(layers["root"])], check=True)
-    made = Place(flavour, layers["root"], port, folder / "log")
+    made = Place(image, layers["root"], port, folder / "log")
     try:
         for inside in ("dev", "proc", "local", "secrets", "alloc", "srv", "dumps", "docker-entrypoint-initdb.d"):
             (made.root / inside).mkdir(exist_ok=True)
@@ -140,20 +142,10 @@ def stop(process: subprocess.Popen[bytes], *, kill: bool = False) -> int:
     return process.wait(timeout=120)
 
 
-def server_task(nomad: Path, flavour: Flavour, **variables: Any) -> Task:
-    """The server's task for a flavour."""
-    known = {
-        "driver": "exec",
-        "image": "",
-        "command": flavour.entrypoint,
-        "args": [f"--datadir={DATA}", "--skip-name-resolve", *variables.pop("args", [])],
-        "user": "",
-        "uid": 999,
-        "kill_timeout": "60s",
-        "cpu_mhz": 500,
-        "memory_mib": 1024,
-    }
-    return task(nomad, "mysql", "mysql", {"task": known, **variables})
+def server_task(nomad: Path, *options: str, **variables: Any) -> Task:
+    """The server's task, with more options of the server."""
+    found = task(nomad, "mysql", "mysql", variables)
+    return replace(found, words=[*found.words, *options])
 
 
 def query(place: Place, *statements: str) -> tuple[tuple[Any, ...], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,6 @@ from operate.point_in_time.replay import replay
 from tests.mysql.place import (
     DATA,
     ROOT_PASSWORD,
-    Flavour,
     Place,
     Task,
     place,
@@ -65,9 +64,9 @@ class Server:
 
 
 @pytest.fixture
-def server(flavour_of: Callable[[str], Flavour], nomad: Path, tmp_path: Path) -> Iterator[Server]:
-    with moto() as url, place(flavour_of("mysql"), tmp_path, unused_port()) as made:
-        task = server_task(nomad, made.flavour, args=list(GTIDS))
+def server(image: Path, nomad: Path, tmp_path: Path) -> Iterator[Server]:
+    with moto() as url, place(image, tmp_path, unused_port()) as made:
+        task = server_task(nomad, *GTIDS)
         made.put(task, {"root_password": ROOT_PASSWORD})
         found = Server(made, task, emptied(client_of(url)))
         found.start()

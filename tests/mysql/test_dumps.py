@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mysql.databases import OBJECTS, PASSWORD, Databases, running
+from tests.mysql.databases import MARIADB_DUMP, OBJECTS, PASSWORD, Databases, running
 from tests.mysql.place import query
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
@@ -53,7 +53,12 @@ def test_names_of_databases_are_neither_options_nor_patterns(shop: Databases) ->
 def test_a_dump_restores_into_a_server_that_has_no_database(shop: Databases, nomad: Path, tmp_path: Path) -> None:
     before = shop.objects()
     assert shop.dump().returncode == 0
-    with running(shop.server.flavour, tmp_path, nomad) as empty:
+    with running(shop.server.image, tmp_path, nomad) as empty:
+        empty.put_dump(MARIADB_DUMP)
+        restored = empty.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert query(empty.server, OBJECTS["rows"]) == ((11, b"eleven"),)
+        query(empty.server, "DROP DATABASE shop")
         subprocess.run(["cp", str(shop.dumps[0]), str(empty.server.root / "dumps")], check=True)
         restored = empty.restore(shop.dumps[0].name)
         assert restored.returncode == 0, restored.stderr
@@ -68,7 +73,7 @@ def test_a_dump_that_sets_gtids_as_others_make_it_is_restored_without_them(shop:
         "-- Current Database: `shop`\nUSE `shop`;\nDELETE FROM orders;\nINSERT INTO orders VALUES (7, 'seven');\n"
         "-- Dump completed on 2026-01-01\n"
     )
-    (shop.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+    shop.put_dump(text)
     restored = shop.restore()
     assert restored.returncode == 0, restored.stderr
     assert query(shop.server, OBJECTS["rows"]) == ((7, b"seven"),)

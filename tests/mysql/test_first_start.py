@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests import closing_lines
-from tests.mysql.place import DATA, ROOT_PASSWORD, Flavour, Place, Task, query, server_task, stop, until_it_answers
+from tests.mysql.place import DATA, ROOT_PASSWORD, Place, Task, query, server_task, stop, until_it_answers
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
@@ -22,7 +22,7 @@ NewPlace = Callable[[], Place]
 KILLS = int(os.environ.get("FIRST_START_KILLS", "4"))
 """So many first starts are killed at night; at every change two."""
 LAST = 40
-# Long enough to be cut off in the middle; the stand-in reads one statement a line.
+# Long enough to be cut off in the middle.
 INIT = {
     "10-first.sql": "CREATE DATABASE shop;\nCREATE TABLE shop.t (i INT PRIMARY KEY);\n",
     "20-rows.sql": "".join(f"INSERT INTO shop.t VALUES ({row});\n" for row in range(LAST)),
@@ -30,8 +30,8 @@ INIT = {
 }
 
 
-def prepared(place: Place, nomad: Path, **variables: Any) -> Task:
-    task = server_task(nomad, place.flavour, **variables)
+def prepared(place: Place, nomad: Path, *options: str, **variables: Any) -> Task:
+    task = server_task(nomad, *options, **variables)
     place.put(task, {"root_password": ROOT_PASSWORD})
     return task
 
@@ -55,11 +55,11 @@ def first_start_takes(new_place: NewPlace, nomad: Path) -> float:
 
 @pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.nightly)], ids=["two", "more"])
 def test_a_first_start_killed_at_any_moment_is_whole_after_the_next(
-    new_place: NewPlace, nomad: Path, flavour: Flavour, kills: int
+    new_place: NewPlace, nomad: Path, kills: int
 ) -> None:
     takes = first_start_takes(new_place, nomad)
     draw = random.Random(kills)
-    seen = closing_lines.tally(f"first starts of {flavour.name} that were killed")
+    seen = closing_lines.tally("first starts of mysql that were killed")
     for _ in range(kills):
         place = new_place()
         task = prepared(place, nomad, init_scripts=INIT)
@@ -120,8 +120,8 @@ def test_a_server_older_than_its_data_is_refused_with_the_way_back(
     place = new_place()
     data = place.root / DATA.lstrip("/")
     (data / "mysql").mkdir(parents=True)
-    history = {"MySQL": f'{{"file_format":"1","upgrade_history":[{{"version":"{written}-2"}}]}}'}
-    (data / "mysql_upgrade_history").write_text(history["MySQL"])
+    history = f'{{"file_format":"1","upgrade_history":[{{"version":"{written}-2"}}]}}'
+    (data / "mysql_upgrade_history").write_text(history)
     process = place.start(prepared(place, nomad))
     if told:
         assert process.wait(60) == 1
@@ -129,3 +129,26 @@ def test_a_server_older_than_its_data_is_refused_with_the_way_back(
         process.wait(120)
     assert (f"was written by version {written}" in place.log.read_text()) == told
     assert ("run 99.1.0 or newer again" in place.log.read_text()) == told
+
+
+@pytest.mark.parametrize("file", ["aria_log_control", "mariadb_upgrade_info"])
+def test_files_of_mariadb_are_left_alone_and_the_way_on_is_told(new_place: NewPlace, nomad: Path, file: str) -> None:
+    place = new_place()
+    data = place.root / DATA.lstrip("/")
+    (data / "mysql").mkdir(parents=True)
+    (data / file).write_text("11.8.3-MariaDB")
+    assert place.start(prepared(place, nomad)).wait(60) == 1
+    assert "dump with MariaDB, and restore into MySQL on a new volume" in place.log.read_text()
+    assert sorted(path.name for path in data.iterdir()) == sorted([file, "mysql"])
+
+
+@pytest.mark.parametrize("mysqld", ["", "#!/bin/sh\necho 'mysqld  Ver 10.6.16-MariaDB for Linux on x86_64'\n"])
+def test_an_image_without_mysql_is_refused(new_place: NewPlace, nomad: Path, mysqld: str) -> None:
+    place = new_place()
+    program = place.root / "usr/sbin/mysqld"
+    program.unlink()
+    if mysqld:
+        program.write_text(mysqld)
+        program.chmod(0o755)
+    assert place.start(prepared(place, nomad)).wait(60) == 1
+    assert "there is no mysqld of MySQL here: set mysql.image to an image of MySQL" in place.log.read_text()

@@ -6,7 +6,7 @@ import io
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,6 @@ from operate.point_in_time import replay as replays
 from tests.mysql.drilled import OPTIONS, data, restored
 from tests.mysql.place import (
     ROOT_PASSWORD,
-    Flavour,
     Place,
     place,
     query,
@@ -74,22 +73,16 @@ class History:
     quiet: datetime
 
     @property
-    def flavour(self) -> Flavour:
-        return self.live.place.flavour
-
-    @property
     def folder(self) -> Path:
         """Where the copies are."""
         return self.live.folder
 
 
 @pytest.fixture(scope="module")
-def history(
-    flavour_of: Callable[[str], Flavour], nomad: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[History]:
-    flavour, folder = flavour_of("mysql"), tmp_path_factory.mktemp("live")
-    with place(flavour, folder / "place", unused_port()) as made:
-        found, live = server_task(nomad, flavour, args=list(OPTIONS)), Live(made, folder)
+def history(image: Path, nomad: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    folder = tmp_path_factory.mktemp("live")
+    with place(image, folder / "place", unused_port()) as made:
+        found, live = server_task(nomad, *OPTIONS), Live(made, folder)
         made.put(found, {"root_password": ROOT_PASSWORD})
         process = made.start(found)
         until_it_answers(made, process)
@@ -127,11 +120,11 @@ def until_next_second() -> None:
 
 
 def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
-    history: History, nomad: Path, tmp_path: Path
+    history: History, image: Path, nomad: Path, tmp_path: Path
 ) -> None:
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.taken, history.moment)
-    with restored(history.flavour, nomad, tmp_path, found, history.folder / "snapshot", history.live.bucket) as drill:
+    with restored(image, nomad, tmp_path, found, history.folder / "snapshot", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6]
         # No account of the drill's own is left on what a snapshot is taken of.
@@ -140,18 +133,18 @@ def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
         assert drill.said("engine") == ["shop.old (MyISAM)"]
 
 
-def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad: Path, tmp_path: Path) -> None:
+def test_the_server_that_went_on_from_it_is_restored_too(
+    history: History, image: Path, nomad: Path, tmp_path: Path
+) -> None:
     """What was applied to its volume is in none of its own logs."""
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.taken, history.moment)
-    with restored(
-        history.flavour, nomad, tmp_path / "first", found, history.folder / "snapshot", history.live.bucket
-    ) as drill:
+    with restored(image, nomad, tmp_path / "first", found, history.folder / "snapshot", history.live.bucket) as drill:
         stop(drill.place.started[-1])
-        with place(history.live.place.flavour, tmp_path / "next", unused_port()) as made:
+        with place(image, tmp_path / "next", unused_port()) as made:
             live = Live(made, tmp_path)
             subprocess.run(["cp", "-a", "--no-target-directory", *map(str, (data(drill.place), live.data))], check=True)
-            task = server_task(nomad, made.flavour, args=list(OPTIONS))
+            task = server_task(nomad, *OPTIONS)
             made.put(task, {"root_password": ROOT_PASSWORD})
             process = made.start(task)
             until_it_answers(made, process)
@@ -169,15 +162,17 @@ def test_the_server_that_went_on_from_it_is_restored_too(history: History, nomad
     s3, known = stored(own)
     assert known.until is not None
     found = replays.replay(s3, known, taken, known.until)
-    with restored(live.place.flavour, nomad, tmp_path / "second", found, live.folder / "later", own) as drill:
+    with restored(image, nomad, tmp_path / "second", found, live.folder / "later", own) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 10, 11, 12]
 
 
-def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(history: History, nomad: Path, tmp_path: Path) -> None:
+def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(
+    history: History, image: Path, nomad: Path, tmp_path: Path
+) -> None:
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.quiet, history.quiet)
-    with restored(history.flavour, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
+    with restored(image, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 7]
 
@@ -196,21 +191,21 @@ def test_a_log_that_was_never_copied_is_a_hole(history: History) -> None:
     assert gone.number == found.logs[-1].number + 1
 
 
-def test_a_log_that_was_replaced_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
+def test_a_log_that_was_replaced_is_noticed(history: History, image: Path, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
     assert known.until is not None
     found = replays.replay(s3, known, history.taken, known.until)
     bucket = dict(history.live.bucket)
     middle = next(log.key for log in found.logs if log.began > history.taken and has_transactions(bucket[log.key]))
     bucket[middle] = without_transactions(bucket[middle])
-    with restored(history.flavour, nomad, tmp_path, found, history.folder / "snapshot", bucket) as drill:
+    with restored(image, nomad, tmp_path, found, history.folder / "snapshot", bucket) as drill:
         assert ["transactions are missing between the logs" in one for one in drill.said("unreplayed")] == [True]
 
 
-def test_a_snapshot_of_another_timeline_is_noticed(history: History, nomad: Path, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_timeline_is_noticed(history: History, image: Path, nomad: Path, tmp_path: Path) -> None:
     s3, known = stored(history.live.bucket)
     found = replays.replay(s3, known, history.taken, history.moment)
-    with restored(history.flavour, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
+    with restored(image, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
         assert ["has transactions that these logs do not have" in one for one in drill.said("unreplayed")] == [True]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -13,11 +13,9 @@ import pytest
 
 from program.wiring.mysql import BACKUP_PRIVILEGES
 from tests.certificates import Authority
-from tests.mysql.conftest import FLAVOURS
 from tests.mysql.databases import PASSWORD
 from tests.mysql.place import (
     ROOT_PASSWORD,
-    Flavour,
     Place,
     Task,
     place,
@@ -52,18 +50,13 @@ JOBS = {
 }
 
 
-@pytest.fixture(scope="module", params=FLAVOURS)
-def server(
-    request: pytest.FixtureRequest,
-    flavour_of: Callable[[str], Flavour],
-    nomad: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Place, Authority]]:
+@pytest.fixture(scope="module")
+def server(image: Path, nomad: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Authority]]:
     folder = tmp_path_factory.mktemp("verified")
     authority = Authority.made(folder / "own")
     tls = {"mode": "required", "certificate": True, "ca": True}
-    with place(flavour_of(request.param), folder / "place", unused_port()) as made:
-        found = server_task(nomad, made.flavour, tls=tls)
+    with place(image, folder / "place", unused_port()) as made:
+        found = server_task(nomad, tls=tls)
         own = {f"tls_{item}": authority.read(f"{name}.pem") for item, name in CERTIFICATE_FILES.items()}
         made.put(found, {"root_password": ROOT_PASSWORD, **own})
         until_it_answers(made, made.start(found))
@@ -139,7 +132,7 @@ def test_the_exporter_verifies_the_server(
             shown = rendered(text, known).replace("/secrets/", f"{tmp_path}/secrets/")
             (tmp_path / "secrets" / Path(destination).name).write_text(shown)
     port = unused_port()
-    args = [word for word in found.args if "web." not in word]
+    args = [word for word in found.words if "web." not in word]
     words = [word.replace("${NOMAD_SECRETS_DIR}", f"{tmp_path}/secrets") for word in args]
     command = [str(find_command("prometheus-mysqld-exporter")), *words, f"--web.listen-address=127.0.0.1:{port}"]
     with (tmp_path / "log").open("wb") as log:

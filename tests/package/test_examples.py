@@ -44,14 +44,7 @@ def test_a_python_program_with_the_wheel_previews_the_components(tmp_path: Path,
     assert components | {"nomad-csi:index:PluginHealth", "aws:ebs/volume:Volume", "nomad:index/job:Job"} <= types
 
 
-# What the sandbox's clients need instead of Docker.
-SETTINGS = {
-    "protect": "false",
-    "sizeGib": "1",
-    "taskDriver": "raw_exec",
-    "command": "aws-ebs-csi-driver",
-    "stagePublishBaseDir": "/mnt/nomad/client/csi/node/aws-ebs0",
-}
+SETTINGS = {"protect": "false", "sizeGib": "1"}
 
 
 @pytest.fixture

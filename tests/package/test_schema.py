@@ -112,8 +112,6 @@ def test_an_integer_that_travelled_as_a_float_reaches_a_job_as_an_integer() -> N
             "pluginId": "ebs",
             "placement": {"namespace": "default", "datacenters": ["*"], "nodePool": "default"},
             "constraints": [],
-            "taskDriver": "raw_exec",
-            "command": "driver",
             "roles": [{**role, "networkMode": "", "ipcMode": ""}],
             "controllerCount": 2.0,
             "cpuMhz": 100.0,

@@ -60,7 +60,7 @@ BASES: list[dict[str, Any]] = [
         failover={},
     ),
     _stack(
-        [{"id": "aws-ebs0", "taskDriver": "raw_exec"}],
+        [{"id": "aws-ebs0", "taskDriver": "docker"}],
         [
             {
                 "name": "old",
@@ -108,9 +108,9 @@ BASES: list[dict[str, Any]] = [
         consumers=[{**PROGRAM, "mounts": [{"volume": "set", "path": "/set", "perAlloc": True}]}],
     ),
     _stack(
-        [{"id": "nas", "driver": "democratic-csi", "config": NFS, "taskDriver": "raw_exec", "env": {"LEVEL": "2"}}],
+        [{"id": "nas", "driver": "democratic-csi", "config": NFS, "env": {"LEVEL": "2"}}],
         [{"name": "mysql", "provision": "plugin", "sizeGib": 1, "fsType": "nfs"}],
-        mysql={"volume": "mysql", "taskDriver": "exec", "serviceProvider": "consul"},
+        mysql={"volume": "mysql", "serviceProvider": "consul"},
     ),
     _stack(
         [{"id": "hostpath", "driver": "hostpath"}],

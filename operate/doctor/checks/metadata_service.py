@@ -11,11 +11,7 @@ _CONTAINER_HOPS = 2
 
 def reachable(facts: Facts) -> Iterator[Finding]:
     """The driver reaches the instances' metadata service, also from a container."""
-    bridged = [
-        str(plugin.get("id"))
-        for plugin in facts.own_plugins()
-        if driver_of(plugin).backend == "ebs" and plugin.get("taskDriver", "docker") == "docker"
-    ]
+    bridged = [str(plugin.get("id")) for plugin in facts.own_plugins() if driver_of(plugin).backend == "ebs"]
     for instance_id, instance in sorted(facts.instances().items()):
         options = instance.get("MetadataOptions") or {}
         command = f"aws ec2 modify-instance-metadata-options --instance-id {instance_id}"

@@ -6,7 +6,6 @@ from operate.doctor.facts import Facts, Json, driver_of, listed
 from operate.doctor.finding import Finding, problem
 
 _PAGE = "https://developer.hashicorp.com/nomad/docs/drivers/docker#plugin-options"
-_RAW = "https://developer.hashicorp.com/nomad/docs/drivers/raw_exec"
 
 
 def offered(facts: Facts) -> Iterator[Finding]:
@@ -20,28 +19,22 @@ def offered(facts: Facts) -> Iterator[Finding]:
         }
         what = f"task driver {name} is not healthy on {listed(lacking)} ({listed(sorted(told))})"
         why = "neither the plugin's node task nor a consumer starts there, and volumes of the zone may have no client"
-        cure = (
-            '`nomad node status -verbose NODE` says why; plugin "raw_exec" { config { enabled = true } } for that one'
-        )
-        yield problem(what, why, cure, _RAW if name == "raw_exec" else _PAGE)
+        cure = "`nomad node status -verbose NODE` says why"
+        yield problem(what, why, cure, f"https://developer.hashicorp.com/nomad/docs/drivers/{name}")
 
 
 def privileged(facts: Facts) -> Iterator[Finding]:
     """The clients' docker allows privileged containers, and mounts of the client's folders, where plugins need them."""
-    in_docker = [(plugin, driver_of(plugin)) for plugin in facts.own_plugins() if _task_driver(plugin) == "docker"]
+    own = [(plugin, driver_of(plugin)) for plugin in facts.own_plugins()]
     needs = {
         "driver.docker.privileged.enabled": (
             "allow_privileged = true",
-            [plugin for plugin, driver in in_docker if driver.roles[driver.node_role].privileged],
+            [plugin for plugin, driver in own if driver.roles[driver.node_role].privileged],
             "a node plugin has to mount in the client's own mount namespace",
         ),
         "driver.docker.volumes.enabled": (
             "volumes { enabled = true }",
-            [
-                plugin
-                for plugin, driver in in_docker
-                if plugin.get("hostMounts", driver.roles[driver.node_role].host_mounts)
-            ],
+            [plugin for plugin, driver in own if plugin.get("hostMounts", driver.roles[driver.node_role].host_mounts)],
             "the node plugin sees folders of the client",
         ),
     }
@@ -56,13 +49,8 @@ def privileged(facts: Facts) -> Iterator[Finding]:
 
 
 def _wanted(facts: Facts) -> set[str]:
-    mysql = facts.settings.get("mysql")
-    consumers = [*(facts.settings.get("consumers") or []), *([mysql] if mysql else [])]
-    return {_task_driver(one) for one in [*facts.own_plugins(), *consumers]}
-
-
-def _task_driver(section: Json) -> str:
-    return str(section.get("taskDriver") or "docker")
+    consumers = {str(one.get("taskDriver") or "docker") for one in facts.settings.get("consumers") or []}
+    return consumers | ({"docker"} if facts.own_plugins() or facts.settings.get("mysql") else set())
 
 
 def _driver(node: Json, name: str) -> Json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import ssl
 import struct
@@ -16,7 +15,6 @@ import pytest
 
 from nomad_stateful.nomad.running_job import Endpoint
 from operate.database import Database, UntrustedError
-from operate.shell import _encryption
 from tests.unit.provider.test_nomad_tls import issue
 
 _PROTOCOL_41, _SSL, _SECURE, _PLUGIN_AUTH = 0x200, 0x800, 0x8000, 0x80000
@@ -119,16 +117,3 @@ def test_without_tls_in_the_settings_there_is_none() -> None:
     with server(None) as running, pytest.raises(pymysql.err.OperationalError):
         log_in(running, "off")
     assert b"root\0" in running.told
-
-
-def test_a_clients_options_demand_what_the_stack_has(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _encryption("preferred", "", mariadb=True) == ["--ssl"]
-    assert _encryption("required", "", mariadb=False) == ["--ssl-mode=REQUIRED"]
-    mode, file = _encryption("preferred", "PEM", mariadb=False)
-    assert mode == "--ssl-mode=VERIFY_CA"
-    path = Path(file.removeprefix("--ssl-ca="))
-    assert path.read_text(encoding="utf-8") == "PEM"
-    assert os.get_inheritable(int(path.name)), "the client it becomes reads it"
-    os.close(int(path.name))
-    assert _encryption("off", "", mariadb=True) == []
-    assert "unencrypted" in capsys.readouterr().err

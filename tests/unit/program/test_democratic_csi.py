@@ -77,17 +77,16 @@ def test_what_the_driver_would_fail_at_is_refused_before_and_the_key_is_not_show
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize(("driver", "before"), [("docker", []), ("raw_exec", ["unshare", "--mount"])])
-def test_the_controller_of_nfs_client_finds_its_share_mounted(driver: str, before: list[str]) -> None:
-    found = parsed(yaml.safe_dump(CLIENT), taskDriver=driver)
-    args = wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])
-    controller, node = args["roles"]
+def test_the_controller_of_nfs_client_finds_its_share_mounted() -> None:
+    found = parsed(yaml.safe_dump(CLIENT))
+    controller, node = wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])["roles"]
     share = ["sh", "nas", "/mnt/tank/shares", "/mnt/storage"]
-    assert controller["wrapper"] == [*before, "sh", "-ec", wiring.MOUNT_SHARE, *share]
-    assert node["wrapper"] == []
-    assert args["command"] == ("bin/democratic-csi" if driver == "docker" else "democratic-csi")
+    assert controller["entrypoint"] == ["sh", "-ec", wiring.MOUNT_SHARE, *share]
+    assert (controller["args"][0], node["args"][0]) == ("bin/democratic-csi", "--csi-version=1.5.0")
+    assert node["entrypoint"] == []
 
 
 def test_the_controller_of_zfs_needs_no_share() -> None:
     found = parsed(yaml.safe_dump(ZFS))
-    assert [role["wrapper"] for role in wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])["roles"]] == [[], []]
+    roles = wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])["roles"]
+    assert [(role["entrypoint"], role["args"][0]) for role in roles] == [([], "--csi-version=1.5.0")] * 2

@@ -145,7 +145,6 @@ def test_the_jobs_and_the_clients_role_know_the_given_bucket() -> None:
         ({"kmsKeyArn": KEY, "region": "us-west-2"}, "kmsKeyArn", "S3 encrypts with keys of its region"),
         ({"kmsKeyArn": "alias/mine"}, "kmsKeyArn", "not of an alias"),
         ({"endpoint": "ftp://x"}, "endpoint", "must be https://HOST"),
-        ({"image": "amazon/aws-cli:2.31.0"}, "image", "the agent copies, in place of the AWS CLI"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(s3: dict[str, Any], key: str, said: str) -> None:

@@ -60,7 +60,7 @@ def test_an_ebs_volume_that_is_adopted_is_imported_and_keeps_its_registration() 
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (changed("plugins", taskDriver="raw_exec"), "plugins.ebs.taskDriver is raw_exec: is for plugins whose jobs"),
+        (changed("plugins", taskDriver="docker"), "plugins.ebs.taskDriver is docker: is for plugins whose jobs"),
         (changed("plugins", version="v1.48.0"), "plugins.ebs.version is v1.48.0: is for plugins whose jobs"),
         (changed("plugins", driver="efs", controllers=1), "plugins.ebs.controllers is 1: the efs driver has no contro"),
         (

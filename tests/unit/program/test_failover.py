@@ -9,8 +9,6 @@ from program.preflight import wanted_jobs
 from program.settings.errors import SettingsError
 from tests.unit.program.recorder import record
 
-WATCH = {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-agent"}
-
 
 def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
@@ -21,27 +19,22 @@ def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
             {"name": "log", "zone": "us-west-2a", "count": 2, "sizeGib": 1},
         ],
         "mysql": {"volume": "mysql"},
+        "agentImage": "agent:1.0",
         "failover": failover,
     } | more
 
 
 @pytest.mark.parametrize(
-    ("failover", "expected"),
+    ("failover", "more", "expected"),
     [
-        ({}, "agentImage is not set: failover runs in docker, by the agent's image"),
-        ({"image": "watch:1.0"}, "failover.image is watch:1.0: the watch is one of the agent's tasks"),
-        (
-            {"taskDriver": "exec", "command": "/usr/local/bin/nomad-stateful-failover"},
-            "failover.command is /usr/local/bin/nomad-stateful-failover: the agent has the watch now",
-        ),
-        ({"command": "/opt/watch"}, "failover.command is /opt/watch: is not used where taskDriver is docker"),
-        ({**WATCH, "jobId": "mysql-server"}, "failover.jobId is mysql-server"),
-        ({**WATCH, "count": 0}, "failover.count is 0"),
+        ({}, {"agentImage": None}, "agentImage is not set: failover runs in docker, by the agent's image"),
+        ({"jobId": "mysql-server"}, {}, "failover.jobId is mysql-server"),
+        ({"count": 0}, {}, "failover.count is 0"),
     ],
 )
-def test_what_could_not_watch_is_refused(failover: dict[str, Any], expected: str) -> None:
+def test_what_could_not_watch_is_refused(failover: dict[str, Any], more: dict[str, Any], expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        settings.parse(config(failover))
+        settings.parse(config(failover, **more))
     assert expected in str(caught.value)
 
 
@@ -52,11 +45,11 @@ def test_it_is_refused_where_no_volume_is_on_ebs() -> None:
     }  # fmt: skip
     plugin = {"id": "efs", "driver": "efs"}
     with pytest.raises(SettingsError, match="failover is set: watches EBS volumes, and the stack has none"):
-        settings.parse(config(WATCH, plugins=[plugin], volumes=[shared], mysql={}) | {"mysql": None})
+        settings.parse(config({}, plugins=[plugin], volumes=[shared], mysql={}) | {"mysql": None})
 
 
 def test_the_job_watches_each_registered_ebs_volume() -> None:
-    resources = record(config({**WATCH, "fence": True}))
+    resources = record(config({"fence": True}))
     variables = resources["failover-job"].inputs["hcl2"]["vars"]
     assert variables["volumes"] == '["mysql", "log[0]", "log[1]"]'
     assert '"fence": true' in variables["watch"]
@@ -66,8 +59,8 @@ def test_the_job_watches_each_registered_ebs_volume() -> None:
 
 
 def test_the_scheduler_is_asked_before_whether_there_are_clients_for_it() -> None:
-    (watch,) = [one for one in wanted_jobs.of(settings.parse(config(WATCH))) if one.job_id == "failover"]
-    assert (watch.key, watch.value, watch.driver, watch.parts[0].count) == ("failover.count", "2", "exec", 2)
+    (watch,) = [one for one in wanted_jobs.of(settings.parse(config({}))) if one.job_id == "failover"]
+    assert (watch.key, watch.value, watch.driver, watch.parts[0].count) == ("failover.count", "2", "docker", 2)
 
 
 def test_without_it_nothing_watches() -> None:

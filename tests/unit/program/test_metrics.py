@@ -128,13 +128,10 @@ def test_each_exporter_can_be_left_out_and_placed() -> None:
     assert "mysql-metrics-job" not in record(with_metrics({"mysql": False}))
 
 
-def test_with_raw_exec_the_exporters_have_programs() -> None:
-    found = record(with_metrics({"taskDriver": "raw_exec", "serviceProvider": "consul"}))
+def test_the_exporters_can_be_registered_in_consul() -> None:
+    found = record(with_metrics({"taskDriver": "docker", "serviceProvider": "consul"}))
     for name in ("mysql-metrics", "volume-metrics"):
-        known = variables(found[f"{name}-job"])
-        assert known["task"]["driver"] == "raw_exec"
-        assert known["task"]["command"].startswith("prometheus-")
-        assert known["service"]["provider"] == "consul"
+        assert variables(found[f"{name}-job"])["service"]["provider"] == "consul"
 
 
 def test_preview_has_nomad_place_the_exporters_too() -> None:

@@ -12,11 +12,7 @@ from tests.upgrade.upgrading import FOLDER
 
 BASE: dict[str, Any] = {
     "clientRole": "nomad-client",
-    "plugins": [
-        {"id": "ebs0", "taskDriver": "raw_exec", "command": "driver"},
-        {"id": "ebs1", "taskDriver": "raw_exec", "command": "driver"},
-        {"id": "efs0", "driver": "efs", "taskDriver": "raw_exec", "command": "driver"},
-    ],
+    "plugins": [{"id": "ebs0"}, {"id": "ebs1"}, {"id": "efs0", "driver": "efs"}],
 }
 MADE = "nomad-stateful:index:ZonalVolumes$aws:ebs/volume:Volume"
 FIRST, SECOND = "vol-00000000000000001", "vol-00000000000000002"
@@ -307,8 +303,8 @@ def test_the_volumes_of_an_earlier_releases_state_are_known() -> None:
         {one["urn"]: {"type": one["type"], "outputs": one.get("outputs") or {}} for one in state}
     )
     assert {key: (str(one), one.provision, one.plugin, one.protected) for key, one in found.items()} == {
-        "mysql": ("EBS volume vol-f4c432c835b9c8fc0 (1 GiB, us-west-2a)", "pulumi", "aws-ebs0", False),
-        "archive": ("EBS volume vol-4539aad4d45281a58 (1 GiB, us-west-2b)", "pulumi", "aws-ebs0", False),
+        "mysql": ("EBS volume vol-a710e98b1bf2968b8 (1 GiB, us-west-2a)", "pulumi", "aws-ebs0", False),
+        "archive": ("EBS volume vol-f5dfcce0831bd7eef (1 GiB, us-west-2b)", "pulumi", "aws-ebs0", False),
     }
 
 

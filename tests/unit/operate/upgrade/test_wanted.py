@@ -11,13 +11,12 @@ from operate.upgrade.preview import refuse_others
 from operate.upgrade.wanted import UpgradeRefusedError, Wanted, wanted
 
 EBS = {"id": "aws-ebs0", "driver": "ebs", "version": "v1.48.0"}
-RAW = {**EBS, "taskDriver": "raw_exec", "command": "aws-ebs-csi-driver"}
 EFS = {"id": "aws-efs0", "driver": "efs"}
 
 
 def asked(plugins: list[dict[str, Any]], version: str = "v1.50.0", **more: Any) -> Wanted:
-    given: dict[str, Any] = {"plugin_id": "", "command": "", "down": False} | more
-    return wanted(plugins, given["plugin_id"], version, given["command"], down=given["down"])
+    given: dict[str, Any] = {"plugin_id": "", "down": False} | more
+    return wanted(plugins, given["plugin_id"], version, down=given["down"])
 
 
 def test_the_only_ebs_plugin_is_meant_and_its_settings_are_named_by_path() -> None:
@@ -25,12 +24,6 @@ def test_the_only_ebs_plugin_is_meant_and_its_settings_are_named_by_path() -> No
     assert (found.plugin_id, found.before, found.node_job) == ("aws-ebs0", "v1.48.0", "plugin-aws-ebs0-node")
     assert found.settings == {"nomad-stateful:plugins[1].version": "v1.50.0"}
     assert found.earlier == {"nomad-stateful:plugins[1].version": "v1.48.0"}
-
-
-def test_with_raw_exec_the_program_changes_too() -> None:
-    found = asked([RAW], command="/opt/ebs-v1.50.0")
-    assert found.settings["nomad-stateful:plugins[0].command"] == "/opt/ebs-v1.50.0"
-    assert found.earlier["nomad-stateful:plugins[0].command"] == "aws-ebs-csi-driver"
 
 
 def test_a_downgrade_is_done_where_it_is_meant() -> None:
@@ -44,8 +37,6 @@ def test_a_downgrade_is_done_where_it_is_meant() -> None:
         ([EBS], "v2.0.0", {}, "major version"),
         ([EBS], "1.50.0", {}, "write v1.50.0"),
         ([EBS], "latest", {}, "must be a released version"),
-        ([EBS], "v1.50.0", {"command": "/x"}, "Leave it out"),
-        ([RAW], "v1.50.0", {}, "--command PATH"),
         ([{**EBS, "image": "registry:5000/ebs:v1.48.0"}], "v1.50.0", {}, "pins the version"),
         ([EBS], "v1.50.0", {"plugin_id": "other"}, "no such plugin. Use one of aws-ebs0"),
         ([EBS, {**EBS, "id": "aws-ebs1"}], "v1.50.0", {}, "--plugin is not set"),

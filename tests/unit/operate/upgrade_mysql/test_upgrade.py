@@ -99,10 +99,6 @@ def test_the_version_that_runs_is_nothing_to_do(world: World, capsys: pytest.Cap
     assert not world.done
 
 
-def _exec(world: World) -> None:
-    world.config["nomad-stateful:mysql"]["taskDriver"] = "exec"
-
-
 def _option(world: World) -> None:
     world.config["nomad-stateful:mysql"]["config"] = {"expire_logs_days": 3}
 
@@ -172,7 +168,6 @@ def _set(name: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("makes", "why"),
     [
-        (_exec, "the program on each client decides"),
         (_option, "MySQL 8.4 removed expire_logs_days"),
         (_other_image, "mysql.image is mysql:8.4.5 in the settings, and mysql:8.4.4 runs"),
         (_set("runs", ""), "MySQL does not answer, and only a server that runs is upgraded"),
