@@ -22,8 +22,8 @@ bootstrap: ## make .venv from requirements.lock (the other targets do this thems
 	@tools/bootstrap.sh
 
 .PHONY: up
-up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1, DOCKER=1: in containers, OFFICIAL=DIR: official parts)
-	@$(PY) -m sandbox up $(if $(TLS),--tls) $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)")
+up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (TLS=1, OFFICIAL=DIR: official parts)
+	@$(PY) -m sandbox up $(if $(TLS),--tls) $(if $(OFFICIAL),--official "$(OFFICIAL)")
 
 .PHONY: verify
 verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to another client
@@ -54,12 +54,12 @@ down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both wi
 	@$(PY) -m sandbox down $(if $(FORCE),--force)
 
 .PHONY: examples
-examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR, DOCKER=1)
-	@$(PY) -m tools.examples $(if $(DOCKER),--docker) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
+examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR)
+	@$(PY) -m tools.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
-bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR); DOCKER=1: only in containers; BASE=REV: only beside that commit
-	@$(PY) -m tools.bench$(if $(BASE),.versus "$(BASE)", $(if $(DOCKER),docker,run) $(if $(OFFICIAL),--official "$(OFFICIAL)")) $(ARGS)
+bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR); BASE=REV: only beside that commit
+	@$(PY) -m tools.bench$(if $(BASE),.versus "$(BASE)", run $(if $(OFFICIAL),--official "$(OFFICIAL)")) $(ARGS)
 
 .PHONY: failover
 failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched')
@@ -68,6 +68,7 @@ failover: bootstrap ## measure how long MySQL is away when its instance is lost,
 .PHONY: test
 test: bootstrap ## run all tests (WORKERS=4, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
 	@$(PY) -m tools.packages --tests || true
+	@$(PY) -m sandbox images $(if $(OFFICIAL),--official "$(OFFICIAL)") >/dev/null || true
 	@$(PY) -m tools.toolchain >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
@@ -83,25 +84,21 @@ random-settings: bootstrap ## draw settings at random: what is accepted, Nomad a
 matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3 2.0.5 /path/to/nomad")
 	@$(PY) -m tests.nomad_matrix $(or $(NOMADS),1.11.2 1.11.3 2.0.5)
 
-.PHONY: nightly nightly-slow nightly-embedded nightly-examples nightly-faults
-nightly: nightly-slow $(if $(OFFICIAL),nightly-embedded) matrix nightly-examples nightly-faults zone-changes ## what CI has no time for: tests marked nightly, each Nomad, examples and faults in containers; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
+.PHONY: nightly nightly-slow nightly-embedded
+nightly: RUNS = 14
+nightly: nightly-slow $(if $(OFFICIAL),nightly-embedded) matrix examples faults zone-changes ## what CI has no time for: tests marked nightly, each Nomad, examples and faults; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
 
 nightly-slow: bootstrap
 	@$(PY) -m tools.packages --tests || true
+	@$(PY) -m sandbox images $(if $(OFFICIAL),--official "$(OFFICIAL)") >/dev/null || true
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") $(PY) -m pytest -m nightly $(ARGS)
 
 nightly-embedded: bootstrap
 	@NOMAD_STATEFUL_OFFICIAL= $(PY) -m pytest -m "nightly or not nightly" tests/sandbox/test_stack*.py tests/sandbox/test_changes_of_*.py tests/sandbox/test_volume_changes*.py
 	@$(PY) -m tools.examples
 
-nightly-examples:
-	@$(MAKE) examples DOCKER=1
-
-nightly-faults:
-	@$(MAKE) faults DOCKER=1 RUNS=14
-
 .PHONY: faults
-faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, DOCKER=1, OFFICIAL=DIR)
+faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, OFFICIAL=DIR)
 	@set --; \
 	test -z "$(LONG)" || set -- "$$@" --long; \
 	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
@@ -110,7 +107,6 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (RU
 	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
 	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
 	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \
-	test -z "$(DOCKER)" || set -- "$$@" --docker; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
 	$(PY) -m tools.faults "$$@"
 

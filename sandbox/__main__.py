@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nomad_stateful.errors import ProviderError
-from sandbox.settings import SandboxError, SandboxSettings, load_settings
+from sandbox.settings import STACK, SandboxError, SandboxSettings, load_settings
 from sandbox.stack.plugin_home import CHOICES
 from tools.packages import PackageError
 from tools.toolchain.errors import ToolchainError
@@ -54,19 +54,21 @@ def _parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start the sandbox and deploy the stack; a second time changes nothing")
     up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins to use")
     up.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
-    up.add_argument("--stack", help="the stack to deploy (default: dev; with docker: docker)")
+    up.add_argument("--stack", default=STACK, help="the stack to deploy (default: %(default)s)")
     up.add_argument(
         "--tls", action="store_true", help="have Nomad speak TLS and ask for certificates, as tls = true does"
     )
     up.add_argument(
-        "--docker", action="store_true", help="have a docker daemon in each instance, as docker = true does"
+        "--all-images", action="store_true", help="have the images too that a stack seldom names (sandbox/README.md)"
     )
     up.add_argument("--no-stack", action="store_true", help="start the sandbox only")
     down = commands.add_parser("down", help="destroy the stack and remove the sandbox")
-    down.add_argument("--stack", help="the stack to destroy (default: dev; with docker: docker)")
+    down.add_argument("--stack", default=STACK, help="the stack to destroy (default: %(default)s)")
     how = down.add_mutually_exclusive_group()
     how.add_argument("--force", action="store_true", help="drop the sandbox without destroying the stack first")
     how.add_argument("--keep-sandbox", action="store_true", help="destroy the stack alone; the sandbox runs on")
+    images = commands.add_parser("images", help="build all images, as `up --all-images` would")
+    images.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
     commands.add_parser("status", help="show what there is")
     commands.add_parser("env", help="print what a shell evaluates to work with the sandbox")
     return parser
@@ -78,15 +80,20 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
         case "up":
             from sandbox.commands import up
 
-            settings = replace(settings, tls=settings.tls or arguments.tls, docker=settings.docker or arguments.docker)
-            stack = "" if arguments.no_stack else arguments.stack or settings.stack
-            return up.run(settings, up.Options(arguments.plugins, stack, arguments.official))
+            settings = replace(settings, tls=settings.tls or arguments.tls)
+            stack = "" if arguments.no_stack else arguments.stack
+            options = up.Options(arguments.plugins, stack, arguments.official, all_images=arguments.all_images)
+            return up.run(settings, options)
         case "down":
             from sandbox.commands import down
 
             keep = arguments.keep_sandbox
             force = arguments.force or (not keep and os.environ.get("FORCE") == "1")
-            return down.run(settings, down.Options(arguments.stack or settings.stack, force=force, keep_sandbox=keep))
+            return down.run(settings, down.Options(arguments.stack, force=force, keep_sandbox=keep))
+        case "images":
+            from sandbox.commands import images
+
+            return images.run(arguments.official)
         case "status":
             from sandbox.commands import status
 

@@ -13,7 +13,7 @@ from tools.toolchain import cache
 
 def unpack(repository: str, root: Path) -> None:
     """Unpacks the layers of an image, built if they are not there yet."""
-    packages.ensure_packages([one for one in packages.DOCKER if "debootstrap" in one.commands])
+    packages.ensure_packages([one for one in packages.SANDBOX if "debootstrap" in one.commands])
     image = next(image for image in images.catalogue(official_parts.folder()) if image.repository == repository)
     with cache.locked(layers.root()):
         packed = [layers.build(recipe).tar for recipe in image.layers]

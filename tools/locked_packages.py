@@ -38,7 +38,7 @@ def install(packages: Sequence[str], target: Path, *, python: str = "") -> None:
     Raises:
         LockedPackagesError: they cannot be had, or are not what the lock says.
     """
-    words = ["pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+    words = ["pip", "install", "--quiet", "--no-deps", "--no-compile", "--only-binary=:all:", "--require-hashes"]
     words += ["--python-version", python] if python else []
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
         file.write(pins(packages))

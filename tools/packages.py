@@ -40,22 +40,12 @@ class Requirement:
 
 
 SANDBOX: Final = (
-    Requirement(("mariadbd", "mysqld"), ("mariadb-server-core",), "the database that runs on the volumes"),
-    Requirement(("mariadb", "mysql"), ("mariadb-client-core",), "the database's client"),
-    Requirement(("mariadb-dump", "mysqldump"), ("mariadb-client",), "the database's backups"),
-    Requirement(("openssl",), ("openssl",), "the database's own certificate"),
     Requirement(("mkfs.xfs",), ("xfsprogs",), "volumes with xfs"),
     Requirement(("mkfs.ext4",), ("e2fsprogs",), "volumes with ext4"),
     Requirement(("ip",), ("iproute2",), "the instances' network"),
     Requirement(("nsenter",), ("util-linux",), "the instances' namespaces"),
     Requirement(("losetup",), ("mount",), "the instances' disks"),
     Requirement(("bindfs",), ("bindfs",), "mounts of the file server's shares"),
-)
-
-FIREWALL: Final = (Requirement(("nft",), ("nftables",), "keeping the machine's other networks out of the sandbox's"),)
-"""What a sandbox can do without, and then says so."""
-
-DOCKER: Final = (
     Requirement(
         ("dockerd",),
         ("docker.io",),
@@ -68,6 +58,9 @@ DOCKER: Final = (
     ),
     Requirement(("iptables",), ("iptables",), "the containers' network"),
 )
+
+FIREWALL: Final = (Requirement(("nft",), ("nftables",), "keeping the machine's other networks out of the sandbox's"),)
+"""What a sandbox can do without, and then says so."""
 
 TESTS: Final = (
     Requirement(("shellcheck",), ("shellcheck",), "checking the shell scripts"),

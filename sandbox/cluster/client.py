@@ -79,22 +79,11 @@ client {
 
   # The root of exec tasks: a small one, since it is copied for each task.
   chroot_env = {
-    "$rootfs" = "/"
+    "$exec_root" = "/"
   }
 }
 
-$plugin
-""")
-
-_RAW_EXEC: Final = """\
-plugin "raw_exec" {
-  config {
-    enabled = true
-  }
-}"""
-
 # As on an instance that runs CSI drivers in containers; images stay, since nothing could be pulled again.
-_DOCKER: Final = Template("""\
 plugin "docker" {
   config {
     endpoint         = "$socket"
@@ -108,7 +97,8 @@ plugin "docker" {
       image = false
     }
   }
-}""")
+}
+""")
 
 _BOOT: Final = Template("""\
 #!/bin/sh
@@ -117,7 +107,6 @@ set -u
 
 export PATH=$path
 export AWS_EC2_ENDPOINT=$ec2_url AWS_REGION=$region
-export NOMAD_STATEFUL_CSI_PROTO=$csi_proto
 # Where it is set it keeps the client from asking the metadata service.
 unset AWS_CA_BUNDLE
 
@@ -157,12 +146,11 @@ done
 """)
 
 
-def rootfs(settings: SandboxSettings) -> Path:
-    """Where the root of exec tasks is made."""
-    return settings.home / "rootfs"
+TASK_DRIVERS: Final = ("docker", "exec")
+"""Of a client: those that one on AWS has by default."""
 
 
-def config(settings: SandboxSettings, spec: InstanceSpec) -> str:
+def config(settings: SandboxSettings, spec: InstanceSpec, store: Store) -> str:
     """The client's configuration."""
     return _CONFIG.substitute(
         name=spec.name,
@@ -170,16 +158,11 @@ def config(settings: SandboxSettings, spec: InstanceSpec) -> str:
         address=settings.instance_address(spec),
         http_port=settings.nomad_http_port,
         server=f"{settings.gateway}:{settings.nomad_rpc_port}",
-        rootfs=rootfs(settings),
+        exec_root=store.exec_root,
         tls=_tls_block(settings),
-        drivers=",".join(task_drivers(settings)),
-        plugin=_DOCKER.substitute(socket=daemon.SOCKET) if settings.docker else _RAW_EXEC,
+        drivers=",".join(TASK_DRIVERS),
+        socket=daemon.SOCKET,
     )
-
-
-def task_drivers(settings: SandboxSettings) -> tuple[str, ...]:
-    """The task drivers of the clients: with docker, those a client on AWS has by default."""
-    return ("docker", "exec") if settings.docker else ("exec", "raw_exec")
 
 
 def _tls_block(settings: SandboxSettings) -> str:
@@ -188,20 +171,17 @@ def _tls_block(settings: SandboxSettings) -> str:
     return "\n".join(["", "tls {", *lines, "}", ""])
 
 
-def user_data(
-    settings: SandboxSettings, spec: InstanceSpec, nomad: Path, csi_proto_dir: Path, store: Store | None = None
-) -> str:
-    """The boot script of an instance; with a store of images it runs a docker daemon too."""
-    path = [settings.bin_dir, PROJECT / ".venv/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"]
+def user_data(settings: SandboxSettings, spec: InstanceSpec, nomad: Path, store: Store) -> str:
+    """The boot script of an instance, which runs a docker daemon on a store of images, and a Nomad client."""
+    path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"]
     return _BOOT.substitute(
         name=spec.name,
         path=shlex.quote(":".join(map(str, [*path, "/sbin", "/bin"]))),
         ec2_url=shlex.quote(settings.ec2_url),
         region=shlex.quote(settings.region),
-        csi_proto=shlex.quote(str(csi_proto_dir)),
         data_dir=_DATA_DIR,
-        config=config(settings, spec).rstrip(),
-        docker=daemon.boot_script(settings, spec, store) if store else "",
+        config=config(settings, spec, store).rstrip(),
+        docker=daemon.boot_script(settings, spec, store),
         nomad=shlex.quote(str(nomad)),
         nomad_bin=shlex.quote(str(nomad.parent)),
         nomad_url=shlex.quote(settings.nomad_url),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nomad_stateful.nomad.api import NomadApi
-from sandbox.cluster.client import task_drivers
+from sandbox.cluster.client import TASK_DRIVERS
 from sandbox.settings import SandboxError, SandboxSettings
 
 ZONE_ATTRIBUTE: Final = "platform.aws.placement.availability-zone"
@@ -64,11 +64,10 @@ def await_ready(
     """
     deadline = time.monotonic() + timeout_s
     wanted = {spec.name for spec in settings.instances}
-    wanted_drivers = task_drivers(settings)
     index = 0
     while still_wanted():
         _, index = api.get_indexed("nodes", index=index, wait_s=1)
-        ready = [client for client in clients(api) if client.name in wanted and client.is_ready(wanted_drivers)]
+        ready = [client for client in clients(api) if client.name in wanted and client.is_ready(TASK_DRIVERS)]
         if len(ready) == len(wanted):
             return ready
         if time.monotonic() > deadline:

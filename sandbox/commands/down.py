@@ -10,7 +10,6 @@ from sandbox.cloud import service as cloud
 from sandbox.cluster import acl, server, tls
 from sandbox.commands import leftovers
 from sandbox.commands.phases import Phases
-from sandbox.docker import stack as docker_stack
 from sandbox.machine.lock import exclusive
 from sandbox.machine.processes import is_alive
 from sandbox.settings import PROJECT_NAME, SandboxError, SandboxSettings
@@ -68,9 +67,7 @@ def run(settings: SandboxSettings, options: Options) -> int:
 def _forget_salt(stack: str) -> None:
     """Takes the salt out of the clone: it belonged to the state that is gone."""
     path = config_file(stack)
-    if stack == docker_stack.STACK:
-        path.unlink(missing_ok=True)
-    elif path.is_file():
+    if path.is_file():
         put_salt(path, "")
 
 

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from sandbox.cloud import service as cloud
 from sandbox.cloud.credentials import aws_credentials
 from sandbox.cluster import acl, client, nodes, server, tls
 from sandbox.commands import leftovers, summary
 from sandbox.commands.phases import Phases
-from sandbox.docker import stack as docker_stack
-from sandbox.docker import store
+from sandbox.docker import machine_daemon, store
 from sandbox.docker.store import Store
 from sandbox.machine import firewall, requirements
 from sandbox.machine.lock import exclusive
-from sandbox.settings import SandboxSettings, SettingsError
+from sandbox.settings import SandboxSettings
 from sandbox.stack import environment, plugin_home, strays
 from sandbox.stack.stack import Stack, prepare_backend
-from sandbox.standins import drivers
-from sandbox.standins.mysql import rootfs
 from sandbox.standins.nas import openssh
 from tools import packages, toolchain
 from tools.toolchain import Toolchain, official
 
-T = TypeVar("T")
 _CLIENTS_TIMEOUT_S: Final = 90.0
 
 
@@ -38,6 +34,7 @@ class Options:
     plugins: str
     stack: str
     official: Path | None = None
+    all_images: bool = False
 
 
 def run(settings: SandboxSettings, options: Options) -> int:
@@ -52,11 +49,9 @@ def run(settings: SandboxSettings, options: Options) -> int:
         options = replace(options, official=official.require(options.official))
     with exclusive(settings.home):
         _clear_broken(settings, phases)
-        _refuse_late_docker(settings)
-        tools = _tools(settings, phases)
-        images = _images(settings, options, phases)
+        tools, images = _tools(settings, options, phases)
         with ThreadPoolExecutor(max_workers=4) as pool:
-            stack = pool.submit(_pulumi, settings, tools, options, images, phases)
+            stack = pool.submit(_pulumi, settings, tools, options, phases)
             try:
                 _cluster(settings, tools, images, phases, pool)
             finally:
@@ -79,46 +74,33 @@ def _clear_broken(settings: SandboxSettings, phases: Phases) -> None:
     leftovers.mark_started(settings)
 
 
-def _refuse_late_docker(settings: SandboxSettings) -> None:
-    if settings.docker and not settings.docker_dir.is_dir() and cloud.is_alive(settings):
-        raise SettingsError(
-            "docker",
-            True,
-            "the sandbox was started without, and its instances have no daemon",
-            "Run `make down` first.",
-        )
-
-
-def _tools(settings: SandboxSettings, phases: Phases) -> Toolchain:
-    with phases.phase("tools") as phase:
-        wanted = (*packages.SANDBOX, *packages.DOCKER) if settings.docker else packages.SANDBOX
-        installed = packages.ensure_packages(wanted)
-        with suppress(packages.PackageError):
-            installed += packages.ensure_packages(packages.FIREWALL)
-        openssh.ensure()
-        tools = toolchain.ensure()
-        if installed:
-            phase.did(f"installed {', '.join(installed)}; {tools.said()}")
-        else:
-            phase.kept(tools.said())
-    return tools
-
-
-def _images(settings: SandboxSettings, options: Options, phases: Phases) -> Store | None:
-    if not settings.docker:
-        return None
-    with phases.phase("images") as phase:
-        images = store.of_sandbox(settings, options.official)
-        names = [f"{name.rpartition('/')[2]} ({note})" if note else name for name, note in images.names.items()]
-        phase.kept(f"{store.daemon_version()}; {', '.join(names)}")
-    return images
+def _tools(settings: SandboxSettings, options: Options, phases: Phases) -> tuple[Toolchain, Store]:
+    """Provides the toolchain and the images, each while the other is made."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        with phases.phase("tools") as phase:
+            installed = packages.ensure_packages(packages.SANDBOX)
+            with suppress(packages.PackageError):
+                installed += packages.ensure_packages(packages.FIREWALL)
+            openssh.ensure()
+            # What the stand-ins' images are made of.
+            toolchain.ensure_csi()
+            store.require_docker(options.official, everything=options.all_images)
+            made = pool.submit(store.of_sandbox, settings, options.official, everything=options.all_images)
+            tools = toolchain.ensure()
+            if installed:
+                phase.did(f"installed {', '.join(installed)}; {tools.said()}")
+            else:
+                phase.kept(tools.said())
+        with phases.phase("images") as phase:
+            images = made.result()
+            names = [f"{name.rpartition('/')[2]} ({note})" if note else name for name, note in images.names.items()]
+            phase.kept(f"{machine_daemon.version()}; {', '.join(names)}")
+    return tools, images
 
 
 def _cluster(
-    settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases, pool: ThreadPoolExecutor
+    settings: SandboxSettings, tools: Toolchain, images: Store, phases: Phases, pool: ThreadPoolExecutor
 ) -> None:
-    drivers.write(settings)
-    root = pool.submit(rootfs.build, client.rootfs(settings))
     with phases.phase("cloud") as phase:
         started = cloud.start(settings)
         nomad = pool.submit(_nomad, settings, tools, phases)
@@ -130,7 +112,7 @@ def _cluster(
             f"reach {settings.subnet}, where keys, certificates and passwords alone are in the way"
         )
     # A client that finds no server yet tries again only after half a minute.
-    _all(root, nomad)
+    nomad.result()
     _instances(settings, tools, images, phases)
     with phases.phase("clients") as phase:
         api = tls.connect(settings, acl.read_tokens(settings).management)
@@ -139,14 +121,14 @@ def _cluster(
         phase.kept(", ".join(f"{item.name} in {item.zone}" for item in ready))
 
 
-def _instances(settings: SandboxSettings, tools: Toolchain, images: Store | None, phases: Phases) -> None:
+def _instances(settings: SandboxSettings, tools: Toolchain, images: Store, phases: Phases) -> None:
     from sandbox.cloud.seed import seed
 
     keys = aws_credentials(settings)
     with phases.phase("instances") as phase:
         seeded = seed(
             settings,
-            lambda spec, _address: client.user_data(settings, spec, tools.nomad, tools.csi_proto_dir, images),
+            lambda spec, _address: client.user_data(settings, spec, tools.nomad, images),
             keys.access_key_id,
             keys.secret_access_key,
         )
@@ -168,17 +150,13 @@ def _access(settings: SandboxSettings) -> str:
     return f"access control on, mutual TLS{'' if settings.tls else ' between its agents'}"
 
 
-def _pulumi(
-    settings: SandboxSettings, tools: Toolchain, options: Options, images: Store | None, phases: Phases
-) -> Stack | None:
+def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phases: Phases) -> Stack | None:
     with phases.phase("plugins") as phase:
         _, changed = plugin_home.ensure(settings, tools.pulumi, options.plugins, options.official)
         (phase.did if changed else phase.kept)(plugin_home.kinds(settings))
     prepare_backend(settings)
     if not options.stack:
         return None
-    if images is not None and options.stack == docker_stack.STACK:
-        docker_stack.write(settings, images)
     stack = Stack(settings, tools, options.stack)
     stack.ensure()
     return stack
@@ -193,10 +171,3 @@ def _deploy(settings: SandboxSettings, stack: Stack, phases: Phases) -> None:
         update = stack.up(refresh=bool(cleared.resources))
         done = ", ".join(f"{number} {name}" for name, number in sorted(update.operations.items()))
         (phase.did if update.changed else phase.kept)(f"{stack.name}: {done or 'nothing to do'}")
-
-
-def _all(*futures: Future[T]) -> None:
-    """Waits for all; raises the first one's error once all have ended."""
-    for error in [future.exception() for future in futures]:
-        if error is not None:
-            raise error

@@ -12,14 +12,13 @@ from nomad_stateful.version import VERSION
 from sandbox.docker import python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.settings import PROJECT
-from sandbox.standins.mysql import agent
 from tools import wheel
 from tools.toolchain import cache
 
 REPOSITORY: Final = "nomad-stateful-agent"
-COMMAND: Final = agent.COMMAND
+COMMAND: Final = "nomad-stateful-agent"
 PACKAGES: Final = (
-    *agent.PACKAGES,
+    *("boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six", "urllib3", "pymysql"),
     # The watch calls Nomad.
     *("httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"),
 )
@@ -60,6 +59,7 @@ def put(layer: Path, base: Path) -> None:
         done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DockerError(f"The wheel of the agent cannot be installed: {done.stderr.strip()[-500:]}")
+    python_packages.compile_modules(target, layer, base)
     command = layer / "usr/local/bin" / COMMAND
     command.parent.mkdir(parents=True)
     command.write_text(_ENTRY, encoding="ascii")

@@ -28,7 +28,7 @@ def write(target: Path, images: Mapping[Image, tuple[Layer, ...]]) -> None:
                     archive.add(layer.tar, _layer_name(layer))
                     packed.add(layer.digest)
             manifest.append(
-                {"Config": name, "RepoTags": [image.name(layers)], "Layers": [_layer_name(layer) for layer in layers]}
+                {"Config": name, "RepoTags": image.names(layers), "Layers": [_layer_name(layer) for layer in layers]}
             )
         _add(archive, "manifest.json", json.dumps(manifest).encode())
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from sandbox.docker.images import STORAGE
-from sandbox.docker.store import DRIVER, FEATURES, Store
+from sandbox.docker.machine_daemon import DRIVER, FEATURES
+from sandbox.docker.store import Store
 from sandbox.settings import InstanceSpec, SandboxSettings
 from sandbox.standins.nas.layout import Nas
 from tools.packages import find_command

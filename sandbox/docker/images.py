@@ -23,12 +23,15 @@ MYSQL_SERIES: Final = "9.7"
 
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint.sh")
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_HOME: Final = "opt/stand-ins"
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 _MOUNT_HELPERS: Final = (
     *("cloud/mount_efs.py", "cloud/efs.py", "machine/naming.py", "machine/share_mounts.py"),
     "machine/private_files.py",
     *(f"standins/nas/{name}.py" for name in ("__init__", "mount_nfs", "mount_protocol", "layout")),
 )
+
+BUSYBOX: Final = "busybox"
 
 STORAGE: Final = "/run/sandbox"
 """Where a container that may mount finds the file servers: what in AWS is reached over the network."""
@@ -59,7 +62,10 @@ END
 _BUSYBOX_SCRIPT: Final = """
 mkdir -p /only/bin /only/tmp /only/etc
 cp /bin/busybox /only/bin/
-chroot /only /bin/busybox --install /bin
+# By relative links, as Nomad looks for a program of its exec tasks.
+chroot /only /bin/busybox --list | while read -r name; do
+  [ -e "/only/bin/$name" ] || ln -s busybox "/only/bin/$name"
+done
 echo 'root:x:0:0:root:/root:/bin/sh' >/only/etc/passwd
 """
 
@@ -72,9 +78,11 @@ class Image:
     tag: str
     layers: tuple[Recipe, ...]
     tag_from: str = ""
-    """The Debian package whose version is the tag, in place of `tag`."""
+    """The Debian package whose version is the tag, after `tag`."""
     older: bool = False
     """Whether it has the older sibling of that version."""
+    seldom: bool = False
+    """Whether it is there only when all images are asked for."""
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
@@ -84,16 +92,19 @@ class Image:
     """Variable of the container that has the version."""
     note: str = ""
 
-    def name(self, layers: tuple[Layer, ...]) -> str:
-        """The name by which a job pulls it."""
-        return f"{self.repository}:{self.version(layers)}"
+    def names(self, layers: tuple[Layer, ...]) -> list[str]:
+        """The names by which a job pulls it: with the version, and with its series where Debian decides on that."""
+        tags = [self.version(layers)]
+        while self.tag_from and "." in tags[-1]:
+            tags.append(tags[-1].rpartition(".")[0])
+        return [f"{self.repository}:{tag}" for tag in tags]
 
     def version(self, layers: tuple[Layer, ...]) -> str:
         """Its tag."""
         if not self.tag_from:
             return self.tag
         found = next(version for layer in layers if (version := layer.version(self.tag_from)))
-        return older_mysql.older(found) if self.older else found
+        return self.tag + (older_mysql.older(found) if self.older else found)
 
 
 def catalogue(parts: Path | None) -> tuple[Image, ...]:
@@ -110,6 +121,8 @@ def catalogue(parts: Path | None) -> tuple[Image, ...]:
         *_drivers(base, tools, python, parts),
         agent_image(base),
         _busybox(base),
+        _exporter(base, "mysqld"),
+        _exporter(base, "node"),
     )
 
 
@@ -155,6 +168,7 @@ def _older_mysql(mysql: Image) -> Image:
         mysql,
         layers=(*mysql.layers, changed),
         older=True,
+        seldom=True,
         env=(_PATH, f"MYSQL_MAJOR={older_mysql.SERIES}"),
         note=f"stand-in for {older_mysql.SERIES}",
     )
@@ -203,7 +217,16 @@ def agent_image(base: Recipe) -> Image:
 
 def _busybox(base: Recipe) -> Image:
     made = Recipe("busybox", (base,), ("busybox-static",), _BUSYBOX_SCRIPT, fill=_nothing_else, fill_key="only")
-    return Image("busybox", "", (made,), tag_from="busybox-static", command=("sh",), env=(_PATH,))
+    return Image(BUSYBOX, "", (made,), tag_from="busybox-static", command=("sh",), env=(_PATH,))
+
+
+def _exporter(base: Recipe, name: str) -> Image:
+    package = f"prometheus-{name}-exporter"
+    layer = Recipe(f"{name}-exporter", (base,), (package,))
+    start = (f"/usr/bin/{package}",)
+    return Image(
+        f"prom/{name}-exporter", "v", (base, layer), tag_from=package, seldom=True, entrypoint=start, env=(_PATH,)
+    )
 
 
 def _nothing_else(layer: Path, _base: Path) -> None:
@@ -229,9 +252,14 @@ def _proto() -> Path:
     return csi_proto_dir()
 
 
-def _stand_ins(layer: Path, _base: Path) -> None:
+def _stand_ins(layer: Path, base: Path) -> None:
+    put_stand_ins(layer)
+    python_packages.compile_modules(layer / _HOME, layer, base)
+
+
+def put_stand_ins(layer: Path) -> None:
     """Puts in the stand-ins' modules, the CSI protocol, and a command for each under its official name."""
-    home = layer / "opt/stand-ins"
+    home = layer / _HOME
     for path in _stand_in_files():
         target = home / path.relative_to(PROJECT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -250,6 +278,6 @@ def _stand_ins(layer: Path, _base: Path) -> None:
 
 def _command(path: Path, module: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    variables = "PYTHONPATH=/opt/stand-ins NOMAD_STATEFUL_CSI_PROTO=/opt/stand-ins"
+    variables = f"PYTHONPATH=/{_HOME} NOMAD_STATEFUL_CSI_PROTO=/{_HOME}"
     path.write_text(f'#!/bin/sh\nexec env {variables} python3 -m sandbox.{module} "$@"\n', encoding="ascii")
     path.chmod(0o755)

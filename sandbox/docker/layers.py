@@ -18,7 +18,7 @@ from tools.toolchain import cache, progress
 SUITE: Final = "sid"
 _SCRIPT: Final = Path(__file__).with_name("layer.sh")
 _SHOWN_LINES: Final = 8
-_VERSION: Final = "2"
+_VERSION: Final = "3"
 """Changed when the same recipe makes something else."""
 
 Fill = Callable[[Path, Path], None]

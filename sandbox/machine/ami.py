@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,44 +9,6 @@ from sandbox.machine.launcher import launcher
 from sandbox.machine.naming import FILE_SERVER_NAMES
 
 IMAGE_ID: Final = "ami-0d5ab0c5ab0c5ab0c"
-
-
-@dataclass(frozen=True)
-class Account:
-    """A line of /etc/passwd, and of /etc/group when the account brings its own group."""
-
-    name: str
-    uid: int
-    gid: int
-    home: str
-    own_group: bool
-
-    @property
-    def passwd_line(self) -> str:
-        """The line of /etc/passwd; nobody logs in."""
-        return f"{self.name}:x:{self.uid}:{self.gid}::{self.home}:/usr/sbin/nologin"
-
-
-ACCOUNTS: Final = (
-    Account("mysql", 999, 999, "/var/lib/mysql", own_group=True),
-    # Nomad's exec driver gives the user NAMED root every capability there is, which fails where the kernel withholds
-    # one of them; another name for uid 0 gets the ordinary set.
-    Account("dbadmin", 0, 0, "/", own_group=False),
-)
-
-
-def passwd(host_text: str) -> str:
-    """The instance's /etc/passwd: the host's without the accounts in the way of ours, then ours."""
-    names = {account.name for account in ACCOUNTS}
-    uids = {str(account.uid) for account in ACCOUNTS if account.uid != 0}
-    return _merge(host_text, names, uids, [account.passwd_line for account in ACCOUNTS])
-
-
-def group(host_text: str) -> str:
-    """The instance's /etc/group, made as /etc/passwd is."""
-    ours = [account for account in ACCOUNTS if account.own_group]
-    lines = [f"{account.name}:x:{account.gid}:" for account in ours]
-    return _merge(host_text, {account.name for account in ours}, {str(account.gid) for account in ours}, lines)
 
 
 def hosts(address: str, dns_name: str, file_server: str) -> str:
@@ -58,12 +19,7 @@ def hosts(address: str, dns_name: str, file_server: str) -> str:
 
 def etc_files(address: str, dns_name: str, file_server: str) -> dict[str, str]:
     """Files under /etc that the instance has of its own, by name."""
-    return {
-        "passwd": passwd(_host_file("/etc/passwd")),
-        "group": group(_host_file("/etc/group")),
-        "hosts": hosts(address, dns_name, file_server),
-        "hostname": f"{dns_name}\n",
-    }
+    return {"hosts": hosts(address, dns_name, file_server), "hostname": f"{dns_name}\n"}
 
 
 def programs(zone: str, efs: Path, nas: Path) -> dict[str, str]:
@@ -95,19 +51,3 @@ def image(architecture: str) -> dict[str, Any]:
         "root_device_type": "ebs",
         "sriov": "simple",
     }
-
-
-def _merge(host_text: str, names: set[str], ids: set[str], lines: list[str]) -> str:
-    kept = []
-    for line in host_text.splitlines():
-        fields = line.split(":")
-        if fields[0] not in names and (len(fields) < 3 or fields[2] not in ids):
-            kept.append(line)
-    return "\n".join([*kept, *lines]) + "\n"
-
-
-def _host_file(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""

@@ -6,6 +6,7 @@ from sandbox.settings.model import (
     HOME_VARIABLE,
     PROJECT,
     PROJECT_NAME,
+    STACK,
     InstanceSpec,
     SandboxSettings,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "HOME_VARIABLE",
     "PROJECT",
     "PROJECT_NAME",
+    "STACK",
     "InstanceSpec",
     "SandboxError",
     "SandboxSettings",

@@ -13,6 +13,9 @@ PROJECT: Final = Path(__file__).resolve().parents[2]
 PROJECT_NAME: Final = "nomad-stateful"
 """What Pulumi calls the program."""
 
+STACK: Final = "dev"
+"""The stack that is deployed when none is named."""
+
 HOME_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_HOME"
 CONFIG_VARIABLE: Final = "NOMAD_STATEFUL_SANDBOX_CONFIG"
 
@@ -43,12 +46,6 @@ class SandboxSettings:
     nomad_rpc_port: int
     nomad_serf_port: int
     tls: bool
-    docker: bool
-
-    @property
-    def stack(self) -> str:
-        """The stack that is deployed when none is named."""
-        return "docker" if self.docker else "dev"
 
     @property
     def bridge(self) -> str:
@@ -84,11 +81,6 @@ class SandboxSettings:
     def log_dir(self) -> Path:
         """Logs of the daemons and of `up`."""
         return self.home / "log"
-
-    @property
-    def bin_dir(self) -> Path:
-        """Commands of the sandbox that agents find on their PATH."""
-        return self.home / "bin"
 
     @property
     def env_file(self) -> Path:
@@ -132,7 +124,7 @@ class SandboxSettings:
 
     @property
     def docker_dir(self) -> Path:
-        """What the sandbox notes about its images; there with docker alone."""
+        """What the sandbox notes about its images."""
         return self.home / "docker"
 
     def zone_subnet(self, zone: str) -> IPv4Network:

@@ -42,17 +42,13 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
     except tomllib.TOMLDecodeError as error:
         raise SandboxError(f"{path} is not TOML: {error}. Fix that line.") from error
     settings = parse_settings(table, home)
-    # A sandbox that was started with TLS or docker has it until it goes down.
-    return replace(
-        settings,
-        tls=settings.tls or settings.nomad_cli_certificate.is_file(),
-        docker=settings.docker or settings.docker_dir.is_dir(),
-    )
+    # A sandbox that was started with TLS has it until it goes down.
+    return replace(settings, tls=settings.tls or settings.nomad_cli_certificate.is_file())
 
 
 _DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "nomad_serf": 4648}
 _DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
-_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "docker", "ports", "instances")
+_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "ports", "instances")
 
 
 def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
@@ -80,7 +76,6 @@ def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
         nomad_rpc_port=ports["nomad_rpc"],
         nomad_serf_port=ports["nomad_serf"],
         tls=_switch("tls", table.get("tls", False)),
-        docker=_switch("docker", table.get("docker", False)),
     )
     _check_room(settings)
     return settings

@@ -19,7 +19,6 @@ import pytest
 from sandbox.machine import requirements
 from tools.faults import __main__ as command
 from tools.faults import checks, runner
-from tools.faults.kind import Kind
 from tools.faults.model import Fault
 from tools.faults.plan import Step
 from tools.faults.runner import Options, Runner
@@ -58,7 +57,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     asked: list[Path] = []
 
     @contextlib.contextmanager
-    def open_lane(_number: int, _kind: Kind, _ground: Ground, folder: Path) -> Iterator[Any]:
+    def open_lane(_number: int, _ground: Ground, folder: Path, _official: Path | None) -> Iterator[Any]:
         asked.append(folder)
         if folder.name == "lane-0-1":
             raise RuntimeError("no room for another sandbox")

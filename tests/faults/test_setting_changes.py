@@ -6,7 +6,7 @@ import random
 import pytest
 
 from program import settings as program
-from tools.faults.kind import Kind
+from sandbox.settings import STACK
 from tools.faults.setting_changes import KINDS, Change, made, sequence
 from tools.faults.stack_settings import StackSettings
 from tools.trial.namespaces import with_namespace
@@ -17,7 +17,7 @@ SEEDS = range(100)
 
 @pytest.fixture(scope="module")
 def stack() -> StackSettings:
-    return StackSettings.read(PROJECT / f"Pulumi.{Kind().stack}.yaml")
+    return StackSettings.read(PROJECT / f"Pulumi.{STACK}.yaml")
 
 
 def drawn(stack: StackSettings, seed: int, length: int = 5) -> list[Change]:

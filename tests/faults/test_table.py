@@ -6,8 +6,8 @@ import pytest
 
 from tools.faults.table import Result, document, failures, table
 
-FINE = Result(1, "kill -9 of mariadbd", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
-SLOWER = Result(4, "kill -9 of mariadbd", "process", recovery_s=9.9, acknowledged=80)
+FINE = Result(1, "kill -9 of mysqld", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
+SLOWER = Result(4, "kill -9 of mysqld", "process", recovery_s=9.9, acknowledged=80)
 LOST = Result(2, "kill -9 of pulumi destroy", "engine", acknowledged=10, lost=[4, 5], repeat="again 2", kept="/logs/2")
 ORPHAN = Result(
     3,
@@ -27,7 +27,7 @@ def cells(results: list[Result], name: str) -> list[str]:
 
 def test_a_fault_has_one_line_with_sums_and_the_longest_recovery() -> None:
     assert cells([FINE, SLOWER], FINE.fault) == [
-        "kill -9 of mariadbd",
+        "kill -9 of mysqld",
         "process",
         "2",
         "200",

@@ -59,7 +59,7 @@ def edited(stack: Running, edits: dict[str, Any], path: Path) -> Path:
 TWO_LOGS = consumers("logs", count=2)
 GROWN = {"volumes.0.mountFlags": ["noatime"], "volumes.0.sizeGib": 2}
 MYSQL_ELSEWHERE: dict[str, Any] = {"consumers": TWO_LOGS, "mysql.volume": "spare", **GROWN}
-MYSQL_OTHER: dict[str, Any] = {"consumers": TWO_LOGS, "mysql.jobId": "mysql-other", "mysql.memoryMib": 400, **GROWN}
+MYSQL_OTHER: dict[str, Any] = {"consumers": TWO_LOGS, "mysql.jobId": "mysql-other", "mysql.memoryMib": 1100, **GROWN}
 OTHER_PLUGIN_JOBS: dict[str, Any] = {
     "consumers": TWO_LOGS,
     "plugins.0.jobIds": {"controller": "ebs-c", "node": "ebs-n"},

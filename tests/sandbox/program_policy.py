@@ -32,7 +32,7 @@ job "{name}" {{
   group "probe" {{
     {group}
     task "probe" {{
-      driver = "raw_exec"
+      driver = "exec"
       config {{
         command = "/bin/true"
       }}

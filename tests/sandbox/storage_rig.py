@@ -17,7 +17,6 @@ from pathlib import Path
 
 from sandbox.cloud import efs
 from sandbox.machine import ami
-from sandbox.standins.csi import folders
 from sandbox.standins.nas.file_server import FileServer
 from sandbox.standins.nas.layout import Nas
 from tests.sandbox.ebs_rig import IMDS_PORT, NAMESPACES, PROJECT, ZONE, documents, serve_imds
@@ -75,6 +74,7 @@ def prepare(folder: Path) -> dict[str, list[str]]:
     sbin = os.path.realpath("/sbin")
     layers = f"lowerdir={programs}:{sbin}"
     subprocess.run(["mount", "-t", "overlay", "rig-sbin", "-o", layers, sbin], check=True)
+    _cover_folders(folder / "layers")
     key = "".join(f"    {line}\n" for line in nas.key_file.read_text().splitlines())
     for name, text in (
         ("zfs", ZFS_CONFIG.format(host=HOST, key=key.rstrip("\n"))),
@@ -86,22 +86,35 @@ def prepare(folder: Path) -> dict[str, list[str]]:
         "efs": ["sandbox.standins.efs_csi_driver", "--logtostderr", "--v=5", "--vol-metrics-opt-in"],
         "zfs": [*shares, f"--driver-config-file={folder}/zfs.yaml"],
         "client": [*shares, f"--driver-config-file={folder}/client.yaml"],
-        "hostpath": ["sandbox.standins.hostpath", "--drivername=csi-hostpath", "--nodeid=n1", "--v=5"],
+        "hostpath": [
+            "sandbox.standins.hostpath",
+            "--drivername=csi-hostpath",
+            "--nodeid=n1",
+            "--v=5",
+            f"--statedir={folder}/data",
+        ],
     }
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """What a driver sees: the rig's metadata service, and folders that stand for its container's."""
+def _cover_folders(layers: Path) -> None:
+    """Keeps in this mount namespace what a driver writes to its client."""
+    layers.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "rig-layers", str(layers)], check=True)
+    for name in ("etc", "run", "var"):
+        upper, work = layers / name, layers / f"{name}.work"
+        upper.mkdir()
+        work.mkdir()
+        options = f"lowerdir=/{name},upperdir={upper},workdir={work}"
+        subprocess.run(["mount", "-t", "overlay", f"rig-{name}", "-o", options, f"/{name}"], check=True)
+
+
+def environment() -> dict[str, str]:
+    """What a driver sees: the rig's metadata service."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    places = {
-        name: folder / "client" / name.strip("/")
-        for name in ("/csi-data-dir", "/var/run/efs", "/var/amazon/efs", "/etc/amazon/efs")
-    }
     return env | {
         "PYTHONPATH": str(PROJECT),
         "PATH": f"{os.path.realpath('/sbin')}:{env['PATH']}",
         "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{IMDS_PORT}",
-        folders.VARIABLE: ",".join(f"{inside}={outside}" for inside, outside in places.items()),
     }
 
 
@@ -112,7 +125,7 @@ def driver(folder: Path, words: list[str], name: str = "csi") -> Iterator[str]:
     flag = "--server-socket" if "democratic" in words[0] else "--endpoint"
     argv = [sys.executable, "-m", *words, f"{flag}=unix://{socket}"]
     with (folder / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen(argv, env=environment(folder), stderr=log, cwd="/")
+        process = subprocess.Popen(argv, env=environment(), stderr=log, cwd="/")
     try:
         deadline = time.monotonic() + 120
         while not socket.exists():
@@ -136,7 +149,7 @@ def main(folder: Path, name: str, command: list[str]) -> int:
             mount_share(folder)
         with driver(folder, known[name]) as socket, driver(folder, known["hostpath"], "other") as other:
             argv = [part.replace("{socket}", socket).replace("{other}", other) for part in command]
-            return subprocess.run(argv, check=False, env=environment(folder)).returncode
+            return subprocess.run(argv, check=False, env=environment()).returncode
     finally:
         server.stop()
 

@@ -29,7 +29,7 @@ CLEARS_S = 120
 def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     running = Running.prepare(tmp_path_factory.mktemp("project"))
     configure(running)
-    with running.up(), watched(running, tmp_path_factory.mktemp("watch")) as watch:
+    with running.up("--all-images"), watched(running, tmp_path_factory.mktemp("watch")) as watch:
         yield watch
 
 
@@ -38,7 +38,9 @@ def configure(running: Running) -> None:
     path = running.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
     config = whole["config"]
-    config["nomad-stateful:metrics"] = {"taskDriver": "raw_exec"}
+    # Debian's, whatever their versions are.
+    images = {"mysql": {"image": "prom/mysqld-exporter:v0"}, "volumes": {"image": "prom/node-exporter:v1"}}
+    config["nomad-stateful:metrics"] = images
     volumes = config["nomad-stateful:volumes"]
     volumes.append({**volumes[0], "name": "dumps"})
     volumes[0]["snapshots"] = [{"name": "daily", "schedule": "0 3 * * *", "keep": 7}]

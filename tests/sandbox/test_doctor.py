@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.sandbox.whole_stack import take_exec_from_clients
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
@@ -50,6 +51,7 @@ def case(check: str, says: str) -> Callable[[Callable[[Running], Iterator[Env]]]
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"))
+    take_exec_from_clients(running)
     with running.up():
         yield running
 
@@ -167,9 +169,11 @@ def the_token_is_about_to_expire(stack: Running) -> Iterator[Env]:
     yield {"NOMAD_TOKEN": token(stack, full(stack), "-ttl=1h")}
 
 
-@case("task drivers are healthy", "task driver docker is not healthy on")
-def clients_have_no_docker(stack: Running) -> Iterator[Env]:
-    with settings(stack, lambda config: config["nomad-stateful:mysql"].update(taskDriver="docker")):
+@case("task drivers are healthy", "task driver exec is not healthy on")
+def clients_have_no_exec(stack: Running) -> Iterator[Env]:
+    mounts = [{"volume": "archive", "path": "/data"}]
+    consumer = {"name": "web", "taskDriver": "exec", "command": "/bin/sleep", "args": ["9"], "mounts": mounts}
+    with settings(stack, lambda config: config.update({"nomad-stateful:consumers": [consumer]})):
         yield {}
 
 

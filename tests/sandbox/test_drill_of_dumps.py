@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox.consuming import force_dump, sql, summary
-from tests.sandbox.test_drill import drill, nothing_is_left, scratch_volumes
+from tests.sandbox.test_drill import NUMBERS, drill, nothing_is_left, scratch_volumes
 from tests.sandbox.test_dumps_in_s3 import PORT, PREFIX, bucket, keys, s3, set_s3
 from tools.trial.running import Running, eventually
 
@@ -40,7 +40,8 @@ def dump(stack: Running) -> str:
         "CREATE DATABASE shop",
         "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARCHAR(200), created DATETIME)",
         "CREATE TABLE shop.notes (id INT PRIMARY KEY)",
-        f"INSERT INTO shop.orders SELECT seq, REPEAT('x', 150), UTC_TIMESTAMP() FROM shop.seq_1_to_{ROWS}",
+        f"SET cte_max_recursion_depth = {ROWS}",
+        f"INSERT INTO shop.orders {NUMBERS.format(ROWS)} SELECT n, REPEAT('x', 150), UTC_TIMESTAMP() FROM numbers",
         "CREATE TRIGGER shop.kept BEFORE DELETE ON shop.orders FOR EACH ROW SIGNAL SQLSTATE '45000'",
         "CREATE VIEW shop.latest AS SELECT MAX(id) AS id FROM shop.orders",
     )

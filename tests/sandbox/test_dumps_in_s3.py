@@ -1,4 +1,4 @@
-"""Dumps that leave the zone: copied to a bucket that the stack makes, checked, restored from there, never deleted."""
+"""Dumps that leave the zone: copied by the agent to a bucket of the stack's, restored from there, never deleted."""
 
 import gzip
 import subprocess
@@ -10,6 +10,7 @@ import yaml
 from botocore.exceptions import ClientError
 
 from sandbox.docker import agent
+from tests import official_parts
 from tests.sandbox.consuming import force_dump, newest_child, sql, summary
 from tools.trial.running import Running, eventually
 
@@ -24,23 +25,30 @@ PREFIX = "nomad-stateful/dev/"
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"))
     set_s3(running, {"endpoint": f"http://{running.ground.gateway}:{PORT}"})
-    with running.up():
+    configure(running, failover={"count": 1})
+    with running.up(*official_parts.words()):
         sql(running, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARCHAR(20))")
         sql(running, "INSERT INTO shop.orders VALUES (1, 'one'), (2, 'two')")
         yield running
 
 
-def set_s3(running: Running, s3: dict[str, Any], name: str = "dev") -> None:
+def configure(running: Running, **settings: Any) -> None:
+    path = running.project / "Pulumi.dev.yaml"
+    whole = yaml.safe_load(path.read_text())
+    whole["config"] |= {f"nomad-stateful:{key}": value for key, value in settings.items()}
+    path.write_text(yaml.safe_dump(whole))
+
+
+def set_s3(running: Running, s3: dict[str, Any]) -> None:
     """The sandbox's stack with dumps, and copies of them."""
-    path = running.project / f"Pulumi.{name}.yaml"
+    path = running.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
     config = whole["config"]
     volumes = config["nomad-stateful:volumes"]
     if not any(one["name"] == "dumps" for one in volumes):
         volumes.append({**volumes[0], "name": "dumps"})
     config["nomad-stateful:mysql"]["backup"] = {"volume": "dumps", "schedule": "@yearly", "keep": 2, "s3": s3}
-    if name == "docker":
-        config["nomad-stateful:agentImage"] = AGENT_IMAGE
+    config["nomad-stateful:agentImage"] = AGENT_IMAGE
     path.write_text(yaml.safe_dump(whole))
 
 
@@ -93,6 +101,14 @@ def test_a_dump_is_in_the_bucket_and_restored_from_there(stack: Running) -> None
     restored = operate(stack, "restore", "--yes", "--from", "s3")
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert rows(stack) == ((1, "one"), (2, "two"))
+
+
+def test_the_failover_watch_runs_in_the_agents_image(stack: Running) -> None:
+    # The `up` waited until it may read in Nomad and EC2 what a failover needs to know.
+    [found] = stack.nomad.get("job/failover/allocations", namespace="default")
+    operator = {"NOMAD_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
+    said = stack.run("nomad", "alloc", "logs", found["ID"], more_env=operator)
+    assert "watching the jobs of namespace default" in said.stdout, said.stdout + said.stderr
 
 
 def test_a_dump_that_s3_changed_is_not_restored(stack: Running) -> None:

@@ -13,15 +13,10 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest
 WRITER = {
     "name": "writer",
     "mounts": [{"volume": "cache", "path": "/data"}],
-    "taskDriver": "exec",
-    "user": "dbadmin",
+    "image": "busybox:1",
     "command": "sh",
     "args": ["-c", "echo $NOMAD_ALLOC_ID >> /data/writers; cat /data/writers; exec sleep infinity"],
-}
-# What every plugin needs in a sandbox, where it has no container.
-WITHOUT_CONTAINER = {
-    "taskDriver": "raw_exec",
-    "stagePublishBaseDir": "/mnt/nomad/client/csi/monolith/scratch0",
+    "killSignal": "SIGKILL",
 }
 
 
@@ -30,7 +25,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running.prepare(tmp_path_factory.mktemp("project"))
     (running.project / "nomad_stateful/drivers/scratch.py").write_text(blocks("python")[0])
     page = yaml.safe_load(blocks("yaml")[0])
-    page["nomad-stateful:plugins"][0] |= WITHOUT_CONTAINER
     page["nomad-stateful:volumes"][0]["protect"] = False
     config = {"aws:region": "us-west-2", "nomad-stateful:clientRole": "nomad-client", **page}
     config["nomad-stateful:consumers"] = [WRITER]

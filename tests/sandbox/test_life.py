@@ -56,9 +56,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def size_inside(stack: Running, allocation_id: str, task: str, path: str) -> int:
     """Bytes of the file system at a path, as `df` in the allocation counts them."""
-    done = stack.in_task(allocation_id, "/bin/sh", "-c", f"df -k --output=size {path} | tail -n 1", task=task)
+    done = stack.in_task(allocation_id, "df", "-kP", path, task=task)
     assert done.returncode == 0, done.stdout + done.stderr
-    return int(done.stdout) * 1024
+    return int(done.stdout.splitlines()[-1].split()[1]) * 1024
 
 
 def inside(stack: Running, instance: str, script: str) -> str:

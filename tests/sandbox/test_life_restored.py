@@ -8,7 +8,7 @@ import pytest
 from tests.sandbox.volume_life import Config, protected_stack, pulumi, rows, up, write
 from tools.trial.running import Running
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

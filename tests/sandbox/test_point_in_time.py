@@ -76,17 +76,15 @@ class Rows:
 
 
 @pytest.fixture(scope="module")
-def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running.prepare(tmp_path_factory.mktemp("docker"))
-    with running.up("--docker", *official_parts.words()):
-        path = running.project / "Pulumi.docker.yaml"
-        whole = yaml.safe_load(path.read_text())
-        s3 = {"endpoint": f"http://{running.ground.gateway}:{PORT}"}
-        whole["config"]["nomad-stateful:mysql"]["pointInTime"] = {"s3": s3}
-        whole["config"]["nomad-stateful:agentImage"] = AGENT_IMAGE
-        path.write_text(yaml.safe_dump(whole))
-        done = running.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
-        assert done.returncode == 0, done.stdout + done.stderr
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running.prepare(tmp_path_factory.mktemp("project"))
+    path = running.project / "Pulumi.dev.yaml"
+    whole = yaml.safe_load(path.read_text())
+    s3 = {"endpoint": f"http://{running.ground.gateway}:{PORT}"}
+    whole["config"]["nomad-stateful:mysql"]["pointInTime"] = {"s3": s3}
+    whole["config"]["nomad-stateful:agentImage"] = AGENT_IMAGE
+    path.write_text(yaml.safe_dump(whole))
+    with running.up(*official_parts.words()):
         yield running
 
 
@@ -102,10 +100,10 @@ def until(stack: Running) -> float:
 
 
 @pytest.fixture
-def rows(docker: Running) -> Iterator[Rows]:
+def rows(stack: Running) -> Iterator[Rows]:
     """Rows that are written meanwhile, to an empty table."""
-    docker.sql(docker.mysql_endpoint(), "DROP DATABASE IF EXISTS faults")
-    rows = Rows(MySql(docker.nomad))
+    stack.sql(stack.mysql_endpoint(), "DROP DATABASE IF EXISTS faults")
+    rows = Rows(MySql(stack.nomad))
     with rows.written():
         rows.await_more(40)
         yield rows
@@ -133,7 +131,7 @@ def newest_snapshot_before(stack: Running, moment: float) -> str:
 
 def switch(stack: Running, snapshot_id: str) -> None:
     """Gives MySQL a volume from a snapshot, as the command says."""
-    path = stack.project / "Pulumi.docker.yaml"
+    path = stack.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
     config = whole["config"]
     [old] = [one for one in config["nomad-stateful:volumes"] if one["name"] == "mysql"]
@@ -164,24 +162,24 @@ def rows_in(report: dict[str, Any]) -> int:
     return int(table["rows"])
 
 
-def test_five_random_instants_are_restored_with_exactly_their_rows(docker: Running, rows: Rows) -> None:
-    eventually(lambda: until(docker) or None, 120, "the first copy")
-    taken = take_snapshot(docker)
+def test_five_random_instants_are_restored_with_exactly_their_rows(stack: Running, rows: Rows) -> None:
+    eventually(lambda: until(stack) or None, 120, "the first copy")
+    taken = take_snapshot(stack)
     lags: list[float] = []
 
     def passed() -> bool | None:
-        reached = until(docker)
+        reached = until(stack)
         lags.append(time.time() - reached)
         return True if reached > taken + 60 else None
 
     eventually(passed, 300, "the logs of a minute after the snapshot")
-    reached, seed = until(docker), random.randrange(1 << 32)
+    reached, seed = until(stack), random.randrange(1 << 32)
     chance = random.Random(seed)
     print(f"\nseed {seed}; {len(rows.commits)} rows; the logs in S3 were at most {max(lags):.0f} s behind")
     print(f"{'instant, s after the snapshot':>30}{'rows':>8}{'restored':>10}{'logs':>6}{'RTO, s':>8}")
     for _ in range(INSTANTS):
         moment, expected = between(rows.commits, taken + 16, reached, chance)
-        report = restore(docker, "drill", "mysql", "--to", iso(moment))
+        report = restore(stack, "drill", "mysql", "--to", iso(moment))
         found = rows_in(report)
         print(f"{moment - taken:>30.3f}{expected:>8}{found:>10}{report['logs']:>6}{report['rtoSeconds']:>8.1f}")
         assert found == expected
@@ -192,14 +190,14 @@ def allocation(stack: Running) -> dict[str, Any]:
     return dict(next(one for one in found if one["ClientStatus"] == "running"))
 
 
-def test_a_copier_that_is_killed_goes_on(docker: Running, rows: Rows) -> None:
-    killed = allocation(docker)
+def test_a_copier_that_is_killed_goes_on(stack: Running, rows: Rows) -> None:
+    killed = allocation(stack)
     path = f"client/allocation/{killed['ID']}/signal"
-    docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGKILL"}, namespace="default")
+    stack.nomad.put(path, {"Task": "binlogs", "Signal": "SIGKILL"}, namespace="default")
     at = time.time()
-    eventually(lambda: until(docker) > at or None, 120, "logs of after the kill are in S3")
+    eventually(lambda: until(stack) > at or None, 120, "logs of after the kill are in S3")
     print(f"\nafter a kill of the copier the logs in S3 had caught up {time.time() - at:.0f} s later")
-    assert allocation(docker)["ID"] == killed["ID"], "MySQL was restarted along"
+    assert allocation(stack)["ID"] == killed["ID"], "MySQL was restarted along"
     rows.await_more(1)
 
 
@@ -227,61 +225,61 @@ def longest_pause(commits: list[Commit], since: float, before: float) -> float:
     "fault", [("error",), ("drop", "--seconds", "20")], ids=["S3 refuses", "S3 accepts and does not answer"]
 )
 def test_while_s3_is_away_mysql_goes_on_and_no_log_is_missing_afterwards(
-    docker: Running, rows: Rows, fault: tuple[str, ...]
+    stack: Running, rows: Rows, fault: tuple[str, ...]
 ) -> None:
-    taken = take_snapshot(docker)
-    eventually(lambda: until(docker) > taken or None, 120, "the logs since the snapshot")
-    server = allocation(docker)["ID"]
-    with without_s3(docker, *fault):
+    taken = take_snapshot(stack)
+    eventually(lambda: until(stack) > taken or None, 120, "the logs since the snapshot")
+    server = allocation(stack)["ID"]
+    with without_s3(stack, *fault):
         away = time.time()
         eventually(lambda: time.time() > away + 60 or None, 120, "a minute without S3")
         # What it would know of S3, a new copier has to ask.
         path = f"client/allocation/{server}/signal"
-        docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGKILL"}, namespace="default")
+        stack.nomad.put(path, {"Task": "binlogs", "Signal": "SIGKILL"}, namespace="default")
         eventually(lambda: time.time() > away + 120 or None, 120, "two minutes without S3")
         rows.await_more(1)
     back = time.time()
-    eventually(lambda: until(docker) > back or None, 180, "logs of after S3 was away")
+    eventually(lambda: until(stack) > back or None, 180, "logs of after S3 was away")
     late = time.time() - back
     moment, expected = between(rows.commits, away + 5, back, random.Random())
-    report = restore(docker, "drill", "mysql", "--to", iso(moment))
+    report = restore(stack, "drill", "mysql", "--to", iso(moment))
     print(
         f"\n{fault[0]}: S3 was away for {back - away:.0f} s; the longest pause of a client was "
         f"{longest_pause(rows.commits, away, back):.2f} s; {late:.0f} s later the logs had caught up; "
         f"{moment - away:.1f} s into it there were {expected} rows, restored {rows_in(report)}"
     )
     assert rows_in(report) == expected
-    assert allocation(docker)["ID"] == server, "MySQL was restarted along"
+    assert allocation(stack)["ID"] == server, "MySQL was restarted along"
 
 
 @pytest.mark.skipif(bool(missing()), reason=missing())
-def test_its_alert_fires_and_clears(docker: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_alert_fires_and_clears(stack: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Logs that are well are half a minute behind.
     monkeypatch.setitem(rules.SCALE, "5m", "60s")
-    path = f"client/allocation/{allocation(docker)['ID']}/signal"
-    with watched(docker, tmp_path) as watch:
+    path = f"client/allocation/{allocation(stack)['ID']}/signal"
+    with watched(stack, tmp_path) as watch:
         eventually(lambda: watch.prometheus.query("nomad_stateful_binlogs_expected") or None, 60, "its metrics")
-        docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGSTOP"}, namespace="default")
+        stack.nomad.put(path, {"Task": "binlogs", "Signal": "SIGSTOP"}, namespace="default")
         began = time.time()
         fires = {"nomad_job": "mysql-server", "severity": "critical"}
         eventually(lambda: watch.prometheus.fires("BinlogsLate", fires) or None, 300, "BinlogsLate fires")
         fired = time.time()
-        docker.nomad.put(path, {"Task": "binlogs", "Signal": "SIGCONT"}, namespace="default")
+        stack.nomad.put(path, {"Task": "binlogs", "Signal": "SIGCONT"}, namespace="default")
         eventually(lambda: not watch.prometheus.fires("BinlogsLate", fires) or None, 120, "BinlogsLate clears")
         print(f"\nBinlogsLate fired after {fired - began:.0f} s, and cleared after {time.time() - fired:.0f} s")
 
 
-def test_a_client_that_dies_costs_what_the_report_says(docker: Running, rows: Rows) -> None:
-    client = allocation(docker)["NodeName"]
-    take_snapshot(docker)
+def test_a_client_that_dies_costs_what_the_report_says(stack: Running, rows: Rows) -> None:
+    client = allocation(stack)["NodeName"]
+    take_snapshot(stack)
     at = time.time()
-    eventually(lambda: until(docker) > at + 20 or None, 180, "the logs since the snapshot")
-    killed = docker.run(docker.python, "-m", "sandbox.cloud.ctl", "kill", client)
+    eventually(lambda: until(stack) > at + 20 or None, 180, "the logs since the snapshot")
+    killed = stack.run(stack.python, "-m", "sandbox.cloud.ctl", "kill", client)
     assert killed.returncode == 0, killed.stderr
     lost_at = time.time()
     acknowledged = [one for one in rows.commits if one.acknowledged < lost_at]
-    reached = until(docker)
-    report = restore(docker, "drill", "mysql", "--to", "latest")
+    reached = until(stack)
+    report = restore(stack, "drill", "mysql", "--to", "latest")
     there = [one for one in acknowledged if one.acknowledged <= reached]
     print(
         f"\nthe client died {lost_at - reached:.0f} s after what is in S3: {len(acknowledged)} rows acknowledged, "
@@ -291,37 +289,37 @@ def test_a_client_that_dies_costs_what_the_report_says(docker: Running, rows: Ro
     assert lost_at - reached < 60
     # On its volume, which did not die, are all of them; and the logs go on from another client.
     count = len(rows.commits)
-    eventually(lambda: len(rows.commits) > count or None, 300, "MySQL on the other client", docker.diagnosis)
+    eventually(lambda: len(rows.commits) > count or None, 300, "MySQL on the other client", stack.diagnosis)
     again = time.time()
-    eventually(lambda: until(docker) > again or None, 120, "its logs")
+    eventually(lambda: until(stack) > again or None, 120, "its logs")
 
 
-def test_a_lost_zone_costs_the_last_seconds(docker: Running, rows: Rows) -> None:
+def test_a_lost_zone_costs_the_last_seconds(stack: Running, rows: Rows) -> None:
     zone = {"client-1", "client-2"}
-    taken = take_snapshot(docker)
-    eventually(lambda: until(docker) > taken + 20 or None, 180, "the logs since the snapshot")
+    taken = take_snapshot(stack)
+    eventually(lambda: until(stack) > taken + 20 or None, 180, "the logs since the snapshot")
     for client in sorted(zone):
-        docker.run(docker.python, "-m", "sandbox.cloud.ctl", "kill", client)
-    lost_at, reached = time.time(), until(docker)
+        stack.run(stack.python, "-m", "sandbox.cloud.ctl", "kill", client)
+    lost_at, reached = time.time(), until(stack)
     there = [one for one in rows.commits if one.acknowledged <= reached]
 
     def down() -> bool | None:
-        states = {one["Name"]: one["Status"] for one in docker.nomad.get("nodes") or []}
+        states = {one["Name"]: one["Status"] for one in stack.nomad.get("nodes") or []}
         return all(states[client] == "down" for client in zone) or None
 
     eventually(down, 180, "Nomad has lost the zone")
     # What docs/disaster-recovery.md says of a zone with fewer clients than controllers.
-    path = docker.project / "Pulumi.docker.yaml"
+    path = stack.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
     whole["config"]["nomad-stateful:plugins"][0]["controllers"] = 1
     path.write_text(yaml.safe_dump(whole))
-    report = restore(docker, "restore", "--to", "latest", "--zone", "us-west-2b")
+    report = restore(stack, "restore", "--to", "latest", "--zone", "us-west-2b")
     done = operate(
-        docker, "failover", "mysql", "--zone", "us-west-2b", "--snapshot", report["kept"], "--yes", timeout_s=1200
+        stack, "failover", "mysql", "--zone", "us-west-2b", "--snapshot", report["kept"], "--yes", timeout_s=1200
     )
     assert done.returncode == 0, done.stdout + done.stderr
     # Of this zone's writer: the one of the test went on as soon as MySQL answered.
-    _, numbers = MySql(docker.nomad).rows()
+    _, numbers = MySql(stack.nomad).rows()
     acknowledged = [one for one in rows.commits if one.acknowledged < lost_at]
     missing = {one.number for one in acknowledged} - set(numbers)
     print(
@@ -331,56 +329,56 @@ def test_a_lost_zone_costs_the_last_seconds(docker: Running, rows: Rows) -> None
     assert not missing & {one.number for one in there}
 
 
-def test_the_stack_goes_on_from_a_restored_moment_on_a_new_volume(docker: Running, rows: Rows) -> None:
-    taken = take_snapshot(docker)
+def test_the_stack_goes_on_from_a_restored_moment_on_a_new_volume(stack: Running, rows: Rows) -> None:
+    taken = take_snapshot(stack)
     # Each start of the server gives root a password, which is in the logs then.
-    count, path = len(rows.commits), f"client/allocation/{allocation(docker)['ID']}/restart"
-    docker.nomad.put(path, {"TaskName": "mysql"}, namespace="default")
-    eventually(lambda: len(rows.commits) > count or None, 120, "MySQL after a restart", docker.diagnosis)
+    count, path = len(rows.commits), f"client/allocation/{allocation(stack)['ID']}/restart"
+    stack.nomad.put(path, {"TaskName": "mysql"}, namespace="default")
+    eventually(lambda: len(rows.commits) > count or None, 120, "MySQL after a restart", stack.diagnosis)
     again = time.time()
-    eventually(lambda: until(docker) > again + 30 or None, 180, "the logs of half a minute after the restart")
-    moment, expected = between(rows.commits, max(again, taken + 16), until(docker), random.Random())
+    eventually(lambda: until(stack) > again + 30 or None, 180, "the logs of half a minute after the restart")
+    moment, expected = between(rows.commits, max(again, taken + 16), until(stack), random.Random())
     before = {one.number for one in rows.commits if one.number <= expected}
-    report = restore(docker, "restore", "--to", iso(moment))
+    report = restore(stack, "restore", "--to", iso(moment))
     assert rows_in(report) == len(before)
     since = {one.number for one in rows.commits if one.number > expected}
-    switch(docker, report["kept"])
-    _, numbers = MySql(docker.nomad).rows()
+    switch(stack, report["kept"])
+    _, numbers = MySql(stack.nomad).rows()
     assert before <= set(numbers)
     assert not since & set(numbers)
     # Another server goes on. Its logs are copied too: they lead from a snapshot of its own, from none of the old one's.
     began = time.time()
-    eventually(lambda: until(docker) > began or None, 180, "the new server's logs")
-    refused = operate(docker, "drill", "--yes", "--to", "latest", "--snapshot", newest_snapshot_before(docker, began))
+    eventually(lambda: until(stack) > began or None, 180, "the new server's logs")
+    refused = operate(stack, "drill", "--yes", "--to", "latest", "--snapshot", newest_snapshot_before(stack, began))
     assert refused.returncode == 1
-    later = take_snapshot(docker)
-    eventually(lambda: until(docker) > later + 20 or None, 180, "the new server's logs after its snapshot")
-    assert rows_in(restore(docker, "drill", "mysql-restored", "--to", "latest")) >= len(numbers)
+    later = take_snapshot(stack)
+    eventually(lambda: until(stack) > later + 20 or None, 180, "the new server's logs after its snapshot")
+    assert rows_in(restore(stack, "drill", "mysql-restored", "--to", "latest")) >= len(numbers)
 
 
-def test_what_the_server_writes_without_gtids_is_not_vouched_for(docker: Running, rows: Rows) -> None:
-    eventually(lambda: until(docker) > time.time() - 60 or None, 300, "the logs are copied")
-    found, endpoint = allocation(docker), docker.mysql_endpoint()
-    docker.sql(endpoint, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE")))
+def test_what_the_server_writes_without_gtids_is_not_vouched_for(stack: Running, rows: Rows) -> None:
+    eventually(lambda: until(stack) > time.time() - 60 or None, 300, "the logs are copied")
+    found, endpoint = allocation(stack), stack.mysql_endpoint()
+    stack.sql(endpoint, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE")))
     began = time.time()
 
     def said() -> str:
         words = ("nomad", "alloc", "logs", "-stderr", "-task", "binlogs", found["ID"])
-        token = docker.env.get("NOMAD_OPERATOR_TOKEN") or docker.env["NOMAD_TOKEN"]
-        done = docker.run(*words, more_env={"NOMAD_TOKEN": token})
+        token = stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]
+        done = stack.run(*words, more_env={"NOMAD_TOKEN": token})
         return done.stdout + done.stderr
 
     eventually(lambda: "gtid_mode=OFF_PERMISSIVE" in said() or None, 90, "the task says so", said)
     rows.await_more(40)
-    eventually(lambda: "min behind" in operate(docker, "status").stdout or None, 360, "status says so")
-    held = until(docker)
+    eventually(lambda: "min behind" in operate(stack, "status").stdout or None, 360, "status says so")
+    held = until(stack)
     assert held < began + 1
-    docker.sql(endpoint, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "ON")))
+    stack.sql(endpoint, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "ON")))
     again = time.time()
-    eventually(lambda: until(docker) > again or None, 120, "the logs go on", said)
+    eventually(lambda: until(stack) > again or None, 120, "the logs go on", said)
     print(f"\nwithout GTIDs the logs stood for {again - held:.0f} s, and went on {time.time() - again:.0f} s after")
     # Over the transactions without GTIDs nothing leads; a snapshot of after them goes on.
-    taken = take_snapshot(docker)
-    eventually(lambda: until(docker) > taken + 20 or None, 180, "the logs since the snapshot")
+    taken = take_snapshot(stack)
+    eventually(lambda: until(stack) > taken + 20 or None, 180, "the logs since the snapshot")
     count = sum(one.acknowledged < taken for one in rows.commits)
-    assert rows_in(restore(docker, "drill", "--to", "latest")) >= count
+    assert rows_in(restore(stack, "drill", "--to", "latest")) >= count

@@ -43,14 +43,13 @@ def consumer(number: int, seconds: int) -> dict[str, Any]:
     return {
         "name": f"slow-{number}",
         "mounts": [{"volume": f"slow-{number}", "path": "/data"}],
-        "taskDriver": "exec",
-        "user": "dbadmin",
+        "image": "busybox:1",
         "command": "/bin/sh",
         "args": ["local/run.sh"],
         "files": [{"destination": "local/run.sh", "perms": "0755", "text": SCRIPT.format(seconds=seconds)}],
         "killTimeout": "25s",
         "cpuMhz": 20,
-        "memoryMib": 16,
+        "memoryMib": 32,
         "timeoutS": 120,
     }
 
@@ -65,9 +64,9 @@ def mounted_when_detached(stack: Running) -> list[str]:
 def test_a_consumer_that_changes_with_its_plugin_is_unmounted_before_its_volume_goes(stack: Running) -> None:
     path = stack.project / "Pulumi.dev.yaml"
     whole = yaml.safe_load(path.read_text())
-    whole["config"]["nomad-stateful:plugins"][0]["memoryMib"] = 136
+    whole["config"]["nomad-stateful:plugins"][0]["memoryMib"] = 272
     for one in whole["config"]["nomad-stateful:consumers"]:
-        one["memoryMib"] = 20
+        one["memoryMib"] = 40
     path.write_text(yaml.safe_dump(whole))
     done = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive", timeout_s=600)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -24,8 +24,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    # What a lost instance's MySQL is waited for.
-    soon = {"mysql.stopAfterDisconnect": "20s", "mysql.killTimeout": "5s"}
+    soon = {"mysql.killTimeout": "5s"}
     with whole_stack(tmp_path_factory.mktemp("project"), changes=soon) as running:
         yield running
 

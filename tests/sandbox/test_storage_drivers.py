@@ -8,6 +8,8 @@ from typing import Any, Literal
 import boto3
 import pytest
 
+from nomad_stateful.drivers.catalogue import DRIVERS
+from nomad_stateful.drivers.model import Role
 from program.wiring.plugins import MOUNT_SHARE
 from tests.sandbox.storage_rig import CLIENT_CONFIG, ZFS_CONFIG
 from tools.trial.running import PROJECT, Running, eventually, traces
@@ -22,7 +24,7 @@ MEET = (
     "until [ -s /data/0 ] && [ -s /data/1 ]; do sleep 0.1; done; cat /data/0 /data/1; exec sleep 600"
 )
 BASE = "/mnt/var/lib/democratic-csi"
-SHARE = ["unshare", "--mount", "sh", "-ec", MOUNT_SHARE, "sh", "nas", "/mnt/tank/shares", BASE]
+SHARE = ["sh", "-ec", MOUNT_SHARE, "sh", "nas", "/mnt/tank/shares", BASE]
 READ = "cat /data/0 /data/1; exec sleep 600"
 BOTH = ["written by 0", "written by 1"]
 
@@ -47,8 +49,16 @@ class Cluster:
         flags = [f"-var={name}={value}" for name, value in values.items()]
         self.nomad("job", "run", "-detach", *flags, str(JOBS / file))
 
-    def plugin(self, job: str, plugin: str, kind: str, command: str, *args: str, **more: Any) -> None:
-        self.job("plugin.nomad.hcl", job=job, plugin=plugin, type=kind, command=command, args=args, **more)
+    def plugin(self, job: str, plugin: str, kind: Role, driver: str, *args: str, **more: Any) -> None:
+        known = DRIVERS[driver]
+        task = known.roles[kind]
+        container = {
+            "image": f"{known.image}:{known.default_version}",
+            "network_mode": task.network_mode,
+            "ipc_mode": task.ipc_mode,
+            "folders": {mount.target: mount.source for mount in task.host_mounts},
+        }
+        self.job("plugin.nomad.hcl", job=job, plugin=plugin, type=kind, args=args, **container, **more)
 
     def healthy(self, plugin: str, controllers: int, nodes: int) -> dict[str, Any]:
         def probe() -> dict[str, Any] | None:
@@ -162,8 +172,8 @@ def test_two_clients_of_two_zones_share_an_efs_file_system_that_outlives_them_an
     cluster: Cluster, tmp_path: Path
 ) -> None:
     file_system, access_point = make_file_system(cluster.running)
-    old_args = ["--endpoint=" + ENDPOINT, "--logtostderr", "--v=5"]
-    cluster.plugin("plugin-efs", "aws-efs0", "node", "aws-efs-csi-driver", *old_args)
+    args = ["--endpoint=" + ENDPOINT, "--logtostderr", "--v=5"]
+    cluster.plugin("plugin-efs", "aws-efs0", "node", "efs", *args)
     plugin = cluster.healthy("aws-efs0", 0, 3)
     assert (plugin["Provider"], plugin["ControllerRequired"]) == ("efs.csi.aws.com", False)
     mode = "multi-node-multi-writer"
@@ -209,19 +219,21 @@ def failure(cluster: Cluster, job: str) -> str | None:
 @pytest.mark.parametrize("kind", ["zfs", "client"])
 def test_two_clients_share_an_nfs_volume_that_two_controllers_made(cluster: Cluster, tmp_path: Path, kind: str) -> None:
     key = (cluster.running.project / ".sandbox/nas/id_ed25519").read_text()
+    # A container has no name for it.
+    server = cluster.running.ground.subnet[2]
     block = "\n".join(f"    {line}" for line in key.splitlines())
-    config = ZFS_CONFIG.format(host="nas", key=block) if kind == "zfs" else CLIENT_CONFIG.format(base=BASE)
-    plugin, volume, mode = f"nas-{kind}", f"traefik-acme-{kind}", "multi-node-multi-writer"
-    for role in ("controller", "node"):
+    config = ZFS_CONFIG.format(host=server, key=block) if kind == "zfs" else CLIENT_CONFIG.format(base=BASE)
+    driver, plugin, volume, mode = "democratic-csi", f"nas-{kind}", f"traefik-acme-{kind}", "multi-node-multi-writer"
+    roles: tuple[Role, ...] = ("controller", "node")
+    for role in roles:
         job = f"{plugin}-{role}"
         items = {"Namespace": "default", "Path": f"nomad/jobs/{job}", "Items": {"driver_config": config}}
         cluster.running.nomad.put(f"var/nomad/jobs/{job}", items)
         flags = ["--csi-version=1.5.0", f"--csi-name={plugin}", f"--driver-config-file={CONFIG_FILE}"]
         flags += ["--log-level=info", f"--csi-mode={role}", f"--server-socket={ENDPOINT}"]
         # A controller of nfs-client does not mount the share by itself.
-        wrapper = SHARE if (kind, role) == ("client", "controller") else []
-        words = [*wrapper, "democratic-csi", *flags]
-        cluster.plugin(job, plugin, role, *words, with_config=True)
+        start = [*SHARE, DRIVERS[driver].image_command] if (kind, role) == ("client", "controller") else []
+        cluster.plugin(job, plugin, role, driver, *flags, entrypoint=start, with_config=True)
     assert cluster.healthy(plugin, 2, 3)["Provider"] == plugin
     more = 'capacity_min = "100MB"\nmount_options {\n  fs_type = "nfs"\n  mount_flags = ["nolock"]\n}'
     cluster.volume("create", tmp_path, VOLUME.format(id=volume, plugin=plugin, mode=mode, more=more))
@@ -247,7 +259,7 @@ def test_a_hostpath_volume_keeps_its_files_on_its_client_and_draws_its_consumer_
     cluster: Cluster, tmp_path: Path
 ) -> None:
     args = ["--drivername=csi-hostpath", "--endpoint=" + ENDPOINT, "--nodeid=${node.unique.name}", "--v=5"]
-    cluster.plugin("plugin-hostpath", "hostpath0", "monolith", "hostpathplugin", *args, clients="client-[23]")
+    cluster.plugin("plugin-hostpath", "hostpath0", "monolith", "hostpath", *args, clients="client-[23]")
     assert cluster.healthy("hostpath0", 2, 2)["Provider"] == "csi-hostpath"
     mode = "single-node-writer"
     more = 'capacity_min = "10MB"'

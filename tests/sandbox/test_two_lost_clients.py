@@ -27,15 +27,15 @@ PAIR = {
     "count": 2,
     "mounts": [{"volume": "pair", "path": "/data", "perAlloc": True}],
     "constraints": [{"operator": "distinct_hosts", "value": "true"}],
-    "taskDriver": "exec",
-    "user": "dbadmin",
+    "image": "busybox:1",
     "command": "/bin/sleep",
     "args": ["86399"],
+    "killSignal": "SIGKILL",
     "killTimeout": "5s",
     # Long enough for a watch that asks about one of the two to place both while the other still writes.
     "stopAfterDisconnect": "40s",
     "cpuMhz": 20,
-    "memoryMib": 16,
+    "memoryMib": 32,
 }
 VOLUMES = {"name": "pair", "count": 2, "zones": ["us-west-2a"], "sizeGib": 1, "protect": False}
 

@@ -19,7 +19,7 @@ from tests.sandbox.changing_volumes import (
 )
 from tools.trial.running import Running
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad]
+pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

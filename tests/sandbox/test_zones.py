@@ -32,10 +32,10 @@ name = "client-4"
 zone = "us-west-2c"
 """
 CONSUMER = {
-    "taskDriver": "exec",
-    "user": "dbadmin",
+    "image": "busybox:1",
     "command": "/bin/sh",
     "args": ["-c", "test -e /data/name || echo $NOMAD_ALLOC_NAME > /data/name; exec sleep 1d"],
+    "killSignal": "SIGKILL",
     "killTimeout": "5s",
     "cpuMhz": 50,
     "memoryMib": 32,
@@ -199,16 +199,16 @@ def test_a_zone_taken_out_of_the_list_is_refused(stack: Running, index: int, key
 
 
 def test_verify_leaves_what_is_pending_as_it_is(stack: Running) -> None:
-    configure(stack, 3, memoryMib=600)
+    configure(stack, 3, memoryMib=1100)
     pending = json.loads(preview(stack, "--json"))["changeSummary"]
     assert pending["update"] > 0
     done = stack.run(stack.python, "-m", "operate", "verify", timeout_s=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "stack dev" in done.stderr
     task = stack.nomad.get("job/mysql-server")["TaskGroups"][0]["Tasks"]
-    assert 600 not in [one["Resources"]["MemoryMB"] for one in task]
+    assert 1100 not in [one["Resources"]["MemoryMB"] for one in task]
     assert json.loads(preview(stack, "--json"))["changeSummary"] == pending
-    configure(stack, 3, memoryMib=512)
+    configure(stack, 3, memoryMib=1024)
     preview(stack, "--expect-no-changes")
 
 

@@ -18,6 +18,7 @@ TABLE = (
     "CREATE DATABASE IF NOT EXISTS t",
     "CREATE TABLE IF NOT EXISTS t.rows (id INT PRIMARY KEY, writer CHAR(36))",
 )
+_DRIVERS = '("docker", "exec")'
 
 
 @contextmanager
@@ -31,6 +32,14 @@ def whole_stack(folder: Path, *words: str, changes: dict[str, Any] | None = None
         changed(running, changes, running.project / "Pulumi.dev.yaml")
     with running.up(*words, *official_parts.words()):
         yield running
+
+
+def take_exec_from_clients(stack: Running) -> None:
+    """Before it is up: its clients have the docker driver alone."""
+    client = stack.project / "sandbox/cluster/client.py"
+    text = client.read_text()
+    assert _DRIVERS in text
+    client.write_text(text.replace(_DRIVERS, '("docker",)'))
 
 
 def write(stack: Running, at: Endpoint, number: int) -> None:

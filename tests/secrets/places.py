@@ -146,7 +146,13 @@ def processes(folder: Path = Path("/proc")) -> Iterator[Piece]:
         yield Piece("environment", name, bytes(1).join(others))
 
 
-OWN_VARIABLES = frozenset({"NOMAD_TOKEN", "NOMAD_OPERATOR_TOKEN", "AWS_SECRET_ACCESS_KEY", "PULUMI_CONFIG_PASSPHRASE"})
+OWN_VARIABLES = frozenset(
+    {
+        *("NOMAD_TOKEN", "NOMAD_OPERATOR_TOKEN", "AWS_SECRET_ACCESS_KEY", "PULUMI_CONFIG_PASSPHRASE"),
+        # MySQL's image exports to the server what it has read from the file.
+        "MYSQL_ROOT_PASSWORD",
+    }
+)
 """Variables that are a credential's own place."""
 
 

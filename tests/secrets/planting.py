@@ -30,7 +30,7 @@ job "{name}" {{
       attempts = 0
     }}
     task "{name}" {{
-      driver = "raw_exec"
+      driver = "exec"
       config {{
         command = "/bin/sh"
         args    = ["-c", "echo the password is $PASSWORD"]

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tools.bench import in_docker, page
+from tools.bench import page
 from tools.bench.run import Plan, run
 from tools.bench.targets import CONTENDERS
 
@@ -24,15 +24,9 @@ def main() -> int:
         return int(stale and known.check)
     # So that an end by a signal takes the sandbox down too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if known.command == "docker":
-        failed = in_docker.run(known.results, known.repetitions, known.minutes * 60, known.official)
-        if known.results == page.RESULTS:
-            page.write(check=False)
-        return int(failed)
-    given = {"terraform": known.terraform_plugins, "official": known.official}
     plan = Plan(
         repetitions=1 if known.quick else known.repetitions,
-        contenders=[one for one in known.contenders if given.get(one, True)],
+        contenders=[one for one in known.contenders if one != "terraform" or known.terraform_plugins],
         results=QUICK_RESULTS if known.quick else page.RESULTS,
         idle_s=10 if known.quick else known.idle_minutes * 60,
         limit_s=known.minutes * 60,
@@ -56,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         choices=list(CONTENDERS),
         default=list(CONTENDERS),
-        help="terraform and official only with the option that names their plugins (default: all)",
+        help="terraform only with the option that names its plugins (default: all)",
     )
     wanted.add_argument("--cold", action="store_true", help="also `make up` with nothing cached, once (minutes)")
     wanted.add_argument("--idle-minutes", type=float, default=3, help="how long a stack is watched doing nothing")
@@ -65,14 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     wanted.add_argument(
         "--terraform-plugins", type=Path, metavar="FOLDER", help="where terraform finds its AWS provider (-plugin-dir)"
     )
-    wanted.add_argument(
-        "--official", type=Path, metavar="FOLDER", help="release archives of official Pulumi plugins, for ours"
-    )
-    docker = commands.add_parser("docker", help="measure in containers, beside the floor, and write the page")
-    docker.add_argument("--repetitions", type=int, default=3, help="how often each case is run (default: 3)")
-    docker.add_argument("--minutes", type=float, default=60, help="start no further pass after this long")
-    docker.add_argument("--official", type=Path, metavar="FOLDER", help="official parts, for plugins and driver")
-    docker.add_argument("--results", type=Path, default=page.RESULTS, help="where the samples go; elsewhere no page")
+    wanted.add_argument("--official", type=Path, metavar="FOLDER", help="folder of official release archives to use")
     shown = commands.add_parser("page", help="write the page and its figures from the committed results")
     shown.add_argument("--check", action="store_true", help="only compare")
     return parser

@@ -20,8 +20,7 @@ from tools.trial.running import Running
 
 _PHASE = re.compile(r"^up: (?P<name>[a-z ]+): .*\((?P<seconds>\d+\.\d) s\)$")
 _TOOL = re.compile(r"^toolchain: (?P<name>.+): done in (?P<seconds>\d+) s$")
-_COLD_TIMEOUT_S = 1800.0
-# In containers with the first building of the images.
+# With the first building of the images, warm ones too.
 _UP_TIMEOUT_S = 1800.0
 WARM, COLD = "make up, warm", "make up, cold"
 # Where the shell may say that caches are.
@@ -68,8 +67,8 @@ def measure_cold(running: Running, recorder: Recorder) -> None:
         recorder,
         COLD,
         1,
-        lambda: running.run("make", "bootstrap", timeout_s=_COLD_TIMEOUT_S),
-        lambda: running.run("make", "up", timeout_s=_COLD_TIMEOUT_S),
+        lambda: running.run("make", "bootstrap", timeout_s=_UP_TIMEOUT_S),
+        lambda: running.run("make", "up", timeout_s=_UP_TIMEOUT_S),
     )
 
 

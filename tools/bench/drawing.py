@@ -20,7 +20,6 @@ _COLOURS = {
     "terraform": svg.PURPLE,
     "engine": svg.GREEN,
     "ours": svg.BLUE,
-    "official": svg.RED,
 }
 
 

@@ -11,6 +11,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nomad_stateful.drivers.catalogue import DRIVERS
+from sandbox.docker import machine_daemon, store
 from sandbox.settings import SandboxSettings
 from sandbox.stack import plugin_home
 from tools.trial.running import Running
@@ -29,10 +31,17 @@ def facts(running: Running, settings: SandboxSettings) -> dict[str, str]:
         "Nomad": f"{_first_line('nomad', 'version', path=path)}; one server, {len(settings.instances)} clients",
         "Pulumi": f"{_first_line('pulumi', 'version', path=path)}; plugins {plugin_home.kinds(settings)}",
         "SDKs": sdks,
-        "EBS CSI driver and EC2": "the sandbox's stand-ins",
+        "containers": ", ".join([machine_daemon.version(), *_images(settings)]),
+        "EC2": "the sandbox's stand-in",
         "load before": f"{os.getloadavg()[0]:.1f}",
-        "database": _first_line(shutil.which("mariadbd") or "mysqld", "--version", path=path),
     }
+
+
+def _images(settings: SandboxSettings) -> list[str]:
+    """Those that the stack runs, each with where its program is from."""
+    wanted = ("mysql:", f"{DRIVERS['ebs'].image}:")
+    names = store.of_sandbox(settings).names.items()
+    return [f"{name.rpartition('/')[2]} ({note})" for name, note in names if name.startswith(wanted)]
 
 
 def _cpu() -> str:

@@ -19,7 +19,7 @@ PAGE = PROJECT / "docs/performance.md"
 FIGURES = PROJECT / "docs/figures"
 RESULTS = PROJECT / "tools/bench/results"
 SAMPLES, REQUESTS, MACHINE = "samples.csv", "requests.csv", "machine.json"
-SCALE, TIMELINE, DOCKER = "scale.csv", "timeline-up.json", "docker.csv"
+SCALE, TIMELINE = "scale.csv", "timeline-up.json"
 _IN_FIGURE = (
     ("up", "answering"),
     ("destroy", "nothing left"),
@@ -43,7 +43,6 @@ def rendered(page: str, results: Path) -> str:
         "cold": tables.cold(known),
         "scale": tables.scale(grown),
         "memory": tables.memory(grown),
-        "docker": tables.docker(samples.read(results / DOCKER)),
         "failover": failovers.table(failovers.read(results)),
         "requests": tables.costs(costs.read(results / REQUESTS)),
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from sandbox.settings import STACK
 from tools.bench.contender import Failed
 from tools.bench.rig import Rig
 
@@ -86,16 +87,17 @@ class Pulumi:
 class Ours(Pulumi):
     """This project's program with the stack that the sandbox has."""
 
-    def __init__(self, rig: Rig, name: str = "ours") -> None:
-        super().__init__(rig, name, rig.running.project, "dev")
-        self._config = rig.running.project / "Pulumi.dev.yaml"
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig, "ours", rig.running.project, STACK)
+        self._config = rig.running.project / f"Pulumi.{STACK}.yaml"
         self._at_first = self._config.read_text(encoding="utf-8")
 
     def configure(self, memory_mib: int | None) -> None:
         text = self._at_first
         if memory_mib is not None:
-            before, mysql = text.split("nomad-stateful:mysql:")
-            text = f"{before}nomad-stateful:mysql:{mysql.replace('memoryMib: 512', f'memoryMib: {memory_mib}')}"
+            known = yaml.safe_load(text)
+            known["config"]["nomad-stateful:mysql"]["memoryMib"] = memory_mib
+            text = yaml.safe_dump(known)
         self._config.write_text(text, encoding="utf-8")
 
     def forget(self) -> None:

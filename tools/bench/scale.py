@@ -57,12 +57,12 @@ def stack_config(template: dict[str, Any], volumes: int, consumers: int) -> dict
 def _consumer(name: str, volume: str) -> dict[str, Any]:
     return {
         "name": name,
-        "taskDriver": "exec",
+        "taskDriver": "docker",
+        "image": "busybox:1",
         "command": "/bin/sleep",
         "args": ["100000"],
         # As the first process of its namespace it would not hear of SIGTERM.
         "killSignal": "SIGKILL",
-        "user": "dbadmin",
         "cpuMhz": 20,
         "memoryMib": 32,
         "mounts": [{"volume": volume, "path": "/srv/data"}],

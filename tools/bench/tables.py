@@ -15,8 +15,6 @@ from tools.bench.samples import OK, Sample, ratio, select, summary
 from tools.bench.targets import CASES, CONTENDERS
 
 NONE = "-"
-# Everyone else has a column even where nothing was measured.
-_OPTIONAL = ("terraform", "official")
 NOT_YET = "Not measured yet."
 _PARTS = (("make up, warm", "Warm `make up`"), ("verify", "`make verify`"))
 _COLD = "make up, cold"
@@ -24,7 +22,8 @@ _COLD = "make up, cold"
 
 def cases(samples: Sequence[Sample]) -> str:
     """Every case with a sample: medians with least and most, ratios and target."""
-    present = [one for one in CONTENDERS if one not in _OPTIONAL or any(sample.contender == one for sample in samples)]
+    present = [one for one in CONTENDERS if any(sample.contender == one for sample in samples)]
+    others = [one for one in ("floor", "plain", "engine") if one in present]
     rows = []
     for case in CASES:
         found = {one: select(samples, case.case, one, case.measure) for one in present}
@@ -34,30 +33,14 @@ def cases(samples: Sequence[Sample]) -> str:
             [
                 case.title,
                 *(_times(found[one]) for one in present),
-                *(_ratio(found["ours"], found[one]) for one in ("floor", "plain", "engine")),
+                *(_ratio(found.get("ours", []), found[one]) for one in others),
                 case.target or NONE,
                 case.verdict(samples) or NONE,
             ]
         )
     names = [CONTENDERS[one] for one in present]
-    return table(
-        ["seconds: median (least to most)", *names, "ours / floor", "ours / plain", "ours / engine", "target", ""], rows
-    )
-
-
-def docker(samples: Sequence[Sample]) -> str:
-    """The same cases with everything in containers, where only some take part."""
-    if not samples:
-        return NOT_YET
-    present = [one for one in CONTENDERS if any(sample.contender == one for sample in samples)]
-    rows = []
-    for case in CASES:
-        found = {one: select(samples, case.case, one, case.measure) for one in present}
-        if any(found.values()):
-            ratio_to_floor = _ratio(found.get("ours", []), found.get("floor", []))
-            rows.append([case.title, *(_times(mine) for mine in found.values()), ratio_to_floor])
-    names = [CONTENDERS[one] for one in present]
-    return table(["seconds: median (least to most)", *names, "ours / floor"], rows)
+    ratios = [f"ours / {one}" for one in others]
+    return table(["seconds: median (least to most)", *names, *ratios, "target", ""], rows)
 
 
 def failures(samples: Iterable[Sample]) -> str:

@@ -13,7 +13,6 @@ CONTENDERS = {
     "terraform": "terraform",
     "engine": "engine alone",
     "ours": "ours",
-    "official": "ours, official plugins",
 }
 """Who is compared and how they are called, in the order to show."""
 

@@ -6,7 +6,6 @@ import argparse
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from nomad_stateful.nomad.api import NomadApi
@@ -24,7 +23,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.examples", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}; all if left out")
     parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
-    parser.add_argument("--docker", action="store_true", help="run them in containers, as on a real account")
     arguments = parser.parse_args()
     wanted = arguments.names or names
     unknown = [name for name in wanted if name not in names]
@@ -32,11 +30,7 @@ def main() -> int:
         parser.error(f"there is no example {unknown[0]}: use one of {', '.join(names)}")
     settings = load_settings()
     was_up = settings.home.is_dir() and is_alive(settings)
-    settings = replace(settings, docker=settings.docker or arguments.docker)
-    docker = ["--docker"] if settings.docker else []
-    _sandbox(
-        "up", "--no-stack", *docker, *(["--official", str(arguments.official.absolute())] if arguments.official else [])
-    )
+    _sandbox("up", "--no-stack", *(["--official", str(arguments.official.absolute())] if arguments.official else []))
     print(f"plugins: {kinds(settings)}", flush=True)
     status = 1
     try:

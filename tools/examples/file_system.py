@@ -49,7 +49,7 @@ def name_nas(place: Workplace, name: str) -> None:
     """Names the sandbox's file server, and the key to it, in the driver's configuration."""
     nas = Nas(place.settings.nas_dir)
     # A name of the client's /etc/hosts is not known in a container; nodes have their client's network, and its names.
-    server = str(place.settings.file_server) if place.settings.docker else FILE_SERVER_NAMES[0]
+    server = str(place.settings.file_server)
     config = {
         "driver": "zfs-generic-nfs",
         "sshConnection": {

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.docker import store
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 from sandbox.stack.environment import process_environment
 from sandbox.stack.stack import Stack
-from tools.examples import containers
 from tools.toolchain import Toolchain
 
 FOLDER = PROJECT / "examples"
@@ -41,10 +39,6 @@ class Workplace:
         for plugin in project["plugins"]["providers"]:
             plugin["path"] = str(PROJECT / "nomad_stateful/provider")
         (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
-        if self.settings.docker:
-            images = store.of_sandbox(self.settings, None)
-            for path in self.folder.glob("Pulumi.*.yaml"):
-                containers.rewrite(path, images.tag)
 
     def fill_in(self, stack: str, values: dict[str, str]) -> None:
         """Replaces what a user would replace in a stack's file."""

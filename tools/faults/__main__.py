@@ -20,7 +20,6 @@ from types import FrameType
 
 from sandbox.machine import requirements
 from tools.faults.cases import every_fault
-from tools.faults.kind import Kind
 from tools.faults.plan import Step, chosen, plan
 from tools.faults.runner import Options, Runner
 from tools.faults.table import Result, document, failures, table
@@ -37,14 +36,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     runs, lanes = LONG if arguments.long else SHORT
     arguments.runs, arguments.lanes = arguments.runs or runs, arguments.lanes or lanes
-    kind = Kind(arguments.docker, arguments.official and arguments.official.absolute())
     try:
         faults = chosen(every_fault(), arguments.only)
     except ValueError as error:
         parser.error(str(error))
-    for sentence in kind.left_out(faults):
-        print(sentence, flush=True)
-    faults = [fault for fault in faults if kind.takes(fault)]
+    for fault in faults:
+        if why := fault.cannot():
+            print(f"left out: {fault.name}: {why}", flush=True)
+    faults = [fault for fault in faults if not fault.cannot()]
     if not faults:
         parser.error("no fault is left")
     steps = plan(faults, arguments.runs, arguments.seed)
@@ -56,19 +55,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if lacking := requirements.lacking():
         parser.error(f"this machine cannot run a sandbox: {lacking}")
-    return _run(steps, kind, arguments)
+    return _run(steps, arguments)
 
 
-def repeat(step: Step, kind: Kind, arguments: argparse.Namespace) -> str:
+def repeat(step: Step, arguments: argparse.Namespace) -> str:
     """The command that repeats just one run of a plan."""
     words = [".venv/bin/python", "-m", "tools.faults", "--seed", str(arguments.seed), "--runs", str(arguments.runs)]
-    words += kind.options()
+    if arguments.official:
+        words += ["--official", str(arguments.official)]
     for word in arguments.only:
         words += ["--only", word]
     return shlex.join([*words, "--run", str(step.number)])
 
 
-def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> int:
+def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
     say = _speaker()
     say(f"seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}")
     folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
@@ -79,10 +79,10 @@ def _run(steps: Sequence[Step], kind: Kind, arguments: argparse.Namespace) -> in
         subnet=arguments.subnet,
         folder=folder,
         kept=kept,
-        repeat=lambda step: repeat(step, kind, arguments),
+        repeat=lambda step: repeat(step, arguments),
         say=say,
         report=lambda results: _write(results, arguments.seed, kept, arguments.json),
-        kind=kind,
+        official=arguments.official,
         without=frozenset(arguments.without),
     )
     say(f"results as they come: {kept / RESULTS}")
@@ -162,12 +162,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="print the plan and do nothing")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
-    parser.add_argument("--docker", action="store_true", help="on the stack of a real account in containers")
-    parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
+    parser.add_argument("--official", type=_folder, metavar="DIR", help="folder of official release archives to use")
     parser.add_argument("--keep", metavar="FOLDER", help="where logs of failed runs go (default: a new one)")
     parser.add_argument("--name", default="nf", help="name of the sandboxes; each lane's number is appended")
     parser.add_argument("--subnet", type=IPv4Network, default=IPv4Network("10.173.130.0/24"), help="the first lane's")
     return parser
+
+
+def _folder(text: str) -> Path:
+    return Path(text).absolute()
 
 
 def _positive(text: str) -> int:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from sandbox.machine.private_files import write_private
+from nomad_stateful.drivers.catalogue import DRIVERS
+from sandbox.standins.ebs_csi_driver.version import VERSION_VARIABLE
 from tools.faults.lane import Lane
 
-_PLACE: Final = "/mnt/ebs-driver"
-"""On each instance's own disk, so that one can lack it."""
-_SCRIPT: Final = '#!/bin/sh\nexport NOMAD_STATEFUL_EBS_DRIVER_VERSION={}\nexec aws-ebs-csi-driver "$@"\n'
+_SCRIPT: Final = """
+made=$(docker create "$1:$2")
+docker commit --change "ENV $4=$3" "$made" "$1:$3"
+docker rm "$made"
+"""
 
 
-def install(lane: Lane, version: str, clients: Iterable[str]) -> str:
-    """Puts a program of that version on clients; its path there."""
-    source, path = lane.settings.home / f"driver-{version}", f"{_PLACE}-{version}"
-    write_private(source, _SCRIPT.format(version))
+def install(lane: Lane, version: str, clients: Iterable[str]) -> None:
+    """Gives clients the driver's image of that version, made of the one that they have."""
+    driver = DRIVERS["ebs"]
     for client in clients:
-        done = lane.inside(client, "install", "-m", "755", str(source), path)
+        words = (driver.image, driver.default_version, version, VERSION_VARIABLE)
+        done = lane.inside(client, "sh", "-e", "-c", _SCRIPT, "install", *words)
         assert done.returncode == 0, done.stderr
-    return path

@@ -16,8 +16,7 @@ from subprocess import CompletedProcess
 from typing import Any, Final
 
 from sandbox.cloud.daemon import CALL_LOG
-from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, SandboxSettings, load_settings
-from tools.faults.kind import Kind
+from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, STACK, SandboxSettings, load_settings
 from tools.faults.model import State
 from tools.faults.mount_watch import MountWatch, sampler
 from tools.faults.writer import MySql, Writer
@@ -45,10 +44,13 @@ class Lane:
     """What a fault works on. What commands print is captured; their exit code is the caller's business."""
 
     def __init__(
-        self, number: int, kind: Kind, stack: Running, database: MySql, mounts: MountWatch, folder: Path
+        self, number: int, options: list[str], stack: Running, database: MySql, mounts: MountWatch, folder: Path
     ) -> None:
         self.number = number
-        self.kind = kind
+        self.up_words = ["up", *options]
+        """The words of `python -m sandbox` that bring sandbox and stack up."""
+        self.destroy_words = ["down", "--keep-sandbox"]
+        """The words of `python -m sandbox` that destroy the stack alone."""
         self.stack = stack
         self.database = database
         """Where the writer finds MySQL."""
@@ -68,19 +70,9 @@ class Lane:
         self._started: list[subprocess.Popen[bytes]] = []
 
     @property
-    def up_words(self) -> list[str]:
-        """The words of `python -m sandbox` that bring sandbox and stack up."""
-        return [*self.kind.up(), "--stack", self.kind.stack]
-
-    @property
-    def destroy_words(self) -> list[str]:
-        """The words of `python -m sandbox` that destroy the stack alone."""
-        return ["down", "--keep-sandbox", "--stack", self.kind.stack]
-
-    @property
     def stack_file(self) -> Path:
         """The stack's configuration."""
-        return self.stack.project / f"Pulumi.{self.kind.stack}.yaml"
+        return self.stack.project / f"Pulumi.{STACK}.yaml"
 
     @property
     def settings(self) -> SandboxSettings:
@@ -194,7 +186,7 @@ def settings_of(stack: Running) -> SandboxSettings:
 
 
 @contextlib.contextmanager
-def open_lane(number: int, kind: Kind, ground: Ground, folder: Path) -> Iterator[Lane]:
+def open_lane(number: int, ground: Ground, folder: Path, official: Path | None = None) -> Iterator[Lane]:
     """A lane on a sandbox of its own without a stack; the sandbox is gone when the lane is left.
 
     Raises AssertionError when the sandbox does not come up.
@@ -202,9 +194,9 @@ def open_lane(number: int, kind: Kind, ground: Ground, folder: Path) -> Iterator
     project = folder / "project"
     project.mkdir(parents=True)
     (folder / "logs").mkdir()
-    with Running.prepare(project, ground).up(*kind.options(), "--no-stack") as stack:
-        kind.write_stack(project, settings_of(stack))
-        lane = Lane(number, kind, stack, MySql(stack.nomad), MountWatch(sampler(settings_of(stack))), folder)
+    options = ["--official", str(official)] if official else []
+    with Running.prepare(project, ground).up(*options, "--no-stack") as stack:
+        lane = Lane(number, options, stack, MySql(stack.nomad), MountWatch(sampler(settings_of(stack))), folder)
         lane.mounts.begin()
         try:
             yield lane

@@ -32,8 +32,8 @@ class Fault:
     """The state of the stack afterwards."""
     needs: State = "deployed"
     """The state it starts from; the runner brings the lane there."""
-    cannot: Callable[[bool], str] = lambda _docker: ""
-    """Why it cannot be made on this machine, where tasks run in containers or not; empty when it can."""
+    cannot: Callable[[], str] = lambda: ""
+    """Why it cannot be made on this machine; empty when it can."""
     may_detach_mounted: str = ""
     """Why EC2 may be asked meanwhile to detach a volume that is mounted; empty where nobody may ask."""
     seconds: float = 20

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from tools.faults import checks
-from tools.faults.kind import Kind
 from tools.faults.lane import Doing, Lane, open_lane
 from tools.faults.model import State
 from tools.faults.plan import Step, deal
@@ -45,8 +44,8 @@ class Options:
     say: Callable[[str], None] = print
     report: Callable[[Sequence[Result]], None] = lambda _: None
     """Takes all results so far, after each one; never called twice at the same time."""
-    kind: Kind = field(default_factory=Kind)
-    """What the lanes' sandboxes are."""
+    official: Path | None = None
+    """Folder of official parts that the lanes' sandboxes use."""
     without: frozenset[int] = frozenset()
     """Numbers of the changes that are left out of each sequence."""
 
@@ -92,7 +91,8 @@ class Runner:
             name = f"{self.options.name}{number}"
             opened = False
             try:
-                with open_lane(number, self.options.kind, Ground(name, self._subnet(number)), folder) as lane:
+                ground = Ground(name, self._subnet(number))
+                with open_lane(number, ground, folder, self.options.official) as lane:
                     opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")
                     self._until_one_fails(lane, left)

@@ -33,7 +33,7 @@ Choice = Callable[[Lane, random.Random], Victim]
 
 
 def database(lane: Lane, _draw: random.Random) -> Victim:
-    """The database server, mariadbd or in a container mysqld; Nomad restarts its task."""
+    """The database server; Nomad restarts its task."""
     return _in_instance(lane, "the database server", SERVER, lane.stack.mysql_endpoint().node_name)
 
 

@@ -30,7 +30,7 @@ def name() -> str:
 
 def on_debian(target: Path) -> None:
     """Writes the image on Debian's packages, verified by its keys. Raises DockerError and PackageError."""
-    packages.ensure_packages([one for one in packages.DOCKER if {"debootstrap", "gpgv"}.intersection(one.commands)])
+    packages.ensure_packages([one for one in packages.SANDBOX if {"debootstrap", "gpgv"}.intersection(one.commands)])
     image = images.agent_image(images.base_layer())
     with cache.locked(layers.root()):
         built = tuple(layers.build(recipe) for recipe in image.layers)

@@ -2,6 +2,15 @@
 
 from tools.toolchain.csi import csi_proto_dir
 from tools.toolchain.errors import ToolchainError
-from tools.toolchain.provide import Toolchain, ensure, ensure_actionlint, ensure_csi_sanity, find
+from tools.toolchain.provide import Toolchain, ensure, ensure_actionlint, ensure_csi, ensure_csi_sanity, find
 
-__all__ = ["Toolchain", "ToolchainError", "csi_proto_dir", "ensure", "ensure_actionlint", "ensure_csi_sanity", "find"]
+__all__ = [
+    "Toolchain",
+    "ToolchainError",
+    "csi_proto_dir",
+    "ensure",
+    "ensure_actionlint",
+    "ensure_csi",
+    "ensure_csi_sanity",
+    "find",
+]

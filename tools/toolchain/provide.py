@@ -78,6 +78,15 @@ def ensure() -> Toolchain:
     return _toolchain(folder, proto)
 
 
+def ensure_csi() -> Path:
+    """The CSI protocol's classes alone, generated if they are not there yet."""
+    folder = csi_proto_dir()
+    if not folder.is_dir():
+        with cache.locked(cache.toolchain_root()):
+            ensure_csi_proto()
+    return folder
+
+
 def ensure_csi_sanity() -> Path:
     """The CSI conformance suite's program, built if it is not there yet."""
     return _ensure_built(CSI_SANITY)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.standins.csi import logs, mounts
-from sandbox.standins.csi.folders import on_client
 
 STATE_FOLDER: Final = "/var/run/efs"
 CONFIG_FOLDER: Final = "/etc/amazon/efs"
@@ -16,7 +15,7 @@ FOLDERS: Final = (STATE_FOLDER, "/var/amazon/efs", CONFIG_FOLDER)
 
 def config_folder() -> Path:
     """Where efs-utils reads its configuration."""
-    return on_client(CONFIG_FOLDER)
+    return Path(CONFIG_FOLDER)
 
 
 def write_config(folder: Path, region: str) -> None:
@@ -32,13 +31,13 @@ class MountStates:
     def prepare(self) -> None:
         """Makes the folders, and says what an earlier run left mounted."""
         for name in FOLDERS:
-            folder = on_client(name)
+            folder = Path(name)
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 logs.error("The folder is not writable: mounts will not survive the plugin", folder=folder, err=error)
         kept = 0
-        for file in on_client(STATE_FOLDER).glob("fs-*.state"):
+        for file in Path(STATE_FOLDER).glob("fs-*.state"):
             target = str(json.loads(file.read_text(encoding="utf-8"))["mountpoint"])
             if mounts.mount_at(target) is None:
                 file.unlink(missing_ok=True)
@@ -53,11 +52,11 @@ class MountStates:
 
     def forget(self, target: str) -> None:
         """Drops the note of a mount."""
-        for file in on_client(STATE_FOLDER).glob(f"fs-*.{_dotted(target)}.state"):
+        for file in Path(STATE_FOLDER).glob(f"fs-*.{_dotted(target)}.state"):
             file.unlink(missing_ok=True)
 
     def _file(self, file_system: str, target: str) -> Path:
-        return on_client(STATE_FOLDER) / f"{file_system}.{_dotted(target)}.state"
+        return Path(STATE_FOLDER) / f"{file_system}.{_dotted(target)}.state"
 
 
 def _dotted(target: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sandbox.standins.csi import capabilities, logs
 from sandbox.standins.csi.errors import invalid
 from sandbox.standins.csi.folder_store import FolderStore
-from sandbox.standins.csi.folders import on_client
 from sandbox.standins.csi.identity import Identity
 from sandbox.standins.csi.volume_store import Volume
 from sandbox.standins.hostpath.controller import HostPathController
@@ -58,7 +58,7 @@ def topology(options: Options) -> dict[str, str]:
 
 def services(options: Options) -> dict[str, object]:
     """Identity, controller and node; raises OSError when the state cannot be kept."""
-    folder = on_client(options.state_dir)
+    folder = Path(options.state_dir)
     store = FolderStore(folder, lambda _name: str(uuid.uuid4()))
     store.prepare()
     logs.info("State", folder=folder.as_posix(), volumes=len(store.volumes()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -100,13 +99,13 @@ def test_the_failover_watch_works_by_its_own_identity(guarded: Agent, tmp_path: 
     cloud.start()
     host, port = cloud.get_host_and_port()
     program = _watch(tmp_path / "watch", f"http://{host}:{port}")
-    given = (TOP / "jobs/failover.vars.hcl").read_text(encoding="utf-8")
-    for name, value in (("driver", "raw_exec"), ("image", ""), ("command", str(program))):
-        given = re.sub(rf'(?m)^(  {name}\s+= )".*"$', rf'\1"{value}"', given)
-    given = given.replace("count = 2", "count = 1")
+    given = (TOP / "jobs/failover.vars.hcl").read_text(encoding="utf-8").replace("count = 2", "count = 1")
     jobspec = (TOP / "jobs/failover.nomad.hcl").read_text(encoding="utf-8")
     body = {"JobHCL": jobspec, "Variables": given, "Canonicalize": True}
     job = guarded.api.put("jobs/parse", body)
+    [group] = job["TaskGroups"]
+    [task] = group["Tasks"]
+    task["Driver"], task["Config"] = "raw_exec", {"command": str(program), "args": task["Config"]["args"]}
     rules = (TOP / POLICIES["failover"]).read_text(encoding="utf-8")
     bound = {"Name": "watch", "Rules": rules, "JobACL": {"Namespace": "default", "JobID": "failover"}}
     guarded.api.put("acl/policy/watch", bound)

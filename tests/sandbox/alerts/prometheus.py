@@ -16,7 +16,7 @@ from tests.sandbox.alerts import rules
 from tools.packages import find_command
 from tools.trial.running import Running, eventually
 
-PROGRAMS = ("prometheus", "prometheus-node-exporter", "prometheus-mysqld-exporter")
+PROGRAMS = ("prometheus", "prometheus-node-exporter")
 Labels = Mapping[str, str]
 
 

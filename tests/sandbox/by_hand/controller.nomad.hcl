@@ -4,10 +4,10 @@ job "storage-api" {
   group "api" {
     count = 1
     task "controller" {
-      driver = "raw_exec"
+      driver = "docker"
       config {
-        command = "aws-ebs-csi-driver"
-        args    = ["controller", "--endpoint=${CSI_ENDPOINT}", "--logtostderr", "--v=3"]
+        image = "public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver:v1.48.0"
+        args  = ["controller", "--endpoint=${CSI_ENDPOINT}", "--logtostderr", "--v=3"]
       }
       csi_plugin {
         id        = "ebs"
@@ -16,7 +16,7 @@ job "storage-api" {
       }
       resources {
         cpu    = 40
-        memory = 96
+        memory = 128
       }
     }
   }

@@ -5,20 +5,20 @@ job "storage" {
 
   group "both" {
     task "nodes" {
-      driver = "raw_exec"
+      driver = "docker"
       config {
-        command = "aws-ebs-csi-driver"
-        args    = ["node", "--endpoint=${CSI_ENDPOINT}", "--logtostderr", "--v=3"]
+        image      = "public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver:v1.48.0"
+        args       = ["node", "--endpoint=${CSI_ENDPOINT}", "--logtostderr", "--v=3"]
+        privileged = true
       }
       csi_plugin {
-        id                     = "ebs"
-        type                   = "node"
-        mount_dir              = "/csi"
-        stage_publish_base_dir = "/mnt/nomad/client/csi/node/ebs"
+        id        = "ebs"
+        type      = "node"
+        mount_dir = "/csi"
       }
       resources {
         cpu    = 40
-        memory = 96
+        memory = 128
       }
     }
   }

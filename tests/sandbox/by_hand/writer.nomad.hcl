@@ -1,4 +1,4 @@
-# Writes a line every tenth of a second, with the time.
+# Writes a line every tenth of a second, with the seconds since the machine's start.
 job "writer" {
   datacenters = ["*"]
 
@@ -10,11 +10,11 @@ job "writer" {
       attachment_mode = "file-system"
     }
     task "writer" {
-      driver = "exec"
-      user   = "dbadmin"
+      driver = "docker"
       config {
+        image   = "busybox:1"
         command = "/bin/sh"
-        args    = ["-c", "n=0; while :; do n=$((n+1)); echo $n $(date +%s.%N) >>/data/rows; sync /data/rows; sleep 0.1; done"]
+        args    = ["-c", "n=0; while :; do n=$((n+1)); echo $n $(cut -d' ' -f1 /proc/uptime) >>/data/rows; sync /data/rows; sleep 0.1; done"]
       }
       volume_mount {
         volume      = "data"

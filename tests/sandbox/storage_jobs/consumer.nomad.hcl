@@ -64,11 +64,11 @@ job "consumer" {
     }
 
     task "consumer" {
-      driver       = "exec"
-      user         = "dbadmin"
+      driver       = "docker"
       kill_timeout = "1s"
 
       config {
+        image   = "busybox:1"
         command = "/bin/sh"
         args    = ["-c", var.script]
       }

@@ -12,12 +12,31 @@ variable "plugin" {
   type = string
 }
 
-variable "command" {
+variable "image" {
   type = string
+}
+
+variable "entrypoint" {
+  description = "Empty: the image's own."
+  type        = list(string)
+  default     = []
 }
 
 variable "args" {
   type = list(string)
+}
+
+variable "network_mode" {
+  type = string
+}
+
+variable "ipc_mode" {
+  type = string
+}
+
+variable "folders" {
+  description = "Folders of the client, by their place in the container."
+  type        = map(string)
 }
 
 variable "clients" {
@@ -51,11 +70,22 @@ job "plugin" {
     }
 
     task "plugin" {
-      driver = "raw_exec"
+      driver = "docker"
 
       config {
-        command = var.command
-        args    = var.args
+        image        = var.image
+        entrypoint   = length(var.entrypoint) == 0 ? null : var.entrypoint
+        args         = var.args
+        privileged   = true
+        network_mode = var.network_mode
+        ipc_mode     = var.ipc_mode
+        mount = [for inside, outside in var.folders : {
+          type         = "bind"
+          source       = outside
+          target       = inside
+          readonly     = false
+          bind_options = { propagation = "rshared" }
+        }]
       }
 
       dynamic "template" {
@@ -68,10 +98,9 @@ job "plugin" {
       }
 
       csi_plugin {
-        id                     = var.plugin
-        type                   = var.type
-        mount_dir              = "/csi"
-        stage_publish_base_dir = "/mnt/nomad/client/csi/${var.type}/${var.plugin}"
+        id        = var.plugin
+        type      = var.type
+        mount_dir = "/csi"
       }
 
       resources {

@@ -12,43 +12,16 @@ import yaml
 
 from program import settings
 from sandbox.cluster import client
-from sandbox.docker import daemon, images, python_packages, runtime, stack, tree
-from sandbox.docker.images import catalogue
+from sandbox.docker import daemon, images, python_packages, runtime, tree
+from sandbox.docker.images import Image, catalogue
+from sandbox.docker.layers import Layer
 from sandbox.docker.store import Store
-from sandbox.settings import PROJECT, SandboxError, parse_settings
+from sandbox.settings import PROJECT, parse_settings
 from sandbox.standins.nas.layout import Nas
-from tools.examples import containers
 from tools.examples.recipes import EXAMPLES
 
-SETTINGS = parse_settings({"docker": True}, Path("/nowhere"))
-
-
-def rendered(text: str) -> str:
-    return stack.render(text, SETTINGS, {"mysql": "9.7.4"}.__getitem__)
-
-
-def test_the_stack_is_the_examples_but_for_marked_lines_sizes_and_image_tags() -> None:
-    example = stack.EXAMPLE.read_text(encoding="utf-8")
-    before, after = example.splitlines(), rendered(example).splitlines()
-    assert len(before) == len(after)
-    for old, new in zip(before, after, strict=True):
-        if old != new:
-            assert "# <" in old or old.strip().startswith(("sizeGib:", "image:"))
-            assert old.partition(":")[0] == new.partition(":")[0]
-
-
-def test_the_stack_has_the_sandboxs_account_zones_and_role() -> None:
-    config = yaml.safe_load(rendered(stack.EXAMPLE.read_text(encoding="utf-8")))["config"]
-    assert config["aws:allowedAccountIds"] == ["123456789012"]
-    volumes = config["nomad-stateful:volumes"]
-    assert [volume["zone"] for volume in volumes] == ["us-west-2a", "us-west-2b"]
-    assert not any(volume["protect"] for volume in volumes)
-    assert config["nomad-stateful:mysql"]["image"] == "mysql:9.7.4"
-
-
-def test_a_marked_line_that_the_sandbox_has_no_value_for_is_refused() -> None:
-    with pytest.raises(SandboxError, match="aws:profile"):
-        rendered("config:\n  aws:profile: prod # <\n")
+SETTINGS = parse_settings({}, Path("/nowhere"))
+STORE = Store(Path("/a store"))
 
 
 def test_a_container_keeps_the_capabilities_that_the_machine_has() -> None:
@@ -77,7 +50,7 @@ def test_a_container_sees_of_the_file_server_no_key_and_no_dataset() -> None:
 
 
 def test_the_images_mount_helpers_need_nothing_that_is_not_in_the_image(tmp_path: Path) -> None:
-    images._stand_ins(tmp_path, tmp_path)
+    images.put_stand_ins(tmp_path)
     helpers = tmp_path / "usr/sbin"
     assert {path.name for path in helpers.iterdir()} == {"mount.efs", "mount.nfs", "mount.nfs4"}
     for path in helpers.iterdir():
@@ -110,18 +83,18 @@ runtime.main(sys.argv[1:])
     assert json.loads((tmp_path / "config.json").read_text())["process"]["capabilities"] == {"bounding": []}
 
 
-def test_a_boot_script_with_docker_is_a_shell_script_and_starts_the_daemon_before_the_client() -> None:
-    script = client.user_data(SETTINGS, SETTINGS.instances[0], Path("/nomad"), Path("/proto"), Store(Path("/a store")))
-    subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=True)
+def test_a_boot_script_starts_the_daemon_before_the_client() -> None:
+    script = client.user_data(SETTINGS, SETTINGS.instances[0], Path("/nomad"), STORE)
     assert script.index("--config-file=/mnt/etc/docker.json") < script.index("/nomad agent")
     assert "cp -a '/a store/data'" in script
 
 
-def test_a_client_with_docker_allows_what_csi_drivers_need() -> None:
-    config = client.config(SETTINGS, SETTINGS.instances[0])
+def test_a_client_allows_what_csi_drivers_need_and_its_other_tasks_have_a_root_of_their_own() -> None:
+    config = client.config(SETTINGS, SETTINGS.instances[0], STORE)
     assert '"driver.allowlist"     = "docker,exec"' in config
     assert "allow_privileged = true" in config
     assert "raw_exec" not in config
+    assert '"/a store/exec-root" = "/"' in config
 
 
 def test_a_daemon_keeps_everything_on_its_instances_own_disk() -> None:
@@ -148,22 +121,37 @@ def test_without_official_parts_the_images_hold_the_stand_ins_under_the_names_th
     assert notes["public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver"] == "stand-in"
 
 
-@pytest.mark.parametrize("name", [example.name for example in EXAMPLES])
-def test_an_example_in_containers_runs_nothing_of_the_machine(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "Pulumi.x.yaml"
-    text = (PROJECT / f"examples/Pulumi.{name}.yaml").read_text(encoding="utf-8")
+@pytest.mark.nomad
+@pytest.mark.parametrize("name", ["Pulumi.dev.yaml", *(f"examples/Pulumi.{example.name}.yaml" for example in EXAMPLES)])
+def test_there_is_an_image_for_all_that_a_stack_of_the_sandbox_runs(name: str) -> None:
+    text = (PROJECT / name).read_text(encoding="utf-8")
     for kind in ("snap", "fs"):
         text = text.replace(f"{kind}-EXAMPLE", f"{kind}-0123456789abcdef0")
-    path.write_text(text, encoding="utf-8")
-    containers.rewrite(path, {"mysql": "9.7.4", "busybox": "1.38.0"}.__getitem__)
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))["config"]
+    config = yaml.safe_load(text)["config"]
     known = settings.parse(
         {key.removeprefix("nomad-stateful:"): value for key, value in config.items() if "aws:" not in key}
     )
-    drivers = {plugin.task_driver for plugin in known.plugins} | {consumer.task_driver for consumer in known.consumers}
-    assert drivers | ({known.mysql.task_driver} if known.mysql else set()) == {"docker"}
-    assert {consumer.image for consumer in known.consumers} <= {"busybox:1.38.0"}
-    assert all(consumer.command for consumer in known.consumers)
+    named = [one.pinned_image for one in known.plugins] + [str(one.image) for one in known.consumers]
+    named += [known.mysql.image] if known.mysql else []
+    there = {image.repository: image.tag for image in catalogue(None) if not image.seldom}
+    for repository, _, tag in (image.rpartition(":") for image in named):
+        # Debian says which version of the others there is.
+        assert there[repository] in ("", tag)
+
+
+@pytest.mark.parametrize(
+    ("tag", "tag_from", "names"),
+    [
+        ("", "server", ["x:9.7.4", "x:9.7", "x:9"]),
+        ("v", "server", ["x:v9.7.4", "x:v9.7", "x:v9"]),
+        ("v1.2", "", ["x:v1.2"]),
+    ],
+)
+def test_an_image_with_debians_version_has_the_names_of_its_series_too(
+    tmp_path: Path, tag: str, tag_from: str, names: list[str]
+) -> None:
+    (tmp_path / "packages").write_text("server\t9.7.4-1\n")
+    assert Image("x", tag, (), tag_from=tag_from).names((Layer(tmp_path),)) == names
 
 
 def test_the_images_python_has_every_package_that_the_stand_ins_import() -> None:

@@ -40,7 +40,7 @@ def test_the_keys_that_verify_it_are_installed_where_only_the_program_is_there(t
     assert packages.missing([wanted]) == [wanted]
     (tmp_path / "keyring.gpg").touch()
     assert packages.missing([wanted]) == []
-    assert [item for item in packages.DOCKER if packages.DEBIAN_KEYRING in item.files]
+    assert [item for item in packages.SANDBOX if packages.DEBIAN_KEYRING in item.files]
 
 
 def _wheel(folder: Path, pin: str) -> None:

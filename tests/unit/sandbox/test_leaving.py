@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import client
+from sandbox.docker.store import Store
 from sandbox.settings import PROJECT, parse_settings
 
 SCRIPTS = PROJECT / "examples/clients"
@@ -100,7 +101,8 @@ def test_a_new_client_has_nothing_to_come_back_from(tmp_path: Path) -> None:
 
 
 def test_the_sandboxs_clients_leave_as_the_example_says() -> None:
-    config, example = client.config(SETTINGS, SETTINGS.instances[0]), (SCRIPTS / "client.hcl").read_text()
+    config = client.config(SETTINGS, SETTINGS.instances[0], Store(Path("/store")))
+    example = (SCRIPTS / "client.hcl").read_text()
     wanted = [
         " ".join(line.split()) for line in example.splitlines() if "=" in line and not line.strip().startswith("#")
     ]

@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import client, server, tls
+from sandbox.docker.store import Store
 from sandbox.machine import processes
 from sandbox.settings import SandboxError, parse_settings
 from tools import check_jobs, toolchain
 
 SETTINGS = parse_settings({}, Path("/nowhere"))
 SPEC = SETTINGS.instances[2]
+STORE = Store(Path("/a store"))
 
 
 def boot_script() -> str:
-    return client.user_data(SETTINGS, SPEC, Path("/tool chain/nomad"), Path("/proto"))
+    return client.user_data(SETTINGS, SPEC, Path("/tool chain/nomad"), STORE)
 
 
 def test_the_boot_script_is_a_shell_script() -> None:
@@ -24,22 +26,21 @@ def test_the_boot_script_is_a_shell_script() -> None:
 
 
 def test_the_client_is_named_as_its_instance_and_joins_the_server_on_the_gateway() -> None:
-    config = client.config(SETTINGS, SPEC)
+    config = client.config(SETTINGS, SPEC, STORE)
     assert 'name      = "client-3"' in config
     assert 'bind_addr = "10.173.86.138"' in config
     assert '"10.173.86.1:4647"' in config
 
 
 def test_a_client_asks_the_metadata_service_and_has_no_credentials_in_its_boot_script() -> None:
-    denied = next(line for line in client.config(SETTINGS, SPEC).splitlines() if "denylist" in line)
+    denied = next(line for line in client.config(SETTINGS, SPEC, STORE).splitlines() if "denylist" in line)
     assert "env_gce" in denied
     assert "env_aws" not in denied
     assert "unset AWS_CA_BUNDLE" in boot_script()
     assert "AWS_SECRET" not in boot_script()
 
 
-def test_the_agent_finds_the_driver_first_and_the_driver_finds_the_cloud() -> None:
-    assert "PATH=/nowhere/bin:" in boot_script()
+def test_a_task_finds_the_cloud() -> None:
     assert "AWS_EC2_ENDPOINT=http://10.173.86.1:5000" in boot_script()
     assert "AWS_REGION=us-west-2" in boot_script()
 
@@ -89,7 +90,7 @@ def test_with_tls_both_agents_verify_each_other_by_files_that_the_user_data_only
     block = server.config(settings, "key")["tls"]
     assert isinstance(block, dict)
     assert block["verify_server_hostname"] is block["verify_https_client"] is block["http"] is block["rpc"] is True
-    script = client.user_data(settings, SPEC, Path("/nomad"), Path("/proto"))
+    script = client.user_data(settings, SPEC, Path("/nomad"), STORE)
     assert 'key_file = "/nowhere/nomad/tls/global-client-nomad-key.pem"' in script
     assert "verify_server_hostname = true" in script
     assert "PRIVATE KEY" not in script

@@ -67,6 +67,16 @@ def test_the_committed_stack_file_has_no_salt() -> None:
     assert b"encryptionsalt" not in committed.stdout
 
 
+def test_the_sandboxs_stack_is_the_example_but_for_the_marked_lines() -> None:
+    example, own = (
+        [line for line in (PROJECT / name).read_text(encoding="utf-8").splitlines() if "encryptionsalt:" not in line]
+        for name in ("Pulumi.aws.yaml.example", "Pulumi.dev.yaml")
+    )
+    differ = [(one, other) for one, other in zip(example, own, strict=True) if one != other]
+    assert [(one, other) for one, other in differ if "# <" not in one or "# <" not in other] == []
+    assert [one.partition(":")[0] for one, _ in differ] == [other.partition(":")[0] for _, other in differ]
+
+
 def process(proc: Path, pid: int, parent: int, name: str, words: list[str], environ: str) -> None:
     folder = proc / str(pid)
     folder.mkdir()

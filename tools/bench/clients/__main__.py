@@ -21,7 +21,6 @@ from tools.bench.clients import driver
 from tools.bench.clients.pause import Pauses
 from tools.bench.clients.results import Measured, table, write
 from tools.faults.cases.instance import restore
-from tools.faults.kind import Kind
 from tools.faults.lane import CLIENTS, Lane, open_lane
 from tools.faults.runner import bring
 from tools.trial.call_record import Calls, detached_while_mounted
@@ -165,7 +164,7 @@ def run(names: list[str], folder: Path) -> list[Measured]:
     measured: list[Measured] = []
     with (
         tempfile.TemporaryDirectory(prefix="nomad-stateful-clients-") as home,
-        open_lane(0, Kind(), claim(), Path(home)) as lane,
+        open_lane(0, claim(), Path(home)) as lane,
     ):
         bring(lane, "deployed")
         for name in names:

@@ -15,8 +15,8 @@ _ROLLED_BACK: Final = 5
 _TIMEOUT_S: Final = 900.0
 
 
-def _upgrade(lane: Lane, version: str, path: str) -> tuple[int, str]:
-    words = ("upgrade-driver", version, "--command", path, "--node-timeout", "60s", "--yes")
+def _upgrade(lane: Lane, version: str) -> tuple[int, str]:
+    words = ("upgrade-driver", version, "--node-timeout", "60s", "--yes")
     done = lane.stack.run(lane.stack.python, "-m", "operate", *words, timeout_s=_TIMEOUT_S)
     return done.returncode, done.stdout + done.stderr
 
@@ -31,16 +31,18 @@ def _await_agreement(lane: Lane, version: str) -> None:
 
 def upgrade(lane: Lane) -> float:
     """Every client has the new version."""
-    code, said = _upgrade(lane, NEW, install(lane, NEW, CLIENTS))
+    install(lane, NEW, CLIENTS)
+    code, said = _upgrade(lane, NEW)
     assert code == 0, said
     _await_agreement(lane, NEW)
     return -1.0
 
 
 def rollback(lane: Lane) -> float:
-    """One client lacks the program: all have the version before again."""
+    """One client lacks the image: all have the version before again."""
     plugins = yaml.safe_load(lane.stack_file.read_text(encoding="utf-8"))["config"]["nomad-stateful:plugins"]
-    code, said = _upgrade(lane, BROKEN, install(lane, BROKEN, CLIENTS[:-1]))
+    install(lane, BROKEN, CLIENTS[:-1])
+    code, said = _upgrade(lane, BROKEN)
     assert code == _ROLLED_BACK, said
     _await_agreement(lane, plugins[0]["version"])
     return -1.0

@@ -17,12 +17,12 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from sandbox.docker import agent
 from tools.bench import page
 from tools.bench.failover import losses, results
 from tools.bench.failover.losses import Loss
 from tools.bench.failover.results import MOMENTS, NOT_SEEN, SETTINGS, Failover
 from tools.bench.failover.watch import JOB, Watch
-from tools.faults.kind import Kind
 from tools.faults.lane import Lane, open_lane
 from tools.faults.runner import bring
 from tools.trial.call_record import Calls, detached_while_mounted
@@ -34,8 +34,8 @@ TIMEOUT_S: Final = 480.0
 _WATCHERS: Final = {"watched": ("failover",), "fenced": ("failover", "--fence")}
 _TIMES: Final = re.compile(r"(?m)^    killTimeout: .*\n    stopAfterDisconnect: .*\n")
 _DEPLOYED: Final = {
-    "deployed": "  nomad-stateful:failover: { taskDriver: raw_exec }\n",
-    "deployed-fenced": "  nomad-stateful:failover: { taskDriver: raw_exec, fence: true }\n",
+    "deployed": "{ count: 2 }",
+    "deployed-fenced": "{ count: 2, fence: true }",
 }
 _CHOSEN: Final = {
     "earlier": "    killTimeout: 60s\n    stopAfterDisconnect: 2m\n",
@@ -48,7 +48,10 @@ def configure(text: str, settings: str) -> str:
     text, changed = _TIMES.subn(_CHOSEN.get(settings, ""), text)
     if changed != 1:
         raise AssertionError(f"the stack's file sets killTimeout and stopAfterDisconnect {changed} times")
-    return text + _DEPLOYED.get(settings, "")
+    if settings in _DEPLOYED:
+        image = f"{agent.REPOSITORY}:{agent.tag()}"
+        text += f"  nomad-stateful:failover: {_DEPLOYED[settings]}\n  nomad-stateful:agentImage: {image}\n"
+    return text
 
 
 def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
@@ -116,7 +119,7 @@ def run(settings: str, chosen: list[Loss], repetitions: int, folder: Path) -> li
     problems: list[str] = []
     with (
         tempfile.TemporaryDirectory(prefix="nomad-stateful-failover-") as home,
-        open_lane(0, Kind(), claim(), Path(home)) as lane,
+        open_lane(0, claim(), Path(home)) as lane,
     ):
         lane.stack_file.write_text(configure(lane.stack_file.read_text(encoding="utf-8"), settings), encoding="utf-8")
         bring(lane, "deployed")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import random
-import re
 
 import pymysql
 
 from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import Lane
 from tools.faults.model import Fault
+from tools.faults.stack_settings import StackSettings
 from tools.trial.kernel import may_grow_mounted_ext4
 
-_SIZE = re.compile(r"(?m)^(\s+sizeGib: )(\d+)$")
 _BLOB_MIB = 4
-# What MySQL and MariaDB say of a full disk: the table is full, or the device is. Where InnoDB cannot go on it ends, and
+# What MySQL says of a full disk: the device is full, or the table is. Where InnoDB cannot go on it ends, and
 # the connection with it; it starts again on what it has acknowledged.
 _FULL = (1021, 1114, 2006, 2013)
 
@@ -91,16 +90,16 @@ def _full_then_freed(lane: Lane, _draw: random.Random) -> str:
 
 def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     """Grows the volume by one number, once: EC2 changes a volume again only hours later."""
-    config = lane.stack_file
-    before = config.read_text(encoding="utf-8")
-    size = int(_SIZE.findall(before)[0][1])
-    if size > 1:
-        return f"left out: the volume was grown to {size} GiB before. {_full_then_freed(lane, _draw)}"
+    settings = StackSettings.read(lane.stack_file)
+    volume = settings.volume(settings.mysql["volume"])
+    if volume["sizeGib"] > 1:
+        return f"left out: the volume was grown to {volume['sizeGib']} GiB before. {_full_then_freed(lane, _draw)}"
     at = lane.stack.mysql_endpoint()
     filler = _fill(lane, at)
     code = _write_until_full(lane, at)
     lane.injected()
-    config.write_text(_SIZE.sub(rf"\g<1>{size + 1}", before, count=1), encoding="utf-8")
+    volume["sizeGib"] += 1
+    settings.write(lane.stack_file)
     done = lane.up()
     assert done.returncode == 0, done.stdout + done.stderr
     lane.await_writes()
@@ -108,10 +107,10 @@ def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     lane.stack.sql(now, "INSERT INTO bulk.blobs VALUES (REPEAT('x', 4194304))")
     lane.inside(now.node_name, "rm", "--force", filler)
     _go_on(lane)
-    return f"{_said(code)}; grown to {size + 1} GiB, it went on"
+    return f"{_said(code)}; grown to {volume['sizeGib']} GiB, it went on"
 
 
-def _cannot_grow(_docker: bool) -> str:
+def _cannot_grow() -> str:
     return "" if may_grow_mounted_ext4() else "no process of this machine may grow a mounted ext4 (docs/volumes.md)"
 
 

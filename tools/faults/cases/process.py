@@ -48,10 +48,6 @@ def _two(lane: Lane, draw: random.Random) -> str:
     return kill_all(lane, [choice(lane, draw) for choice in draw.sample(_EVERY, 2)])
 
 
-def _without_docker(docker: bool) -> str:
-    return "" if docker else "it needs docker"
-
-
 def _frozen_controller(lane: Lane, draw: random.Random) -> str:
     """Changes a setting of MySQL while Nomad knows a controller that does not answer, which then does again."""
     clients = [client for client in CLIENTS if lane.pid_inside(client, CONTROLLER)]
@@ -74,8 +70,8 @@ def _frozen_controller(lane: Lane, draw: random.Random) -> str:
 
 
 FAULTS = (
-    Fault("kill -9 of mariadbd or mysqld", "process", _one(database), weight=3, seconds=10),
-    Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, cannot=_without_docker, seconds=20),
+    Fault("kill -9 of mysqld", "process", _one(database), weight=3, seconds=10),
+    Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, seconds=20),
     Fault("kill -9 of a node plugin", "process", _one(node_plugin), weight=2, seconds=10),
     Fault("kill -9 of a controller", "process", _one(controller), weight=2, seconds=10),
     Fault("kill -9 of a client agent", "process", _one(client_agent), weight=3, seconds=20),

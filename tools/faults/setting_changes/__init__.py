@@ -89,10 +89,10 @@ def _furnished(draw: Draw) -> Change:
             if name == "logs":
                 settings.volumes.append(new_volume(SET, zone, "xfs") | {"count": members})
                 settings.volumes[-1]["zones"] = [settings.volumes[-1].pop("zone")]
-                settings.consumers.append(program(settings, name, SET, count=count, per_alloc=True))
+                settings.consumers.append(program(name, SET, count=count, per_alloc=True))
             else:
                 settings.volumes.append(new_volume(f"{name}-data", zone, growth))
-                settings.consumers.append(program(settings, name, f"{name}-data"))
+                settings.consumers.append(program(name, f"{name}-data"))
 
     instances = ["a spare volume"] * spare + [f"logs with {count} of {members}" if n == "logs" else n for n in names]
     return Change(f"add {', '.join(instances)}", apply)

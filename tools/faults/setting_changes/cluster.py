@@ -15,7 +15,7 @@ from tools.faults.setting_changes.model import (
     new_volume,
     unused_name,
 )
-from tools.faults.stack_settings import MissingError, Section, StackSettings
+from tools.faults.stack_settings import MissingError, StackSettings
 
 
 def _switch_mysql(settings: StackSettings, draw: Draw) -> Change | None:
@@ -98,15 +98,9 @@ def _rename_plugin(_settings: StackSettings, draw: Draw) -> Change | None:
         for volume in at.volumes:
             if volume.get("plugin") == at.plugin["id"]:
                 volume["plugin"] = plugin_id
-        _identify(at.plugin, plugin_id)
+        at.plugin["id"] = plugin_id
 
     return Change(f"plugin.id = {plugin_id}", apply)
-
-
-def _identify(plugin: Section, plugin_id: str) -> None:
-    plugin["id"] = plugin_id
-    if base := plugin.get("stagePublishBaseDir", ""):
-        plugin["stagePublishBaseDir"] = f"{base.rpartition('/')[0]}/{plugin_id}"
 
 
 def _move_to_plugin(settings: StackSettings, draw: Draw) -> Change | None:
@@ -116,8 +110,7 @@ def _move_to_plugin(settings: StackSettings, draw: Draw) -> Change | None:
 
     def apply(at: StackSettings) -> None:
         if to_second and len(at.plugins) == 1:
-            at.plugins.append({key: value for key, value in at.plugin.items() if key != "jobIds"})
-            _identify(at.plugins[1], SECOND)
+            at.plugins.append({key: value for key, value in at.plugin.items() if key != "jobIds"} | {"id": SECOND})
         at.volume(name)["plugin"] = SECOND if to_second else at.plugin["id"]
 
     return Change(f"move volume {name} to {'a second plugin' if to_second else settings.plugin['id']}", apply)

@@ -29,7 +29,7 @@ def _add_consumer(settings: StackSettings, draw: Draw) -> Change | None:
         if made:
             at.volumes.append(new_volume(volume, at.zone, "xfs"))
         at.volume(volume)
-        at.consumers.append(program(at, name, volume))
+        at.consumers.append(program(name, volume))
 
     return Change(f"add {name} on {'new' if made else 'free'} {volume}", apply)
 

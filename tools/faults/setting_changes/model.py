@@ -38,13 +38,13 @@ def new_volume(name: str, zone: str, fs_type: str) -> Section:
     return {"name": name, "zone": zone, "sizeGib": 1, "fsType": fs_type, "protect": False}
 
 
-def program(settings: StackSettings, name: str, volume: str, *, count: int = 1, per_alloc: bool = False) -> Section:
-    """A program on a volume that runs wherever MySQL can: in the same image, or as the same user."""
-    mysql = settings.mysql
-    task = {key: mysql[key] for key in ("taskDriver", "image", "user") if key in mysql}
+def program(name: str, volume: str, *, count: int = 1, per_alloc: bool = False) -> Section:
+    """A program on a volume."""
     mount: Section = {"volume": volume, "path": "/data", **({"perAlloc": True} if per_alloc else {})}
-    own = {"command": "/bin/sleep", "args": ["1d"], "killTimeout": "3s", "cpuMhz": 50, "memoryMib": 32}
-    return {"name": name, "count": count, "mounts": [mount], **task, **own}
+    task = {"taskDriver": "docker", "image": "busybox:1", "command": "/bin/sleep", "args": ["1d"]}
+    # As the first process of a container it does not end when asked.
+    ends = {"killSignal": "SIGKILL", "killTimeout": "3s"}
+    return {"name": name, "count": count, "mounts": [mount], **task, **ends, "cpuMhz": 50, "memoryMib": 32}
 
 
 def free_volumes(settings: StackSettings) -> list[str]:

@@ -71,8 +71,8 @@ def up_and_move(lane: Lane, dice: random.Random, number: int) -> Outcome:
 def up_and_upgrade(lane: Lane, dice: random.Random, number: int) -> Outcome:
     """`pulumi up --refresh` beside another version of the driver."""
     version = f"v1.50.{number}"
-    path = install(lane, version, [client for clients in CLIENTS.values() for client in clients])
-    words = _operate(lane, "upgrade-driver", version, "--command", path, "--node-timeout", "120s", "--yes")
+    install(lane, version, [client for clients in CLIENTS.values() for client in clients])
+    words = _operate(lane, "upgrade-driver", version, "--node-timeout", "120s", "--yes")
     return _both(lane, "upgrade-driver, up", (Command(words), Command(_UP, again=False)), dice.uniform(0, _UPGRADE_S))
 
 

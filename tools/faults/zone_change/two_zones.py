@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tools.faults.kind import Kind
 from tools.faults.lane import Lane, open_lane
 from tools.faults.runner import bring, keep_logs
 from tools.faults.zone_change.run import CLIENTS
@@ -40,7 +39,7 @@ def outcomes(attempts: Iterable[tuple[str, Callable[[Lane], T]]], table: Callabl
     ground = claim()
     with (
         tempfile.TemporaryDirectory(prefix="nomad-stateful-zones-") as home,
-        open_lane(0, Kind(), TwoZones(ground.name, ground.subnet), Path(home)) as lane,
+        open_lane(0, TwoZones(ground.name, ground.subnet), Path(home)) as lane,
     ):
         bring(lane, "deployed")
         for name, attempt in attempts:

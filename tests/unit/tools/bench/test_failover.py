@@ -6,7 +6,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
+from sandbox.docker import agent
 from tools.bench import page
 from tools.bench.failover import __main__ as bench
 from tools.bench.failover import figure, losses, results
@@ -115,3 +117,10 @@ def test_the_stack_is_measured_with_the_times_that_are_named(settings: str, time
     text = bench.configure((PROJECT / "Pulumi.dev.yaml").read_text(encoding="utf-8"), settings)
     found = [line.split(": ")[1] for line in text.splitlines() if "killTimeout" in line or "stopAfterDis" in line]
     assert tuple(found) == times
+
+
+def test_the_deployed_watch_runs_in_the_agents_image() -> None:
+    text = bench.configure((PROJECT / "Pulumi.dev.yaml").read_text(encoding="utf-8"), "deployed-fenced")
+    config = yaml.safe_load(text)["config"]
+    assert config["nomad-stateful:failover"] == {"count": 2, "fence": True}
+    assert config["nomad-stateful:agentImage"] == f"{agent.REPOSITORY}:{agent.tag()}"

@@ -42,10 +42,8 @@ def test_a_case_is_shown_with_medians_ratio_and_verdict(results: Path) -> None:
     assert cells[1:] == [
         "**16.00** (16.00 to 16.00)",
         "-",
-        "-",
         "**17.50** (17.00 to 18.00)",
         "1.09",
-        "-",
         "-",
         "≤ 1.10 of the floor",
         "met",

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sandbox.standins.csi.flags import FlagError
-from sandbox.standins.csi.folders import VARIABLE, on_client
 from sandbox.standins.democratic_csi import config as democratic_config
 from sandbox.standins.democratic_csi import options as democratic
 from sandbox.standins.democratic_csi.config import ConfigError
@@ -126,13 +125,6 @@ def test_a_bad_configuration_is_named_by_its_key_and_never_shows_the_ssh_key(
         read(tmp_path, CONFIG.replace(old, new))
     assert said in str(caught.value)
     assert "c2VjcmV0" not in str(caught.value)
-
-
-def test_a_containers_folders_are_where_the_environment_says() -> None:
-    env = {VARIABLE: "/csi-data-dir=/mnt/data,/var/run/efs=/run/efs"}
-    assert on_client("/csi-data-dir/x", env) == Path("/mnt/data/x")
-    assert on_client("/csi-data-directory", env) == Path("/csi-data-directory")
-    assert on_client("/var/run/efs", {}) == Path("/var/run/efs")
 
 
 @pytest.mark.parametrize("module", ["efs_csi_driver", "democratic_csi", "hostpath"])

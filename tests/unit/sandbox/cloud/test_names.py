@@ -1,10 +1,10 @@
-"""Names that EC2 gives, and the accounts of the machine image."""
+"""Names that EC2 gives."""
 
 from __future__ import annotations
 
 import pytest
 
-from sandbox.machine import ami, naming
+from sandbox.machine import naming
 
 
 def test_a_volume_is_linked_under_the_name_that_udev_gives_it() -> None:
@@ -28,27 +28,3 @@ def test_device_names_of_ec2_are_accepted(device: str) -> None:
 @pytest.mark.parametrize("device", ["sdf", "/dev/nvme1n1", "/dev/loop0", "/dev/sd", "/dev/xvdba/", ""])
 def test_other_device_names_are_not(device: str) -> None:
     assert not naming.is_device_name(device)
-
-
-HOST_PASSWD = """\
-root:x:0:0:root:/root:/bin/bash
-systemd-coredump:x:999:997::/:/usr/sbin/nologin
-mysql:x:104:105::/nonexistent:/bin/false
-someone:x:1000:1000::/home/someone:/bin/sh
-"""
-
-
-def test_the_accounts_of_the_image_replace_those_of_the_host_that_collide() -> None:
-    lines = ami.passwd(HOST_PASSWD).splitlines()
-    names = [line.split(":")[0] for line in lines]
-    assert names == ["root", "someone", "mysql", "dbadmin"]
-    assert lines[2].split(":")[2:4] == ["999", "999"]
-
-
-def test_the_second_account_of_uid_zero_leaves_root_first() -> None:
-    zero = [line.split(":")[0] for line in ami.passwd(HOST_PASSWD).splitlines() if line.split(":")[2] == "0"]
-    assert zero == ["root", "dbadmin"]
-
-
-def test_the_group_of_mysql_is_the_only_one_added() -> None:
-    assert ami.group("root:x:0:\nadm:x:4:\n").splitlines() == ["root:x:0:", "adm:x:4:", "mysql:x:999:"]

@@ -1,0 +1,45 @@
+"""The command: what it leaves out, and how it says that one run is repeated."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools.faults import __main__ as command
+from tools.faults.cases import disk, every_fault
+from tools.faults.model import Fault
+from tools.faults.plan import plan
+
+
+def fault(name: str, cannot: Callable[[], str] = lambda: "") -> Fault:
+    return Fault(name, "disk", lambda _lane, _draw: "", cannot=cannot)
+
+
+def test_what_cannot_be_made_is_left_out_and_named_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "every_fault", lambda: [fault("made"), fault("grown", lambda: "the kernel refuses")])
+    assert command.main(["--list", "--runs", "1", "--seed", "1"]) == 0
+    assert capsys.readouterr().out == "left out: grown: the kernel refuses\n   1  disk      made\n"
+    with pytest.raises(SystemExit):
+        command.main(["--list", "--only", "grown"])
+    assert "no fault is left" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_volume_is_grown_just_where_the_kernel_lets_a_mounted_ext4_grow(
+    may: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grown,) = (one for one in every_fault() if one.name == "full disk, then the volume is grown")
+    monkeypatch.setattr(disk, "may_grow_mounted_ext4", lambda: may)
+    assert bool(grown.cannot()) is not may
+
+
+def test_a_run_is_repeated_on_the_same_parts() -> None:
+    (step,) = plan([fault("dockerd")], 1, 7)
+    arguments = argparse.Namespace(seed=7, runs=1, only=["dockerd"], official=Path("/parts"))
+    words = ".venv/bin/python -m tools.faults --seed 7 --runs 1"
+    assert command.repeat(step, arguments) == f"{words} --official /parts --only dockerd --run 1"
+    arguments.official = None
+    assert command.repeat(step, arguments) == f"{words} --only dockerd --run 1"
