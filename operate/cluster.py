@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,14 +28,15 @@ POLL_S = 0.2
 REPORT_EVERY_S = 5.0
 
 
-def connect(*, operator: bool = True) -> NomadApi:
+def connect(*, operator: bool = True, config: Mapping[str, Any] | None = None) -> NomadApi:
     """Returns the stack's cluster: that of its configuration, as its resources use it, else of NOMAD_ADDR.
 
+    `config` is the configuration by whole keys, where Pulumi shows none yet.
     With NOMAD_OPERATOR_TOKEN, if set and wanted: a drain needs more permissions. An election, a server's restart and
     too many requests are waited out.
     """
     token = os.environ.get("NOMAD_OPERATOR_TOKEN", "") if operator else ""
-    overrides = stack.nomad_config() | ({"token": token} if token else {})
+    overrides = stack.nomad_config(config) | ({"token": token} if token else {})
     return NomadApi.from_env(overrides, retry=RetryPolicy(RETRY_LIMIT_S))
 
 

@@ -139,12 +139,12 @@ def resources() -> list[dict[str, Any]]:
     return list(deployment().get("resources") or [])
 
 
-def nomad_config() -> dict[str, Any]:
-    """Returns the cluster that the stack's own configuration names, as NomadApi.from_env takes it.
+def nomad_config(given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Returns the cluster that a configuration names, the stack's if none is given, as NomadApi.from_env takes it.
 
     It is what its resources use: of the nomad-csi provider, else of the nomad provider. Raises StackError.
     """
-    known = config()
+    known = config() if given is None else given
     found = {name: known.get(f"nomad-csi:{key}", known.get(f"nomad:{key}")) for key, name in CONFIG_ARGUMENTS.items()}
     return {name: value for name, value in found.items() if value not in (None, "")}
 

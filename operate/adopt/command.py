@@ -28,7 +28,8 @@ _PREFIX = "nomad-stateful:"
 def run(known: Namespace) -> None:
     """Prints the settings, and writes them where that is asked for. Raises OperateError where there are none."""
     managed = terraform.read(known.terraform_state) if known.terraform_state else []
-    nomad, place = connect(), _place(_file())
+    config = _of_providers()
+    nomad, place = connect(config=config), _place(config)
     try:
         found = cluster.read(nomad, place, dict(known.driver))
     finally:
@@ -134,15 +135,21 @@ def _file() -> dict[str, Any]:
     return known or {}
 
 
-def _place(known: dict[str, Any]) -> AwsPlace:
-    """Returns the account's region and the aws provider's configuration, as far as no secret is needed for them."""
-    config = known.get("config") or {}
-    of_aws = {key.removeprefix("aws:"): value for key, value in config.items() if key.startswith("aws:")}
-    if hidden := sorted(key for key, value in of_aws.items() if isinstance(value, dict) and "secure" in value):
+def _of_providers() -> dict[str, Any]:
+    """Returns the configuration of the providers, by whole keys. Raises OperateError where a secret is among it."""
+    config = _file().get("config") or {}
+    known = {key: value for key, value in config.items() if key.startswith(("aws:", "nomad:", "nomad-csi:"))}
+    if hidden := sorted(key for key, value in known.items() if isinstance(value, dict) and "secure" in value):
         raise OperateError(
-            f"{_path().name} has aws:{hidden[0]} as a secret, which this command does not decrypt: put the credentials "
-            "into the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID …), and take the key out for now"
+            f"{_path().name} has {hidden[0]} as a secret, which this command does not decrypt: put the credentials "
+            "into the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID, NOMAD_TOKEN …), and take the key out for now"
         )
+    return known
+
+
+def _place(config: dict[str, Any]) -> AwsPlace:
+    """Returns the account's region and the aws provider's configuration."""
+    of_aws = {key.removeprefix("aws:"): value for key, value in config.items() if key.startswith("aws:")}
     return AwsPlace(region=str(of_aws.get("region") or ""), config=aws_session.chosen(of_aws))
 
 

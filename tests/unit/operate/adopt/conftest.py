@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.ebs import guarded_volumes
-from nomad_stateful.nomad.api import NomadApi
 from operate import stack
-from operate.adopt import command, ebs, found
+from operate.adopt import ebs, found
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.operate.adopt.cluster import CLIENT, EBS, PLUGIN, PLUGIN_JOB, Ec2, have, volume
 
@@ -24,7 +23,9 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Ec2:
 @pytest.fixture
 def nomad(ec2: Ec2, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeNomad]:
     with fake_nomad() as fake:
-        monkeypatch.setattr(command, "connect", lambda: NomadApi.from_env({}, {"NOMAD_ADDR": fake.address}))
+        monkeypatch.setenv("NOMAD_ADDR", fake.address)
+        # Pulumi shows no configuration while what the project requires is missing.
+        monkeypatch.setattr(stack, "config", lambda: pytest.fail("Pulumi is asked for the configuration"))
         monkeypatch.setattr(stack, "project_dir", lambda: tmp_path)
         monkeypatch.setattr(stack, "chosen", lambda: "prod")
         (tmp_path / "Pulumi.yaml").write_text("name: nomad-stateful\nruntime: python\n", encoding="utf-8")

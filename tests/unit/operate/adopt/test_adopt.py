@@ -37,6 +37,23 @@ def test_a_registration_keeps_its_own_name_and_lack_of_a_topology(
     assert made["zone"] == "us-west-2a"
 
 
+def test_the_cluster_is_the_one_that_the_stacks_file_names(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NOMAD_ADDR", "http://127.0.0.1:1")
+    (tmp_path / "Pulumi.prod.yaml").write_text(f"config:\n  nomad-csi:address: {nomad.address}\n", encoding="utf-8")
+    assert told(capsys)["settings"]["adopt"] == ["ledger"]
+
+
+@pytest.mark.parametrize("key", ["aws:secretKey", "nomad:secretId", "nomad-csi:secretId"])
+def test_a_providers_secret_in_the_stacks_file_is_named_and_not_decrypted(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], tmp_path: Path, key: str
+) -> None:
+    (tmp_path / "Pulumi.prod.yaml").write_text(f"config:\n  {key}: {{secure: v1:abc}}\n", encoding="utf-8")
+    with pytest.raises(OperateError, match=f"{key} as a secret"):
+        told(capsys)
+
+
 TWO_MODES = [{"AccessMode": "single-node-writer", "AttachmentMode": mode} for mode in ("file-system", "block-device")]
 
 
