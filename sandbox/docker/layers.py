@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -71,10 +71,21 @@ class Layer:
                 return version.rpartition(":")[2].rpartition("-")[0].partition("+")[0]
         return ""
 
+    def unpack(self, folder: Path) -> None:
+        """Unpacks the layer over what is in a folder. Raises DockerError."""
+        words = ["tar", "--extract", "--xattrs", "--xattrs-include=*", "--numeric-owner"]
+        _run([*words, "--directory", str(folder), "--file", str(self.tar)])
+
 
 def root() -> Path:
     """Where layers are kept."""
     return cache.cache_root() / "docker"
+
+
+def provide(recipes: Iterable[Recipe]) -> tuple[Layer, ...]:
+    """Returns layers, from the bottom up, built if they are not there yet. Raises DockerError."""
+    with cache.locked(root()):
+        return tuple(build(recipe) for recipe in recipes)
 
 
 def build(recipe: Recipe) -> Layer:
@@ -113,9 +124,7 @@ def _over(recipe: Recipe, workshop: Path, upper: Path) -> None:
     base.mkdir()
     # Publishing clears the folder of whoever works beside it, so what is below was built before.
     for lower in recipe.below:
-        packed = Layer(root() / f"layer-{lower.name}-{lower.key}").tar
-        unpack = ["tar", "--extract", "--xattrs", "--xattrs-include=*", "--numeric-owner"]
-        _run([*unpack, "--directory", str(base), "--file", str(packed)])
+        Layer(root() / f"layer-{lower.name}-{lower.key}").unpack(base)
     upper.mkdir(mode=0o755)
     for inside, source in recipe.files.items():
         target = upper / inside.lstrip("/")

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ wait "$daemon"
 """
 
 
+@cache
 def version() -> str:
     """What dockerd says about itself.
 

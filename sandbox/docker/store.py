@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,11 +57,11 @@ def of_sandbox(settings: SandboxSettings, official: Path | None = None, *, every
         DockerError: as for `ensure`.
     """
     note = settings.docker_dir / "store"
-    kept = Path(note.read_text(encoding="utf-8").strip()) if note.is_file() else None
-    if kept is not None and kept.is_dir():
-        if everything and kept != ensure(official, everything=True).folder:
+    kept = Store(Path(note.read_text(encoding="utf-8").strip())) if note.is_file() else None
+    if kept is not None and kept.folder.is_dir():
+        if everything and len(kept.names) < len(images.catalogue(official)):
             raise DockerError("The sandbox was started without all images, and keeps its own: run `make down` first.")
-        return Store(kept)
+        return kept
     store = ensure(official, everything=everything)
     settings.docker_dir.mkdir(exist_ok=True)
     note.write_text(f"{store.folder}\n", encoding="utf-8")
@@ -168,5 +167,4 @@ def _unpack_exec_root(folder: Path, parts: tuple[Layer, ...]) -> None:
     root = folder / "exec-root"
     root.mkdir()
     for layer in parts:
-        words = ["tar", "--extract", "--numeric-owner", "--directory", str(root), "--file", str(layer.tar)]
-        subprocess.run(words, check=True)
+        layer.unpack(root)

@@ -17,7 +17,6 @@ from typing import Final
 from sandbox.docker import agent, archive, images, layers
 from sandbox.docker.errors import DockerError
 from tools import locked_packages, packages, wheel
-from tools.toolchain import cache
 
 DIST: Final = wheel.TOP / "dist"
 _DOCKERFILE: Final = Path(__file__).with_name("Dockerfile")
@@ -32,8 +31,7 @@ def on_debian(target: Path) -> None:
     """Writes the image on Debian's packages, verified by its keys. Raises DockerError and PackageError."""
     packages.ensure_packages([one for one in packages.SANDBOX if {"debootstrap", "gpgv"}.intersection(one.commands)])
     image = images.agent_image(images.base_layer())
-    with cache.locked(layers.root()):
-        built = tuple(layers.build(recipe) for recipe in image.layers)
+    built = layers.provide(image.layers)
     target.parent.mkdir(exist_ok=True)
     archive.write(target, {image: built})
 

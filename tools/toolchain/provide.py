@@ -38,7 +38,6 @@ class Toolchain:
     """The programs and the generated classes that the sandbox runs on."""
 
     bin_dir: Path
-    csi_proto_dir: Path
     pulumi: Path
     nomad: Path
 
@@ -53,11 +52,10 @@ def find() -> Toolchain | None:
     chosen = _chosen_nomad()
     nomad = chosen if isinstance(chosen, Path) else _existing(chosen, _ways(chosen, mode))
     pulumi = _existing(PULUMI, _ways(PULUMI, mode))
-    proto = csi_proto_dir()
-    if pulumi is None or nomad is None or not proto.is_dir():
+    if pulumi is None or nomad is None or not csi_proto_dir().is_dir():
         return None
     folder = _bin_dir(pulumi, nomad)
-    return _toolchain(folder, proto) if folder.is_dir() else None
+    return _toolchain(folder) if folder.is_dir() else None
 
 
 def ensure() -> Toolchain:
@@ -73,9 +71,9 @@ def ensure() -> Toolchain:
             (pulumi,), nomad = _provide((PULUMI,), mode), chosen
         else:
             pulumi, nomad = _provide((PULUMI, chosen), mode)
-        proto = ensure_csi_proto()
+        ensure_csi_proto()
         folder = cache.publish(_bin_dir(pulumi, nomad), partial(_link_all, (pulumi, nomad)))
-    return _toolchain(folder, proto)
+    return _toolchain(folder)
 
 
 def ensure_csi() -> Path:
@@ -249,8 +247,8 @@ def _bin_dir(*programs: Path) -> Path:
     return cache.toolchain_root() / f"bin-{cache.digest(*map(str, programs))}"
 
 
-def _toolchain(folder: Path, proto: Path) -> Toolchain:
-    return Toolchain(folder, proto, folder / PULUMI.name, folder / NOMAD.name)
+def _toolchain(folder: Path) -> Toolchain:
+    return Toolchain(folder, folder / PULUMI.name, folder / NOMAD.name)
 
 
 def _link_all(programs: tuple[Path, Path], folder: Path) -> None:

@@ -12,7 +12,8 @@ import yaml
 
 from program import settings
 from sandbox.cluster import client
-from sandbox.docker import daemon, images, python_packages, runtime, tree
+from sandbox.docker import daemon, images, python_packages, runtime, store, tree
+from sandbox.docker.errors import DockerError
 from sandbox.docker.images import Image, catalogue
 from sandbox.docker.layers import Layer
 from sandbox.docker.store import Store
@@ -101,6 +102,21 @@ def test_a_daemon_keeps_everything_on_its_instances_own_disk() -> None:
     config = daemon.config()
     assert config["data-root"] == "/mnt/docker"
     assert all(str(config[key]).startswith("/run/") for key in ("exec-root", "pidfile"))
+
+
+def test_a_sandbox_without_all_images_refuses_them_and_builds_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, known = parse_settings({}, tmp_path / "home"), tmp_path / "store"
+    known.mkdir()
+    (known / "images.json").write_text('{"mysql:9.7.4": ""}')
+    kept.docker_dir.mkdir(parents=True)
+    (kept.docker_dir / "store").write_text(f"{known}\n")
+    monkeypatch.setattr(images, "catalogue", lambda _parts: ("mysql 9.7", "mysql 8.4"))
+    monkeypatch.setattr(store, "ensure", lambda *_, **__: pytest.fail("images are built"))
+    with pytest.raises(DockerError, match="make down"):
+        store.of_sandbox(kept, everything=True)
+    assert store.of_sandbox(kept) == Store(known)
 
 
 def test_the_same_tree_is_the_same_layer(tmp_path: Path) -> None:
