@@ -55,7 +55,7 @@ def order(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 class Progress:
-    """Says each half minute what has run, and when the rest will have; keeps the times for the next run."""
+    """Says each half minute what has run, and when the rest will have; names a failure at once; keeps the times."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -83,7 +83,9 @@ class Progress:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         module = module_of(report.nodeid)
         self.took[module] += report.duration
-        self.failed += report.failed
+        if report.failed:
+            self.failed += 1
+            self.config.get_terminal_writer().line(f"\n{report.when} of {report.nodeid} failed")
         if report.when == "teardown":
             self.tests += 1
             self.left[module] = self.left.get(module, 1) - 1

@@ -20,7 +20,10 @@ class Cache(dict[str, Any]):
 
 
 def configured(kept: dict[str, Any] | None = None, markexpr: str = "not nightly") -> Any:
+    said: list[str] = []
     return SimpleNamespace(
+        said=said,
+        get_terminal_writer=lambda: SimpleNamespace(line=said.append),
         cache=Cache(kept or {}),
         option=SimpleNamespace(collectonly=False, markexpr=markexpr),
         getoption=lambda name: name == "--record-times",
@@ -65,7 +68,8 @@ def report(nodeid: str, seconds: float, failed: bool = False) -> Any:
 
 
 def test_the_estimate_is_the_work_left_at_the_runs_own_pace() -> None:
-    progress = module_times.Progress(configured())
+    config = configured()
+    progress = module_times.Progress(config)
     progress.take(["tests/test_long.py::a", "tests/test_long.py::b", "tests/test_short.py::a"])
     assert progress.remaining(0) == pytest.approx(92)
     progress.pytest_runtest_logreport(report("tests/test_long.py::a", 44.0))
@@ -75,6 +79,7 @@ def test_the_estimate_is_the_work_left_at_the_runs_own_pace() -> None:
     progress.pytest_runtest_logreport(report("tests/test_long.py::b", 44.0, failed=True))
     progress.pytest_runtest_logreport(report("tests/test_short.py::a", 2.0))
     assert progress.sentence(75) == "1 min 15 s: 2 of 2 files, 3 of 3 tests, 1 failed; about 0 s left"
+    assert config.said == ["\nteardown of tests/test_long.py::b failed"]
 
 
 def test_before_there_is_a_pace_the_work_is_shared_by_the_workers() -> None:
