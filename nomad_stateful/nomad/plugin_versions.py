@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 
@@ -36,11 +37,7 @@ def _newest(api: NomadApi, namespace: str, job_id: str) -> int:
 
 def eligible_clients(api: NomadApi) -> set[str]:
     """Returns the ids of the clients that are up and get new allocations, by one request. Raises NomadError."""
-    return {
-        stub["ID"]
-        for stub in api.get("nodes")
-        if stub["Status"] == "ready" and stub["SchedulingEligibility"] == "eligible"
-    }
+    return {stub.id for stub in clients.listed(api) if stub.takes_work}
 
 
 def without(plugin: Mapping[str, Any], alloc_ids: set[str]) -> dict[str, Any]:

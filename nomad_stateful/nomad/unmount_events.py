@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 
 _ENDED = frozenset({"complete", "failed"})
 
 
-def has_unmounted(api: NomadApi, node_id: str, plugin_id: str, namespace: str, volume_id: str) -> bool:
+def has_unmounted(api: NomadApi, client: Client, plugin_id: str, namespace: str, volume_id: str) -> bool:
     """Returns whether the client's last event on the volume is an unmount, and none of its allocations uses the volume.
 
     False where that is not known: a client keeps its last ten events only. Raises NomadError.
     https://github.com/hashicorp/nomad/blob/v1.11.3/client/pluginmanager/csimanager/volume.go (unmountVolumeImpl)
     """
-    node = api.find(f"node/{node_id}")
-    if node is None:
+    if client.status != "ready" or not client.has_healthy_plugin(plugin_id):
         return False
-    allocations = api.find(f"node/{node_id}/allocations", namespace=namespace) or []
-    plugin = (node.get("CSINodePlugins") or {}).get(plugin_id) or {}
-    if node.get("Status") != "ready" or not plugin.get("Healthy") or not _last_event_is_unmount(node, volume_id):
+    if not _last_event_is_unmount(client, volume_id):
         return False
+    allocations = api.find(f"node/{client.id}/allocations", namespace=namespace) or []
     if any(_uses(allocation, namespace, volume_id) for allocation in allocations):
         return False
     # An event names a volume by its id alone.
@@ -30,17 +29,11 @@ def has_unmounted(api: NomadApi, node_id: str, plugin_id: str, namespace: str, v
     return not any(volume["ID"] == volume_id and volume["Namespace"] != namespace for volume in listed)
 
 
-def _last_event_is_unmount(node: Mapping[str, Any], volume_id: str) -> bool:
-    events = list(_events(node, volume_id))
+def _last_event_is_unmount(client: Client, volume_id: str) -> bool:
+    events = [event for event in client.events if (event.get("Details") or {}).get("volume_id") == volume_id]
     if not events:
         return False
     return events[-1].get("Message") == "Unmount volume" and events[-1]["Details"].get("success") == "true"
-
-
-def _events(node: Mapping[str, Any], volume_id: str) -> Iterator[Mapping[str, Any]]:
-    for event in node.get("Events") or []:
-        if (event.get("Details") or {}).get("volume_id") == volume_id:
-            yield event
 
 
 def _uses(allocation: Mapping[str, Any], namespace: str, volume_id: str) -> bool:

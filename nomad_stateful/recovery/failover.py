@@ -14,28 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.consumer_job import volume_ids
-from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, volume_path
 
 Verdict = Literal["start", "fence", "wait"]
 
 # Nothing runs there, for good or until it is started. Not `stopping` or `shutting-down`: something may write still.
 _OFF = frozenset({"stopped", "terminated"})
-
-
-@dataclass(frozen=True)
-class LostClient:
-    """A client that a job's allocation was lost with."""
-
-    node_id: str
-    name: str
-    status: str
-    instance_id: str
-
-    def __str__(self) -> str:
-        return f"client {self.name or self.node_id[:8]} ({self.instance_id})"
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,7 @@ class DelayedJob:
     job_id: str
     evaluation_ids: frozenset[str]
     """What Nomad waits with: one for each time that it called clients of the job lost."""
-    clients: tuple[LostClient, ...]
+    clients: tuple[Client, ...]
     """All that it lost and has not been placed again for: an evaluation is of the whole job."""
     external_ids: frozenset[str]
     """Its volumes' ids at the provider."""
@@ -98,16 +86,10 @@ def _delayed_job(
         namespace,
         job_id,
         frozenset(str(one["FollowupEvalID"]) for one in lost),
-        tuple(_client(api, node_id) for node_id in sorted({str(one["NodeID"]) for one in lost})),
+        tuple(clients.find(api, one) or clients.gone(one) for one in sorted({str(one["NodeID"]) for one in lost})),
         frozenset(str(volume.get("ExternalID") or "") for volume in volumes),
         wanted,
     )
-
-
-def _client(api: NomadApi, node_id: str) -> LostClient:
-    node = api.find(f"node/{node_id}") or {}
-    instance_id = (node.get("Attributes") or {}).get(INSTANCE_ATTRIBUTE) or ""
-    return LostClient(node_id, str(node.get("Name") or ""), str(node.get("Status") or "gone"), str(instance_id))
 
 
 def judge(job: DelayedJob, ebs: EbsVolumes) -> Finding:
@@ -116,23 +98,27 @@ def judge(job: DelayedJob, ebs: EbsVolumes) -> Finding:
     A client cannot when EC2 says that its instance is stopped or terminated, or that none of the job's volumes is
     attached to it: EC2 attaches a volume to one instance at a time, and detaches none that is mounted.
     """
-    if unknown := [client.name or client.node_id[:8] for client in job.clients if not client.instance_id]:
+    if unknown := [client.name for client in job.clients if not client.instance_id]:
         return Finding("wait", f"it is not known which instance client {', '.join(unknown)} is")
     states = ebs.instance_states([client.instance_id for client in job.clients])
     running = [client for client in job.clients if states[client.instance_id] not in _OFF]
     if not running:
-        return Finding("start", "; ".join(f"{one} is {states[one.instance_id]}" for one in job.clients))
+        return Finding("start", "; ".join(f"{_on_ec2(one)} is {states[one.instance_id]}" for one in job.clients))
     if not job.external_ids or not all(is_ebs_volume(one) for one in job.external_ids):
         return Finding("wait", "it has a volume that several instances can mount")
     attached = _attached_to(job, ebs)
     holding = [client for client in running if client.instance_id in attached]
     if not holding:
-        return Finding("start", f"EC2 has no volume of it attached to {', '.join(map(str, running))}")
-    why = "; ".join(f"{one} is {states[one.instance_id]} and has its volume attached" for one in holding)
+        return Finding("start", f"EC2 has no volume of it attached to {', '.join(map(_on_ec2, running))}")
+    why = "; ".join(f"{_on_ec2(one)} is {states[one.instance_id]} and has its volume attached" for one in holding)
     fenceable = tuple(
         one.instance_id for one in holding if one.status == "down" and states[one.instance_id] == "running"
     )
     return Finding("fence" if fenceable else "wait", why, fenceable)
+
+
+def _on_ec2(client: Client) -> str:
+    return f"client {client.name} ({client.instance_id})"
 
 
 def _attached_to(job: DelayedJob, ebs: EbsVolumes) -> set[str]:
@@ -141,10 +127,10 @@ def _attached_to(job: DelayedJob, ebs: EbsVolumes) -> set[str]:
 
 def cut_off(api: NomadApi, ebs: EbsVolumes) -> tuple[int, int]:
     """Returns how many clients are down though their instances run, and how many are ready. Raises ProviderError."""
-    stubs = api.get("nodes")
-    away = [_client(api, stub["ID"]).instance_id for stub in stubs if stub["Status"] not in ("ready", "initializing")]
-    states = ebs.instance_states([one for one in away if one]) if any(away) else {}
-    return list(states.values()).count("running"), [stub["Status"] for stub in stubs].count("ready")
+    stubs = clients.listed(api)
+    away = [one.instance_id for one in clients.read(api, [stub for stub in stubs if not stub.is_up]) if one.instance_id]
+    states = ebs.instance_states(away) if away else {}
+    return list(states.values()).count("running"), [stub.status for stub in stubs].count("ready")
 
 
 def evaluate(api: NomadApi, namespace: str, job_id: str) -> None:

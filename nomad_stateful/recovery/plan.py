@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nomad_stateful.ebs.attachment import Attachment
+from nomad_stateful.nomad.clients import GONE, Client
 from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
+from nomad_stateful.recovery.volume_usage import VolumeUsage
 
 Action = Literal["await", "ec2-detach", "purge-client", "stop-instance", "by-hand"]
 SAFE: frozenset[Action] = frozenset({"await", "ec2-detach", "purge-client"})
@@ -97,7 +98,7 @@ def _live_claim(usage: VolumeUsage, claim: Claim) -> RecoveryPlan:
 
 def _lost_client(usage: VolumeUsage, claim: Claim, client: Client | None) -> RecoveryPlan:
     """The client does not answer: it is off, or it is cut off and its tasks may go on writing."""
-    node_id = client.node_id if client else claim.node_id
+    node_id = client.id if client else claim.node_id
     problem = f"{claim} claims it, and {client or f'client {node_id[:8]}'} is {client.status if client else 'away'}"
     instance_id = _instance_of(usage, client)
     if not instance_id:
@@ -118,7 +119,7 @@ def _lost_client(usage: VolumeUsage, claim: Claim, client: Client | None) -> Rec
 def _release(usage: VolumeUsage, node_id: str, client: Client | None, instance_id: str) -> list[Step]:
     """Nothing runs on the instance any more: Nomad's claim and EC2's attachment can go."""
     nobody = f"the instance {instance_id} is {usage.instance_state(instance_id)}, so nothing writes there any more"
-    if client is not None and client.has_node_plugin:
+    if client is not None and usage.has_node_plugin(client):
         return [_await(usage, nobody)]
     # Nomad does not know the client's instance, so it cannot ask for the detachment.
     steps = [
@@ -141,11 +142,10 @@ def _stale_claim(usage: VolumeUsage, claim: Claim, client: Client | None) -> Rec
     if client is None:
         command = f"nomad alloc status -namespace {claim.namespace or usage.namespace} {claim.alloc_id[:8]}"
         return RecoveryPlan(problem, [Step("by-hand", "", command, "shows what it is still doing")])
-    name = client.name or client.node_id[:8]
-    if not client.has_node_plugin and usage.plugin_id:
-        why = f"the node plugin must run on {name} to unmount the volume there"
+    if usage.plugin_id and not usage.has_node_plugin(client):
+        why = f"the node plugin must run on {client.name} to unmount the volume there"
         return RecoveryPlan(problem, [Step("by-hand", "", f"nomad plugin status -verbose {usage.plugin_id}", why)])
-    return RecoveryPlan(problem, [_await(usage, f"the node plugin on {name} unmounts it first")])
+    return RecoveryPlan(problem, [_await(usage, f"the node plugin on {client.name} unmounts it first")])
 
 
 def _stray_attachments(usage: VolumeUsage) -> list[Attachment]:
@@ -162,7 +162,7 @@ def _stray_attachment(usage: VolumeUsage, attachment: Attachment) -> RecoveryPla
     problem = f"{usage.external_id} is attached to {attachment}, where nothing claims it; the instance is {state}"
     if state in _OFF:
         return RecoveryPlan(problem, [_ec2_detach(usage, attachment)])
-    if (client := usage.client_on(instance_id)) and client.has_unmounted and attachment.state == "attached":
+    if (client := usage.client_on(instance_id)) and client.id in usage.unmounted and attachment.state == "attached":
         why = f"{client} has unmounted it and runs nothing that uses it; Nomad did not ask for the detachment"
         return RecoveryPlan(problem, [Step("ec2-detach", instance_id, _detach(usage, instance_id), why)])
     if attachment.state in {"detaching", "busy"}:

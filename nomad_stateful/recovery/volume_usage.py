@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.unmount_events import has_unmounted
 from nomad_stateful.nomad.volume_claims import Claim, claims
-
-GONE = "gone"
-"""Status of a client that Nomad no longer knows."""
-
-
-@dataclass(frozen=True)
-class Client:
-    """A Nomad client with a claim on the volume, or whose instance has it attached."""
-
-    node_id: str
-    name: str
-    status: str
-    """ready, down, disconnected, initializing, or GONE."""
-    instance_id: str
-    """Empty where the client is not an EC2 instance, or is gone."""
-    has_node_plugin: bool
-    """Whether Nomad knows the node id that the CSI plugin gave it."""
-    has_unmounted: bool = False
-    """Whether it is known to have unmounted the volume and to run nothing that uses it (unmount_events.py)."""
-
-    def __str__(self) -> str:
-        return f"client {self.name or self.node_id[:8]} ({self.node_id[:8]})"
 
 
 @dataclass(frozen=True)
@@ -47,7 +25,9 @@ class VolumeUsage:
     external_id: str
     claims: Sequence[Claim] = ()
     clients: Mapping[str, Client] = field(default_factory=dict)
-    """By node id."""
+    """Those with a claim on it, or whose instance has it attached, by id."""
+    unmounted: frozenset[str] = frozenset()
+    """Ids of clients that are known to have unmounted it and to run nothing that uses it (unmount_events.py)."""
     attached: EbsState | None = None
     """EC2's answer; None where it is not an EBS volume, or EC2 did not answer."""
     instances: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +43,10 @@ class VolumeUsage:
             return self.clients.get(claim.node_id)
         places = {item.instance_id for item in self.attached.attachments} if self.attached else set()
         return next((client for client in self.clients.values() if client.instance_id in places), None)
+
+    def has_node_plugin(self, client: Client) -> bool:
+        """Returns whether Nomad knows the node id that the volume's CSI plugin gave a client."""
+        return bool(client.plugin_node(self.plugin_id).get("ID"))
 
     def client_on(self, instance_id: str) -> Client | None:
         """Returns the client that runs on an instance."""
@@ -97,12 +81,12 @@ def inspect_volume(
     held = claims(volume)
     plugin_id = str((volume or {}).get("PluginID") or "")
     attached, ec2_error = _attached(ebs, external_id)
-    clients = {node_id: _client(api, node_id, plugin_id) for node_id in {claim.node_id for claim in held} - {""}}
-    known = {client.instance_id for client in clients.values()}
+    ids = {claim.node_id for claim in held} - {""}
+    involved = {one: clients.find(api, one) or clients.gone(one) for one in ids}
+    known = {client.instance_id for client in involved.values()}
     unclaimed = {item.instance_id for item in attached.attachments} - known if attached else set()
-    for client in _clients_on(api, unclaimed, plugin_id) if unclaimed else []:
-        unmounted = has_unmounted(api, client.node_id, plugin_id, namespace, volume_id)
-        clients.setdefault(client.node_id, replace(client, has_unmounted=unmounted))
+    others = [one for one in clients.read(api) if one.instance_id in unclaimed] if unclaimed else []
+    unmounted = [one.id for one in others if has_unmounted(api, one, plugin_id, namespace, volume_id)]
     wanted = sorted((known | unclaimed) - {""})
     states: Mapping[str, str] = {}
     if ebs is not None and wanted:
@@ -116,7 +100,8 @@ def inspect_volume(
         plugin_id,
         external_id,
         held,
-        clients,
+        involved | {one.id: one for one in others},
+        frozenset(unmounted),
         attached,
         states,
         ec2_error,
@@ -131,28 +116,6 @@ def _attached(ebs: EbsVolumes | None, external_id: str) -> tuple[EbsState | None
         return ebs.state(external_id), ""
     except ProviderError as error:
         return None, str(error)
-
-
-def _client(api: NomadApi, node_id: str, plugin_id: str) -> Client:
-    node = api.find(f"node/{node_id}")
-    return Client(node_id, "", GONE, "", has_node_plugin=False) if node is None else _of(node, plugin_id)
-
-
-def _clients_on(api: NomadApi, instances: set[str], plugin_id: str) -> list[Client]:
-    stubs = api.find("nodes") or []
-    found = [_client(api, stub["ID"], plugin_id) for stub in stubs]
-    return [client for client in found if client.instance_id in instances]
-
-
-def _of(node: Mapping[str, Any], plugin_id: str) -> Client:
-    plugin = (node.get("CSINodePlugins") or {}).get(plugin_id) or {}
-    return Client(
-        node_id=node["ID"],
-        name=node.get("Name", ""),
-        status=node.get("Status", ""),
-        instance_id=(node.get("Attributes") or {}).get(INSTANCE_ATTRIBUTE, ""),
-        has_node_plugin=bool((plugin.get("NodeInfo") or {}).get("ID")),
-    )
 
 
 def _is_stopped(api: NomadApi, claim: Claim) -> bool:

@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.recovery.failover import DelayedJob, Finding, cut_off, delayed_jobs, evaluate, judge
@@ -46,7 +47,7 @@ class Watcher:
         for namespace, volume_id in sorted(self.volumes):
             list(delayed_jobs(self.nomad, namespace))
             self.nomad.find(volume_path(volume_id), namespace=namespace)
-        self.nomad.get("nodes")
+        clients.listed(self.nomad)
         self.ec2.describe_instances(MaxResults=5)
         self.ec2.describe_volumes(MaxResults=5)
 

@@ -118,7 +118,7 @@ def _storage(line: VolumeLine) -> Span:
 def _claims(line: VolumeLine) -> Iterator[tuple[Span, Span]]:
     for claim in line.volume.usage.claims:
         client = line.volume.usage.client_of(claim)
-        where = f"{client.name or client.node_id[:8]} ({client.status})" if client else "-"
+        where = f"{client.name} ({client.status})" if client else "-"
         style: Style = "good" if client and client.status == "ready" else "bad"
         yield _claim(claim), Span(where, style)
 

@@ -14,12 +14,12 @@ from tests.providers.nomad_server import Reply, Request, serving
 
 
 class FakeNomad:
-    """Answers by path; `put` changes one and wakes the queries that wait for it. Unset paths are 404."""
+    """Answers by path; `put` changes one and wakes queries that wait for it. Unset paths are 404; it has no clients."""
 
     def __init__(self, address: str = "") -> None:
         self.address = address
         self.requests: list[tuple[str, str, dict[str, str]]] = []
-        self._answers: dict[str, Any] = {}
+        self._answers: dict[str, Any] = {"nodes": []}
         self._refusals: dict[str, tuple[int, str]] = {}
         self._refusals_left: dict[str, int] = {}
         self._indexes: dict[str, int] = {}

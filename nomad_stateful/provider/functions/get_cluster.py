@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_cluster import GET_CLUSTER
 from nomad_stateful.waiting import Context
-
-_PARALLEL = 8
 
 
 class GetCluster(DeclaredFunction):
@@ -29,45 +26,27 @@ class GetCluster(DeclaredFunction):
         self.table.arguments(args)
         api = self._api()
         api.reach()
-        stubs = api.get("nodes")
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            whole = list(pool.map(lambda stub: _whole(api, stub), stubs))
-        nodes = [_node(stub, known) for stub, known in zip(stubs, whole, strict=True)]
-        nodes.sort(key=lambda node: (node["name"], node["id"]))
-        ready = {node["zone"] for node in nodes if node["status"] == "ready" and node["zone"]}
+        known = clients.read(api)
+        ready = {one.zone for one in known if one.status == "ready" and one.zone}
         servers = _servers(api)
         oldest = min((server["version"] for server in servers), key=_version_key, default="")
-        return {"version": oldest, "servers": servers, "nodes": nodes, "zones": sorted(ready)}
+        return {"version": oldest, "servers": servers, "nodes": [_node(one) for one in known], "zones": sorted(ready)}
 
 
-def _whole(api: NomadApi, stub: Mapping[str, Any]) -> Mapping[str, Any]:
-    # One that was collected in between is not there.
-    node: Mapping[str, Any] = api.find(f"node/{stub['ID']}") or {}
-    return node
-
-
-def _node(stub: Mapping[str, Any], whole: Mapping[str, Any]) -> Props:
-    drivers = stub.get("Drivers") or {}
-    attributes = whole.get("Attributes") or {}
+def _node(client: Client) -> Props:
     return {
-        "id": stub["ID"],
-        "name": stub["Name"],
-        "version": stub.get("Version") or "",
-        "zone": attributes.get(ZONE_ATTRIBUTE, ""),
-        "status": stub["Status"],
-        "eligibility": stub["SchedulingEligibility"],
-        "datacenter": stub["Datacenter"],
-        "nodePool": stub.get("NodePool", ""),
-        "drivers": sorted(name for name, driver in drivers.items() if driver and driver.get("Healthy")),
-        "cpuMhz": _for_jobs(whole, "Cpu", "CpuShares"),
-        "memoryMib": _for_jobs(whole, "Memory", "MemoryMB"),
+        "id": client.id,
+        "name": client.name,
+        "version": client.version,
+        "zone": client.zone,
+        "status": client.status,
+        "eligibility": "eligible" if client.eligible else "ineligible",
+        "datacenter": client.datacenter,
+        "nodePool": client.pool,
+        "drivers": client.healthy_drivers,
+        "cpuMhz": client.cpu_mhz,
+        "memoryMib": client.memory_mib,
     }
-
-
-def _for_jobs(whole: Mapping[str, Any], kind: str, unit: str) -> int:
-    """Returns what a client has of a resource, without what it keeps for itself."""
-    of_all, reserved = (((whole.get(f"{which}Resources") or {}).get(kind) or {}) for which in ("Node", "Reserved"))
-    return int(of_all.get(unit) or 0) - int(reserved.get(unit) or 0)
 
 
 def _servers(api: NomadApi) -> list[Props]:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad import csi_diagnosis, csi_health, plugin_versions, redeployment
+from nomad_stateful.nomad import clients, csi_diagnosis, csi_health, plugin_versions, redeployment
 from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.clients import Zones
 from nomad_stateful.nomad.csi_health import Health
-from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.watching import Progress, watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Diff, Kind, Props, ReadResult, input_diff
@@ -57,7 +57,7 @@ class PluginHealth(DeclaredResource):
             return {}
         try:
             api = self._api()
-            health = csi_health.assess(api.get(plugin_path(inputs["pluginId"])), inputs["zoneKeys"], ZoneLookup(api))
+            health = csi_health.assess(api.get(plugin_path(inputs["pluginId"])), inputs["zoneKeys"], Zones(api))
         except ProviderError:
             return {}
         return {} if health.missing(inputs["controllers"], inputs["zones"]) else _outputs(health)
@@ -82,7 +82,7 @@ class PluginHealth(DeclaredResource):
         plugin = api.find(plugin_path(id))
         if plugin is None and not state:
             return None
-        health = csi_health.assess(plugin, inputs.get("zoneKeys", []), ZoneLookup(api))
+        health = csi_health.assess(plugin, inputs.get("zoneKeys", []), Zones(api))
         if not inputs:
             zones = sorted(zone for zone in health.zones if zone)
             inputs = self.table.defaults | {"pluginId": id, "controllers": health.controllers, "zones": zones}
@@ -101,7 +101,7 @@ class PluginHealth(DeclaredResource):
         if not bare:
             return outputs
         api = self._api()
-        lost = lost_zones(api, bare, ZoneLookup(api))
+        lost = lost_zones(api, bare, Zones(api))
         return outputs | {"zonesHealthy": now | {zone: known[zone] for zone in lost}}
 
     def _wait(self, ctx: Context, inputs: Props, before: Sequence[str] = ()) -> Health:
@@ -109,7 +109,7 @@ class PluginHealth(DeclaredResource):
         api = self._api()
         limit_s = ctx.timeout_s or inputs["timeoutS"]
         progress = Progress(ctx, limit_s)
-        zone_of_node = ZoneLookup(api)
+        zone_of_node = Zones(api)
         health, plugin = Health(), None
         is_slow = False
         for plugin in watch(ctx, api, plugin_path(inputs["pluginId"]), time.monotonic() + limit_s):
@@ -146,27 +146,11 @@ def _deploy_again(ctx: Context, api: NomadApi, plugin_id: str) -> None:
         ctx.log("warning", f"whether the jobs of CSI plugin {plugin_id} have failed deployments is not known: {error}")
 
 
-class ZoneLookup:
-    """A client's zone from its fingerprint, read once per client."""
-
-    def __init__(self, api: NomadApi) -> None:
-        self._api = api
-        self._zones: dict[str, str] = {}
-
-    def __call__(self, node_id: str) -> str:
-        if node_id not in self._zones:
-            node = self._api.find(f"node/{node_id}")
-            if node is None:
-                return ""
-            self._zones[node_id] = (node.get("Attributes") or {}).get(ZONE_ATTRIBUTE, "")
-        return self._zones[node_id]
-
-
-def lost_zones(api: NomadApi, zones: Sequence[str], zone_of_node: ZoneLookup) -> set[str]:
+def lost_zones(api: NomadApi, zones: Sequence[str], zone_of_node: Zones) -> set[str]:
     """Returns those of the zones that Nomad knows clients in, of which none is ready. Raises NomadError."""
     by_zone: dict[str, set[bool]] = {}
-    for stub in api.find("nodes") or []:
-        by_zone.setdefault(zone_of_node(stub["ID"]), set()).add(stub["Status"] in ("ready", "initializing"))
+    for stub in clients.listed(api):
+        by_zone.setdefault(zone_of_node(stub.id), set()).add(stub.is_up)
     return {zone for zone in zones if by_zone.get(zone) == {False}}
 
 

@@ -26,7 +26,7 @@ def _plugin_health(world: World) -> Props:
     controller: dict[str, Any] = {"Healthy": True, "RequiresControllerPlugin": True, "Provider": "p"}
     plugin = {"ID": "ebs", "Controllers": {"n1": controller}, "Nodes": {"n1": {"Healthy": True}}, "Provider": "p"}
     world.nomad.records["plugin/csi/ebs"] = plugin
-    world.nomad.records["node/n1"] = {"Attributes": {}}
+    world.nomad.records["node/n1"] = {"ID": "n1", "Attributes": {}}
     return {"pluginId": "ebs", "controllers": 0, "timeoutS": 2}
 
 

@@ -43,25 +43,23 @@ MEMBERS = [
 
 
 def test_get_cluster_tells_zones_of_ready_clients_and_their_drivers(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    stub = {"SchedulingEligibility": "eligible", "Datacenter": "dc1", "NodePool": "default", "Version": "1.11.0"}
+    stub = {"SchedulingEligibility": "eligible", "Datacenter": "dc1", "NodePool": "default"}
     drivers = {"docker": {"Healthy": True}, "exec": {"Healthy": False}}
-    nomad.put(
-        "nodes",
-        [
-            stub | {"ID": "2", "Name": "b", "Status": "down", "Drivers": None},
-            stub | {"ID": "1", "Name": "a", "Status": "ready", "Drivers": drivers},
-        ],
-    )
+    down = stub | {"ID": "2", "Name": "b", "Status": "down", "Drivers": None}
+    ready = stub | {"ID": "1", "Name": "a", "Status": "ready", "Drivers": drivers}
+    collected = stub | {"ID": "3", "Name": "c", "Status": "down"}
+    nomad.put("nodes", [collected, down, ready])
     zone = "platform.aws.placement.availability-zone"
     nomad.put(
         "node/1",
-        {
-            "Attributes": {zone: "us-west-2a"},
+        ready
+        | {
+            "Attributes": {zone: "us-west-2a", "nomad.version": "1.11.0"},
             "NodeResources": {"Cpu": {"CpuShares": 4000}, "Memory": {"MemoryMB": 8000}},
             "ReservedResources": {"Cpu": {"CpuShares": 100}, "Memory": {"MemoryMB": 500}},
         },
     )
-    nomad.put("node/2", {"Attributes": {zone: "us-west-2b"}})
+    nomad.put("node/2", down | {"Attributes": {zone: "us-west-2b"}})
     nomad.put("agent/members", {"ServerRegion": "global", "Members": MEMBERS})
     cluster = plugin.invoke("nomad-csi:index:getCluster")
     assert (cluster["version"], cluster["zones"]) == ("1.11.2", ["us-west-2a"])

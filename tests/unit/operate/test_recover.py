@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.recovery.plan import Step, recovery_plans
-from nomad_stateful.recovery.volume_usage import GONE, Client, VolumeUsage
+from nomad_stateful.recovery.volume_usage import VolumeUsage
 from operate import recover
 from operate.errors import OperateError
 from operate.recover import Permission, StepRunner
@@ -17,7 +18,8 @@ from operate.volumes import StackVolume
 
 VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
 CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")
-CLIENT = Client(NODE, "client-1", "down", INSTANCE, has_node_plugin=True)
+PLUGINS = {"ebs": {"NodeInfo": {"ID": INSTANCE}}}
+CLIENT = Client(NODE, "client-1", "down", instance_id=INSTANCE, node_plugins=PLUGINS)
 FREE = VolumeUsage("mysql", "default", "ebs", VOLUME, attached=EbsState("available"))
 CUT_OFF = replace(
     FREE,
@@ -27,7 +29,7 @@ CUT_OFF = replace(
     instances={INSTANCE: "running"},
 )
 STOPPED = replace(CUT_OFF, instances={INSTANCE: "stopped"})
-UNKNOWN_TO_NOMAD = replace(STOPPED, clients={NODE: replace(CLIENT, has_node_plugin=False)})
+UNKNOWN_TO_NOMAD = replace(STOPPED, clients={NODE: replace(CLIENT, node_plugins={})})
 
 
 def stack_volume(usage: VolumeUsage) -> StackVolume:
@@ -96,7 +98,7 @@ def test_a_client_that_nomad_cannot_name_to_ec2_is_detached_and_forgotten() -> N
 
 def test_after_a_purge_it_waits_until_nomad_has_collected_the_claim() -> None:
     detached = replace(UNKNOWN_TO_NOMAD, attached=EbsState("available"))
-    forgotten = replace(detached, clients={NODE: Client(NODE, "", GONE, "", has_node_plugin=False)})
+    forgotten = replace(detached, clients={NODE: gone(NODE)})
     world = World(UNKNOWN_TO_NOMAD, {"ec2-detach": detached, "purge-client": forgotten, "await": FREE})
     assert world.recover(SAFE)
     assert world.done == ["ec2-detach", "purge-client", "await"]

@@ -7,10 +7,11 @@ import pytest
 
 from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.provider.resources import job_health, volume_release
 from nomad_stateful.provider.resources.job_health import JobHealth
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.recovery.volume_usage import inspect_volume
 from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
@@ -127,6 +128,14 @@ def test_a_volume_in_use_by_the_job_is_left_alone(nomad: FakeNomad) -> None:
     ebs = Ebs()
     wait(nomad, ebs)
     assert ebs.detached == []
+
+
+def test_where_nomad_has_no_list_of_clients_it_is_not_said_that_no_client_has_the_volume(nomad: FakeNomad) -> None:
+    nomad.put("nodes", None)
+    api = NomadApi(nomad.address)
+    with pytest.raises(NomadNotFound):
+        inspect_volume(api, "default", "data", VOLUME, cast("EbsVolumes", Ebs()))
+    api.close()
 
 
 def test_a_destroy_detaches_what_nomad_left_attached(nomad: FakeNomad) -> None:
