@@ -62,7 +62,8 @@ def as_object(found: Overview) -> dict[str, Any]:
     return {
         "ok": not problems,
         "clients": [
-            {"name": one.name, "zone": one.zone, "state": one.state, "instance": one.instance} for one in found.clients
+            {"name": one.name, "zone": one.zone, "state": one.state, "instance": one.instance_id}
+            for one in found.clients
         ],
         "plugins": [
             {

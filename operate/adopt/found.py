@@ -11,10 +11,9 @@ from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
 from nomad_stateful.ebs.filters import in_batches
-from nomad_stateful.nomad import csi_diagnosis
+from nomad_stateful.nomad import clients, csi_diagnosis
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_health import Health, assess
-from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.nomad.registration import Registration
@@ -67,18 +66,17 @@ def read(nomad: NomadApi, place: AwsPlace, drivers: Mapping[str, str]) -> Found:
 
     Raises ProviderError, ClientError and BotoCoreError.
     """
-    nodes = [nomad.get(f"node/{stub['ID']}") for stub in nomad.get("nodes") or [] if stub["Status"] == "ready"]
-    attributes = {str(node["ID"]): node.get("Attributes") or {} for node in nodes}
+    ready = clients.read(nomad, [stub for stub in clients.listed(nomad) if stub.status == "ready"])
+    zones = {client.id: client.zone for client in ready}
     stubs = nomad.get("volumes", type="csi", namespace="*") or []
     found = [nomad.find(volume_path(stub["ID"]), namespace=stub["Namespace"]) for stub in stubs]
     bodies = [body for body in found if body is not None]
     ebs = _ebs_volumes(place, {str(body["ExternalID"]) for body in bodies})
     plugins = sorted({stub["ID"] for stub in nomad.get("plugins", type="csi") or []})
-    instances = sorted({str(one[INSTANCE_ATTRIBUTE]) for one in attributes.values() if one.get(INSTANCE_ATTRIBUTE)})
     return Found(
         sorted((_volume(nomad, body, ebs) for body in bodies), key=lambda one: (one.namespace, one.volume_id)),
-        {plugin_id: _plugin(nomad, plugin_id, drivers.get(plugin_id, ""), attributes) for plugin_id in plugins},
-        _roles(place, instances),
+        {plugin_id: _plugin(nomad, plugin_id, drivers.get(plugin_id, ""), zones) for plugin_id in plugins},
+        _roles(place, sorted({client.instance_id for client in ready} - {""})),
     )
 
 
@@ -94,7 +92,7 @@ def _volume(nomad: NomadApi, body: Json, ebs: Mapping[str, Json]) -> FoundVolume
     )
 
 
-def _plugin(nomad: NomadApi, plugin_id: str, named: str, attributes: Mapping[str, Json]) -> FoundPlugin:
+def _plugin(nomad: NomadApi, plugin_id: str, named: str, zones: Mapping[str, str]) -> FoundPlugin:
     body = nomad.find(plugin_path(plugin_id)) or {}
     provider = str(body.get("Provider") or "")
     # A driver without a name of its own reports the plugin's id.
@@ -106,7 +104,7 @@ def _plugin(nomad: NomadApi, plugin_id: str, named: str, attributes: Mapping[str
         driver=driver,
         provider=provider,
         controllers=int(body.get("ControllersExpected") or 0),
-        health=assess(body, keys, lambda node_id: str(attributes.get(node_id, {}).get(ZONE_ATTRIBUTE) or "")),
+        health=assess(body, keys, lambda node_id: zones.get(node_id, "")),
         jobs=sorted({str(job["ID"]) for job in csi_diagnosis.plugin_jobs(nomad, plugin_id)}),
     )
 

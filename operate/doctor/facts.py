@@ -15,8 +15,9 @@ from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import plugin_path
 from operate import stack
 from operate.cluster import connect
@@ -47,7 +48,7 @@ class Sources:
     """Nomad, with the operator's token."""
     program: Callable[[], NomadApi] = lambda: connect(operator=False)
     """Nomad, with the token of `pulumi up`."""
-    client: Callable[[Json], NomadApi] = field(default=lambda node: _client_api(node))  # noqa: PLW0108 - defined below
+    client: Callable[[Client], NomadApi] = field(default=lambda one: _client_api(one))  # noqa: PLW0108 - defined below
     """The agent of one client."""
     aws: Callable[[str, AwsPlace], Any] = aws_client
     ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes
@@ -103,17 +104,14 @@ class Facts:
             if hasattr(self._read.get(key), "close"):
                 self._read[key].close()
 
-    def nodes(self) -> list[Json]:
-        """Returns every client that is not down, whole."""
+    def clients(self) -> list[Client]:
+        """Returns every client that is not down."""
 
-        def read() -> list[Json]:
+        def read() -> list[Client]:
             api = self.nomad()
-            stubs = [stub for stub in api.get("nodes") or [] if stub["Status"] != "down"]
-            with ThreadPoolExecutor(_PARALLEL) as pool:
-                found = list(pool.map(lambda stub: api.find(f"node/{stub['ID']}"), stubs))
-            return sorted((node for node in found if node), key=lambda node: str(node["Name"]))
+            return clients.read(api, [stub for stub in clients.listed(api) if stub.status != "down"])
 
-        return self.once("nodes", read)
+        return self.once("clients", read)
 
     def servers(self) -> list[Json]:
         """Returns the servers that are up, as gossip has them."""
@@ -123,8 +121,8 @@ class Facts:
     def agents(self) -> dict[str, Json | str]:
         """Returns the agents' own configuration by the clients' names; of one that does not answer, why."""
 
-        def of(node: Json) -> Json | str:
-            api = self.sources.client(node)
+        def of(client: Client) -> Json | str:
+            api = self.sources.client(client)
             try:
                 found: Json = api.get("agent/self", timeout_s=_CLIENT_TIMEOUT_S)["config"]
             except ProviderError as error:
@@ -134,9 +132,9 @@ class Facts:
             return found
 
         def read() -> dict[str, Json | str]:
-            nodes = self.nodes()
+            known = self.clients()
             with ThreadPoolExecutor(_PARALLEL) as pool:
-                return {str(node["Name"]): found for node, found in zip(nodes, pool.map(of, nodes), strict=True)}
+                return {client.name: found for client, found in zip(known, pool.map(of, known), strict=True)}
 
         return self.once("agents", read)
 
@@ -201,7 +199,7 @@ class Facts:
 
     def instances(self) -> dict[str, Json]:
         """Returns the clients' EC2 instances, by id; those that EC2 does not know are missing."""
-        ids = sorted({instance_id for node in self.nodes() if (instance_id := instance_of(node))})
+        ids = sorted({client.instance_id for client in self.clients()} - {""})
         if not ids:
             raise NotChecked("no client says that it runs on an EC2 instance")
         answers = [self.ask("ec2", "describe_instances", Filters=one) for one in in_batches("instance-id", ids)]
@@ -217,27 +215,17 @@ def driver_of(plugin: Json) -> CsiDriver:
     return DRIVERS[name]
 
 
-def instance_of(node: Json) -> str:
-    """Returns the EC2 instance of a client; "" where it has none."""
-    return str((node.get("Attributes") or {}).get(INSTANCE_ATTRIBUTE) or "")
-
-
-def zone_of(node: Json) -> str:
-    """Returns the zone of a client; "" where it has none."""
-    return str((node.get("Attributes") or {}).get(ZONE_ATTRIBUTE) or "")
-
-
 def listed(names: Sequence[str], most: int = 4) -> str:
     """Returns names for a sentence, not more than a few."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def _client_api(node: Json) -> NomadApi:
-    scheme = "https" if node.get("TLSEnabled") else "http"
+def _client_api(client: Client) -> NomadApi:
+    scheme = "https" if client.has_tls else "http"
     token = os.environ.get("NOMAD_OPERATOR_TOKEN", "")
     name = os.environ.get("NOMAD_TLS_SERVER_NAME", "").replace("server.", "client.", 1)
-    own = {"address": f"{scheme}://{node['HTTPAddr']}", "token": token, "server_name": name}
+    own = {"address": f"{scheme}://{client.http_address}", "token": token, "server_name": name}
     return NomadApi.from_env(stack.nomad_config() | {key: value for key, value in own.items() if value})
 
 

@@ -1,12 +1,14 @@
 """Why something does not go on, and what is asked to find out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.recovery.volume_usage import VolumeUsage
-from operate.doctor.facts import Facts, Json, zone_of
+from operate.doctor.facts import Facts, Json
 from operate.doctor.usage import usage_of
 
 RUNBOOK = "docs/runbook.md"
@@ -55,20 +57,14 @@ class Scene:
         """Returns what holds a volume, in Nomad and in EC2."""
         return usage_of(self.facts, self.namespace, str(volume["ID"]), str(volume["ExternalID"]))
 
-    def clients(self) -> list[Json]:
+    def clients(self) -> list[Client]:
         """Returns every client, also those that are down."""
         api = self.facts.nomad()
+        return self.facts.once("every client", lambda: clients.read(api))
 
-        def read() -> list[Json]:
-            found = [api.find(f"node/{stub['ID']}") for stub in api.get("nodes") or []]
-            return sorted((node for node in found if node), key=lambda node: str(node["Name"]))
-
-        return self.facts.once("every client", read)
-
-    def clients_of(self, zones: Iterable[str]) -> list[Json]:
+    def clients_of(self, zones: Collection[str]) -> list[Client]:
         """Returns the clients in these zones."""
-        wanted = set(zones)
-        return [node for node in self.clients() if zone_of(node) in wanted]
+        return [client for client in self.clients() if client.zone in zones]
 
 
 def zones_of(volume: Json) -> list[str]:
@@ -78,12 +74,3 @@ def zones_of(volume: Json) -> list[str]:
         one.get("Segments") or {} for one in [*(volume.get("Topologies") or []), *requested]
     ]
     return sorted({value for one in segments for key, value in one.items() if key.endswith("/zone")})
-
-
-def state_of(node: Json) -> str:
-    """Returns a client's state in one word: ready, draining, ineligible, down, …"""
-    if node["Status"] != "ready":
-        return str(node["Status"])
-    if node.get("DrainStrategy"):
-        return "draining"
-    return "ready" if node["SchedulingEligibility"] == "eligible" else str(node["SchedulingEligibility"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from operate.explain import volumes
-from operate.explain.reason import RUNBOOK, Reason, Scene, state_of, zones_of
+from operate.explain.reason import RUNBOOK, Reason, Scene, zones_of
 
 Match = re.Match[str]
 Metrics = dict[str, Any]
@@ -137,7 +137,7 @@ def _topology(scene: Scene, volume_ids: list[str]) -> Iterator[Reason]:
 
 
 def _zones(scene: Scene, what: str, zones: list[str]) -> Reason:
-    inside = [f"{node['Name']} is {state_of(node)}" for node in scene.clients_of(zones)]
+    inside = [f"{client.name} is {client.state}" for client in scene.clients_of(zones)]
     told = f"no client there can take it: {'; '.join(inside)}" if inside else "there is no client in that zone"
     next_ = (
         "nomad node eligibility -enable NODE"
@@ -167,7 +167,7 @@ def _clients(count: int) -> str:
 
 
 def _no_client(scene: Scene, metrics: Metrics) -> Reason:
-    away = [f"{node['Name']} is {state_of(node)}" for node in scene.clients() if state_of(node) != "ready"]
+    away = [f"{client.name} is {client.state}" for client in scene.clients() if not client.takes_work]
     pool = metrics.get("NodePool") or "the job's node pool"
     what = f"no client of node pool {pool} and the job's datacenters is ready and eligible"
     told = f" ({'; '.join(away)})" if away else ""

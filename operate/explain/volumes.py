@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from nomad_stateful.nomad import controllers
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.recovery.plan import recovery_plans
-from operate.doctor.facts import Json
-from operate.explain.reason import RUNBOOK, Reason, Scene, state_of, zones_of
+from operate.explain.reason import RUNBOOK, Reason, Scene, zones_of
 
 _HELD = f"{RUNBOOK}#what-holds-a-volume"
 _UNHEALTHY = "docs/decisions/2026-11-22-unhealthy-controllers.md"
@@ -105,19 +105,14 @@ def _unreachable(scene: Scene, volume_id: str, plugin_id: str) -> Iterator[Reaso
     """Yields that no client of the volume's zones could take it."""
     zones = zones_of(scene.volume(volume_id) or {})
     inside = scene.clients_of(zones)
-    if not zones or any(state_of(node) == "ready" and _is_healthy(node, plugin_id) for node in inside):
+    if not zones or any(one.takes_work and one.has_healthy_plugin(plugin_id) for one in inside):
         return
-    told = "; ".join(f"{node['Name']} is {_why_not(node, plugin_id)}" for node in inside) or "there is none"
+    told = "; ".join(f"{one.name} is {_why_not(one, plugin_id)}" for one in inside) or "there is none"
     what = f"no client in {', '.join(zones)} can mount volume {volume_id}: {told}"
     why = "an EBS volume is attached in its own zone only"
     next_ = f"nomad node status; nomad plugin status -verbose {plugin_id}; python -m operate doctor"
     yield Reason(what, why, next_, "docs/volumes.md")
 
 
-def _is_healthy(node: Json, plugin_id: str) -> bool:
-    return bool(((node.get("CSINodePlugins") or {}).get(plugin_id) or {}).get("Healthy"))
-
-
-def _why_not(node: Json, plugin_id: str) -> str:
-    state = state_of(node)
-    return f"{state}, without a healthy node plugin {plugin_id}" if state == "ready" else state
+def _why_not(client: Client, plugin_id: str) -> str:
+    return f"ready, without a healthy node plugin {plugin_id}" if client.takes_work else client.state

@@ -13,9 +13,10 @@ from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
 from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.csi_health import assess
-from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.periodic_runs import failing_runs, newest_success
 from nomad_stateful.recovery.plan import dead_claims, recovery_plans
@@ -84,9 +85,9 @@ def _of_nomad(gauges: Gauges) -> None:
 def _plugins(gauges: Gauges, nomad: NomadApi) -> None:
     known = stack.outputs()
     settings = {str(one["id"]): one for one in stack.config().get("nomad-stateful:plugins") or []}
-    stubs = nomad.get("nodes", resources=False) or []
-    zone_of = {str(one["ID"]): zone for one in stubs if (zone := _zone(nomad, one))}
-    _clients(gauges, stubs, zone_of)
+    there = clients.read(nomad)
+    zone_of = {one.id: one.zone for one in there}
+    _clients(gauges, there)
     for plugin_id in sorted(known.get("plugins") or {}):
         driver = DRIVERS[str(settings.get(plugin_id, {}).get("driver") or "ebs")]
         found = nomad.find(plugin_path(plugin_id)) or {}
@@ -94,33 +95,26 @@ def _plugins(gauges: Gauges, nomad: NomadApi) -> None:
         wanted = int(settings.get(plugin_id, {}).get("controllers") or driver.controllers)
         gauges.set("plugin_controllers", plugin_id, value=wanted)
         gauges.set("plugin_controllers_healthy", plugin_id, value=health.controllers)
-        there = Counter(zone_of.get(node_id, "") for node_id in found.get("Nodes") or {})
+        placed = Counter(zone_of.get(node_id, "") for node_id in found.get("Nodes") or {})
         needed = {
             str(volume.get("zone") or "")
             for volume in (known.get("volumes") or {}).values()
             if volume.get("plugin") == plugin_id and volume.get("zone")
         }
-        for zone in sorted({*there, *needed}):
-            gauges.set("plugin_nodes", plugin_id, zone, value=max(there[zone], int(zone in needed)))
+        for zone in sorted({*placed, *needed}):
+            gauges.set("plugin_nodes", plugin_id, zone, value=max(placed[zone], int(zone in needed)))
             gauges.set("plugin_nodes_healthy", plugin_id, zone, value=health.zones.get(zone, 0))
 
 
-def _clients(gauges: Gauges, stubs: Sequence[Json], zone_of: Mapping[str, str]) -> None:
+def _clients(gauges: Gauges, there: Sequence[Client]) -> None:
     """One of each zone's is always told, so that a zone whose clients are lost shows 0 that are ready."""
     found: Counter[tuple[str, str]] = Counter()
-    for one in stubs:
-        zone, status = zone_of.get(str(one["ID"]), ""), str(one.get("Status") or "")
-        away = status == "ready" and one.get("SchedulingEligibility") == "ineligible"
-        found[zone, "ready"] += int(status == "ready" and not away)
-        if away or status != "ready":
-            found[zone, "ineligible" if away else status] += 1
+    for one in there:
+        found[one.zone, "ready"] += int(one.takes_work)
+        if not one.takes_work:
+            found[one.zone, "ineligible" if one.status == "ready" else one.status] += 1
     for (zone, status), count in sorted(found.items()):
         gauges.set("clients", zone, status, value=count)
-
-
-def _zone(nomad: NomadApi, stub: Json) -> str:
-    node = nomad.find(f"node/{stub['ID']}") or {}
-    return str((node.get("Attributes") or {}).get(ZONE_ATTRIBUTE) or "")
 
 
 def _volumes(gauges: Gauges, nomad: NomadApi) -> None:

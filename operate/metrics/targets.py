@@ -6,6 +6,7 @@ https://prometheus.io/docs/prometheus/latest/http_sd/
 from typing import Any, Final
 from urllib.parse import quote
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 
 TAG = "prometheus"
@@ -34,17 +35,13 @@ def _services(nomad: NomadApi, namespace: str) -> list[dict[str, Any]]:
 
 
 def _agents(nomad: NomadApi) -> list[dict[str, Any]]:
-    secure = str(nomad.address).startswith("https:")
     shared = {"__metrics_path__": "/v1/metrics", "__param_format": "prometheus"}
-    found = []
-    for stub in nomad.get("nodes") or []:
-        if stub["Status"] == "down":
-            continue
-        address = (nomad.find(f"node/{stub['ID']}") or {}).get("HTTPAddr") or ""
-        scheme = {"__scheme__": "https"} if secure else {}
-        labels = {**shared, **scheme, "job": "nomad-client", "instance": str(stub["Name"])}
-        found.append({"targets": [address], "labels": labels})
+    if str(nomad.address).startswith("https:"):
+        shared["__scheme__"] = "https"
     server = str(nomad.address).partition("://")[2].rstrip("/")
-    scheme = {"__scheme__": "https"} if secure else {}
-    found.append({"targets": [server], "labels": {**shared, **scheme, "job": "nomad-server", "instance": server}})
-    return found
+    there = clients.read(nomad, [stub for stub in clients.listed(nomad) if stub.status != "down"])
+    agents = [*(("nomad-client", one.name, one.http_address) for one in there), ("nomad-server", server, server)]
+    return [
+        {"targets": [address], "labels": {**shared, "job": job, "instance": instance}}
+        for job, instance, address in agents
+    ]

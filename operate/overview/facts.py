@@ -15,10 +15,10 @@ from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import ec2_client
 from nomad_stateful.ebs.filters import in_batches
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad import file_system_size
+from nomad_stateful.nomad import clients, file_system_size
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts
-from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.recovery.plan import recovery_plans
@@ -32,27 +32,6 @@ T = TypeVar("T")
 _PARALLEL = 8
 FULL, NEARLY_FULL = 0.9, 0.8
 """Parts of a file system in use from which it is a problem, and from which it is told."""
-
-
-@dataclass(frozen=True)
-class ClientLine:
-    """A Nomad client."""
-
-    name: str
-    zone: str
-    """"" where it has none."""
-    status: str
-    """ready, down, disconnected, initializing."""
-    eligible: bool
-    draining: bool
-    instance: str
-
-    @property
-    def state(self) -> str:
-        """Its status, with what keeps new allocations away."""
-        if self.status != "ready":
-            return self.status
-        return "draining" if self.draining else ("ready" if self.eligible else "ineligible")
 
 
 @dataclass(frozen=True)
@@ -108,7 +87,7 @@ class Overview:
 
     stack: str
     place: str
-    clients: Sequence[ClientLine] = ()
+    clients: Sequence[Client] = ()
     plugins: Sequence[PluginLine] = ()
     volumes: Sequence[VolumeLine] = ()
     jobs: Sequence[JobLine] = ()
@@ -170,14 +149,14 @@ def read(nomad: NomadApi) -> Overview:
     found = stack_volumes(nomad)
     unread: list[str] = []
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        nodes = pool.submit(_told, "clients", lambda: _nodes(nomad), [], unread)
+        known_clients = pool.submit(_told, "clients", lambda: clients.read(nomad), [], unread)
         snapshots = pool.submit(_told, "snapshots", lambda: _snapshots(found), {}, unread)
         used = pool.map(lambda one: file_system_size.use(nomad, one.usage.claims), found)
         jobs = pool.map(lambda job: _job(nomad, *job), _jobs(outputs, found))
         backup = _told("dumps", lambda: dumps.newest(nomad), ("", ""), unread)
         failing: list[FailingRun] = _told("dumps", lambda: dumps.failing(nomad), [], unread)
         late = pool.submit(_told, "binary logs", lambda: late_logs(outputs, place), "", unread)
-        zones = {str(node["ID"]): _zone(node) for node in nodes.result()}
+        zones = {client.id: client.zone for client in known_clients.result()}
         known = sorted(outputs.get("plugins") or {})
         plugins = pool.map(lambda plugin_id: _plugin(nomad, plugin_id, zones), known)
         sizes = outputs.get("volumes") or {}
@@ -188,7 +167,7 @@ def read(nomad: NomadApi) -> Overview:
         return Overview(
             stack=stack.chosen(),
             place=" ".join(part for part in (place.account_id, place.region) if part),
-            clients=sorted(map(_client, nodes.result()), key=lambda one: (one.zone, one.name)),
+            clients=sorted(known_clients.result(), key=lambda one: (one.zone, one.name)),
             plugins=list(plugins),
             volumes=lines,
             jobs=list(jobs),
@@ -207,28 +186,6 @@ def _told(what: str, ask: Callable[[], T], otherwise: T, unread: list[str]) -> T
     except (OperateError, ProviderError, ClientError, BotoCoreError) as error:
         unread.append(f"{what}: {' '.join(str(error).split())}")
         return otherwise
-
-
-def _nodes(nomad: NomadApi) -> list[Json]:
-    stubs = nomad.get("nodes") or []
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        found = pool.map(lambda stub: nomad.find(f"node/{stub['ID']}"), stubs)
-        return [node for node in found if node]
-
-
-def _zone(node: Json) -> str:
-    return str((node.get("Attributes") or {}).get(ZONE_ATTRIBUTE) or "")
-
-
-def _client(node: Json) -> ClientLine:
-    return ClientLine(
-        name=str(node["Name"]),
-        zone=_zone(node),
-        status=str(node["Status"]),
-        eligible=node.get("SchedulingEligibility") != "ineligible",
-        draining=bool(node.get("Drain") or node.get("DrainStrategy")),
-        instance=str((node.get("Attributes") or {}).get(INSTANCE_ATTRIBUTE) or ""),
-    )
 
 
 def _plugin(nomad: NomadApi, plugin_id: str, zones: Mapping[str, str]) -> PluginLine:

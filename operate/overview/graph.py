@@ -67,7 +67,7 @@ def _detail(line: VolumeLine) -> str:
 
 def _edges(overview: Overview) -> Iterator[Edge]:
     jobs, clients = {one.job_id for one in overview.jobs}, {one.name for one in overview.clients}
-    instances = {one.instance: one.name for one in overview.clients if one.instance}
+    instances = {one.instance_id: one.name for one in overview.clients if one.instance_id}
     for line in overview.volumes:
         usage, name = line.volume.usage, line.volume.name
         for claim in usage.claims:

@@ -45,7 +45,7 @@ def _clients(overview: Overview) -> list[Sequence[Cell]]:
         shown = "" if client.zone == zone else client.zone or "no zone"
         zone = client.zone
         style: Style = "good" if client.state == "ready" else ("bad" if client.status != "ready" else "warn")
-        rows.append((shown, client.name, Span(client.state, style), client.instance or _NONE))
+        rows.append((shown, client.name, Span(client.state, style), client.instance_id or _NONE))
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from operate.doctor.facts import Facts, NotChecked, zone_of
+from operate.doctor.facts import Facts, NotChecked
 from operate.doctor.finding import Finding, problem, warning
 
 _CREDENTIALS = "https://www.pulumi.com/registry/packages/aws/installation-configuration/"
@@ -67,8 +67,8 @@ def region(facts: Facts) -> Iterator[Finding]:
         yield problem(what, why, "`pulumi config set aws:region REGION`, or set AWS_REGION", _CREDENTIALS)
         return
     names = {zone["ZoneName"] for zone in facts.ask("ec2", "describe_availability_zones")["AvailabilityZones"]}
-    strange = sorted({zone for node in facts.nodes() if (zone := zone_of(node)) and zone not in names})
-    if strange and not any(zone_of(node) in names for node in facts.nodes()):
+    zones = {client.zone for client in facts.clients()} - {""}
+    if (strange := sorted(zones - names)) and not zones & names:
         what = f"the stack is in {wanted}, the Nomad clients are in {', '.join(strange)}"
         why = "a volume is attached in its own region only"
         yield problem(what, why, "correct aws:region, or NOMAD_ADDR", _CREDENTIALS)

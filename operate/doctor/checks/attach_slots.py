@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from operate.doctor.facts import Facts, Json, driver_of, instance_of
+from nomad_stateful.nomad.clients import Client
+from operate.doctor.facts import Facts, Json, driver_of
 from operate.doctor.finding import Finding, problem, warning
 
 _PAGE = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/volume_limits.html"
@@ -31,11 +32,11 @@ class Slots:
 
 def left(facts: Facts) -> Iterator[Finding]:
     """Every client's instance can have more volumes attached."""
-    for node in facts.nodes():
-        slots = _slots(facts, node)
+    for client in facts.clients():
+        slots = _slots(facts, client)
         if slots is not None and slots.free <= _FEW:
-            kind = facts.instances()[instance_of(node)]["InstanceType"]
-            what = f"client {node['Name']} ({kind}) has {slots.used} of at most {slots.most} volumes attached"
+            kind = facts.instances()[client.instance_id]["InstanceType"]
+            what = f"client {client.name} ({kind}) has {slots.used} of at most {slots.most} volumes attached"
             told = problem if slots.free == 0 else warning
             why = "beyond its limit EC2 refuses an attachment, and the consumer stays pending"
             yield told(what, why, "start another client in the zone, or a larger instance type", _PAGE)
@@ -47,13 +48,13 @@ def known_to_driver(facts: Facts) -> Iterator[Finding]:
         if driver_of(plugin).backend != "ebs":
             continue
         own = _registered(facts, str(plugin["id"]))
-        for node in facts.nodes():
-            slots = _slots(facts, node)
-            promised = _promised(node, str(plugin["id"]))
+        for client in facts.clients():
+            slots = _slots(facts, client)
+            promised = int(client.plugin_node(str(plugin["id"])).get("MaxVolumes") or 0)
             if slots is None or promised <= (most := slots.most - len(slots.volumes - own)):
                 continue
             what = (
-                f"plugin {plugin['id']} lets Nomad put {promised} volumes on {node['Name']}, where EC2 attaches {most}"
+                f"plugin {plugin['id']} lets Nomad put {promised} volumes on {client.name}, where EC2 attaches {most}"
             )
             why = "Nomad places allocations there whose volumes EC2 then refuses to attach"
             cure = f"count what else is attached in reservedVolumeAttachments of plugin {plugin['id']}"
@@ -67,14 +68,9 @@ def _registered(facts: Facts, plugin_id: str) -> set[str]:
     return {str(stub["ExternalID"]) for stub in stubs if stub["PluginID"] == plugin_id}
 
 
-def _promised(node: Json, plugin_id: str) -> int:
-    info = ((node.get("CSINodePlugins") or {}).get(plugin_id) or {}).get("NodeInfo") or {}
-    return int(info.get("MaxVolumes") or 0)
-
-
-def _slots(facts: Facts, node: Json) -> Slots | None:
+def _slots(facts: Facts, client: Client) -> Slots | None:
     """Returns the slots of a client's instance; None where EC2 does not say."""
-    instance = facts.instances().get(instance_of(node))
+    instance = facts.instances().get(client.instance_id)
     if instance is None:
         return None
     answer = facts.ask("ec2", "describe_instance_types", InstanceTypes=[instance["InstanceType"]])

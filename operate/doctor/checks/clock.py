@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.errors import ProviderError
-from operate.doctor.facts import Facts, Json, NotChecked
+from nomad_stateful.nomad.clients import Client
+from operate.doctor.facts import Facts, NotChecked
 from operate.doctor.finding import Finding, problem, warning
 
 _PAGE = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/set-time.html"
@@ -21,7 +23,7 @@ def together(facts: Facts) -> Iterator[Finding]:
         "AWS": lambda: _of_aws(facts),
         "the Nomad server": facts.nomad().clock,
     }
-    reads |= {f"client {node['Name']}": lambda node=node: _of_client(facts, node) for node in facts.nodes()}  # type: ignore[misc]
+    reads |= {f"client {one.name}": partial(_of_client, facts, one) for one in facts.clients()}
     silent = []
     for name, read in reads.items():
         before = datetime.now(UTC)
@@ -50,8 +52,8 @@ def _of_aws(facts: Facts) -> datetime | None:
     return parsedate_to_datetime(headers["date"]) if headers.get("date") else None
 
 
-def _of_client(facts: Facts, node: Json) -> datetime | None:
-    api = facts.sources.client(node)
+def _of_client(facts: Facts, client: Client) -> datetime | None:
+    api = facts.sources.client(client)
     try:
         return api.clock(timeout_s=3.0)
     finally:

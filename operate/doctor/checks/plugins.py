@@ -7,7 +7,7 @@ from dataclasses import replace
 from nomad_stateful.nomad import controllers, csi_diagnosis
 from nomad_stateful.nomad.csi_health import assess
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts, words
-from operate.doctor.facts import Facts, Json, NotChecked, driver_of, zone_of
+from operate.doctor.facts import Facts, Json, NotChecked, driver_of
 from operate.doctor.finding import Finding, problem, warning
 
 _PAGE = "docs/runbook.md"
@@ -19,7 +19,7 @@ def healthy(facts: Facts) -> Iterator[Finding]:
     """Each plugin's controllers are healthy, and a node plugin in every zone that has a volume of it."""
     if not facts.sources.resources:
         raise NotChecked("the stack has not been deployed yet")
-    zones = {str(node["ID"]): zone_of(node) for node in facts.nodes()}
+    zones = {client.id: client.zone for client in facts.clients()}
     for number, plugin in enumerate(facts.plugins()):
         driver, plugin_id = driver_of(plugin), str(plugin["id"])
         known = facts.plugin(plugin_id)

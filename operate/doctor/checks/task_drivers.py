@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from operate.doctor.facts import Facts, Json, driver_of, listed
+from nomad_stateful.nomad.clients import Client
+from operate.doctor.facts import Facts, driver_of, listed
 from operate.doctor.finding import Finding, problem
 
 _PAGE = "https://developer.hashicorp.com/nomad/docs/drivers/docker#plugin-options"
@@ -11,12 +12,10 @@ _PAGE = "https://developer.hashicorp.com/nomad/docs/drivers/docker#plugin-option
 def offered(facts: Facts) -> Iterator[Finding]:
     """Every client offers the task drivers of the plugins and consumers, healthy."""
     for name in sorted(_wanted(facts)):
-        lacking = [str(node["Name"]) for node in facts.nodes() if not _is_healthy(node, name)]
+        lacking = [client.name for client in facts.clients() if name not in client.healthy_drivers]
         if not lacking:
             continue
-        told = {str(_driver(node, name).get("HealthDescription") or "not there") for node in facts.nodes()} - {
-            "Healthy"
-        }
+        told = {_health(client, name) for client in facts.clients()} - {"Healthy"}
         what = f"task driver {name} is not healthy on {listed(lacking)} ({listed(sorted(told))})"
         why = "neither the plugin's node task nor a consumer starts there, and volumes of the zone may have no client"
         cure = "`nomad node status -verbose NODE` says why"
@@ -39,7 +38,7 @@ def privileged(facts: Facts) -> Iterator[Finding]:
         ),
     }
     for attribute, (setting, plugins, why) in needs.items():
-        refusing = [str(node["Name"]) for node in facts.nodes() if plugins and not _allows(node, attribute)]
+        refusing = [client.name for client in facts.clients() if plugins and not _allows(client, attribute)]
         if refusing:
             what = f"docker on {listed(refusing)} has no `{setting}`, which plugin {plugins[0].get('id')} needs"
             cure = (
@@ -53,18 +52,10 @@ def _wanted(facts: Facts) -> set[str]:
     return consumers | ({"docker"} if facts.own_plugins() or facts.settings.get("mysql") else set())
 
 
-def _driver(node: Json, name: str) -> Json:
-    found: Json = (node.get("Drivers") or {}).get(name) or {}
-    return found
+def _health(client: Client, name: str) -> str:
+    return str((client.drivers.get(name) or {}).get("HealthDescription") or "not there")
 
 
-def _is_healthy(node: Json, name: str) -> bool:
-    return bool(_driver(node, name).get("Healthy"))
-
-
-def _allows(node: Json, attribute: str) -> bool:
+def _allows(client: Client, attribute: str) -> bool:
     # A client without docker is told of by the check before.
-    return not _is_healthy(node, "docker") or str((node.get("Attributes") or {}).get(attribute)).lower() in {
-        "true",
-        "1",
-    }
+    return "docker" not in client.healthy_drivers or client.attributes.get(attribute, "").lower() in {"true", "1"}

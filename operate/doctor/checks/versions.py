@@ -26,9 +26,7 @@ def servers(facts: Facts) -> Iterator[Finding]:
 
 def clients(facts: Facts) -> Iterator[Finding]:
     """The Nomad clients have no version with a fault that costs data or lets somebody in; none is ahead of servers."""
-    agents = [
-        (str(node["Name"]), str((node.get("Attributes") or {}).get("nomad.version") or "")) for node in facts.nodes()
-    ]
+    agents = [(client.name, client.version) for client in facts.clients()]
     yield from _nomad(agents, is_client=True)
     builds = [str((one.get("Tags") or {}).get("build") or "") for one in facts.servers()]
     newest = max(map(_numbers, builds), default=())
@@ -55,11 +53,11 @@ def drivers(facts: Facts) -> Iterator[Finding]:
 
 def docker(facts: Facts) -> Iterator[Finding]:
     """Docker on the clients has no version that is known not to run the plugins."""
-    for node in facts.nodes():
-        version = str((node.get("Attributes") or {}).get("driver.docker.version") or "")
+    for client in facts.clients():
+        version = client.attributes.get("driver.docker.version") or ""
         for fault in DOCKER:
             if version and fault.is_in(version):
-                yield _told(fault, f"client {node['Name']}: docker {version}")
+                yield _told(fault, f"client {client.name}: docker {version}")
 
 
 def _nomad(agents: list[tuple[str, str]], *, is_client: bool) -> Iterator[Finding]:

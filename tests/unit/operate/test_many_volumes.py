@@ -12,6 +12,7 @@ from moto.ec2.responses._base_response import EC2BaseResponse
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.filters import MOST_VALUES, in_batches
+from nomad_stateful.nomad.clients import Client
 from operate import listed_snapshots, stack
 from operate.adopt import found
 from operate.doctor.facts import Facts
@@ -65,8 +66,8 @@ def _of_overview(ec2: Any) -> int:
 
 def _of_doctor(ec2: Any) -> int:
     asked = Facts.__new__(Facts)
-    nodes = [{"Attributes": {"unique.platform.aws.instance-id": one}} for one in INSTANCES]
-    cast("Any", asked).nodes = lambda: nodes
+    there = [Client(one, one, "ready", instance_id=one) for one in INSTANCES]
+    cast("Any", asked).clients = lambda: there
     cast("Any", asked).ask = lambda _service, operation, **words: getattr(ec2, operation)(**words)
     return len(asked.instances())
 

@@ -109,7 +109,10 @@ def test_plugins_count_what_is_asked_for_and_what_is_healthy_by_zone(volume_id: 
 
 def test_clients_count_by_zone_and_by_whether_they_take_work(volume_id: str, nomad: FakeNomad) -> None:
     drained = {"ID": NODE, "Name": NODE, "Status": "ready", "SchedulingEligibility": "ineligible"}
-    nomad.put("nodes", [drained, {"ID": "node-2", "Name": "node-2", "Status": "down"}])
+    down = {"ID": "node-2", "Name": "node-2", "Status": "down"}
+    nomad.put("nodes", [drained, down])
+    for one in (drained, down):
+        nomad.put(f"node/{one['ID']}", {**one, "Attributes": {"platform.aws.placement.availability-zone": ZONE}})
     found, _ = read()
     counts = {name: count for name, count in found.items() if name.startswith("clients{")}
     assert counts == {
@@ -266,10 +269,11 @@ def test_targets_are_the_services_with_the_tag_and_the_agents(nomad: FakeNomad) 
     other = {"ServiceName": "mysql-server", "Tags": []}
     nomad.put("services", [{"Namespace": "default", "Services": [service, other]}])
     nomad.put("service/csi-driver-metrics", [{**service, "Address": "10.0.0.5", "Port": 23456}])
-    nomad.put(
-        "nodes", [{"ID": NODE, "Name": "client-1", "Status": "ready"}, {"ID": "n2", "Name": "x", "Status": "down"}]
-    )
-    nomad.put(f"node/{NODE}", {"HTTPAddr": "10.0.0.5:4646"})
+    ready = {"ID": NODE, "Name": "client-1", "Status": "ready"}
+    down, collected = {"ID": "n2", "Name": "x", "Status": "down"}, {"ID": "n3", "Name": "y", "Status": "disconnected"}
+    nomad.put("nodes", [ready, down, collected])
+    nomad.put(f"node/{NODE}", ready | {"HTTPAddr": "10.0.0.5:4646"})
+    nomad.put("node/n2", down | {"HTTPAddr": "10.0.0.6:4646"})
     api = NomadApi.from_env({"address": nomad.address})
     try:
         driver, client, agent = targets(api, "default")

@@ -14,11 +14,12 @@ import pytest
 from nomad_stateful.ebs.attachment import EbsState
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.terminal import Span, parsed, rendered, svg, table, takes_colour
 from operate import dumps, stack, status
 from operate.overview import facts, graph, screen
-from operate.overview.facts import ClientLine, JobLine, Overview, PluginLine, VolumeLine
+from operate.overview.facts import JobLine, Overview, PluginLine, VolumeLine
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.operate.test_recover import CLAIM, CUT_OFF, FREE, INSTANCE, NODE, VOLUME, stack_volume
 
@@ -26,7 +27,7 @@ NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 WELL = Overview(
     stack="dev",
     place="123456789012 us-west-2",
-    clients=[ClientLine("client-1", "us-west-2a", "ready", eligible=True, draining=False, instance=INSTANCE)],
+    clients=[Client(NODE, "client-1", "ready", zone="us-west-2a", instance_id=INSTANCE)],
     plugins=[PluginLine("ebs", "v1.48.0", (2, 2), {"us-west-2a": (1, 1)})],
     volumes=[
         VolumeLine(

@@ -37,6 +37,13 @@ def test_a_registration_keeps_its_own_name_and_lack_of_a_topology(
     assert made["zone"] == "us-west-2a"
 
 
+def test_a_client_that_is_collected_meanwhile_does_not_end_it(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad.put("nodes", [{"ID": "node-1", "Status": "ready"}, {"ID": "collected", "Status": "ready"}])
+    assert told(capsys)["settings"]["clientRole"] == "nomad-client"
+
+
 def test_the_cluster_is_the_one_that_the_stacks_file_names(
     nomad: FakeNomad, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

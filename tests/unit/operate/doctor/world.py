@@ -247,7 +247,7 @@ class World:
             allowed_accounts=self.allowed_accounts,
             nomad=lambda: api,
             program=lambda: api,
-            client=lambda one: FakeApi(self.client_agent, self.clocks.get(str(one["Name"]))),  # type: ignore[arg-type, return-value]
+            client=lambda one: FakeApi(self.client_agent, self.clocks.get(one.name)),  # type: ignore[arg-type, return-value]
             aws=lambda service, _place: aws[service],
             ebs=lambda _place: FakeEbs(self.ebs, self.instance_states),  # type: ignore[arg-type, return-value]
             caller=self._caller,
