@@ -1,4 +1,4 @@
-"""Operations on jobs and clients: stop, wait, drain."""
+"""Operations on jobs: find, stop, wait."""
 
 import os
 import sys
@@ -16,7 +16,6 @@ from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
-from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
 from nomad_stateful.nomad.running_job import Endpoint
@@ -90,7 +89,7 @@ def is_transient(error: Exception) -> bool:
 
 
 class Cluster:
-    """One job on a Nomad cluster, and the clients it runs on."""
+    """One job on a Nomad cluster."""
 
     def __init__(self, nomad: NomadApi, job_id: str, namespace: str, group: str, port_label: str) -> None:
         self.nomad = nomad
@@ -155,26 +154,6 @@ class Cluster:
             120,
             f"See `nomad job status {self.job_id}`.",
         )
-
-    def drain(self, node_id: str) -> None:
-        """Drains a client, except for system jobs."""
-        spec = {"Deadline": int(300e9), "IgnoreSystemJobs": True}
-        self.nomad.put(f"node/{node_id}/drain", {"DrainSpec": spec, "MarkEligible": False})
-
-    def undrain(self, node_id: str) -> None:
-        """Makes a client eligible again."""
-        self.nomad.put(f"node/{node_id}/drain", {"DrainSpec": None, "MarkEligible": True})
-
-    def other_clients(self, node_id: str, zone: str) -> list[str]:
-        """Returns the names of the other clients of a zone that are ready and eligible."""
-        names = []
-        for stub in self.nomad.get("nodes"):
-            if stub["ID"] == node_id or stub["Status"] != "ready" or stub["SchedulingEligibility"] != "eligible":
-                continue
-            attributes = self.nomad.get(f"node/{stub['ID']}")["Attributes"]
-            if attributes.get(ZONE_ATTRIBUTE) == zone:
-                names.append(stub["Name"])
-        return names
 
     def _allocations(self) -> list[dict[str, Any]]:
         return list(self.nomad.get(f"{job_path(self.job_id)}/allocations", namespace=self.namespace))

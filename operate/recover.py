@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import ec2_client
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
@@ -130,7 +131,7 @@ class StepRunner:
                 "See the log of its server. Registering any CSI volume makes Nomad release stale claims at once.",
             )
         elif step.action == "purge-client":
-            self._nomad.put(f"node/{step.target}/purge", {})
+            clients.purge(self._nomad, step.target)
         elif step.action == "ec2-detach":
             self._ec2().detach_volume(VolumeId=usage.external_id, InstanceId=step.target)
         elif step.action == "stop-instance":

@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass, field
 
 from nomad_stateful.columns import columns
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.running_job import Endpoint
 from operate import stack
 from operate.cluster import Cluster
@@ -68,25 +69,27 @@ def _verified(cluster: Cluster, mysql: stack.MysqlOutputs, timeout_s: float) -> 
     second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
     _check(proof, database, second, "after purge and redeploy", timeout_s)
 
-    third = _drain(cluster, second, mysql.zone, timeout_s)
+    third = drain(cluster, second, mysql.zone, timeout_s)
     _check(proof, database, third, "after drain", timeout_s, write=False)
     database.delete(third, proof.run_id)
     return proof
 
 
-def _drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoint:
-    others = cluster.other_clients(at.node_id, zone)
+def drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoint:
+    """Drains the job's client until the job runs on another one of the zone; returns where. Raises OperateError."""
+    free = [stub for stub in clients.listed(cluster.nomad) if stub.id != at.node_id and stub.takes_work]
+    others = [one.name for one in clients.read(cluster.nomad, free) if one.zone == zone]
     if not others:
         raise OperateError(
             f"{at.node_name} is the only ready client in {zone}, and a volume cannot leave its zone: "
             "start a second client there, and repeat the command"
         )
     print(f"==> draining {at.node_name}; in {zone} there is also {', '.join(others)}", flush=True)
-    cluster.drain(at.node_id)
+    clients.drain(cluster.nomad, at.node_id, 300, keep_system=True, message="python -m operate verify")
     try:
         return cluster.endpoint(not_on=at.node_id, timeout_s=timeout_s)
     finally:
-        cluster.undrain(at.node_id)
+        clients.undrain(cluster.nomad, at.node_id)
 
 
 def _check(proof: Proof, database: Database, at: Endpoint, what: str, timeout_s: float, *, write: bool = True) -> None:

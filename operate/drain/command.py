@@ -10,13 +10,13 @@ from typing import Any
 from nomad_stateful.columns import columns
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from operate import ownership, stack
 from operate.asking import confirm
 from operate.cluster import connect
 from operate.command import Command
 from operate.drain import node as nodes
 from operate.drain import plan as plans
-from operate.drain.node import Node
 from operate.drain.plan import DrainPlan
 from operate.drain.undo import plugins_elsewhere, undo
 from operate.drain.work import Drain, Options
@@ -48,7 +48,7 @@ def drain(known: Namespace) -> None:
         nomad.close()
 
 
-def _drain(nomad: NomadApi, node: Node, ebs: EbsVolumes | None, known: Namespace) -> None:
+def _drain(nomad: NomadApi, node: Client, ebs: EbsVolumes | None, known: Namespace) -> None:
     plan = plans.make(nomad, node, ebs.attached_to(node.instance_id) if ebs else [])
     options = Options(known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch)
     say(plans.text(plan, keep_system=options.keep_system))
@@ -92,7 +92,7 @@ def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
         )
 
 
-def _undo(nomad: NomadApi, node: Node, *, yes: bool, dry_run: bool) -> None:
+def _undo(nomad: NomadApi, node: Client, *, yes: bool, dry_run: bool) -> None:
     wanted = plugins_elsewhere(nomad, node)
     if node.eligible and not node.draining:
         say(f"{node} is eligible already")

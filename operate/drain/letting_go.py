@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.recovery.plan import stray_plans
 from nomad_stateful.recovery.volume_usage import inspect_volume
-from operate.drain.node import HeldVolume, Node
+from operate.drain.node import HeldVolume
 
 STRAY_AFTER_S = 10.0
 """How long a volume may be attached where nothing claims it: Nomad detaches after it has released the claim."""
@@ -24,7 +25,7 @@ class LettingGo:
 
     api: NomadApi
     ebs: EbsVolumes | None
-    node: Node
+    node: Client
     volume: HeldVolume
     allocation_ids: Sequence[str] = ()
     """Those that had it, for claims that Nomad knows no client of any more."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.running_job import ENDED
 from operate.errors import OperateError
@@ -17,26 +18,6 @@ _SHORTEST_ID = 4
 
 class NoSuchNodeError(OperateError):
     """Nomad has no such client, or several."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """A Nomad client."""
-
-    id: str
-    name: str
-    status: str
-    eligible: bool
-    draining: bool
-    instance_id: str
-    """Empty where it is not an EC2 instance."""
-    zone: str
-    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What it says of its CSI node plugins, by plugin id."""
-
-    def __str__(self) -> str:
-        place = ", ".join(part for part in (self.instance_id, self.zone) if part)
-        return f"client {self.name} ({self.id[:8]}{f', {place}' if place else ''})"
 
 
 @dataclass(frozen=True)
@@ -83,39 +64,22 @@ class Allocation:
         return f"{self.job_id} ({self.id[:8]})"
 
 
-def find(api: NomadApi, wanted: str) -> Node:
+def find(api: NomadApi, wanted: str) -> Client:
     """Returns the client of that name, id (or its beginning) or EC2 instance id. Raises NoSuchNodeError, NomadError."""
-    stubs = api.get("nodes")
+    stubs = clients.listed(api)
     if wanted.startswith("i-"):
-        nodes = [read(api, stub["ID"]) for stub in stubs]
-        found = [node.id for node in nodes if node.instance_id == wanted]
+        found = [one.id for one in clients.read(api, stubs) if one.instance_id == wanted]
     else:
-        by_id = [one["ID"] for one in stubs if len(wanted) >= _SHORTEST_ID and one["ID"].startswith(wanted.lower())]
+        by_id = [one.id for one in stubs if len(wanted) >= _SHORTEST_ID and one.id.startswith(wanted.lower())]
         # A client that was replaced may have left its name behind, down.
-        named = [one for one in stubs if one["Name"] == wanted]
-        found = by_id or [one["ID"] for one in named if one["Status"] == "ready" or len(named) == 1]
+        named = [one for one in stubs if one.name == wanted]
+        found = by_id or [one.id for one in named if one.status == "ready" or len(named) == 1]
     if len(found) == 1:
-        return read(api, found[0])
-    names = ", ".join(sorted(f"{stub['Name']} ({stub['ID'][:8]}, {stub['Status']})" for stub in stubs)) or "none"
+        return clients.get(api, found[0])
+    names = ", ".join(f"{one.name} ({one.id[:8]}, {one.status})" for one in stubs) or "none"
     said = f"there are {len(found)} clients" if found else "there is no client"
     raise NoSuchNodeError(
         f"NODE is {wanted}: {said} of that name, id or instance id. Use one of {names}; the id where a name is doubled"
-    )
-
-
-def read(api: NomadApi, node_id: str) -> Node:
-    """Returns a client as it is now. Raises NomadError."""
-    body = api.get(f"node/{node_id}")
-    attributes = body.get("Attributes") or {}
-    return Node(
-        id=body["ID"],
-        name=str(body.get("Name") or body["ID"][:8]),
-        status=str(body.get("Status") or ""),
-        eligible=body.get("SchedulingEligibility") == "eligible",
-        draining=body.get("DrainStrategy") is not None,
-        instance_id=str(attributes.get(INSTANCE_ATTRIBUTE) or ""),
-        zone=str(attributes.get(ZONE_ATTRIBUTE) or ""),
-        plugins=body.get("CSINodePlugins") or {},
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.clients import Client, ClientStub
 from nomad_stateful.nomad.paths import job_path, plugin_path
-from operate.drain.node import Allocation, HeldVolume, Node
+from operate.drain.node import Allocation, HeldVolume
 
 Json = Mapping[str, Any]
 
@@ -16,28 +18,21 @@ Json = Mapping[str, Any]
 class Places:
     """The clients that may take what leaves one of them."""
 
-    def __init__(self, api: NomadApi, leaving: Node) -> None:
+    def __init__(self, api: NomadApi, leaving: Client) -> None:
         """Reads the clients once. Raises NomadError."""
         self._api = api
         self._leaving = leaving
         self._plugins: dict[str, Json] = {}
-        self.others: list[Json] = [
-            stub
-            for stub in api.get("nodes")
-            if stub["ID"] != leaving.id
-            and stub["Status"] == "ready"
-            and stub["SchedulingEligibility"] == "eligible"
-            and not stub.get("Drain")
-        ]
-        """Stubs of the other clients that get new allocations."""
+        self.others = [stub for stub in clients.listed(api) if stub.id != leaving.id and stub.takes_work]
+        """The other clients that get new allocations."""
 
     def of(self, allocation: Allocation) -> list[str]:
         """Returns the names of clients that reach all its volumes and that its job admits. Raises NomadError."""
-        return sorted(
-            str(stub["Name"])
+        return [
+            stub.name
             for stub in self.others
-            if _admits(allocation.job, stub) and all(self._reaches(stub["ID"], one) for one in allocation.volumes)
-        )
+            if _admits(allocation.job, stub) and all(self._reaches(stub.id, one) for one in allocation.volumes)
+        ]
 
     def obstacles(self, allocation: Allocation) -> list[str]:
         """Returns why Nomad would place it nowhere, empty where it would or where that is not known. Raises NomadError.
@@ -64,7 +59,7 @@ class Places:
     def why_none(self, allocation: Allocation) -> str:
         """Returns why no client can take it, by its volumes. Raises NomadError."""
         for volume in allocation.volumes:
-            if not any(self._reaches(stub["ID"], volume) for stub in self.others):
+            if not any(self._reaches(stub.id, volume) for stub in self.others):
                 place = " or ".join(sorted({value for one in volume.topologies for value in one.values()}))
                 where = f" in {place}" if place else ""
                 plugin = f"a healthy node plugin {volume.plugin_id}"
@@ -91,12 +86,10 @@ class Places:
         return self._plugins[plugin_id]
 
 
-def _admits(job: Json, stub: Json) -> bool:
+def _admits(job: Json, stub: ClientStub) -> bool:
     pool = str(job.get("NodePool") or "default")
     datacenters: Sequence[str] = job.get("Datacenters") or ["*"]
-    return pool in ("all", stub.get("NodePool") or "default") and any(
-        fnmatchcase(str(stub.get("Datacenter") or ""), one) for one in datacenters
-    )
+    return pool in ("all", stub.pool) and any(fnmatchcase(stub.datacenter, one) for one in datacenters)
 
 
 def _reasons(failed: Json) -> Iterator[str]:

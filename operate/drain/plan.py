@@ -8,8 +8,9 @@ from typing import Any
 
 from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import volume_path
-from operate.drain.node import Allocation, HeldVolume, Node, allocations, held_volume
+from operate.drain.node import Allocation, HeldVolume, allocations, held_volume
 from operate.drain.placing import Places
 
 
@@ -28,7 +29,7 @@ class Leaving:
 class DrainPlan:
     """A client, and everything that a drain of it stops."""
 
-    node: Node
+    node: Client
     consumers: Sequence[Leaving]
     others: Sequence[Allocation]
     """Allocations without CSI volumes that are no plugins."""
@@ -51,7 +52,7 @@ class DrainPlan:
         return not (node.eligible or node.draining or self.consumers or self.others or self.left_attached or last)
 
 
-def make(api: NomadApi, node: Node, attached: Sequence[str]) -> DrainPlan:
+def make(api: NomadApi, node: Client, attached: Sequence[str]) -> DrainPlan:
     """Returns the plan; `attached` are the ids of EBS volumes attached to the client's instance. Raises NomadError."""
     running = allocations(api, node.id)
     places = Places(api, node)
@@ -116,7 +117,10 @@ def as_object(plan: DrainPlan) -> dict[str, Any]:
 
 def text(plan: DrainPlan, *, keep_system: bool) -> str:
     """Returns the plan for people, in the order in which things happen."""
-    lines = [f"drain of {plan.node}:", f"  1. no new allocations{'' if plan.node.eligible else ' (it is ineligible)'}"]
+    node = plan.node
+    place = ", ".join(part for part in (node.id[:8], node.instance_id, node.zone) if part)
+    lines = [f"drain of client {node.name} ({place}):"]
+    lines.append(f"  1. no new allocations{'' if node.eligible else ' (it is ineligible)'}")
     lines.append(
         "  2. consumers of volumes stop, and each volume is seen detached" + ("" if plan.consumers else ": none")
     )

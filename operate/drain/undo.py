@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
 from operate.cluster import wait_for
-from operate.drain import node as nodes
-from operate.drain.node import Node
 
 
-def undo(api: NomadApi, node: Node, plugin_ids: Sequence[str], timeout_s: float, say: Callable[[str], None]) -> None:
+def undo(api: NomadApi, node: Client, plugin_ids: Sequence[str], timeout_s: float, say: Callable[[str], None]) -> None:
     """Makes a client eligible, and ends a drain of it; waits until its node plugins are healthy again.
 
     `plugin_ids` are those that it is to have. Raises TimedOutError, NomadError.
     """
     if node.draining or not node.eligible:
-        api.put(f"node/{node.id}/drain", {"NodeID": node.id, "DrainSpec": None, "MarkEligible": True})
-        api.put(f"node/{node.id}/eligibility", {"NodeID": node.id, "Eligibility": "eligible"})
+        clients.undrain(api, node.id)
     say(f"{node.name} takes new allocations")
 
     def healthy() -> bool | None:
-        known = nodes.read(api, node.id).plugins
-        return True if all((known.get(one) or {}).get("Healthy") for one in plugin_ids) else None
+        now = clients.get(api, node.id)
+        return True if all(map(now.has_healthy_plugin, plugin_ids)) else None
 
     if plugin_ids:
         names = ", ".join(plugin_ids)
@@ -31,12 +30,8 @@ def undo(api: NomadApi, node: Node, plugin_ids: Sequence[str], timeout_s: float,
         say(f"node plugin {names} is healthy on {node.name}")
 
 
-def plugins_elsewhere(api: NomadApi, node: Node) -> list[str]:
+def plugins_elsewhere(api: NomadApi, node: Client) -> list[str]:
     """Returns the ids of the CSI plugins that every other eligible client has. Raises NomadError."""
-    others = [
-        stub["ID"]
-        for stub in api.get("nodes")
-        if stub["ID"] != node.id and stub["Status"] == "ready" and stub["SchedulingEligibility"] == "eligible"
-    ]
-    found = [nodes.read(api, one).plugins.keys() for one in others]
-    return sorted(set.intersection(*(set(one) for one in found))) if found else sorted(node.plugins)
+    others = [stub for stub in clients.listed(api) if stub.id != node.id and stub.takes_work]
+    found = [set(one.node_plugins) for one in clients.read(api, others)]
+    return sorted(set.intersection(*found) if found else node.node_plugins)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nomad_stateful.ebs.attachment import EbsVolumes
-from nomad_stateful.nomad import controllers
+from nomad_stateful.nomad import clients, controllers
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.running_job import ENDED, is_healthy, is_running, is_unhealthy
@@ -88,7 +88,7 @@ class Drain:
         """Drains. Raises NotDrainedError at the deadline, and ProviderError."""
         node = self.plan.node
         if node.eligible:
-            self.api.put(f"node/{node.id}/eligibility", {"NodeID": node.id, "Eligibility": "ineligible"})
+            clients.set_eligible(self.api, node.id, eligible=False)
             self.say(f"{node.name} takes no new allocations")
         leaving = [one for one in self.plan.consumers if not (self.options.keep_system and one.allocation.is_system)]
         self.movers = [Mover(one, self._volumes(one)) for one in leaving]
@@ -158,10 +158,10 @@ class Drain:
 
     def _lacks(self, mover: Mover) -> Iterator[str]:
         """Yields what keeps Nomad from unmounting or detaching: it skips both, or detaches what is mounted."""
-        node = nodes.read(self.api, self.plan.node.id)
+        node = clients.get(self.api, self.plan.node.id)
         for plugin_id in sorted({volume.plugin_id for volume in mover.leaving.allocation.volumes}):
             yield from controllers.lacks(plugin_id, self.api.find(plugin_path(plugin_id)) or {})
-            if not (node.plugins.get(plugin_id) or {}).get("Healthy"):
+            if not node.has_healthy_plugin(plugin_id):
                 yield f"the node plugin of CSI plugin {plugin_id} is not healthy on {node.name}"
 
     def _release(self, mover: Mover) -> None:
@@ -198,18 +198,14 @@ class Drain:
 
     def _drain_rest(self) -> None:
         """Has Nomad drain what is left: services, then controllers and system jobs."""
-        node = nodes.read(self.api, self.plan.node.id)
-        if node.draining:
-            return
-        spec = {"Deadline": int(max(1.0, self._left_s) * 1e9), "IgnoreSystemJobs": self.options.keep_system}
-        meta = {"message": "python -m operate drain"}
-        self.api.put(
-            f"node/{node.id}/drain", {"NodeID": node.id, "DrainSpec": spec, "MarkEligible": False, "Meta": meta}
-        )
+        node_id, left_s = self.plan.node.id, max(1.0, self._left_s)
+        if not clients.get(self.api, node_id).draining:
+            message = "python -m operate drain"
+            clients.drain(self.api, node_id, left_s, keep_system=self.options.keep_system, message=message)
 
     def _still_there(self) -> list[str]:
         """Returns what Nomad's drain still waits for, and what is attached after all."""
-        node = nodes.read(self.api, self.plan.node.id)
+        node = clients.get(self.api, self.plan.node.id)
         running = [
             one for one in nodes.allocations(self.api, node.id) if not (self.options.keep_system and one.is_system)
         ]

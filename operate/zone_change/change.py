@@ -12,12 +12,13 @@ from typing import Any
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.restored import source
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from operate import ownership
 from operate.cluster import wait_for
 from operate.engine import Engine, EngineError, StackLockedError
-from operate.zone_change import clients, consumers, loss, trial
+from operate.zone_change import consumers, loss, trial, zones
 from operate.zone_change.consumers import Consumers
 from operate.zone_change.copies import Copies
 from operate.zone_change.last_copy import LastCopy
@@ -113,8 +114,8 @@ class ZoneChange:
             )
 
     def _check_place(self, known: Stored, using: Consumers) -> None:
-        zone, there = self.wanted.zone, clients.of(self.nomad, known.plugin_id)
-        clients.refuse_unusable(there, zone, known.plugin_id)
+        zone, there = self.wanted.zone, clients.read(self.nomad)
+        zones.refuse_unusable(there, zone, known.plugin_id)
         if others := using.other_volumes(zone):
             raise ZoneChangeError(
                 f"--zone {zone}: a job that uses volume {self.wanted.volume} also uses {', '.join(others)}, which "
@@ -137,7 +138,7 @@ class ZoneChange:
     def _with_loss(self, plan: Plan) -> Plan:
         """Returns the plan with what is lost. Raises ZoneChangeError where the zone is there, or no snapshot."""
         known, wanted = plan.known, self.wanted
-        lost_at = clients.lost_at(clients.of(self.nomad, known.plugin_id), known.zone)
+        lost_at = zones.lost_at(clients.read(self.nomad), known.zone)
         snapshot = wanted.snapshot_id or (plan.setting.snapshot_id if plan.phase == "switch" else "")
         found = loss.expected(self.copies(known), known, lost_at, snapshot, wanted.max_loss_min)
         return replace(plan, loss=found)

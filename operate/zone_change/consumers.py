@@ -11,8 +11,8 @@ from typing import Any
 from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.nomad import attaching, volume_claims
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Zones
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
-from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.running_job import is_running
 from nomad_stateful.nomad.watching import Progress
@@ -103,11 +103,12 @@ class Consumers:
 
     def running_in(self, zone: str) -> list[str]:
         """Returns the running allocations of the jobs in a zone, as JOB on CLIENT."""
+        zone_of = Zones(self._nomad)
         return sorted(
             f"{job['ID']} on {stub['NodeName']}"
             for job in self.jobs()
             for stub in self._nomad.get(f"{job_path(str(job['ID']))}/allocations", namespace=self._namespace) or []
-            if is_running(stub) and zone_of(self._nomad, str(stub["NodeID"])) == zone
+            if is_running(stub) and zone_of(str(stub["NodeID"])) == zone
         )
 
 
@@ -121,12 +122,6 @@ def foreign(jobs: Sequence[Mapping[str, Any]], known: frozenset[str]) -> list[st
 def dispatched(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the dispatched runs, such as a restore: stopped halfway, nothing would begin them again."""
     return [str(job["ID"]) for job in jobs if job.get("Dispatched") and not job.get("Stop")]
-
-
-def zone_of(nomad: NomadApi, node_id: str) -> str:
-    """Returns the zone of a client; "" where Nomad does not know it."""
-    node = nomad.find(f"node/{node_id}") or {}
-    return str((node.get("Attributes") or {}).get(ZONE_ATTRIBUTE) or "")
 
 
 def _has_ended(job: Mapping[str, Any]) -> bool:

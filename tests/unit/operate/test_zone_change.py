@@ -14,14 +14,15 @@ from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
+from nomad_stateful.nomad.api import NomadNotFound
+from nomad_stateful.nomad.clients import Client
 from operate.drill import snapshots as drills
 from operate.drill.model import Target
 from operate.engine import EngineError, StackLockedError
 from operate.exclusive import BusyError
 from operate.ownership import WrongClusterError
-from operate.zone_change import clients, command
+from operate.zone_change import command, zones
 from operate.zone_change.change import Wanted, ZoneChange
-from operate.zone_change.clients import ZoneClient
 from operate.zone_change.consumers import Consumers
 from operate.zone_change.copies import Copies
 from operate.zone_change.situation import ZoneChangeError, phase, setting, stored
@@ -118,6 +119,7 @@ class FakeNomad:
         self.engine = engine
         self.job: dict[str, Any] = {"ID": "mysql-server", "JobModifyIndex": 7, "Stop": False, **JOB}
         self.down: set[str] = set()
+        self.collected: set[str] = set()
         self.retry = SimpleNamespace(limit_s=1)
         self.stops = 0
 
@@ -129,9 +131,11 @@ class FakeNomad:
         if path == "jobs":
             return [{"ID": self.job["ID"]}]
         if path == "nodes":
-            return [{"ID": A}, {"ID": B}]
+            return [{"ID": one} for one in (*sorted(self.collected), A, B)]
         if path.startswith("node/"):
-            return self.find(path)
+            if (found := self.find(path)) is None:
+                raise NomadNotFound(404, "node not found")
+            return found
         assert path.endswith("/allocations"), path
         runs = {"DesiredStatus": "run", "ClientStatus": "running", "NodeID": self.engine.entry["zone"]}
         return [] if self.job["Stop"] and self.engine.guard["zone"] == A else [{**runs, "NodeName": "client"}]
@@ -139,12 +143,13 @@ class FakeNomad:
     def find(self, path: str, **_: Any) -> Any:
         if path.startswith("node/"):
             zone = path.removeprefix("node/")
+            if zone in self.collected:
+                return None
             status = "down" if zone in self.down else "ready"
             attributes = {"platform.aws.placement.availability-zone": zone}
             node = {"ID": zone, "Name": zone, "Status": status, "SchedulingEligibility": "eligible"}
-            return node | {"Attributes": attributes, "StatusUpdatedAt": 1_800_000_000}
-        if path.startswith("plugin/"):
-            return {"Nodes": {A: {"Healthy": True}, B: {"Healthy": True}}, "Controllers": {}}
+            plugins = {"CSINodePlugins": {"ebs0": {"Healthy": True}}}
+            return node | plugins | {"Attributes": attributes, "StatusUpdatedAt": 1_800_000_000}
         if path.startswith("volume/"):
             return {"ExternalID": self.engine.volume_id}
         return self.job
@@ -510,6 +515,15 @@ def test_a_zone_where_nothing_can_use_the_volume_is_refused(ec2: Any) -> None:
         world.change().plan()
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_client_that_is_collected_meanwhile_does_not_end_a_change(ec2: Any, lost: bool) -> None:
+    world = World(ec2)
+    if lost:
+        lose(world)
+    world.nomad.collected = {"node-of-yesterday"}
+    assert world.run(lost=lost)["zone"] == B
+
+
 def lose(world: World, minutes_ago: float = 5) -> str:
     """Zone A, with a snapshot from before; the snapshot."""
     world.nomad.down = {A}
@@ -729,8 +743,5 @@ def test_a_job_on_two_volumes_cannot_follow_one_of_them() -> None:
 
 
 def test_a_zone_is_lost_when_the_last_of_its_clients_went() -> None:
-    there = [
-        ZoneClient(name, A, "down", eligible=True, has_plugin=False, since=since)
-        for name, since in (("c1", 100), ("c2", 160))
-    ]
-    assert clients.lost_at(there, A) == datetime.fromtimestamp(160, UTC)
+    there = [Client(name, name, "down", zone=A, status_since=since) for name, since in (("c1", 100), ("c2", 160))]
+    assert zones.lost_at(there, A) == datetime.fromtimestamp(160, UTC)
