@@ -3,55 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client, read
 from sandbox.cluster.client import TASK_DRIVERS
 from sandbox.settings import SandboxError, SandboxSettings
-
-ZONE_ATTRIBUTE: Final = "platform.aws.placement.availability-zone"
-INSTANCE_ATTRIBUTE: Final = "unique.platform.aws.instance-id"
-
-
-@dataclass(frozen=True)
-class Client:
-    """One Nomad client."""
-
-    node_id: str
-    name: str
-    zone: str
-    instance_id: str
-    status: str
-    eligible: bool
-    drivers: tuple[str, ...]
-
-    def is_ready(self, task_drivers: Collection[str]) -> bool:
-        """Whether it takes work for these task drivers and knows where it is."""
-        return self.status == "ready" and bool(self.zone) and set(task_drivers) <= set(self.drivers)
 
 
 def clients(api: NomadApi) -> list[Client]:
     """All clients the server knows, the newest of each name, by name."""
-    found: dict[str, Client] = {}
-    for stub in sorted(api.get("nodes"), key=lambda node: int(node["CreateIndex"])):
-        attributes = api.get(f"node/{stub['ID']}")["Attributes"] or {}
-        found[stub["Name"]] = _client(stub, attributes)
-    return [found[name] for name in sorted(found)]
+    newest = {one.name: one for one in sorted(read(api), key=lambda one: one.create_index)}
+    return [newest[name] for name in sorted(newest)]
 
 
-def _client(stub: dict[str, Any], attributes: dict[str, str]) -> Client:
-    drivers = stub.get("Drivers") or {}
-    return Client(
-        node_id=stub["ID"],
-        name=stub["Name"],
-        zone=attributes.get(ZONE_ATTRIBUTE, ""),
-        instance_id=attributes.get(INSTANCE_ATTRIBUTE, ""),
-        status=stub["Status"],
-        eligible=stub["SchedulingEligibility"] == "eligible",
-        drivers=tuple(sorted(name for name, driver in drivers.items() if driver and driver.get("Healthy"))),
-    )
+def is_ready(client: Client) -> bool:
+    """Whether it takes work for the sandbox's task drivers and knows where it is."""
+    return client.status == "ready" and bool(client.zone) and set(TASK_DRIVERS) <= set(client.healthy_drivers)
 
 
 def await_ready(
@@ -67,7 +35,7 @@ def await_ready(
     index = 0
     while still_wanted():
         _, index = api.get_indexed("nodes", index=index, wait_s=1)
-        ready = [client for client in clients(api) if client.name in wanted and client.is_ready(TASK_DRIVERS)]
+        ready = [client for client in clients(api) if client.name in wanted and is_ready(client)]
         if len(ready) == len(wanted):
             return ready
         if time.monotonic() > deadline:

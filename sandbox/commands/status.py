@@ -26,7 +26,7 @@ def run(settings: SandboxSettings) -> int:
     api = tls.connect(settings, acl.read_tokens(settings).management)
     try:
         known = nodes.clients(api)
-        rows = [(item.name, item.node_id[:8], item.zone, _state(item), ", ".join(item.drivers)) for item in known]
+        rows = [(item.name, item.id[:8], item.zone, item.state, ", ".join(item.healthy_drivers)) for item in known]
         print(table("clients", ("name", "id", "zone", "state", "drivers"), rows))
         print(table("plugins", ("id", "provider", "controllers", "nodes"), _plugins(api)))
         print(table("volumes", ("id", "external id", "zone", "state", "attached to"), _volumes(api, ec2)))
@@ -37,10 +37,6 @@ def run(settings: SandboxSettings) -> int:
     finally:
         api.close()
     return 0
-
-
-def _state(item: nodes.Client) -> str:
-    return item.status if item.eligible else f"{item.status}, takes no work"
 
 
 def _instances(ec2: EC2Client) -> list[tuple[str, ...]]:

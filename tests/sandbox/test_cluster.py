@@ -137,8 +137,8 @@ def test_every_instance_is_a_ready_client_that_knows_its_zone_from_its_metadata(
     known = nodes.clients(api(running, "management"))
     assert [(item.name, item.zone) for item in known] == [(spec.name, spec.zone) for spec in running.instances]
     for item in known:
-        assert item.is_ready(("docker", "exec"))
-        assert item.drivers == ("docker", "exec")
+        assert nodes.is_ready(item)
+        assert item.healthy_drivers == ["docker", "exec"]
         assert item.instance_id.startswith("i-")
     assert len({item.instance_id for item in known}) == len(running.instances)
 
@@ -196,11 +196,11 @@ def _lines(log: Path, number: int) -> list[str]:
 
 
 def test_a_dead_server_and_a_dead_instance_are_brought_back(running: SandboxSettings) -> None:
-    before = {item.name: item.node_id for item in nodes.clients(api(running, "management"))}
+    before = {item.name: item.id for item in nodes.clients(api(running, "management"))}
     assert processes.stop(server.pid_file(running))
     kill(running, "client-3")
     assert "Nothing changed" not in up(running)
-    assert {item.name: item.node_id for item in nodes.clients(api(running, "management"))} == before
+    assert {item.name: item.id for item in nodes.clients(api(running, "management"))} == before
 
 
 def test_a_dead_cloud_takes_everything_along_and_up_says_so_and_starts_fresh(running: SandboxSettings) -> None:
