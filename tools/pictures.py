@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.terminal import Line, Span, parsed, svg
 
 PROJECT = Path(__file__).parents[1]
@@ -79,23 +79,18 @@ def _said(*words: str) -> str:
 def _waiting(nomad: NomadApi) -> Iterator[None]:
     """While MySQL waits for a client; afterwards it runs again."""
     (running,) = _running(nomad)
-    zones = {str(one["ID"]): _zone(nomad, one["ID"]) for one in nomad.get("nodes")}
-    own = zones[nomad.get(f"allocation/{running}")["NodeID"]]
-    nodes = [node for node, zone in zones.items() if zone == own]
-    for node in nodes:
-        nomad.put(f"node/{node}/eligibility", {"NodeID": node, "Eligibility": "ineligible"})
+    own = clients.get(nomad, nomad.get(f"allocation/{running}")["NodeID"])
+    inside = [client.id for client in clients.read(nomad) if client.zone == own.zone]
+    for client_id in inside:
+        clients.set_eligible(nomad, client_id, eligible=False)
     try:
         nomad.put(f"allocation/{running}/stop", {})
         _until(lambda: not _running(nomad) and _blocked(nomad), "MySQL waits")
         yield
     finally:
-        for node in nodes:
-            nomad.put(f"node/{node}/eligibility", {"NodeID": node, "Eligibility": "eligible"})
+        for client_id in inside:
+            clients.set_eligible(nomad, client_id, eligible=True)
         _until(lambda: bool(_running(nomad)), "MySQL runs again")
-
-
-def _zone(nomad: NomadApi, node_id: str) -> str:
-    return str(nomad.get(f"node/{node_id}")["Attributes"].get(ZONE_ATTRIBUTE))
 
 
 def _running(nomad: NomadApi) -> list[str]:

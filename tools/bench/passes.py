@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.running_job import Endpoint, endpoint
 from tools.bench import course, verification
 from tools.bench.answering import Watch
@@ -101,16 +102,12 @@ class Passes:
                     lambda: watch.seconds(ANSWER_TIMEOUT_S),
                 )
         finally:
-            self._rig.nomad.put(f"node/{at.node_id}/drain", {"DrainSpec": None, "MarkEligible": True})
-        wait_until("the drain is over", lambda: not self._drains(at.node_id), 60)
+            clients.undrain(self._rig.nomad, at.node_id)
+        wait_until("the drain is over", lambda: clients.get(self._rig.nomad, at.node_id).takes_work, 60)
 
     def _is_healthy(self) -> bool:
         deployment = self._rig.nomad.get(f"job/{MYSQL}/deployment")
         return bool(deployment) and deployment["Status"] == "successful"
-
-    def _drains(self, node_id: str) -> bool:
-        node = self._rig.nomad.get(f"node/{node_id}")
-        return bool(node["DrainStrategy"]) or node["SchedulingEligibility"] != "eligible"
 
     def _drain_command(self, at: Endpoint) -> None:
         running = self._rig.running

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import is_running
 from operate.cluster import Cluster, wait_for
@@ -31,13 +32,13 @@ def outlive(place: Workplace, stack: Stack, nomad: NomadApi, job: str, *, moves:
     cluster.stop_and_purge()
     left = {stub["NodeID"] for stub in first.values()} if moves else set()
     for node_id in left:
-        _set_eligible(nomad, node_id, eligible=False)
+        clients.set_eligible(nomad, node_id, eligible=False)
     try:
         stack.up(refresh=True)
         second = _running(nomad, job, {stub["ID"] for stub in first.values()})
     finally:
         for node_id in left:
-            _set_eligible(nomad, node_id, eligible=True)
+            clients.set_eligible(nomad, node_id, eligible=True)
     return [_compared(place, name, stub, second[name], moves=moves) for name, stub in sorted(first.items())]
 
 
@@ -77,8 +78,3 @@ def _printed(place: Workplace, allocation_id: str, lines: Iterable[str]) -> None
     wait_for(
         f"{allocation_id[:8]} prints {len(wanted)} allocations", probe, 60, f"See `nomad alloc logs {allocation_id}`."
     )
-
-
-def _set_eligible(nomad: NomadApi, node_id: str, *, eligible: bool) -> None:
-    word = "eligible" if eligible else "ineligible"
-    nomad.put(f"node/{node_id}/eligibility", {"Eligibility": word})

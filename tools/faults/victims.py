@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nomad_stateful.nomad import clients
 from sandbox.cluster import server
 from sandbox.machine import processes
 from tools.faults.lane import CLIENTS, HEALTH_TIMEOUT_S, PLUGIN, Lane
@@ -121,4 +122,4 @@ def _await(lane: Lane, what: str, probe: Callable[[], bool]) -> None:
 
 
 def _node_id(lane: Lane, client: str) -> str:
-    return next(str(node["ID"]) for node in lane.stack.nomad.get("nodes") if node["Name"] == client)
+    return next(one.id for one in clients.listed(lane.stack.nomad) if one.name == client)

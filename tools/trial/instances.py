@@ -3,6 +3,7 @@
 import contextlib
 from typing import Any
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadError
 from tools.trial.running import Running
 
@@ -38,7 +39,7 @@ def kill_inside(stack: Running, client: str, pid: int) -> None:
 
 def node_plugins(stack: Running, plugin_id: str = "aws-ebs0") -> int:
     """Healthy node plugins on clients that are ready."""
-    ready = [node["ID"] for node in stack.nomad.get("nodes") if node["Status"] == "ready"]
+    ready = [one.id for one in clients.listed(stack.nomad) if one.status == "ready"]
     nodes = stack.nomad.get(f"plugin/csi/{plugin_id}")["Nodes"]
     return len([node_id for node_id in ready if (nodes.get(node_id) or {}).get("Healthy")])
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Final
 
+from nomad_stateful.nomad import clients
 from tools.bench import page
 from tools.bench.clients import driver
 from tools.bench.clients.pause import Pauses
@@ -62,8 +63,8 @@ def _await_released(lane: Lane, client: str, instance_id: str) -> float:
         filters = [{"Name": "attachment.instance-id", "Values": [instance_id]}]
         attached = lane.stack.ec2.describe_volumes(Filters=filters)["Volumes"]
         data = [one for one in attached if one["Attachments"][0]["Device"] != "/dev/sda1"]
-        nodes = [one for one in lane.stack.nomad.get("nodes") if one["Name"] == client and one["Status"] == "ready"]
-        leaving = all(one["SchedulingEligibility"] == "ineligible" and not one["Drain"] for one in nodes)
+        nodes = [one for one in clients.listed(lane.stack.nomad) if one.name == client and one.status == "ready"]
+        leaving = all(one.state == "ineligible" for one in nodes)
         return True if leaving and not data else None
 
     eventually(released, TIMEOUT_S, f"{client} has let go of its volumes", lane.stack.diagnosis)
@@ -103,13 +104,7 @@ def _reboot(lane: Lane) -> float:
         lambda: lane.stack.mysql_endpoint(timeout_s=TIMEOUT_S).node_name != client or None, TIMEOUT_S, "MySQL elsewhere"
     )
     eventually(
-        lambda: (
-            any(
-                one["Name"] == client and one["Status"] == "ready" and one["SchedulingEligibility"] == "eligible"
-                for one in lane.stack.nomad.get("nodes")
-            )
-            or None
-        ),
+        lambda: any(one.name == client and one.takes_work for one in clients.listed(lane.stack.nomad)) or None,
         TIMEOUT_S,
         f"{client} is back and eligible",
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.nomad.volume_claims import claims
@@ -71,8 +72,8 @@ class Watch:
             yield "unmounted_s"
 
     def _client(self) -> Iterator[str]:
-        node = self._lane.stack.nomad.find(f"node/{self._lost.node_id}")
-        if node is None or node["Status"] == "down":
+        client = clients.find(self._lane.stack.nomad, self._lost.node_id)
+        if client is None or client.status == "down":
             yield "down_s"
 
     def _allocations(self) -> Iterator[str]:

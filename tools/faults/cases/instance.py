@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 from subprocess import CompletedProcess
-from typing import Any
 
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.faults.model import Fault
@@ -48,14 +48,10 @@ def restore(lane: Lane) -> None:
     lane.await_writes()
 
 
-def _node(lane: Lane, node_id: str) -> dict[str, Any]:
-    return dict(lane.stack.nomad.get(f"node/{node_id}"))
-
-
 def _await_down(lane: Lane, node_id: str) -> None:
     what = "Nomad calls the client down"
     with lane.waits(what, HEALTH_TIMEOUT_S):
-        eventually(lambda: _node(lane, node_id)["Status"] == "down" or None, HEALTH_TIMEOUT_S, what)
+        eventually(lambda: clients.get(lane.stack.nomad, node_id).status == "down" or None, HEALTH_TIMEOUT_S, what)
 
 
 def _terminate(lane: Lane, instance_id: str) -> None:
@@ -109,7 +105,7 @@ def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
     assert agent, f"no agent runs on {at.node_name}"
     lane.kill_inside(at.node_name, agent)
     eventually(
-        lambda: PLUGIN not in (_node(lane, at.node_id).get("CSINodePlugins") or {}) or None,
+        lambda: PLUGIN not in clients.get(lane.stack.nomad, at.node_id).node_plugins or None,
         HEALTH_TIMEOUT_S,
         "the new agent registers without its node plugin",
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
 
+from nomad_stateful.nomad import clients
 from tools.faults.background import Background
 from tools.faults.checks import not_converged
 from tools.faults.lane import Lane
@@ -147,7 +148,7 @@ def _lose(lane: Lane, zone: str) -> float:
 
 
 def _status(lane: Lane, client: str) -> str:
-    return next((str(node["Status"]) for node in lane.stack.nomad.get("nodes") if node["Name"] == client), "gone")
+    return next((one.status for one in clients.listed(lane.stack.nomad) if one.name == client), clients.GONE)
 
 
 def _bring_back(lane: Lane, zone: str) -> None:
