@@ -71,3 +71,38 @@ class Context:
     def deadline(self, default_s: float) -> float:
         """Returns the moment, on time.monotonic()'s clock, at which the operation's time is up."""
         return time.monotonic() + (self.timeout_s or default_s)
+
+
+class Progress:
+    """Reports what is waited for: each change as an ephemeral status, and at intervals as a log line."""
+
+    INTERVAL_S = 5.0
+    REPEAT_S = 30.0
+
+    def __init__(self, ctx: Context, limit_s: float) -> None:
+        self.ctx = ctx
+        self.limit_s = limit_s
+        self._started = time.monotonic()
+        self._logged_at = self._started
+        self._logged = ""
+        self._status = ""
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._started
+
+    @property
+    def left_s(self) -> float:
+        """How much of the limit is left; negative once it is over."""
+        return self.limit_s - self.elapsed_s
+
+    def report(self, status: str) -> None:
+        """Shows a status if it has changed."""
+        now = time.monotonic()
+        timed = f"{status} ({self.elapsed_s:.0f} s of at most {self.limit_s:.0f} s)"
+        if now - self._logged_at >= (self.REPEAT_S if status == self._logged else self.INTERVAL_S):
+            self.ctx.log("info", timed)
+            self._logged, self._logged_at = status, now
+        elif status != self._status:
+            self.ctx.log("info", timed, ephemeral=True)
+        self._status = status

@@ -2,8 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from nomad_stateful.ebs.attachment import EbsVolumes
-from nomad_stateful.ebs.ec2_client import ec2_client
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.recovery.watcher import Watcher
 from operate import ownership, stack
@@ -26,11 +25,10 @@ def watch(*, fence: bool) -> None:
 
 def of_stack(nomad: NomadApi, *, fence: bool) -> Watcher:
     """Returns the watcher of the stack's volumes. Raises OperateError and ProviderError."""
-    place = stack.aws_place()
     known = stack.outputs().get("volumes") or {}
     found = ownership.required(nomad)
     volumes = frozenset((namespace, str(known[name]["nomadId"])) for name, namespace in found.items())
-    return Watcher(nomad, EbsVolumes(place), ec2_client(place), fence, volumes)
+    return Watcher(nomad, EbsVolumes(stack.aws_place()), fence, volumes)
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -4,71 +4,62 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.columns import columns
-from nomad_stateful.ebs import tags
-from nomad_stateful.ebs.attachment import is_ebs_volume
-from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.filters import Filters, in_batches
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
+from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.errors import ProviderError
 from operate import stack
 from operate.command import Command, reads_only
-from operate.snapshots import check_account, ec2_errors
 
 _OWN, _UNKNOWN = "own", "unknown"
-_UNREACHABLE = "allow ec2:DescribeSnapshots there, and see whether the region is enabled for the account"
+_UNREACHABLE = "See whether the region is enabled for the account"
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One snapshot."""
+    """One snapshot, of a volume by its name."""
 
-    id: str
+    snapshot: Snapshot
     volume: str
     stack: str
     """Whose it is: "own", another stack's PROJECT/STACK, or "unknown" where it has no stack's tag."""
     region: str
-    size_gib: int
-    state: str
-    started: datetime
-    description: str
 
 
 def table(volume: str) -> str:
     """Returns the snapshots of a volume, which may be deleted, newest first, as a table.
 
-    A region whose copies cannot be listed is named on standard error. Raises SnapshotError.
+    A region whose copies cannot be listed is named on standard error. Raises ProviderError.
     """
     names = [volume] if volume else sorted(stack.outputs().get("volumes", {}))
     place = stack.aws_place()
-    with ec2_errors():
-        check_account(place)
-        found = {one.id: one for filters in _filters(names) for one in _of(place, names, filters)}
+    refuse_another_account(place, f"stack {stack.tag()}")
+    found = {one.snapshot.id: one for one in _of(place, names, _filters(names))}
     regions = _copy_regions(names)
     for region in regions:
         try:
             there = replace(place, region=region)
-            found |= {one.id: one for filters in _scheduled(names) for one in _of(there, names, filters)}
-        except (BotoCoreError, ClientError, ProviderError) as error:
-            print(f"warning: copies in {region} are not listed: {error}. Remedy: {_UNREACHABLE}", file=sys.stderr)
+            found |= {one.snapshot.id: one for one in _of(there, names, _scheduled(names))}
+        except ProviderError as error:
+            print(f"warning: copies in {region} are not listed: {error}. {_UNREACHABLE}", file=sys.stderr)
     if not found:
         return f"no snapshots of {', '.join(names) or 'anything'}"
-    return columns(_rows(sorted(found.values(), key=lambda one: one.started, reverse=True), with_region=bool(regions)))
+    newest_first = sorted(found.values(), key=lambda one: one.snapshot.started, reverse=True)
+    return columns(_rows(newest_first, with_region=bool(regions)))
 
 
 def _rows(found: Sequence[Listed], *, with_region: bool) -> list[tuple[str, ...]]:
     head = ("SNAPSHOT", "VOLUME", "STACK", "REGION", "SIZE", "STATE", "STARTED", "DESCRIPTION")
     rows = [
         (
-            *(one.id, one.volume, one.stack, one.region, f"{one.size_gib} GiB", one.state),
-            *(f"{one.started:%Y-%m-%d %H:%M:%SZ}", one.description),
+            *(one.snapshot.id, one.volume, one.stack, one.region, f"{one.snapshot.size_gib} GiB", one.snapshot.state),
+            *(f"{one.snapshot.started:%Y-%m-%d %H:%M:%SZ}", one.snapshot.description),
         )
         for one in found
     ]
@@ -88,25 +79,18 @@ def _scheduled(names: Sequence[str]) -> Iterator[Filters]:
     return in_batches(f"tag:{SNAPSHOTS_TAG}", sorted(values))
 
 
-def _of(place: AwsPlace, names: Sequence[str], filters: Filters) -> Iterator[Listed]:
+def _of(place: AwsPlace, names: Sequence[str], calls: Iterable[Filters]) -> Iterator[Listed]:
     known = stack.outputs().get("volumes") or {}
     by_id = {_external_id(name): name for name in known}
     entries = {_entry(name) for name in names}
-    for page in ec2_client(place).get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters):
-        for one in page["Snapshots"]:
-            known_by = tags.read(one)
-            named, scheduled = known_by.get("Name", ""), known_by.get(SNAPSHOTS_TAG, "").rpartition("/")[2]
-            # A copy's volume id says nothing, and an existing volume may have any name.
-            own = named if named in known or named in names else scheduled or named
-            volume = by_id.get(one["VolumeId"]) or own
-            if volume in names or volume in entries:
-                of = stack.tag() if one["VolumeId"] in by_id else tags.stack_of(known_by)
-                yield _listed(one, volume, _OWN if of == stack.tag() else of or _UNKNOWN, place.region)
-
-
-def _listed(one: Mapping[str, Any], volume: str, of: str, region: str) -> Listed:
-    size, text = int(one["VolumeSize"]), one.get("Description", "")
-    return Listed(one["SnapshotId"], volume, of, region, size, one["State"], one["StartTime"], text)
+    for one in EbsSnapshots(place).matching(calls):
+        named, scheduled = one.tags.get("Name", ""), one.tags.get(SNAPSHOTS_TAG, "").rpartition("/")[2]
+        # A copy's volume id says nothing, and an existing volume may have any name.
+        own = named if named in known or named in names else scheduled or named
+        volume = by_id.get(one.volume_id) or own
+        if volume in names or volume in entries:
+            of = stack.tag() if one.volume_id in by_id else one.stack
+            yield Listed(one, volume, _OWN if of == stack.tag() else of or _UNKNOWN, place.region)
 
 
 def _copy_regions(names: Sequence[str]) -> list[str]:

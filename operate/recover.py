@@ -5,9 +5,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from nomad_stateful.ebs.ec2_client import ec2_client
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
@@ -45,7 +44,7 @@ def recover(name: str, permission: Permission) -> None:
     """Checks the stack's volumes, or one of them, and runs the permitted steps. Raises NotRecoveredError."""
     nomad = connect()
     try:
-        runner = StepRunner(nomad, lambda: ec2_client(stack.aws_place()))
+        runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
         stuck = [
             volume.name
             for volume in stack_volumes(nomad, name)
@@ -116,12 +115,12 @@ def _allocations(usage: VolumeUsage) -> set[str]:
 class StepRunner:
     """Runs single steps through Nomad's and EC2's APIs."""
 
-    def __init__(self, nomad: NomadApi, ec2: Callable[[], Any]) -> None:
+    def __init__(self, nomad: NomadApi, ebs: Callable[[], EbsVolumes]) -> None:
         self._nomad = nomad
-        self._ec2 = ec2
+        self._ebs = ebs
 
     def run(self, step: Step, usage: VolumeUsage, again: Callable[[], StackVolume]) -> None:
-        """Runs a permitted step. Raises ProviderError, botocore's errors and OperateError."""
+        """Runs a permitted step. Raises ProviderError and OperateError."""
         if step.action == "await":
             before = _allocations(usage)
             wait_for(
@@ -133,19 +132,19 @@ class StepRunner:
         elif step.action == "purge-client":
             clients.purge(self._nomad, step.target)
         elif step.action == "ec2-detach":
-            self._ec2().detach_volume(VolumeId=usage.external_id, InstanceId=step.target)
+            self._ebs().detach(usage.external_id, step.target)
         elif step.action == "stop-instance":
             self._stop(step.target)
         else:
             raise OperateError(f"`{step.command}` is for the operator to decide")
 
     def _stop(self, instance_id: str) -> None:
-        ec2 = self._ec2()
-        ec2.stop_instances(InstanceIds=[instance_id])
+        ebs = self._ebs()
+        ebs.stop_instances([instance_id])
 
         def off() -> bool | None:
-            found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
-            return True if found["State"]["Name"] in {"stopped", "terminated"} else None
+            state = ebs.instance_states([instance_id])[instance_id]
+            return True if state in {"stopped", "terminated", "not-found"} else None
 
         wait_for(
             f"{instance_id} is stopped",

@@ -9,19 +9,20 @@ from contextlib import contextmanager
 from typing import Any
 
 import pymysql
-from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs import tags
-from nomad_stateful.ebs.attachment import is_ebs_volume
-from nomad_stateful.ebs.ec2_client import AwsPlace, caller, ec2_client
+from nomad_stateful.ebs.ec2_client import refuse_another_account
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot, newest
 from nomad_stateful.ebs.tags import STACK_TAG
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
+from nomad_stateful.waiting import Progress
 from operate import stack
 from operate.command import Command
 from operate.database import Database
 from operate.errors import OperateError
 from operate.options import at_least_0
 from operate.ownership import mysql_cluster
-from operate.snapshot_completion import await_complete
+from operate.progress import CONTEXT
 
 
 class SnapshotError(OperateError):
@@ -31,16 +32,15 @@ class SnapshotError(OperateError):
 def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> str:
     """Takes a snapshot of a volume of the stack, waits until it is complete, and returns its id.
 
-    Raises SnapshotError and TimedOutError.
+    Raises SnapshotError and ProviderError.
     """
-    volume_id = _ebs_id(stack.outputs(), volume)
-    ec2 = _ec2()
-    text = description or f"{volume} ({volume_id})"
-    own = _tags(ec2, volume_id, volume)
+    snapshots = Snapshots(volume)
+    text = description or f"{volume} ({snapshots.volume_id})"
     with _quiesced(volume) if quiesce else _crash_consistent(volume):
-        snapshot_id = _create(ec2, volume_id, text, own)
-    print(f"{snapshot_id}  {volume}  {volume_id}  {text}", flush=True)
-    _await_complete(ec2, snapshot_id, timeout_s)
+        snapshot_id = snapshots.begin(text, {})
+    print(f"{snapshot_id}  {volume}  {snapshots.volume_id}  {text}", flush=True)
+    remedy = "EC2 goes on copying: `python -m operate snapshots` shows its state; a larger --timeout waits longer"
+    snapshots.await_complete(snapshot_id, timeout_s, remedy)
     print(
         f"complete. To restore it, give a new volume in the stack's settings a new name with snapshotId: {snapshot_id}",
         file=sys.stderr,
@@ -49,60 +49,39 @@ def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> s
 
 
 class Snapshots:
-    """Snapshots of one volume of the stack, for a command that goes on while EC2 copies."""
+    """Snapshots of one volume of the stack."""
 
     def __init__(self, volume: str) -> None:
-        """Raises SnapshotError where EC2 takes none of this volume."""
+        """Raises SnapshotError where EC2 takes none of this volume, and ProviderError."""
         self.volume_id = _ebs_id(stack.outputs(), volume)
-        self._ec2 = _ec2()
-        self._tags = _tags(self._ec2, self.volume_id, volume)
+        place = stack.aws_place()
+        refuse_another_account(place, f"volume {volume}")
+        self._snapshots = EbsSnapshots(place)
+        found = EbsVolumes(place).find(self.volume_id)
+        if found is None:
+            raise SnapshotError(f"EC2 has no volume {self.volume_id} any more, which volume {volume} is in the stack")
+        # By these it is found when the volume is gone: the volume's, and whose it is.
+        self._tags = {**tags.of_snapshot(found.tags), "Name": volume, STACK_TAG: stack.tag()}
 
     def refuse_unpermitted(self) -> None:
-        """Raises SnapshotError where EC2 says that it would take none."""
-        try:
-            self._ec2.create_snapshot(VolumeId=self.volume_id, DryRun=True)
-        except (BotoCoreError, ClientError) as error:
-            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
-            if code != "DryRunOperation":
-                raise SnapshotError(f"EC2 takes no snapshot of {self.volume_id}: {error}") from error
+        """Raises ProviderError where EC2 says that it would take none."""
+        self._snapshots.refuse_unpermitted(self.volume_id)
 
     def begin(self, description: str, mark: Mapping[str, str]) -> str:
         """Begins a snapshot with further tags and returns its id: from then on its contents are fixed."""
-        return _create(self._ec2, self.volume_id, description, {**self._tags, **mark})
+        return self._snapshots.begin(self.volume_id, description, {**self._tags, **mark})
 
     def await_complete(self, snapshot_id: str, timeout_s: float, remedy: str) -> None:
-        """Waits until EC2 has copied the whole snapshot, which counts from then on.
-
-        Raises SnapshotError where it fails, and TimedOutError with the remedy.
-        """
-        with ec2_errors():
-            await_complete(self._ec2, snapshot_id, timeout_s, remedy, SnapshotError)
+        """Waits until EC2 has copied the whole snapshot, which counts from then on. Raises ProviderError."""
+        self._snapshots.await_complete(Progress(CONTEXT, timeout_s), snapshot_id, remedy)
 
     def delete(self, snapshot_id: str) -> None:
-        """Deletes a snapshot. Raises SnapshotError."""
-        with ec2_errors():
-            self._ec2.delete_snapshot(SnapshotId=snapshot_id)
+        """Deletes a snapshot. Raises ProviderError."""
+        self._snapshots.delete(snapshot_id)
 
-    def newest(self, key: str) -> Mapping[str, Any] | None:
+    def newest(self, key: str) -> Snapshot | None:
         """Returns the volume's newest complete snapshot with a tag of that key, None if there is none."""
-        filters = [
-            {"Name": "volume-id", "Values": [self.volume_id]},
-            {"Name": "tag-key", "Values": [key]},
-            {"Name": "status", "Values": ["completed"]},
-        ]
-        with ec2_errors():
-            found = self._ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
-        return max(found, key=lambda one: one["StartTime"], default=None)
-
-
-def _create(ec2: Any, volume_id: str, text: str, own: Mapping[str, str]) -> str:
-    with ec2_errors():
-        snapshot = ec2.create_snapshot(
-            VolumeId=volume_id,
-            Description=text,
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
-        )
-    return str(snapshot["SnapshotId"])
+        return newest(one for one in self._snapshots.of_volumes([self.volume_id]) if key in one.tags)
 
 
 def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
@@ -115,36 +94,6 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
             f"volume {volume} is {volume_id}, which is not an EBS volume: take its snapshot in its own storage system"
         )
     return volume_id
-
-
-def _ec2() -> Any:
-    place = stack.aws_place()
-    with ec2_errors():
-        check_account(place)
-        return ec2_client(place)
-
-
-def check_account(place: AwsPlace) -> None:
-    """Raises SnapshotError where the credentials belong to another account than the volumes."""
-    account, arn = caller(place)
-    if place.account_id and account != place.account_id:
-        raise SnapshotError(
-            f"the AWS credentials belong to account {account} ({arn}): the stack's volumes are in account "
-            f"{place.account_id}. Use the credentials of the aws provider (AWS_PROFILE, or aws:profile in the stack)"
-        )
-
-
-def _tags(ec2: Any, volume_id: str, volume: str) -> dict[str, str]:
-    """Returns the tags by which the snapshot is found when the volume is gone: the volume's, and whose it is."""
-    with ec2_errors():
-        known = tags.read(ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
-    return {**tags.of_snapshot(known), "Name": volume, STACK_TAG: stack.tag()}
-
-
-def _await_complete(ec2: Any, snapshot_id: str, timeout_s: float) -> None:
-    remedy = "EC2 goes on copying: `python -m operate snapshots` shows its state; a larger --timeout waits longer"
-    with ec2_errors():
-        await_complete(ec2, snapshot_id, timeout_s, remedy, SnapshotError)
 
 
 @contextmanager
@@ -170,15 +119,6 @@ def _quiesced(volume: str) -> Iterator[None]:
             yield
     except pymysql.err.MySQLError as error:
         raise SnapshotError(f"MySQL at {at.host}:{at.port} did not block its writes: {error}") from error
-
-
-@contextmanager
-def ec2_errors() -> Iterator[None]:
-    """Raises SnapshotError for what EC2 refuses."""
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise SnapshotError(f"EC2: {error}") from error
 
 
 def _take_arguments(parser: ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from nomad_stateful.ebs.attachment import Attachment
+from nomad_stateful.ebs.volumes import Attachment
 from nomad_stateful.nomad.csi_starts import Start
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.recovery.plan import recovery_plans

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.recovery.volume_usage import VolumeUsage, inspect_volume
 from operate import ownership, stack

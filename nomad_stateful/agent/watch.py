@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nomad_stateful.agent.errors import AgentError
-from nomad_stateful.ebs.attachment import EbsVolumes
-from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
 from nomad_stateful.recovery.watcher import Watcher
 
@@ -35,11 +35,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(known: argparse.Namespace) -> None:
-    """Watches until it is ended. Raises ProviderError and botocore's errors where it is refused something."""
+    """Watches until it is ended. Raises ProviderError where it is refused something."""
     place = AwsPlace(known.region, known.account)
     try:
         nomad = NomadApi.from_env({"token": _token(known.token_file)})
-        watcher = Watcher(nomad, EbsVolumes(place), ec2_client(place), known.fence, frozenset(known.volume))
+        watcher = Watcher(nomad, EbsVolumes(place), known.fence, frozenset(known.volume))
         watcher.check(_own_job(os.environ))
     except NomadApiError as error:
         if error.status != 403:

@@ -1,1 +1,1 @@
-"""EBS volumes and the AWS account they are in."""
+"""EBS volumes and snapshots, and the AWS account they are in."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
@@ -20,6 +21,7 @@ _MAKING = Lock()
 _TRANSIENT_CODES = frozenset(
     {"RequestLimitExceeded", "Throttling", "ThrottlingException", "InternalError", "InternalFailure", "Unavailable"}
 )
+_DENIED_CODES = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 _REMEDY = (
     "Use the credentials of the aws provider here too (AWS_PROFILE, or the stack's aws:profile, aws:assumeRoles), and "
     "run the same command again"
@@ -58,6 +60,26 @@ def is_transient(error: Exception) -> bool:
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         return status >= 500 or error.response.get("Error", {}).get("Code") in _TRANSIENT_CODES
     return isinstance(error, ConnectionError | HTTPClientError)
+
+
+@contextmanager
+def ec2_errors(what: str, more: str = "") -> Iterator[None]:
+    """A context in which botocore's errors are ProviderErrors, Ec2Unavailable for a transient one.
+
+    They say that EC2 does not `what`; where that is not allowed, which action is to be allowed, and `more`.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        said = f"EC2 does not {what}: {error}"
+        if is_transient(error):
+            raise Ec2Unavailable(said) from error
+        if isinstance(error, BotoCoreError):
+            raise ProviderError(f"{said}. Check the AWS credentials, the region and the endpoint") from error
+        denied = error.response.get("Error", {}).get("Code") in _DENIED_CODES
+        raise ProviderError(f"{said}. Allow ec2:{error.operation_name}{more}" if denied else said) from error
 
 
 def ec2_client(place: AwsPlace | None = None) -> Any:

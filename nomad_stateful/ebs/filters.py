@@ -13,9 +13,8 @@ https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 Filters = list[dict[str, Any]]
 
 
-def in_batches(name: str, values: Iterable[str], *others: dict[str, Any]) -> Iterator[Filters]:
+def in_batches(name: str, values: Iterable[str]) -> Iterator[Filters]:
     """Yields the filters of each call that finds what has one of the values; nothing where there is no value."""
     wanted = list(values)
-    room = MOST_VALUES - sum(len(one["Values"]) for one in others)
-    for first in range(0, len(wanted), room):
-        yield [{"Name": name, "Values": wanted[first : first + room]}, *others]
+    for first in range(0, len(wanted), MOST_VALUES):
+        yield [{"Name": name, "Values": wanted[first : first + MOST_VALUES]}]

@@ -8,8 +8,8 @@ from typing import Any
 from nomad_stateful.nomad import controllers, node_plugins
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
-from nomad_stateful.nomad.watching import Progress, watch
-from nomad_stateful.waiting import Context
+from nomad_stateful.nomad.watching import watch
+from nomad_stateful.waiting import Context, Progress
 
 
 def registered(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Waits on Nomad's blocking queries, with progress and a deadline."""
+"""Waits on Nomad's blocking queries, with a deadline."""
 
 from __future__ import annotations
 
@@ -14,36 +14,6 @@ from nomad_stateful.waiting import Context
 QUERY_WAIT_S = 5.0
 # Between two answers, so that a busy cluster is not queried in a tight loop.
 MIN_INTERVAL_S = 0.05
-
-
-class Progress:
-    """Reports what is waited for: each change as an ephemeral status, and at intervals as a log line."""
-
-    INTERVAL_S = 5.0
-    REPEAT_S = 30.0
-
-    def __init__(self, ctx: Context, limit_s: float) -> None:
-        self._ctx = ctx
-        self._limit_s = limit_s
-        self._started = time.monotonic()
-        self._logged_at = self._started
-        self._logged = ""
-        self._status = ""
-
-    @property
-    def elapsed_s(self) -> float:
-        return time.monotonic() - self._started
-
-    def report(self, status: str) -> None:
-        """Shows a status if it has changed."""
-        now = time.monotonic()
-        timed = f"{status} ({self.elapsed_s:.0f} s of at most {self._limit_s:.0f} s)"
-        if now - self._logged_at >= (self.REPEAT_S if status == self._logged else self.INTERVAL_S):
-            self._ctx.log("info", timed)
-            self._logged, self._logged_at = status, now
-        elif status != self._status:
-            self._ctx.log("info", timed, ephemeral=True)
-        self._status = status
 
 
 def watch(ctx: Context, api: NomadApi, path: str, deadline: float, **params: Any) -> Iterator[Any | None]:

@@ -6,13 +6,12 @@ An EBS volume cannot move. Another one is made there from a snapshot of it, unde
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
-from nomad_stateful.ebs import restored, tags
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, MOVE_TAG
+from nomad_stateful.ebs.snapshots import EbsSnapshots
+from nomad_stateful.ebs.tags import FIRST, MOVE_TAG
+from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
@@ -27,35 +26,35 @@ def is_wanted(olds: Props, inputs: Props) -> bool:
     return bool(olds.get("moveTo")) and olds["moveTo"] == inputs["zone"] != olds["zone"]
 
 
-def failures(volumes: GuardedVolumes, olds: Props, inputs: Props, made: Mapping[str, Any]) -> Iterator[CheckFailure]:
-    """Yields what is wrong with the snapshot; `made` is the volume as EC2 has it. Raises ProviderError."""
-    volume_id, wanted = made.get("VolumeId"), inputs["snapshotId"]
+def failures(snapshots: EbsSnapshots, olds: Props, inputs: Props, volume: Volume | None) -> Iterator[CheckFailure]:
+    """Yields what is wrong with the snapshot; the volume is None where EC2 does not show it. Raises ProviderError."""
+    wanted = inputs["snapshotId"]
     remedy = (
         f"`python -m operate move {inputs['volumeName']} --zone {inputs['zone']}` stops what uses it, takes one and "
         "sets it"
     )
-    if volume_id is None:
+    if volume is None:
         yield _failure(inputs, "EC2 does not show the volume that is to move", "Run the same command again")
     elif contains_unknown(wanted) or not wanted:
-        rule = f"a volume moves by a snapshot of it, here of {volume_id}, and snapshotId is not set"
+        rule = f"a volume moves by a snapshot of it, here of {volume.id}, and snapshotId is not set"
         yield _failure(inputs, rule, f"Set it: {remedy}")
-    elif (snapshot := volumes.snapshot(wanted)) is None:
+    elif (snapshot := snapshots.find(wanted)) is None:
         yield _failure(inputs, "this account and region have no such snapshot", f"Name another: {remedy}")
-    elif not restored.is_of(snapshot, volume_id, olds.get("snapshotId", "")):
-        rule = f"it is a snapshot of {restored.source(snapshot)}, and the volume that moves is {volume_id}"
+    elif not snapshot.is_of(volume.id, olds.get("snapshotId", "")):
+        rule = f"it is a snapshot of {snapshot.source}, and the volume that moves is {volume.id}"
         yield _failure(inputs, rule, f"Name a snapshot of that: {remedy}")
-    elif snapshot["State"] != "completed":
-        rule = f"the snapshot is {snapshot['State']} ({snapshot.get('Progress') or '0%'})"
+    elif not snapshot.is_complete:
+        rule = f"the snapshot is {snapshot.state} ({snapshot.progress})"
         yield _failure(inputs, rule, "Wait until it is completed")
     # By such a one `operate move` has a preview try the move before it stops anything; the update still refuses it.
-    elif tags.read(snapshot).get(MOVE_TAG) != FIRST and (written_to := _attached(made)):
+    elif snapshot.tags.get(MOVE_TAG) != FIRST and (written_to := _attached(volume)):
         rule = f"{written_to}, and what is written after the snapshot would stay behind"
         yield _failure(inputs, rule, f"Stop what uses it, and take another snapshot: {remedy}")
 
 
-def refuse_attached(inputs: Props, made: Mapping[str, Any] | None) -> None:
+def refuse_attached(inputs: Props, volume: Volume | None) -> None:
     """Raises ProviderError where the volume can be written to, as it may have been attached since the preview."""
-    if written_to := _attached(made or {}):
+    if volume is not None and (written_to := _attached(volume)):
         raise ProviderError(
             f"volumes.{inputs['volumeName']}.zone is {inputs['zone']}: {written_to}, and what is written after "
             f"snapshot {inputs['snapshotId']} would stay behind. Nothing was changed. `python -m operate move "
@@ -63,13 +62,11 @@ def refuse_attached(inputs: Props, made: Mapping[str, Any] | None) -> None:
         )
 
 
-def _attached(made: Mapping[str, Any]) -> str:
+def _attached(volume: Volume) -> str:
     """Returns to what a volume is attached, "" if to nothing, or where it was given up with its zone."""
-    attachments = made.get("Attachments") or []
-    if not attachments or GIVEN_UP_TAG in tags.read(made):
+    if not volume.attachments or volume.given_up:
         return ""
-    instances = ", ".join(str(one.get("InstanceId") or "an instance") for one in attachments)
-    return f"EBS volume {made['VolumeId']} is attached to {instances}"
+    return f"EBS volume {volume.id} is attached to {', '.join(one.instance_id for one in volume.attachments)}"
 
 
 def begin(olds: Props) -> Props:
@@ -77,16 +74,17 @@ def begin(olds: Props) -> Props:
     return {"guardId": secrets.token_hex(8), "leftGuardId": olds["guardId"]}
 
 
-def tell(ctx: Context, volumes: GuardedVolumes, olds: Props, inputs: Props, made: Mapping[str, Any]) -> None:
+def tell(ctx: Context, snapshots: EbsSnapshots, olds: Props, inputs: Props, volume: Volume) -> None:
     """Logs what happens to the data. Raises ProviderError."""
-    name, snapshot = inputs["volumeName"], volumes.snapshot(inputs["snapshotId"]) or {}
-    taken = restored.as_of(snapshot)
-    minutes = (datetime.now(UTC) - taken).total_seconds() / 60
+    snapshot = snapshots.find(inputs["snapshotId"])
+    if snapshot is None:
+        return
+    minutes = (datetime.now(UTC) - snapshot.taken).total_seconds() / 60
     ctx.log(
         "info",
-        f"volume {name} moves from {olds['zone']} to {inputs['zone']}: a new EBS volume is made from snapshot "
-        f"{inputs['snapshotId']}, as of {taken:%Y-%m-%d %H:%M:%S} UTC, {minutes:.0f} minutes ago. EBS volume "
-        f"{made['VolumeId']} stays in {olds['zone']} as it is, and is not this stack's any more",
+        f"volume {inputs['volumeName']} moves from {olds['zone']} to {inputs['zone']}: a new EBS volume is made from "
+        f"snapshot {snapshot.id}, as of {snapshot.taken:%Y-%m-%d %H:%M:%S} UTC, {minutes:.0f} minutes ago. EBS volume "
+        f"{volume.id} stays in {olds['zone']} as it is, and is not this stack's any more",
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client

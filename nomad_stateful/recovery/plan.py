@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nomad_stateful.ebs.attachment import Attachment
+from nomad_stateful.ebs.volumes import Attachment
 from nomad_stateful.nomad.clients import GONE, Client
 from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.nomad.volume_claims import Claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import volume_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
@@ -28,7 +28,7 @@ class VolumeUsage:
     """Those with a claim on it, or whose instance has it attached, by id."""
     unmounted: frozenset[str] = frozenset()
     """Ids of clients that are known to have unmounted it and to run nothing that uses it (unmount_events.py)."""
-    attached: EbsState | None = None
+    attached: Volume | None = None
     """EC2's answer; None where it is not an EBS volume, or EC2 did not answer."""
     instances: Mapping[str, str] = field(default_factory=dict)
     """EC2's state of each instance involved, by its id."""
@@ -109,7 +109,7 @@ def inspect_volume(
     )
 
 
-def _attached(ebs: EbsVolumes | None, external_id: str) -> tuple[EbsState | None, str]:
+def _attached(ebs: EbsVolumes | None, external_id: str) -> tuple[Volume | None, str]:
     if ebs is None:
         return None, ""
     try:

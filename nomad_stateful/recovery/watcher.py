@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
@@ -24,7 +21,6 @@ class Watcher:
 
     nomad: NomadApi
     ebs: EbsVolumes
-    ec2: Any
     fence: bool
     volumes: frozenset[tuple[str, str]]
     """Namespace and id of each of the stack's volumes."""
@@ -40,7 +36,7 @@ class Watcher:
     def check(self, own_job: tuple[str, str] | None = None) -> None:
         """Does once all that a failover takes: reads, and an evaluation of the watch's own job (namespace and id).
 
-        Raises ProviderError, BotoCoreError or ClientError.
+        Raises ProviderError.
         """
         if own_job is not None:
             evaluate(self.nomad, *own_job)
@@ -48,8 +44,7 @@ class Watcher:
             list(delayed_jobs(self.nomad, namespace))
             self.nomad.find(volume_path(volume_id), namespace=namespace)
         clients.listed(self.nomad)
-        self.ec2.describe_instances(MaxResults=5)
-        self.ec2.describe_volumes(MaxResults=5)
+        self.ebs.refuse_unreadable()
 
     def watch(self) -> None:
         """Looks once a second, for ever."""
@@ -67,7 +62,7 @@ class Watcher:
                     if {(namespace, volume_id) for volume_id in job.volume_ids} & self.volumes:
                         self._act(job)
             self._said.pop("", None)
-        except (ProviderError, BotoCoreError, ClientError) as error:
+        except ProviderError as error:
             self._say("", f"error: {error}")
 
     def _act(self, job: DelayedJob) -> None:
@@ -92,7 +87,7 @@ class Watcher:
             self._say(job.about, f"{job.job_id} waits: {finding.why}. Not fenced: {why}")
         elif wanted:
             self._say(job.about, f"stopping {', '.join(wanted)} for {job.job_id}: {finding.why}")
-            self.ec2.stop_instances(InstanceIds=wanted)
+            self.ebs.stop_instances(wanted)
             self._fenced.update(wanted)
 
     def _say(self, about: str, text: str) -> None:

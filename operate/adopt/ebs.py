@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.drivers.ebs_limits import VOLUME_TYPES
-from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
-from nomad_stateful.ebs.tags import read as read_tags
+from nomad_stateful.ebs.volumes import EbsVolumes, Volume
+from nomad_stateful.errors import ProviderError
 from operate import stack
 from operate.adopt.found import Found, FoundVolume
 from operate.adopt.settings import Adoption, Gap
@@ -67,7 +65,7 @@ def take(made: Adoption, found: Found, place: AwsPlace) -> tuple[Adoption, list[
     A volume that cannot become the stack's stays `existing`, and a gap says why.
     """
     tag = stack.tag()
-    tagged = GuardedVolumes(place).of_stack(tag)
+    tagged = EbsVolumes(place).tagged({STACK_TAG: tag})
     namespace = made.settings["placement"]["namespace"]
     volumes, gaps, taggings = [], [], []
     for settings in made.settings["volumes"]:
@@ -89,31 +87,30 @@ def take(made: Adoption, found: Found, place: AwsPlace) -> tuple[Adoption, list[
 
 def write(taggings: Sequence[Tagging], place: AwsPlace) -> None:
     """Writes the tags that are missing, each volume's at once. Raises OperateError where EC2 refuses."""
-    ec2 = aws_client("ec2", place)
+    volumes = EbsVolumes(place)
     for one in taggings:
-        tags = [{"Key": key, "Value": value or secrets.token_hex(8)} for key, value in one.missing.items()]
-        if not tags:
+        if not one.missing:
             continue
         try:
-            ec2.create_tags(Resources=[one.external_id], Tags=tags)
-        except (BotoCoreError, ClientError) as error:
+            volumes.tag(one.external_id, {key: value or secrets.token_hex(8) for key, value in one.missing.items()})
+        except ProviderError as error:
             raise OperateError(
-                f"EC2 does not tag {one.external_id} (volume {one.volume}): {error}. No settings were written. Allow "
-                "ec2:CreateTags on the volumes and run the same command again: it goes on with those that have tags"
+                f"volume {one.volume}: {error}. No settings were written. Run the same command again after that: it "
+                "goes on with those that have tags"
             ) from None
 
 
-def _settings(settings: Json, ebs: Json) -> dict[str, Any]:
+def _settings(settings: Json, ebs: Volume) -> dict[str, Any]:
     """Returns a volume's settings as one that Pulumi makes, with what EC2 says of it."""
-    kind = VOLUME_TYPES[ebs["VolumeType"]]
-    own: dict[str, Any] = {"sizeGib": ebs["Size"], "type": ebs["VolumeType"]}
-    if kind.iops and ebs.get("Iops"):
-        own["iops"] = ebs["Iops"]
-    if kind.throughput_mibps and ebs.get("Throughput"):
-        own["throughputMibps"] = ebs["Throughput"]
-    own["encrypted"] = bool(ebs.get("Encrypted"))
-    if own["encrypted"] and str(ebs.get("KmsKeyId") or "").startswith("arn:"):
-        own["kmsKeyArn"] = ebs["KmsKeyId"]
+    kind = VOLUME_TYPES[ebs.type]
+    own: dict[str, Any] = {"sizeGib": ebs.size_gib, "type": ebs.type}
+    if kind.iops and ebs.iops:
+        own["iops"] = ebs.iops
+    if kind.throughput_mibps and ebs.throughput_mibps:
+        own["throughputMibps"] = ebs.throughput_mibps
+    own["encrypted"] = ebs.encrypted
+    if ebs.encrypted and (ebs.kms_key_id or "").startswith("arn:"):
+        own["kmsKeyArn"] = ebs.kms_key_id
     own["adopt"] = True
     if tags := _further(ebs):
         own["tags"] = tags
@@ -122,65 +119,63 @@ def _settings(settings: Json, ebs: Json) -> dict[str, Any]:
     return first | own | rest
 
 
-def _tagging(volume: FoundVolume, ebs: Json, tag: str, tagged: Sequence[Json]) -> Tagging:
-    has = read_tags(ebs)
+def _tagging(volume: FoundVolume, ebs: Volume, tag: str, tagged: Sequence[Volume]) -> Tagging:
+    has = ebs.tags
     wanted = {"Name": volume.volume_id, MANAGED_TAG: MANAGED_TAG_VALUE, STACK_TAG: tag}
     guard = has.get(GUARD_TAG)
     # Of this command's own earlier run. Another stack's guard would go on taking the volume for its own.
-    others = {read_tags(one).get(GUARD_TAG) for one in tagged if one["VolumeId"] != ebs["VolumeId"]}
+    others = {one.tags.get(GUARD_TAG) for one in tagged if one.id != ebs.id}
     if guard and has.get(STACK_TAG) == tag and guard not in others:
         wanted[GUARD_TAG] = guard
-    return Tagging(volume.volume_id, ebs["VolumeId"], has, wanted)
+    return Tagging(volume.volume_id, ebs.id, has, wanted)
 
 
-def _refused(volume: FoundVolume, ebs: Json, found: Found, tag: str, tagged: Sequence[Json]) -> Iterator[Gap]:
+def _refused(volume: FoundVolume, ebs: Volume, found: Found, tag: str, tagged: Sequence[Volume]) -> Iterator[Gap]:
     """Yields why an EBS volume stays existing."""
 
     def gap(key: str, value: str, why: str, remedy: str) -> Gap:
-        what = f"{why}, so that {ebs['VolumeId']} stays existing"
+        what = f"{why}, so that {ebs.id} stays existing"
         return Gap(f"volume {volume.volume_id}", key, value, what, remedy, leaves_out=False)
 
     yield from _not_so(gap, ebs, tag)
-    yield from _not_alone(gap, volume, str(ebs["VolumeId"]), found, tagged)
+    yield from _not_alone(gap, volume, found, tagged)
 
 
-def _not_so(gap: Callable[[str, str, str, str], Gap], ebs: Json, tag: str) -> Iterator[Gap]:
-    tags, volume_id = read_tags(ebs), ebs["VolumeId"]
-    if ebs.get("MultiAttachEnabled"):
+def _not_so(gap: Callable[[str, str, str, str], Gap], ebs: Volume, tag: str) -> Iterator[Gap]:
+    if ebs.multi_attach:
         why = "the program makes no volumes with multi-attach, and would turn it off"
         yield gap("multi_attach", "enabled", why, "nothing is to be done")
-    if (owner := tags.get(STACK_TAG, tag)) != tag:
-        untag = f"`aws ec2 delete-tags --resources {volume_id} --tags Key={STACK_TAG} Key={GUARD_TAG}`"
+    if (owner := ebs.tags.get(STACK_TAG, tag)) != tag:
+        untag = f"`aws ec2 delete-tags --resources {ebs.id} --tags Key={STACK_TAG} Key={GUARD_TAG}`"
         remedy = f"if that stack is gone, take its tags off ({untag}), and run this again"
         yield gap(f"tag {STACK_TAG}", owner, "it is that stack's by its tags", remedy)
-    for key in sorted(key for key in tags if key.startswith(_OWN_PREFIX) and key not in _OWN):
+    for key in sorted(key for key in ebs.tags if key.startswith(_OWN_PREFIX) and key not in _OWN):
         why = "it is kept for something else by that tag (docs/volumes.md)"
-        yield gap(f"tag {key}", tags[key], why, "take the tag off if that is over, and run this again")
-    if ebs["State"] not in _USABLE:
-        yield gap("state", ebs["State"], "EC2 is about to lose it, or has", "look at it in EC2")
-    if ebs["VolumeType"] not in VOLUME_TYPES:
-        yield gap("type", ebs["VolumeType"], "the settings do not know this type", "nothing is to be done")
+        yield gap(f"tag {key}", ebs.tags[key], why, "take the tag off if that is over, and run this again")
+    if ebs.state not in _USABLE:
+        yield gap("state", ebs.state, "EC2 is about to lose it, or has", "look at it in EC2")
+    if ebs.type not in VOLUME_TYPES:
+        yield gap("type", ebs.type, "the settings do not know this type", "nothing is to be done")
     if len(_further(ebs)) > _MOST_TAGS:
         why = f"the settings take {_MOST_TAGS} tags besides the program's"
         yield gap("tags", f"{len(_further(ebs))} tags", why, "take some off, and run this again")
 
 
 def _not_alone(
-    gap: Callable[[str, str, str, str], Gap], volume: FoundVolume, volume_id: str, found: Found, tagged: Sequence[Json]
+    gap: Callable[[str, str, str, str], Gap], volume: FoundVolume, found: Found, tagged: Sequence[Volume]
 ) -> Iterator[Gap]:
+    volume_id = volume.registration.external_id
     ids = [one.volume_id for one in found.volumes if one.registration.external_id == volume_id]
     if len(ids) > 1:
         why = "Nomad counts the writers of each registration separately"
         yield gap("external_id", f"registered as {', '.join(ids)}", why, "leave one of them, and run this again")
     for one in tagged:
-        if one["VolumeId"] != volume_id and read_tags(one).get("Name") == volume.volume_id and one["State"] in _USABLE:
-            why = f"{one['VolumeId']} has this stack's tags and this name already"
-            untag = f"`aws ec2 delete-tags --resources {one['VolumeId']} --tags Key={STACK_TAG}`"
+        if one.id != volume_id and one.tags.get("Name") == volume.volume_id and one.state in _USABLE:
+            why = f"{one.id} has this stack's tags and this name already"
+            untag = f"`aws ec2 delete-tags --resources {one.id} --tags Key={STACK_TAG}`"
             yield gap("name", volume.volume_id, why, f"take the tag off that one ({untag}), and run this again")
 
 
-def _further(ebs: Json) -> dict[str, str]:
+def _further(ebs: Volume) -> dict[str, str]:
     """Returns the tags that are neither the program's nor AWS's."""
-    return {
-        key: value for key, value in read_tags(ebs).items() if key not in _OWN and not key.lower().startswith("aws:")
-    }
+    return {key: value for key, value in ebs.tags.items() if key not in _OWN and not key.lower().startswith("aws:")}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
-from nomad_stateful.ebs.attachment import is_ebs_volume
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
 from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.ebs.volumes import EbsVolumes, Volume, is_ebs_volume
 from nomad_stateful.nomad import clients, csi_diagnosis
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.csi_health import Health, assess
@@ -33,8 +33,8 @@ class FoundVolume:
     """Jobs with claims to it, sorted."""
     stack: str
     """The stack that has claimed it; "" where none has."""
-    ebs: Json | None
-    """EC2's description of its EBS volume; None where EC2 has none."""
+    ebs: Volume | None
+    """Its EBS volume; None where EC2 has none."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def read(nomad: NomadApi, place: AwsPlace, drivers: Mapping[str, str]) -> Found:
     stubs = nomad.get("volumes", type="csi", namespace="*") or []
     found = [nomad.find(volume_path(stub["ID"]), namespace=stub["Namespace"]) for stub in stubs]
     bodies = [body for body in found if body is not None]
-    ebs = _ebs_volumes(place, {str(body["ExternalID"]) for body in bodies})
+    ids = sorted({str(body["ExternalID"]) for body in bodies if is_ebs_volume(str(body["ExternalID"]))})
+    ebs = EbsVolumes(place).named(ids) if ids else {}
     plugins = sorted({stub["ID"] for stub in nomad.get("plugins", type="csi") or []})
     return Found(
         sorted((_volume(nomad, body, ebs) for body in bodies), key=lambda one: (one.namespace, one.volume_id)),
@@ -80,7 +81,7 @@ def read(nomad: NomadApi, place: AwsPlace, drivers: Mapping[str, str]) -> Found:
     )
 
 
-def _volume(nomad: NomadApi, body: Json, ebs: Mapping[str, Json]) -> FoundVolume:
+def _volume(nomad: NomadApi, body: Json, ebs: Mapping[str, Volume]) -> FoundVolume:
     holder = Claim(nomad, body["Namespace"], "volume", body["ID"]).holder()
     return FoundVolume(
         volume_id=body["ID"],
@@ -107,16 +108,6 @@ def _plugin(nomad: NomadApi, plugin_id: str, named: str, zones: Mapping[str, str
         health=assess(body, keys, lambda node_id: zones.get(node_id, "")),
         jobs=sorted({str(job["ID"]) for job in csi_diagnosis.plugin_jobs(nomad, plugin_id)}),
     )
-
-
-def _ebs_volumes(place: AwsPlace, ids: Iterable[str]) -> dict[str, Json]:
-    wanted = sorted(filter(is_ebs_volume, ids))
-    if not wanted:
-        return {}
-    pages = aws_client("ec2", place).get_paginator("describe_volumes")
-    # A filter, unlike ids, is not refused where one of them is gone.
-    found = [page for filters in in_batches("volume-id", wanted) for page in pages.paginate(Filters=filters)]
-    return {one["VolumeId"]: one for page in found for one in page["Volumes"]}
 
 
 def _roles(place: AwsPlace, instances: list[str]) -> list[str]:

@@ -166,13 +166,13 @@ def _place_gaps(gap: Any, volume: FoundVolume, driver: CsiDriver) -> Iterator[Ga
         yield gap("topology_request", shown, f"volumes of the {driver.name} driver are not bound to a place")
     elif len(known.topologies) > 1 or any(len(segments) != 1 for segments in known.topologies):
         yield gap("topology_request", shown, "the settings have one zone under one key")
-    elif known.topologies and volume.ebs and known.topologies[0][0][1] != volume.ebs["AvailabilityZone"]:
-        yield gap("topology_request", shown, f"EC2 has the volume in {volume.ebs['AvailabilityZone']}")
+    elif known.topologies and volume.ebs and known.topologies[0][0][1] != volume.ebs.zone:
+        yield gap("topology_request", shown, f"EC2 has the volume in {volume.ebs.zone}")
 
 
 def _zone(volume: FoundVolume) -> str:
     if volume.ebs:
-        return str(volume.ebs["AvailabilityZone"])
+        return volume.ebs.zone
     return volume.registration.topologies[0][0][1] if volume.registration.topologies else ""
 
 

@@ -11,9 +11,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
-from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi

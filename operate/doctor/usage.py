@@ -1,6 +1,6 @@
 """What holds a volume, asked once."""
 
-from nomad_stateful.ebs.attachment import is_ebs_volume
+from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.recovery.volume_usage import VolumeUsage, inspect_volume
 from operate.doctor.facts import Facts
 

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from nomad_stateful.columns import columns
-from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from operate import ownership, stack

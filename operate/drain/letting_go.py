@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nomad_stateful.ebs.attachment import EbsVolumes, is_ebs_volume
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import volume_path

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients, controllers
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path

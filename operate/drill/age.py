@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from operate.drill.model import Report, Snapshot
+from nomad_stateful.ebs.snapshots import Snapshot
+from operate.drill.model import Report
 
 
 def judge(report: Report, max_age_s: float | None) -> None:

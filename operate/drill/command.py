@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from nomad_stateful.ebs.attachment import is_ebs_volume
-from nomad_stateful.ebs.ec2_client import ec2_client, refuse_another_account
+from nomad_stateful.ebs.ec2_client import refuse_another_account
+from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from operate import stack
 from operate.command import Command
@@ -41,7 +41,6 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         signal.signal(signal.SIGTERM, _interrupt)
         place_of_aws = stack.aws_place()
         refuse_another_account(place_of_aws, f"volume {volume}")
-        ec2 = ec2_client(place_of_aws)
         live = namespaces(nomad, {volume: known["volumes"][volume]}).get(volume, "default")
         place.refuse_live(options.namespace, live)
         target = _target(known, volume, options)
@@ -49,9 +48,9 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         if clean:
             plan.confirm(plan.of_removal(target), yes=yes)
             with place.provided(nomad, target.namespace):
-                Drill(nomad, ec2, target, report).clean()
+                Drill(nomad, place_of_aws, target, report).clean()
         else:
-            source = Sources(known, nomad, place_of_aws, ec2, target).choose(options, report)
+            source = Sources(known, nomad, place_of_aws, target).choose(options, report)
             ages.judge(report, options.max_age_s)
             scratch = None if source is None else source.scratch
             plan.confirm(plan.text(nomad, target, report, options, scratch), yes=yes)
@@ -59,7 +58,9 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
                 with place.provided(nomad, target.namespace):
                     job = _job(nomad, known, live, target, options)
                     source.add(job)
-                    Drill(nomad, ec2, target, report).run(source.scratch, job, options.timeout_s, keep=options.keep)
+                    Drill(nomad, place_of_aws, target, report).run(
+                        source.scratch, job, options.timeout_s, keep=options.keep
+                    )
                 if options.max_lag_s is not None:
                     ages.judge_newest(report, options.max_lag_s)
     except KeyboardInterrupt:

@@ -9,9 +9,9 @@ from typing import Any
 from nomad_stateful.databases.mysql.archive import named_time
 from nomad_stateful.databases.mysql.dumps import is_dump
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from operate.drill import snapshots
 from operate.drill.load import FETCH, argument
 from operate.drill.model import DrillError, Dump, Json, Options, Report, Scratch, Target
 from operate.point_in_time.place import client
@@ -62,15 +62,15 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump |
     return dump
 
 
-def scratch(ec2: Any, target: Target, dump: Dump) -> Scratch:
+def scratch(place: AwsPlace, target: Target, dump: Dump) -> Scratch:
     """Returns an empty volume as large as the live one, with room for the dump itself. Raises DrillError."""
-    live = snapshots.live(ec2, target.volume_id)
+    live = EbsVolumes(place).find(target.volume_id)
     if live is None:
         raise DrillError(
             f"--dump: EBS volume {target.volume_id} of volume {target.volume} is gone, and an empty one would have "
             "its size: run `pulumi up` first"
         )
-    return Scratch(int(live["Size"]) + -(-dump.size // _GIB))
+    return Scratch(live.size_gib + -(-dump.size // _GIB))
 
 
 def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from nomad_stateful.ebs.snapshots import Snapshot
 from operate.errors import OperateError
 
 Json = dict[str, Any]
@@ -43,15 +44,6 @@ class Options:
     keep: bool = False
     """Whether a snapshot of what was restored is taken before it is removed."""
     timeout_s: float = 3600
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A completed snapshot."""
-
-    id: str
-    taken: datetime
-    size_gib: int
 
 
 @dataclass(frozen=True)

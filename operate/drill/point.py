@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from operate.drill import snapshots
@@ -20,14 +19,11 @@ LATEST = "latest"
 _MARGIN = timedelta(seconds=15)
 
 
-def replay(known: Json, aws: tuple[AwsPlace, Any], target: Target, options: Options, report: Report) -> Replay | None:
+def replay(known: Json, place: AwsPlace, target: Target, options: Options, report: Report) -> Replay | None:
     """Chooses snapshot and logs, and notes them in the report; None where there is no snapshot.
-
-    `aws` is the stack's place, and EC2's client of it.
 
     Raises OperateError where the point in time cannot be reached, and botocore's errors.
     """
-    place, ec2 = aws
     where = known.get("mysqlPointInTime")
     if not where:
         raise PointInTimeError("the stack copies no binary logs: set mysql.pointInTime and run `pulumi up`")
@@ -39,13 +35,13 @@ def replay(known: Json, aws: tuple[AwsPlace, Any], target: Target, options: Opti
     there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
     to = there.until if options.to == LATEST and there.until else _moment(options.to)
     report.to = to
-    named = snapshots.named(ec2, target, options) if options.snapshot else None
+    named = snapshots.named(place, target, options) if options.snapshot else None
     if named is not None and named.taken > to:
         raise PointInTimeError(
             f"--snapshot {options.snapshot} was taken at {named.taken:%Y-%m-%dT%H:%M:%SZ}, after --to: "
             "name an earlier one, or leave it out"
         )
-    report.backup = base = named or snapshots.newest(ec2, target, before=to - _MARGIN)
+    report.backup = base = named or snapshots.newest(place, target, before=to - _MARGIN)
     if base is None:
         return None
     found = read(s3, there, base.taken, to)

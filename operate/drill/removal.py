@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.paths import job_path, volume_path
@@ -24,20 +23,20 @@ def variable_path(target: Target) -> str:
     return f"nomad/jobs/{target.id}"
 
 
-def remove(nomad: NomadApi, ec2: Any, target: Target, keep: Callable[[str], None] | None = None) -> list[str]:
+def remove(nomad: NomadApi, place: AwsPlace, target: Target, keep: Callable[[str], None] | None = None) -> list[str]:
     """Removes job, password, registration and EBS volumes, in the order that detaches before it deletes.
 
     `keep` is called with each EBS volume that is detached, before it is deleted.
 
-    Returns what there was. Raises OperateError, NomadError and botocore's errors; then the rest is still there.
+    Returns what there was. Raises OperateError and ProviderError; then the rest is still there.
     """
     removed = [*_job(nomad, target), *_variable(nomad, target)]
     registered = nomad.find(volume_path(target.id), namespace=target.namespace) is not None
     if registered:
         _await_claims(nomad, target)
-    volumes = snapshots.left_over(ec2, target)
+    volumes = snapshots.left_over(place, target)
     for volume_id in volumes:
-        snapshots.await_detached(ec2, volume_id, TIMEOUT_S)
+        snapshots.await_detached(place, volume_id, TIMEOUT_S)
     if registered:
         # While it is registered, Nomad detaches it.
         nomad.delete(volume_path(target.id), namespace=target.namespace)
@@ -45,16 +44,16 @@ def remove(nomad: NomadApi, ec2: Any, target: Target, keep: Callable[[str], None
     for volume_id in volumes:
         if keep is not None:
             keep(volume_id)
-        snapshots.delete(ec2, volume_id)
+        snapshots.delete(place, volume_id)
         removed.append(f"EBS volume {volume_id}")
     return removed
 
 
-def left(ec2: Any, target: Target) -> list[str]:
+def left(place: AwsPlace, target: Target) -> list[str]:
     """Returns the EBS volumes that are still there, as far as EC2 says."""
     try:
-        return snapshots.left_over(ec2, target)
-    except (BotoCoreError, ClientError):
+        return snapshots.left_over(place, target)
+    except ProviderError:
         return []
 
 

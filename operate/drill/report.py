@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from nomad_stateful.columns import columns
-from operate.drill.model import DrillError, Dump, Report, Snapshot
+from nomad_stateful.ebs.snapshots import Snapshot
+from operate.drill.model import DrillError, Dump, Report
 
 _METRICS = {
     "nomad_stateful_drill_success": "Whether the last restore drill of the volume passed (1) or not (0).",

@@ -7,10 +7,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
@@ -21,16 +19,16 @@ from operate.errors import OperateError
 from operate.variable_lock import FREED_AFTER_S
 
 # What may go wrong once something was made: it is told in the report, after all of it is removed.
-FAILURES = (OperateError, ProviderError, BotoCoreError, ClientError)
+FAILURES = (OperateError, ProviderError)
 _LOCKED_TIMEOUT_S = 30.0
 
 
 class Drill:
     """One drill of one volume. Whatever happens to it, it removes what it made; after a kill the next one does."""
 
-    def __init__(self, nomad: NomadApi, ec2: Any, target: Target, report: Report) -> None:
+    def __init__(self, nomad: NomadApi, aws: AwsPlace, target: Target, report: Report) -> None:
         self._nomad = nomad
-        self._ec2 = ec2
+        self._aws = aws
         self._target = target
         self._report = report
 
@@ -57,13 +55,13 @@ class Drill:
             self._remove_left()
 
     def _remove_left(self) -> None:
-        if removed := removal.remove(self._nomad, self._ec2, self._target):
+        if removed := removal.remove(self._nomad, self._aws, self._target):
             print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
 
     def _restore(self, scratch: Scratch, job: Json, deadline: float) -> None:
         began = time.monotonic()
         with self._phase("volume", f"an EBS volume in {self._target.zone} {scratch}"):
-            external_id = snapshots.create(self._ec2, self._target, scratch)
+            external_id = snapshots.create(self._aws, self._target, scratch)
         self._await_controller(max(0.0, deadline - time.monotonic()))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
             self._register(external_id, max(0.0, deadline - time.monotonic()))
@@ -117,16 +115,16 @@ class Drill:
 
         def keep(volume_id: str) -> None:
             with self._phase("keep", f"a snapshot of {volume_id}"):
-                snapshots.keep(self._ec2, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0))
+                snapshots.keep(self._aws, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0))
 
         try:
-            removal.remove(self._nomad, self._ec2, self._target, None if keep_timeout_s is None else keep)
+            removal.remove(self._nomad, self._aws, self._target, None if keep_timeout_s is None else keep)
             self._report.phases["remove"] = round(time.monotonic() - began - self._report.phases.get("keep", 0), 2)
         except KeyboardInterrupt:
             self._report.left.append("the removal was interrupted")
             raise
         except FAILURES as error:
-            left = removal.left(self._ec2, self._target)
+            left = removal.left(self._aws, self._target)
             self._report.left += [str(error), *left]
             self._report.wrong(
                 f"the drill's scratch volume is not removed: {error}",

@@ -2,63 +2,63 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
-from nomad_stateful.ebs import tags
-from nomad_stateful.ebs.restored import is_of
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
+from nomad_stateful.ebs.snapshots import newest as newest_of
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
+from nomad_stateful.ebs.volumes import EbsVolumes
+from nomad_stateful.waiting import Progress
 from operate.cluster import wait_for
-from operate.drill.model import DrillError, Json, Options, Report, Scratch, Snapshot, Target
-from operate.snapshot_completion import await_complete
-from operate.volume_snapshots import Snapshot as Described
-from operate.volume_snapshots import complete_of, complete_of_name
-from operate.volume_snapshots import newest as newest_of
+from operate.drill.model import DrillError, Options, Report, Scratch, Target
+from operate.progress import CONTEXT
 
 _MADE_TIMEOUT_S = 600.0
 _DETACH_AFTER_S = 30.0
-_GONE = frozenset({"deleting", "deleted"})
 
 
-def newest(ec2: Any, target: Target, before: datetime | None = None) -> Snapshot | None:
-    """Returns the newest completed snapshot of the volume: what a failover would go on from.
+def newest(place: AwsPlace, target: Target, before: datetime | None = None) -> Snapshot | None:
+    """Returns the newest complete snapshot of the volume: what a failover would go on from.
 
     With `before`, the newest that was begun by then, also of an earlier EBS volume of its name in the stack.
     """
+    snapshots = EbsSnapshots(place)
     if before is None:
-        found = complete_of(ec2, target.volume_id, target.made_from)
-    else:
-        found = complete_of(ec2, target.volume_id, "") + complete_of_name(ec2, target.volume, target.stack)
-    one = newest_of(found, before)
-    return None if one is None else _snapshot(one)
+        return newest_of(snapshots.of_volume(target.volume_id, target.made_from))
+    found = snapshots.of_volume(target.volume_id) + snapshots.of_name(target.volume, target.stack)
+    return newest_of(found, before)
 
 
-def named(ec2: Any, target: Target, options: Options) -> Snapshot:
+def named(place: AwsPlace, target: Target, options: Options) -> Snapshot:
     """Returns the snapshot of --snapshot.
 
-    Raises DrillError where it is another stack's or not complete, and botocore's errors.
+    Raises DrillError where there is none, or it is another stack's or not complete, and ProviderError.
     """
-    snapshot_id = options.snapshot
-    one = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"][0]
-    expected, of = options.snapshot_stack or target.stack, tags.stack_of(tags.read(one))
-    if of and of != expected and not is_of(one, target.volume_id, target.made_from):
+    found = EbsSnapshots(place).find(options.snapshot)
+    if found is None:
         raise DrillError(
-            f"--snapshot {snapshot_id} is of volume {tags.read(one).get('Name') or one['VolumeId']} of stack {of}: "
-            f"name one of `python -m operate snapshots {target.volume}`, or say --snapshot-stack {of} if that is meant"
+            f"--snapshot is {options.snapshot}: EC2 has none of that id in this account and region. Name one of "
+            f"`python -m operate snapshots {target.volume}`"
         )
-    if not _complete(one):
+    expected, of = options.snapshot_stack or target.stack, found.stack
+    if of and of != expected and not found.is_of(target.volume_id, target.made_from):
         raise DrillError(
-            f"snapshot {snapshot_id} is {one['State']} ({one.get('Progress') or '0%'}): wait until it is completed, or "
-            "leave --snapshot out, which takes the newest that is"
+            f"--snapshot {found.id} is of volume {found.tags.get('Name') or found.volume_id} of stack {of}: name one "
+            f"of `python -m operate snapshots {target.volume}`, or say --snapshot-stack {of} if that is meant"
         )
-    return _snapshot(one)
+    if not found.is_complete:
+        raise DrillError(
+            f"snapshot {found.id} is {found.state} ({found.progress}): wait until it is completed, or leave --snapshot "
+            "out, which takes the newest that is"
+        )
+    return found
 
 
-def create(ec2: Any, target: Target, scratch: Scratch) -> str:
+def create(place: AwsPlace, target: Target, scratch: Scratch) -> str:
     """Makes the scratch volume, as fast as the live one, waits until it is there, and returns its id.
 
     An empty one is encrypted as the live one is.
@@ -69,39 +69,36 @@ def create(ec2: Any, target: Target, scratch: Scratch) -> str:
         MANAGED_TAG: MANAGED_TAG_VALUE,
         DRILL_TAG: target.tag,
     }
-    return make_like(ec2, target.volume_id, target.zone, own, scratch)
+    return make_like(place, target.volume_id, target.zone, own, scratch)
 
 
-def make_like(ec2: Any, live_id: str, zone: str, own: Mapping[str, str], scratch: Scratch) -> str:
+def make_like(place: AwsPlace, live_id: str, zone: str, own: Mapping[str, str], scratch: Scratch) -> str:
     """Makes a volume like a live one in a zone, with tags of its own, waits until it is there, and returns its id.
 
-    Raises DrillError where EC2 cannot make it, TimedOutError, and botocore's errors.
+    Raises DrillError where EC2 cannot make it, TimedOutError and ProviderError.
     """
-    made = ec2.create_volume(
-        AvailabilityZone=zone,
-        ClientToken=secrets.token_hex(16),
-        TagSpecifications=[{"ResourceType": "volume", "Tags": tags.listed(own)}],
-        **_like(ec2, live_id, scratch),
-    )
-    volume_id = str(made["VolumeId"])
+    volumes = EbsVolumes(place)
+    live = volumes.find(live_id)
+    volume_id = volumes.create_like(live, zone, own, snapshot_id=scratch.snapshot_id, size_gib=scratch.size_gib)
 
     def available() -> bool | None:
-        state = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]["State"]
-        if state == "error":
+        # It may not be listed yet.
+        volume = volumes.named([volume_id]).get(volume_id)
+        if volume is not None and volume.state == "error":
             raise DrillError(
                 f"EC2 could not make {volume_id} ({scratch}): most often the caller may not use its KMS key "
                 "(kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)"
             )
-        return True if state == "available" else None
+        return True if volume is not None and volume.state == "available" else None
 
     wait_for(f"{volume_id} is available", available, _MADE_TIMEOUT_S, f"See `aws ec2 describe-volumes {volume_id}`.")
     return volume_id
 
 
-def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: float) -> None:
+def keep(place: AwsPlace, target: Target, report: Report, volume_id: str, timeout_s: float) -> None:
     """Takes a snapshot of a scratch volume that nothing has attached, notes it, and waits until it is complete.
 
-    Raises DrillError where it fails, and TimedOutError.
+    Raises ProviderError where it fails, or takes longer.
     """
     moment = report.to or report.started
     restored = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
@@ -112,80 +109,46 @@ def keep(ec2: Any, target: Target, report: Report, volume_id: str, timeout_s: fl
         RESTORED_TAG: target.volume_id,
         AS_OF_TAG: moment.isoformat(),
     }
-    made = ec2.create_snapshot(
-        VolumeId=volume_id,
-        Description=f"{target.tag} as of {restored}",
-        TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
-    )
-    snapshot_id = str(made["SnapshotId"])
-    report.kept = snapshot_id
+    snapshots = EbsSnapshots(place)
+    report.kept = snapshots.begin(volume_id, f"{target.tag} as of {restored}", own)
     remedy = (
-        f"EC2 goes on with it: `aws ec2 wait snapshot-completed --snapshot-ids {snapshot_id}`, or a longer --timeout."
+        f"EC2 goes on with it: `aws ec2 wait snapshot-completed --snapshot-ids {report.kept}`, or a longer --timeout"
     )
-    await_complete(ec2, snapshot_id, timeout_s, remedy, DrillError)
+    snapshots.await_complete(Progress(CONTEXT, timeout_s), report.kept, remedy)
 
 
-def left_over(ec2: Any, target: Target) -> list[str]:
+def left_over(place: AwsPlace, target: Target) -> list[str]:
     """Returns the EBS volumes of this volume's drills."""
-    pages = ec2.get_paginator("describe_volumes").paginate(
-        Filters=[{"Name": f"tag:{DRILL_TAG}", "Values": [target.tag]}]
-    )
-    return [str(one["VolumeId"]) for page in pages for one in page["Volumes"] if one["State"] not in _GONE]
+    return [one.id for one in EbsVolumes(place).tagged({DRILL_TAG: target.tag})]
 
 
-def await_detached(ec2: Any, volume_id: str, timeout_s: float) -> None:
+def await_detached(place: AwsPlace, volume_id: str, timeout_s: float) -> None:
     """Waits until nothing has a scratch volume attached; asks EC2 to detach it where Nomad has not.
 
     Raises TimedOutError. Never by force: a detachment waits for the unmount.
     """
-    ask_at = time.monotonic() + _DETACH_AFTER_S
+    ask_at, volumes = time.monotonic() + _DETACH_AFTER_S, EbsVolumes(place)
 
     def free() -> bool | None:
         nonlocal ask_at
-        found: Json = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
-        if found["State"] in ("available", "error", *_GONE):
+        volume = volumes.state(volume_id)
+        if volume.is_free or volume.state == "error":
             return True
-        if time.monotonic() >= ask_at and any(one["State"] == "attached" for one in found.get("Attachments") or []):
-            ec2.detach_volume(VolumeId=volume_id)
+        attached = [one for one in volume.attachments if one.state == "attached"]
+        if attached and time.monotonic() >= ask_at:
+            volumes.detach(volume_id, attached[0].instance_id)
             ask_at = float("inf")
         return None
 
     wait_for(f"{volume_id} is detached", free, timeout_s, "Something on its instance still has it mounted (`findmnt`).")
 
 
-def delete(ec2: Any, volume_id: str) -> None:
-    """Deletes a scratch volume. Raises DrillError for any other volume, and botocore's errors."""
-    known = tags.read(ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"][0])
-    if DRILL_TAG not in known or STACK_TAG in known:
+def delete(place: AwsPlace, volume_id: str) -> None:
+    """Deletes a scratch volume, where it is not gone. Raises DrillError for any other volume, and ProviderError."""
+    volumes = EbsVolumes(place)
+    volume = volumes.find(volume_id)
+    if volume is None:
+        return
+    if DRILL_TAG not in volume.tags or STACK_TAG in volume.tags:
         raise DrillError(f"{volume_id} does not have the tags of a drill's volume: it is not deleted")
-    ec2.delete_volume(VolumeId=volume_id)
-
-
-def live(ec2: Any, volume_id: str) -> Json | None:
-    """Returns what EC2 says of the live volume; None where it is gone."""
-    found: list[Json] = ec2.describe_volumes(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Volumes"]
-    return found[0] if found else None
-
-
-def _like(ec2: Any, volume_id: str, scratch: Scratch) -> Json:
-    """Returns contents, type and performance of the scratch volume: the live one's, or gp3's own where that is gone."""
-    found = live(ec2, volume_id)
-    known: Json = {"SnapshotId": scratch.snapshot_id} if scratch.snapshot_id else {"Size": scratch.size_gib}
-    if found is None:
-        return {**known, "VolumeType": "gp3"}
-    if not scratch.snapshot_id and found.get("Encrypted"):
-        known |= {"Encrypted": True, "KmsKeyId": found["KmsKeyId"]}
-    known["VolumeType"] = found["VolumeType"]
-    if known["VolumeType"] in ("gp3", "io1", "io2") and found.get("Iops"):
-        known["Iops"] = found["Iops"]
-    if known["VolumeType"] == "gp3" and found.get("Throughput"):
-        known["Throughput"] = found["Throughput"]
-    return known
-
-
-def _complete(snapshot: Json) -> bool:
-    return bool(snapshot["State"] == "completed")
-
-
-def _snapshot(one: Described) -> Snapshot:
-    return Snapshot(str(one["SnapshotId"]), one["StartTime"], int(one["VolumeSize"]))
+    volumes.delete(volume_id)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from operate.drill import dump, load, point, replay, snapshots
-from operate.drill.model import Json, Options, Report, Scratch, Snapshot, Target
+from operate.drill.model import Json, Options, Report, Scratch, Target
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,19 @@ class Sources:
     """The stack's outputs."""
     nomad: NomadApi
     aws: AwsPlace
-    ec2: Any
     target: Target
 
     def choose(self, options: Options, report: Report) -> Source | None:
         """Chooses one and notes it in the report; None where there is none.
 
-        Raises OperateError where what was named is not there, NomadError and botocore's errors.
+        Raises OperateError where what was named is not there, ProviderError and botocore's errors of S3.
         """
         if options.dump:
             return self._dump(options, report)
         if options.to:
             return self._point_in_time(options, report)
-        found = snapshots.named(self.ec2, self.target, options) if options.snapshot else None
-        report.backup = found = found or snapshots.newest(self.ec2, self.target)
+        found = snapshots.named(self.aws, self.target, options) if options.snapshot else None
+        report.backup = found = found or snapshots.newest(self.aws, self.target)
         return None if found is None else Source(_from(found), _as_it_is)
 
     def _dump(self, options: Options, report: Report) -> Source | None:
@@ -52,10 +51,10 @@ class Sources:
         found = dump.choose(restore, self.aws, options, report)
         if found is None:
             return None
-        return Source(dump.scratch(self.ec2, self.target, found), partial(load.add, restore=restore, dump=found))
+        return Source(dump.scratch(self.aws, self.target, found), partial(load.add, restore=restore, dump=found))
 
     def _point_in_time(self, options: Options, report: Report) -> Source | None:
-        found = point.replay(self.known, (self.aws, self.ec2), self.target, options, report)
+        found = point.replay(self.known, self.aws, self.target, options, report)
         if found is None or not isinstance(report.backup, Snapshot):
             return None
         mysql = self.known["mysql"]

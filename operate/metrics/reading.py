@@ -2,16 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.drivers.catalogue import DRIVERS
-from nomad_stateful.ebs.attachment import is_ebs_volume
-from nomad_stateful.ebs.ec2_client import ec2_client
-from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.ebs.snapshots import EbsSnapshots, newest_by_volume
+from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
@@ -147,14 +145,11 @@ def _of_ec2(gauges: Gauges) -> None:
     if not ids:
         return
     states: Counter[tuple[str, str]] = Counter({(names[one], "completed"): 0 for one in ids})
-    newest: dict[str, datetime] = {}
-    for snapshot in _snapshots(ids):
-        name = names[snapshot["VolumeId"]]
-        states[name, snapshot["State"]] += 1
-        if snapshot["State"] == "completed":
-            newest[name] = max(newest.get(name, snapshot["StartTime"]), snapshot["StartTime"])
+    snapshots = EbsSnapshots(stack.aws_place()).of_volumes(ids)
+    states.update((names[one.volume_id], one.state) for one in snapshots)
     for (name, state), count in sorted(states.items()):
         gauges.set("volume_snapshots", name, state, value=count)
+    newest = {names[volume_id]: one.started for volume_id, one in newest_by_volume(snapshots).items()}
     for name, started in sorted(newest.items()):
         gauges.set("volume_newest_snapshot_timestamp_seconds", name, value=started.timestamp())
 
@@ -166,10 +161,3 @@ def _of_s3(gauges: Gauges) -> None:
     reached = until(known, stack.aws_place())
     if reached is not None:
         gauges.set("binlogs_until_timestamp_seconds", job, value=reached.timestamp())
-
-
-def _snapshots(volume_ids: Sequence[str]) -> Iterator[Json]:
-    pages = ec2_client(stack.aws_place()).get_paginator("describe_snapshots")
-    for filters in in_batches("volume-id", volume_ids):
-        for page in pages.paginate(OwnerIds=["self"], Filters=filters):
-            yield from page["Snapshots"]

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.ebs.attachment import is_ebs_volume
-from nomad_stateful.ebs.ec2_client import ec2_client
-from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.ebs.snapshots import EbsSnapshots, newest_by_volume
+from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients, file_system_size
 from nomad_stateful.nomad.api import NomadApi
@@ -225,14 +224,8 @@ def _snapshots(volumes: Sequence[StackVolume]) -> dict[str, datetime]:
     wanted = sorted({one.usage.external_id for one in volumes if is_ebs_volume(one.usage.external_id)})
     if not wanted:
         return {}
-    pages = ec2_client(stack.aws_place()).get_paginator("describe_snapshots")
-    found: dict[str, datetime] = {}
-    for filters in in_batches("volume-id", wanted, {"Name": "status", "Values": ["completed"]}):
-        for page in pages.paginate(OwnerIds=["self"], Filters=filters):
-            for one in page["Snapshots"]:
-                began = one["StartTime"].astimezone(UTC)
-                found[one["VolumeId"]] = max(began, found.get(one["VolumeId"], began))
-    return found
+    newest = newest_by_volume(EbsSnapshots(stack.aws_place()).of_volumes(wanted))
+    return {volume_id: one.started for volume_id, one in newest.items()}
 
 
 def _jobs(outputs: Json, volumes: Sequence[StackVolume]) -> list[tuple[str, str]]:

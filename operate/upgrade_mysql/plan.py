@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.tags import UPGRADE_TAG
+from nomad_stateful.errors import ProviderError
 from operate.engine import Change, Engine
 from operate.errors import OperateError
 from operate.snapshots import SnapshotError, Snapshots
@@ -80,7 +80,7 @@ class Situation:
     def _begun(self, after: Version, images: Images, now: str) -> Plan:
         """Returns the plan of an upgrade that was begun before. Raises MysqlUpgradeRefusedError where none was."""
         found = Snapshots(self.volume).newest(UPGRADE_TAG)
-        mark = tags.read(found or {}).get(UPGRADE_TAG, "")
+        mark = found.tags[UPGRADE_TAG] if found else ""
         before, to, image = (*mark.split(" "), "", "", "")[:3]
         version = parse(before)
         if found is None or version is None or to != str(after) or now != images.after:
@@ -88,7 +88,7 @@ class Situation:
                 "MySQL does not answer, and only a server that runs is upgraded. `python -m operate explain "
                 f"{self.registered.job_id}` says why; run the same command again when it answers"
             )
-        return Plan("await", version, after, Images(image, images.after), str(found["SnapshotId"]))
+        return Plan("await", version, after, Images(image, images.after), found.id)
 
     def _first(self, config: Mapping[str, Any], before: Version, after: Version, images: Images, now: str) -> Plan:
         wanted.refuse_options(config, before, after)
@@ -113,7 +113,7 @@ class Situation:
     def _refuse_without_snapshot(self, images: Images) -> None:
         try:
             Snapshots(self.volume).refuse_unpermitted()
-        except SnapshotError as error:
+        except (SnapshotError, ProviderError) as error:
             raise MysqlUpgradeRefusedError(
                 f"{error}. Without a snapshot there is no way back from an upgrade. Where EC2 can take none: have a "
                 f"dump made and tried (docs/consumers.md), set mysql.image to {images.after}, and run `pulumi up`"

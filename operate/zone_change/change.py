@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
-from nomad_stateful.ebs.restored import source
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
@@ -63,16 +62,16 @@ class ZoneChange:
 
     engine: Engine
     nomad: NomadApi
-    ebs: EbsVolumes
-    ec2: Any
+    place: AwsPlace
     wanted: Wanted
-    place: AwsPlace = field(default_factory=AwsPlace)
     refuse_lost: Callable[[], None] = lambda: None
     """Raises where another command changes the stack after all."""
     _resumed: bool = field(default=False, init=False)
+    ebs: EbsVolumes = field(init=False)
     _last: LastCopy = field(init=False)
 
     def __post_init__(self) -> None:
+        self.ebs = EbsVolumes(self.place)
         self._last = LastCopy(self)
 
     def look(self) -> tuple[Setting, Stored]:
@@ -145,7 +144,7 @@ class ZoneChange:
 
     def _as_it_was(self, plan: Plan) -> Plan:
         """Returns the plan with what was lost when the volume was given up; it has its new zone already."""
-        return replace(plan, loss=loss.of_begun(self.ec2, self.wanted.volume, plan.known, self.wanted.snapshot_id))
+        return replace(plan, loss=loss.of_begun(self.place, self.wanted.volume, plan.known, self.wanted.snapshot_id))
 
     def run(self, plan: Plan) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
@@ -212,7 +211,7 @@ class ZoneChange:
     def _give_up(self, now: Setting, known: Stored, plan: Plan) -> str:
         assert plan.loss is not None  # noqa: S101 - of a lost zone
         zone, snapshot_id = self.wanted.zone, plan.loss.snapshot
-        trial.refuse_impossible(self.ec2, self.wanted.volume, known.volume_id, zone, snapshot_id)
+        trial.refuse_impossible(self.place, self.wanted.volume, known.volume_id, zone, snapshot_id)
         self.refuse_changed(now, known)
         self.engine.refuse_locked()
         self.copies(known).give_up()
@@ -252,9 +251,9 @@ class ZoneChange:
         self._verify(known)
         if pending := self.engine.pending():
             raise ZoneChangeError(f"the volume is in {known.zone}, and a preview has changes still:\n{pending}")
-        old_id = source(self.copies(known).describe(known.snapshot_id)) if known.snapshot_id else ""
+        old_id = self.copies(known).describe(known.snapshot_id).source if known.snapshot_id else ""
         if old_id and plan.phase != "done":
-            Copies(self.ec2, old_id, self.wanted.volume).drop_first()
+            Copies(self.place, old_id, self.wanted.volume).drop_first()
         return {
             "ok": True,
             "volume": self.wanted.volume,
@@ -271,11 +270,11 @@ class ZoneChange:
     def _verify(self, known: Stored) -> None:
         """Raises ZoneChangeError where Nomad or EC2 has another volume, TimedOutError where a consumer does not run."""
         found = self.nomad.find(volume_path(self.wanted.volume), namespace=known.namespace) or {}
-        made = self.ec2.describe_volumes(VolumeIds=[known.volume_id])["Volumes"][0]
-        if found.get("ExternalID") != known.volume_id or made["AvailabilityZone"] != self.wanted.zone:
+        zone = self.ebs.state(known.volume_id).zone or "no zone"
+        if found.get("ExternalID") != known.volume_id or zone != self.wanted.zone:
             raise ZoneChangeError(
                 f"volume {self.wanted.volume} is {known.volume_id} in the state, "
-                f"{found.get('ExternalID') or 'nothing'} in Nomad, and in {made['AvailabilityZone']}: run `pulumi up "
+                f"{found.get('ExternalID') or 'nothing'} in Nomad, and in {zone}: run `pulumi up "
                 "--refresh`"
             )
         using = self.consumers(known)
@@ -294,4 +293,4 @@ class ZoneChange:
 
     def copies(self, known: Stored) -> Copies:
         """Returns the snapshots of the EBS volume that the state has."""
-        return Copies(self.ec2, known.volume_id, self.wanted.volume, known.snapshot_id)
+        return Copies(self.place, known.volume_id, self.wanted.volume, known.snapshot_id)

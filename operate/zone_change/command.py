@@ -7,8 +7,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from nomad_stateful.ebs.attachment import EbsVolumes
-from nomad_stateful.ebs.ec2_client import ec2_client
 from operate import stack
 from operate.asking import confirm
 from operate.cluster import connect
@@ -31,8 +29,7 @@ def change(wanted: Wanted, *, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Says the plan, asks, and does it. Raises OperateError."""
     nomad = connect()
     try:
-        place = stack.aws_place()
-        way = ZoneChange(Engine(stack.chosen()), nomad, EbsVolumes(place), ec2_client(place), wanted, place)
+        way = ZoneChange(Engine(stack.chosen()), nomad, stack.aws_place(), wanted)
         plan = way.plan()
         said = sys.stderr if as_json else sys.stdout
         print("\n".join(lines(plan, wanted)), file=said, flush=True)

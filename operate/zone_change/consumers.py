@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nomad_stateful.ebs.attachment import EbsVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import attaching, volume_claims
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Zones
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.running_job import is_running
-from nomad_stateful.nomad.watching import Progress
 from nomad_stateful.recovery.stray_attachments import detach_safe
 from nomad_stateful.recovery.volume_usage import inspect_volume
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Progress
 from operate.cluster import wait_for
+from operate.progress import CONTEXT
 from operate.zone_change.situation import ZoneChangeError
 
 _STRAY_S = 10.0
-
-
-def _print(_severity: object, message: str, _urn: str, ephemeral: bool) -> None:
-    if not ephemeral:
-        print(f"    {message}", file=sys.stderr, flush=True)
 
 
 class Consumers:
@@ -37,7 +31,6 @@ class Consumers:
         self._nomad = nomad
         self._namespace = namespace
         self._volume_id = volume_id
-        self._ctx = Context(sink=_print)
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Returns the jobs that ask for the volume, also stopped ones, by id. Raises NomadError.
@@ -65,16 +58,16 @@ class Consumers:
         running = [job for job in self.jobs() if not job.get("Stop")]
         if running and await_attachable_s:
             volumes = attaching.registered(self._nomad, self._namespace, [self._volume_id])
-            deadline, progress = time.monotonic() + await_attachable_s, Progress(self._ctx, await_attachable_s)
-            if lacks := attaching.await_attachable(self._ctx, self._nomad, volumes, deadline, progress):
+            deadline, progress = time.monotonic() + await_attachable_s, Progress(CONTEXT, await_attachable_s)
+            if lacks := attaching.await_attachable(CONTEXT, self._nomad, volumes, deadline, progress):
                 raise ZoneChangeError(
                     f"nothing is stopped: after {await_attachable_s:.0f} s {'; '.join(lacks)}, and Nomad may skip "
                     "detaching then. Fix the cause (`nomad plugin status -verbose`), and run the same command again"
                 )
         for job in running:
-            ConsumerJob(self._nomad, self._namespace, str(job["ID"])).stop(self._ctx, why)
+            ConsumerJob(self._nomad, self._namespace, str(job["ID"])).stop(CONTEXT, why)
         for job in running:
-            ConsumerJob(self._nomad, self._namespace, str(job["ID"])).await_evaluated(self._ctx)
+            ConsumerJob(self._nomad, self._namespace, str(job["ID"])).await_evaluated(CONTEXT)
 
     def await_released(self, ebs: EbsVolumes, external_id: str, timeout_s: float) -> None:
         """Waits until nothing claims the volume and EC2 has it detached. Raises TimedOutError."""
@@ -89,7 +82,7 @@ class Consumers:
                 return True
             if time.monotonic() >= stray_at:
                 usage = inspect_volume(self._nomad, self._namespace, self._volume_id, external_id, ebs)
-                detach_safe(self._ctx, ebs, usage)
+                detach_safe(CONTEXT, ebs, usage)
                 stray_at = time.monotonic() + _STRAY_S
             return None
 

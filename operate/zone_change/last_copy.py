@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from nomad_stateful.ebs.tags import FIRST, GUARD_TAG
+from nomad_stateful.ebs.tags import FIRST
 from operate.zone_change import trial
 from operate.zone_change.copies import Copies
 from operate.zone_change.situation import Setting, Stored, ZoneChangeError
@@ -31,13 +31,13 @@ class LastCopy:
         Whether that can be made a volume of is tried before anything is stopped.
         """
         change = self._change
-        copies = Copies(change.ec2, volume_id, change.wanted.volume)
+        copies = Copies(change.place, volume_id, change.wanted.volume)
         if self._running(known):
             print("==> a first snapshot while it runs, so that the last one is short", file=sys.stderr, flush=True)
             first = copies.take(FIRST, change.wanted.timeout_s)
             zone = change.wanted.zone
             change.engine.refuse_failing({f"{now.path}.zone": zone, f"{now.path}.snapshotId": first})
-            trial.refuse_impossible(change.ec2, change.wanted.volume, volume_id, zone, first)
+            trial.refuse_impossible(change.place, change.wanted.volume, volume_id, zone, first)
         change.refuse_changed(now, known)
         change.engine.refuse_locked()
         self._stop(known, volume_id)
@@ -72,10 +72,8 @@ class LastCopy:
 
     def _made(self, known: Stored) -> str:
         """Returns the new volume, which an update that was cut off may have made: the next one takes it over."""
-        guarded = {"Name": f"tag:{GUARD_TAG}", "Values": [known.guard_id]}
-        alive = {"Name": "status", "Values": ["creating", "available", "in-use"]}
-        found = self._change.ec2.describe_volumes(Filters=[guarded, alive])["Volumes"]
-        return str(found[0]["VolumeId"]) if found else ""
+        found = self._change.ebs.guarded_by(known.guard_id)
+        return found.id if found and found.state != "error" else ""
 
     def _refuse_started_on_the_old(self, known: Stored, made: str) -> None:
         old = known.registered_id

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from nomad_stateful.ebs.restored import as_of, source
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.snapshots import Snapshot
 from operate.zone_change.copies import Copies
 from operate.zone_change.situation import Stored, ZoneChangeError
 
@@ -31,17 +30,17 @@ def expected(copies: Copies, known: Stored, lost_at: datetime, wanted: str, limi
             f"EBS volume {known.volume_id} has no complete snapshot: there is nothing to go on from in "
             "another zone. Restore a dump: docs/disaster-recovery.md, A zone is lost"
         )
-    minutes = max(0.0, (lost_at - as_of(found)).total_seconds() / 60)
+    minutes = max(0.0, (lost_at - found.taken).total_seconds() / 60)
     if limit_min is not None and minutes > limit_min:
         raise ZoneChangeError(
-            f"--max-loss is {limit_min:g}: snapshot {found['SnapshotId']} was taken {minutes:.1f} minutes before the "
+            f"--max-loss is {limit_min:g}: snapshot {found.id} was taken {minutes:.1f} minutes before the "
             "zone was lost, and is the newest. Accept that, or go on from something newer: "
             "docs/disaster-recovery.md"
         )
     return _loss(found, minutes)
 
 
-def of_begun(ec2: Any, name: str, known: Stored, wanted: str) -> Loss | None:
+def of_begun(place: AwsPlace, name: str, known: Stored, wanted: str) -> Loss | None:
     """Returns what was lost when the volume was given up; it has its new zone already. Raises ZoneChangeError."""
     if not known.snapshot_id:
         return None
@@ -50,12 +49,12 @@ def of_begun(ec2: Any, name: str, known: Stored, wanted: str) -> Loss | None:
             f"--snapshot is {wanted}: the volume is made from {known.snapshot_id} by the `up` that was begun. Leave "
             "--snapshot out"
         )
-    found = Copies(ec2, known.volume_id, name).describe(known.snapshot_id)
-    given_up = Copies(ec2, source(found), name).given_up()
+    found = Copies(place, known.volume_id, name).describe(known.snapshot_id)
+    given_up = Copies(place, found.source, name).given_up()
     if given_up is None:
         return None
-    return _loss(found, (given_up - as_of(found)).total_seconds() / 60)
+    return _loss(found, (given_up - found.taken).total_seconds() / 60)
 
 
-def _loss(found: Mapping[str, Any], minutes: float) -> Loss:
-    return Loss(str(found["SnapshotId"]), f"{as_of(found):{_SHOWN}}", minutes)
+def _loss(snapshot: Snapshot, minutes: float) -> Loss:
+    return Loss(snapshot.id, f"{snapshot.taken:{_SHOWN}}", minutes)

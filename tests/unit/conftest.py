@@ -16,6 +16,15 @@ def _load_file(_loader: Any, path: str) -> Any:
     return _kept(path)
 
 
+@pytest.fixture
+def ec2() -> Iterator[Any]:
+    """EC2 of an account that has nothing but what the test makes."""
+    from tests.unit.aws import account  # moto takes half a second to import
+
+    with account() as client:
+        yield client
+
+
 @pytest.fixture(scope="module", autouse=True)
 def quick_aws() -> Iterator[None]:
     """An EC2 without the 650 images of others, and models of the services' APIs that are read once.

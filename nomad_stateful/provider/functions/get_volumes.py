@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.ebs.tags import GUARD_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
+from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_volumes import GET_VOLUMES
@@ -20,31 +18,30 @@ class GetVolumes(DeclaredFunction):
 
     table = GET_VOLUMES
 
-    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
+    def __init__(self, volumes: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
         self._volumes = volumes
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         wanted = self.table.arguments(args)
         stack, place = wanted["stack"], AwsPlace.of(wanted)
 
-        def ask() -> list[Any]:
+        def ask() -> list[Volume]:
             refuse_another_account(place, f"stack {stack}")
-            return self._volumes(place).of_stack(stack)
+            return self._volumes(place).tagged({STACK_TAG: stack})
 
         return {**args, "volumes": [_described(one) for one in ctx.call(ask)]}
 
 
-def _described(volume: dict[str, Any]) -> Props:
-    known = tags.read(volume)
+def _described(volume: Volume) -> Props:
     return {
-        "id": volume["VolumeId"],
-        "name": known.get("Name", ""),
-        "zone": volume["AvailabilityZone"],
-        "sizeGib": volume["Size"],
-        "type": volume["VolumeType"],
-        "iops": volume.get("Iops", 0),
-        "throughputMibps": volume.get("Throughput", 0),
-        "state": volume["State"],
-        "guardId": known.get(GUARD_TAG, ""),
-        "tags": {key: value for key, value in known.items() if not key.startswith("aws:")},
+        "id": volume.id,
+        "name": volume.tags.get("Name", ""),
+        "zone": volume.zone,
+        "sizeGib": volume.size_gib,
+        "type": volume.type,
+        "iops": volume.iops or 0,
+        "throughputMibps": volume.throughput_mibps or 0,
+        "state": volume.state,
+        "guardId": volume.tags.get(GUARD_TAG, ""),
+        "tags": {key: value for key, value in volume.tags.items() if not key.startswith("aws:")},
     }

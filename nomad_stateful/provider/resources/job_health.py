@@ -7,20 +7,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import redeployment, running_job
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.watching import Progress, watch
+from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props, ReadResult
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.recovery.stray_attachments import StrayAttachments
 from nomad_stateful.schema.job_health import JOB_HEALTH
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Progress
 
 # What takes longer may be kept from its volume by an attachment that nothing claims.
 _SLOW_S = 10.0

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs.snapshots import EbsSnapshots
+from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
@@ -22,8 +23,13 @@ class VolumeGuard(DeclaredResource):
 
     table = VOLUME_GUARD
 
-    def __init__(self, volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes) -> None:
+    def __init__(
+        self,
+        volumes: Callable[[AwsPlace], EbsVolumes] = EbsVolumes,
+        snapshots: Callable[[AwsPlace], EbsSnapshots] = EbsSnapshots,
+    ) -> None:
         self._volumes = volumes
+        self._snapshots = snapshots
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         inputs, failures = self.table.checked(news)
@@ -32,24 +38,30 @@ class VolumeGuard(DeclaredResource):
         refused = dict(_refusals(olds, inputs)) if olds else {}
         if not refused:
             return Checked(_with_memory(olds, inputs, forget_origin=False))
-        made = self._made(ctx, olds)
-        if made is None:
-            return Checked(_with_memory(olds, inputs, forget_origin=True))
+        volume: Volume | None = None
+        try:
+            volume = self._volumes(AwsPlace.of(olds)).guarded_by(olds["guardId"])
+            if volume is None:  # its creation failed
+                return Checked(_with_memory(olds, inputs, forget_origin=True))
+        except ProviderError as error:
+            ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
         if volume_move.is_wanted(olds, inputs):
-            return self._moved(ctx, olds, inputs, made, refused)
-        so_already = {key for key, name in _EC2_NAMES.items() if name in made and made[name] == inputs[key]}
+            return self._moved(ctx, olds, inputs, volume, refused)
+        # EC2 may have made it otherwise than it was set: then a setting is corrected, and nothing is changed.
+        has = {"encrypted": volume.encrypted, "kmsKeyId": volume.kms_key_id} if volume else {}
+        so_already = {key for key, value in has.items() if value == inputs[key]}
         failures = [failure for key, failure in refused.items() if key not in so_already]
         return Checked(inputs, failures) if failures else Checked(_with_memory(olds, inputs, forget_origin=False))
 
     def _moved(
-        self, ctx: Context, olds: Props, inputs: Props, made: Mapping[str, Any], refused: Mapping[str, CheckFailure]
+        self, ctx: Context, olds: Props, inputs: Props, volume: Volume | None, refused: Mapping[str, CheckFailure]
     ) -> Checked:
-        volumes = self._volumes(AwsPlace.of(olds))
+        snapshots = self._snapshots(AwsPlace.of(olds))
         failures = [one for key, one in refused.items() if key not in volume_move.SETTLED_BY_IT]
-        failures += volume_move.failures(volumes, olds, inputs, made)
-        if failures:
+        failures += volume_move.failures(snapshots, olds, inputs, volume)
+        if failures or volume is None:
             return Checked(inputs, failures)
-        volume_move.tell(ctx, volumes, olds, inputs, made)
+        volume_move.tell(ctx, snapshots, olds, inputs, volume)
         return Checked(_with_memory(olds, inputs, forget_origin=True) | volume_move.begin(olds))
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
@@ -61,19 +73,11 @@ class VolumeGuard(DeclaredResource):
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         if volume_move.is_wanted(state, inputs):
-            volume_move.refuse_attached(inputs, self._volumes(AwsPlace.of(state)).find(state["guardId"]))
+            volume_move.refuse_attached(inputs, self._volumes(AwsPlace.of(state)).guarded_by(state["guardId"]))
         return inputs
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Removes nothing: what the guard knew goes with the stack's state."""
-
-    def _made(self, ctx: Context, olds: Props) -> Mapping[str, Any] | None:
-        """Returns the volume that could be lost, as EC2 has it; None where its creation failed."""
-        try:
-            return self._volumes(AwsPlace.of(olds)).find(olds["guardId"])
-        except ProviderError as error:
-            ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
-            return {}
 
 
 def final_snapshot(olds: Props, inputs: Props) -> Any:
@@ -171,8 +175,6 @@ def _changed(olds: Props, news: Props, key: str) -> bool:
     return old != new if not contains_unknown([old, new]) else False
 
 
-# EC2 may have made it otherwise than it was set: then a setting is corrected, and nothing is changed.
-_EC2_NAMES = {"encrypted": "Encrypted", "kmsKeyId": "KmsKeyId"}
 _SETTINGS = {"kmsKeyId": "kmsKeyArn"}
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
-from nomad_stateful.ebs.tags import SNAPSHOTS_TAG, STACK_TAG
+from nomad_stateful.ebs.snapshots import EbsSnapshots
+from nomad_stateful.ebs.tags import FINAL_TAG, SNAPSHOTS_TAG, STACK_TAG, of_snapshot
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.nomad.watching import Progress
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, Diff, Props, ReadResult, input_diff
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
 from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Progress
 
-POLL_S = 1.0
 _ONCE = ("earlierSizeGib", "earlierRestartId")
 
 
@@ -34,10 +32,12 @@ class VolumeProtection(DeclaredResource):
 
     def __init__(
         self,
-        volumes: Callable[[AwsPlace], GuardedVolumes] = GuardedVolumes,
+        volumes: Callable[[AwsPlace], EbsVolumes] = EbsVolumes,
         api: Callable[[], NomadApi] = NomadApi.from_env,
+        snapshots: Callable[[AwsPlace], EbsSnapshots] = EbsSnapshots,
     ) -> None:
         self._volumes = volumes
+        self._snapshots = snapshots
         self._api = api
         self._file_system = KeptFileSystem(api)
 
@@ -79,7 +79,7 @@ class VolumeProtection(DeclaredResource):
     def _exists(self, olds: Props) -> bool:
         """Tells whether there still is the volume: where its driver made it, Nomad knows it for as long."""
         if not olds.get("namespace"):
-            return self._volumes(AwsPlace.of(olds)).exists(olds["volumeId"])
+            return self._volumes(AwsPlace.of(olds)).find(olds["volumeId"]) is not None
         found = self._api().find(volume_path(olds["volumeName"]), namespace=olds["namespace"])
         return found is not None and bool(found.get("ExternalID") == olds["volumeId"])
 
@@ -106,7 +106,7 @@ class VolumeProtection(DeclaredResource):
         return kept
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Takes the final snapshot, a new one each time: there may be writes after a deletion that did not end."""
+        """Refuses it for a protected volume, leaves one that moved, and takes any other one's final snapshot."""
         name, volume_id = state["volumeName"], state["volumeId"]
         if state.get("protect"):
             raise ProviderError(
@@ -116,33 +116,40 @@ class VolumeProtection(DeclaredResource):
             )
         if state.get("leaving"):
             self._leave(ctx, state)
-            return
-        if not state["finalSnapshot"]:
-            if state.get("namespace"):
-                ctx.log(
-                    "warning", f"volume {name} ({volume_id}) goes without a snapshot: its driver deletes what is on it"
-                )
-            return
-        volumes = self._volumes(AwsPlace.of(state))
-        limit_s = ctx.timeout_s or state["timeoutS"]
-        copying = _Copying(ctx, volumes, name, limit_s)
-        earlier = ctx.call(lambda: volumes.earlier_final_snapshots(volume_id))
+        elif state["finalSnapshot"]:
+            self._take_final_snapshot(ctx, state)
+        elif state.get("namespace"):
+            ctx.log("warning", f"volume {name} ({volume_id}) goes without a snapshot: its driver deletes what is on it")
+
+    def _take_final_snapshot(self, ctx: Context, state: Props) -> None:
+        """Takes a new one each time: there may be writes after a deletion that did not end."""
+        name, volume_id, place = state["volumeName"], state["volumeId"], AwsPlace.of(state)
+        snapshots, progress = self._snapshots(place), Progress(ctx, ctx.timeout_s or state["timeoutS"])
+        remedy = (
+            f"Volume {name} was not deleted. Run the same command again: it waits for this snapshot, and then takes "
+            "one of what changed since"
+        )
+        found = ctx.call(lambda: snapshots.final_of(volume_id))
+        earlier = ", ".join(sorted(one.id for one in found))
         # What is being copied need not be copied twice, and EC2 allows few at a time.
-        for snapshot_id in [one for one, its_state in earlier.items() if its_state != "completed"]:
-            copying.wait(snapshot_id, "earlier snapshot")
-        snapshot_id = ctx.call(lambda: volumes.begin_final_snapshot(volume_id, name))
-        if not snapshot_id:
-            left = f"; what it held is in {', '.join(sorted(earlier))}" if earlier else ""
+        for one in found:
+            if not one.is_complete:
+                snapshots.await_complete(progress, one.id, remedy, "earlier snapshot")
+        volume = ctx.call(lambda: self._volumes(place).find(volume_id))
+        if volume is None:
+            left = f"; what it held is in {earlier}" if earlier else ""
             ctx.log("warning", f"volume {name} ({volume_id}) is gone already: nothing to take a snapshot of{left}")
             return
-        copying.wait(snapshot_id, "final snapshot")
+        text, own = f"{name} ({volume_id}) before it was deleted", of_snapshot(volume.tags) | {"Name": name}
+        snapshot_id = ctx.call(lambda: snapshots.begin(volume_id, text, own | {FINAL_TAG: volume_id}))
+        snapshots.await_complete(progress, snapshot_id, remedy, "final snapshot")
         ctx.log(
             "info",
             f"the contents of volume {name} are in snapshot {snapshot_id}; the volume may go. To restore them, give a "
             f"volume snapshotId: {snapshot_id}",
         )
         if earlier:
-            ctx.log("info", f"older contents, of deletions that did not end, are in {', '.join(sorted(earlier))}")
+            ctx.log("info", f"older contents, of deletions that did not end, are in {earlier}")
 
     def _leave(self, ctx: Context, state: Props) -> None:
         """Leaves the volume in AWS; where EC2 does not answer that is said, since its zone may be lost."""
@@ -157,27 +164,3 @@ class VolumeProtection(DeclaredResource):
                 f"one of its volumes: `aws ec2 delete-tags --resources {volume_id} --tags {keys}`",
             )
         ctx.log("info", f"EBS volume {volume_id} stays in AWS as it is: what volume {name} was before it moved")
-
-
-class _Copying:
-    """Waits for snapshots, all within one time."""
-
-    def __init__(self, ctx: Context, volumes: GuardedVolumes, name: str, limit_s: float) -> None:
-        self._ctx = ctx
-        self._volumes = volumes
-        self._name = name
-        self._limit_s = limit_s
-        self._deadline = time.monotonic() + limit_s
-        self._progress = Progress(ctx, limit_s)
-
-    def wait(self, snapshot_id: str, what: str) -> None:
-        """Returns once the snapshot is complete. Raises ProviderError at the deadline."""
-        which = f"{what} {snapshot_id} of volume {self._name}"
-        while (copied := self._ctx.call(lambda: self._volumes.snapshot_progress(snapshot_id))) != "completed":
-            if time.monotonic() >= self._deadline:
-                raise ProviderError(
-                    f"{which} is not complete after {self._limit_s:.0f} s ({copied}); the volume was not deleted. Run "
-                    "the same command again: it waits for this snapshot, and then takes one of what changed since"
-                )
-            self._progress.report(f"waiting for {which}: {copied}")
-            self._ctx.wait(POLL_S)

@@ -7,8 +7,8 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 
-from nomad_stateful.ebs.attachment import EbsState, EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
+from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import attaching, consumer_job, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
@@ -16,7 +16,7 @@ from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S, Backoff
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.nomad.watching import Progress, watch
+from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import CheckFailure, Diff, Props, input_diff
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.declared import DeclaredResource
@@ -24,7 +24,7 @@ from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
 from nomad_stateful.schema.volume_release import VOLUME_RELEASE
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Progress
 
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
@@ -175,7 +175,7 @@ class VolumeRelease(DeclaredResource):
         attached_since = time.monotonic()
         while True:
             try:
-                found: EbsState = ctx.call(lambda: volumes.state(external_id))
+                found: Volume = ctx.call(lambda: volumes.state(external_id))
             except Ec2Unavailable as error:
                 if time.monotonic() >= gives_up_at:
                     raise

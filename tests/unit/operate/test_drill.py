@@ -7,20 +7,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.ebs.tags import DRILL_TAG, STACK_TAG
+from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from operate import cluster, stack
 from operate.drill import command, report, snapshots
 from operate.drill import job as jobs
-from operate.drill.model import DrillError, Json, Options, Report, Scratch, Snapshot, Table, Target
+from operate.drill.model import DrillError, Json, Options, Report, Scratch, Table, Target
 from operate.errors import OperateError
+from tests.unit import aws
+from tests.unit.aws import PLACE
 
-REGION, ZONE = "us-west-2", "us-west-2a"
+ZONE = "us-west-2a"
 SPACE, JOB = "drill", "drill-shop-prod-mysql"
 HEALTHY = [
     "answers\t9.7.0",
@@ -222,18 +222,14 @@ class Nomad:
 @pytest.fixture(scope="module")
 def account() -> Iterator[Any]:
     """One account for all tests: moto takes a second to make one."""
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
-        for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
-            patch.delenv(key, raising=False)
-        patch.setenv("AWS_ACCESS_KEY_ID", "none")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-        yield boto3.client("ec2", region_name=REGION)
+    with aws.account() as client:
+        yield client
 
 
 @pytest.fixture
 def ec2(account: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The account, with nothing in it after each test."""
-    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
+    monkeypatch.setattr(stack, "aws_place", lambda: PLACE)
     monkeypatch.setattr(cluster, "POLL_S", 0.01)
     yield account
     volumes = [one["VolumeId"] for one in account.describe_volumes()["Volumes"]]
@@ -423,6 +419,15 @@ def test_another_stacks_snapshot_is_drilled_only_where_that_stack_is_named(
     ec2.delete_snapshot(SnapshotId=taken)
 
 
+def test_a_snapshot_of_a_point_in_time_is_as_old_as_that(
+    ec2: Any, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moment = datetime.now(UTC) - timedelta(hours=2)
+    ec2.create_tags(Resources=[snapshot_id], Tags=[{"Key": AS_OF_TAG, "Value": moment.isoformat()}])
+    drill(Nomad(), monkeypatch, snapshot=snapshot_id)
+    assert json.loads(capsys.readouterr().out)["rpoSeconds"] == pytest.approx(7200, abs=60)
+
+
 def test_no_snapshot_is_red_before_anything_is_made(live: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nomad = Nomad()
     with pytest.raises(DrillError, match=r"no completed snapshot of volume mysql.*volumes\[\]\.snapshots"):
@@ -574,7 +579,7 @@ def test_a_volume_that_cannot_be_removed_is_red_with_the_command_that_removes_it
 
 def test_only_volumes_with_a_drills_tags_are_deleted(ec2: Any, live: str) -> None:
     with pytest.raises(DrillError, match="does not have the tags of a drill's volume"):
-        snapshots.delete(ec2, live)
+        snapshots.delete(PLACE, live)
     assert ec2.describe_volumes(VolumeIds=[live])["Volumes"]
 
 
@@ -582,12 +587,20 @@ def test_the_scratch_volume_is_unknown_to_schedules_and_performs_like_the_live_o
     ec2: Any, live: str, snapshot_id: str
 ) -> None:
     target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
-    made = snapshots.create(ec2, target, Scratch(2, snapshot_id))
+    made = snapshots.create(PLACE, target, Scratch(2, snapshot_id))
     [found] = ec2.describe_volumes(VolumeIds=[made])["Volumes"]
     tags = {one["Key"]: one["Value"] for one in found["Tags"]}
     assert tags == {"Name": JOB, DRILL_TAG: "shop/prod/mysql", "ebs.csi.aws.com/cluster": "true"}
     assert (found["VolumeType"], found["SnapshotId"]) == ("gp3", snapshot_id)
-    assert snapshots.left_over(ec2, target) == [made]
+    assert snapshots.left_over(PLACE, target) == [made]
+
+
+def test_a_scratch_volume_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, live: str, snapshot_id: str) -> None:
+    target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
+    with aws.answers(ec2, "DescribeVolumes", "", aws.UNLISTED) as left:
+        made = snapshots.create(PLACE, target, Scratch(2, snapshot_id))
+    assert left == []
+    assert snapshots.left_over(PLACE, target) == [made]
 
 
 def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> None:
@@ -611,7 +624,7 @@ def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> No
 def test_metrics_of_other_volumes_stay_and_the_volumes_own_are_replaced(tmp_path: Path) -> None:
     file = tmp_path / "drill.prom"
     now = datetime.now(UTC)
-    good = Report("mysql", now, Snapshot("snap-1", now - timedelta(hours=1), 2), rto_s=12.5)
+    good = Report("mysql", now, Snapshot("snap-1", "vol-1", "completed", now - timedelta(hours=1), 2), rto_s=12.5)
     report.write_metrics(Report("archive", now, findings=[]), file)
     report.write_metrics(good, file)
     good.wrong("damaged", "look")

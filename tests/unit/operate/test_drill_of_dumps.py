@@ -15,6 +15,7 @@ from operate import __main__ as command_line
 from operate import stack
 from operate.drill import dump, report, snapshots
 from operate.drill.model import DrillError, Dump, Json, Report, Scratch, Target
+from tests.unit import aws
 from tests.unit.operate import test_drill as drills
 
 # Fixtures.
@@ -40,7 +41,7 @@ RESTORE: Json = {
                         "image": "agent:1",
                         "args": ["fetch-dump", "--folder=/dumps", f"--bucket={BUCKET}", f"--prefix={PREFIX}"],
                     },
-                    "Env": {"AWS_REGION": drills.REGION},
+                    "Env": {"AWS_REGION": aws.REGION},
                     "Lifecycle": {"Hook": "prestart", "Sidecar": False},
                     "VolumeMounts": MOUNTS,
                 },
@@ -86,8 +87,8 @@ def s3(account: Any, live: str) -> Iterator[Any]:
     known = stack.outputs()
     known["mysqlBackup"] = {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": PLACE}
     known["volumes"]["shared"]["id"] = live
-    client = boto3.client("s3", region_name=drills.REGION)
-    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": drills.REGION})
+    client = boto3.client("s3", region_name=aws.REGION)
+    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": aws.REGION})
     for name in (OLD, NEW, *NO_LATEST, "notes.txt", "20260103T030000Z.sql"):
         client.put_object(Bucket=BUCKET, Key=PREFIX + name, Body=b"dump of " + name.encode())
     yield client
@@ -154,7 +155,7 @@ def test_an_empty_scratch_volume_is_encrypted_like_the_live_one(ec2: Any) -> Non
     target = Target(
         "mysql", made["VolumeId"], "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "aws-ebs0", "z"
     )
-    [found] = ec2.describe_volumes(VolumeIds=[snapshots.create(ec2, target, Scratch(5))])["Volumes"]
+    [found] = ec2.describe_volumes(VolumeIds=[snapshots.create(aws.PLACE, target, Scratch(5))])["Volumes"]
     assert (found["Size"], found["VolumeType"], found["Iops"]) == (5, "gp3", 4000)
     assert not found.get("SnapshotId")
     assert (found["Encrypted"], found["KmsKeyId"]) == (True, made["KmsKeyId"])
@@ -260,7 +261,7 @@ def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
         "mysql", "vol-0123456789abcdef0", "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "p", "z"
     )
     with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
-        dump.scratch(ec2, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
+        dump.scratch(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
+from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
 from nomad_stateful.recovery.failover import delayed_jobs, judge
 from nomad_stateful.recovery.watcher import Watcher
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
-HELD = {VOLUME: EbsState("in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")])}
-FREE = {VOLUME: EbsState("available")}
+HELD = {VOLUME: Volume(VOLUME, "in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")])}
+FREE = {VOLUME: Volume(VOLUME, "available")}
 
 
 def node(name: str, status: str, instance_id: str) -> dict[str, Any]:
@@ -63,30 +63,24 @@ class Nomad:
 class Ebs:
     """What EC2 says."""
 
-    def __init__(self, volumes: Mapping[str, EbsState], **states: str) -> None:
+    def __init__(self, volumes: Mapping[str, Volume], **states: str) -> None:
         self.volumes = volumes
+        self.stopped: list[str] = []
         self.states = {INSTANCE: "running", OTHER: "running", "i-0c": "running", **states}
 
-    def state(self, volume_id: str) -> EbsState:
+    def state(self, volume_id: str) -> Volume:
         return self.volumes[volume_id]
 
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         return {one: self.states[one] for one in instance_ids}
 
-
-class Ec2:
-    """Takes note of what is stopped."""
-
-    def __init__(self) -> None:
-        self.stopped: list[str] = []
-
-    def stop_instances(self, *, InstanceIds: list[str]) -> None:  # noqa: N803 - EC2's own name
-        self.stopped += InstanceIds
+    def stop_instances(self, instance_ids: list[str]) -> None:
+        self.stopped += instance_ids
 
 
 def watcher(nomad: Nomad, ebs: Ebs, *, fence: bool = False, volumes: tuple[str, ...] = ("data",)) -> Watcher:
     known = frozenset(("default", one) for one in volumes)
-    return Watcher(cast("NomadApi", nomad), cast("EbsVolumes", ebs), Ec2(), fence, known)
+    return Watcher(cast("NomadApi", nomad), cast("EbsVolumes", ebs), fence, known)
 
 
 def verdict(nomad: Nomad, ebs: Ebs) -> str:
@@ -107,7 +101,7 @@ def verdict(nomad: Nomad, ebs: Ebs) -> str:
     ],
 )
 def test_it_starts_elsewhere_only_where_the_lost_instance_cannot_write(
-    state: str, volumes: Mapping[str, EbsState], expected: str
+    state: str, volumes: Mapping[str, Volume], expected: str
 ) -> None:
     assert verdict(Nomad(), Ebs(volumes, **{INSTANCE: state})) == expected
 
@@ -155,12 +149,12 @@ def test_a_job_that_lost_two_clients_waits_for_both_since_an_evaluation_places_b
     nodes = [node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
     nomad = Nomad(nodes=[*nodes, node("4", "ready", "i-0d")], more=[lost_too(evaluation_id)])
     # The first is terminated; the second is cut off, and writes.
-    held = {VOLUME: EbsState("in-use", [Attachment(OTHER, "/dev/xvdaa", "busy")])}
+    held = {VOLUME: Volume(VOLUME, "in-use", [Attachment(OTHER, "/dev/xvdaa", "busy")])}
     ebs = Ebs(held, **{INSTANCE: "terminated"})
     watching = watcher(nomad, ebs, fence=True)
     watching.look()
     assert nomad.evaluated == []
-    assert watching.ec2.stopped == [OTHER]
+    assert ebs.stopped == [OTHER]
     ebs.states[OTHER] = "stopped"
     watching.look()
     watching.look()
@@ -190,10 +184,11 @@ def test_jobs_without_a_volume_of_the_stack_are_left_alone() -> None:
 def test_an_instance_that_may_write_is_only_stopped_where_that_is_asked_for() -> None:
     for fence, stopped in ((False, []), (True, [INSTANCE])):
         nomad = Nomad()
-        watching = watcher(nomad, Ebs(HELD), fence=fence)
+        ebs = Ebs(HELD)
+        watching = watcher(nomad, ebs, fence=fence)
         watching.look()
         watching.look()
-        assert watching.ec2.stopped == stopped
+        assert ebs.stopped == stopped
         assert nomad.evaluated == []
 
 
@@ -209,18 +204,18 @@ def test_a_fenced_job_starts_elsewhere_once_its_instance_is_stopped() -> None:
 
 def test_nothing_is_fenced_while_the_servers_may_be_what_is_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
     nomad = Nomad(nodes=[node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")])
-    watching = watcher(nomad, Ebs(HELD), fence=True)
-    watching.look()
-    assert watching.ec2.stopped == []
+    ebs = Ebs(HELD)
+    watcher(nomad, ebs, fence=True).look()
+    assert ebs.stopped == []
     assert "2 clients are down and 1 ready, so the servers may be what is cut off" in capsys.readouterr().out
 
 
 def test_clients_whose_instances_are_gone_do_not_count_against_a_fence() -> None:
     nodes = [node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
     nodes.append(node("4", "ready", "i-0d"))
-    watching = watcher(Nomad(nodes=nodes), Ebs(HELD, **{OTHER: "terminated"}), fence=True)
-    watching.look()
-    assert watching.ec2.stopped == [INSTANCE]
+    ebs = Ebs(HELD, **{OTHER: "terminated"})
+    watcher(Nomad(nodes=nodes), ebs, fence=True).look()
+    assert ebs.stopped == [INSTANCE]
 
 
 def test_an_error_is_told_once_and_does_not_end_the_watch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,12 +10,9 @@ from typing import Any
 from urllib.request import urlopen
 from wsgiref.simple_server import make_server
 
-import boto3
 import pytest
-from moto import mock_aws
 from prometheus_client.parser import text_string_to_metric_families
 
-from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from operate import stack
 from operate.metrics import command, reading, server
@@ -24,9 +21,10 @@ from operate.metrics.targets import targets
 from operate.point_in_time import place
 from operate.point_in_time.place import late
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.unit.aws import PLACE, REGION
 from tests.unit.operate.point_in_time.test_logs import Bucket
 
-REGION, NODE = "us-west-2", "node-1"
+NODE = "node-1"
 ZONE = f"{REGION}a"
 
 
@@ -37,17 +35,6 @@ def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
             monkeypatch.setattr(module, "connect", lambda: NomadApi.from_env({"address": fake.address}))
         monkeypatch.setattr(stack, "namespace", lambda: "default")
         yield fake
-
-
-@pytest.fixture
-def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
-    with mock_aws():
-        yield boto3.client("ec2", region_name=REGION)
 
 
 @pytest.fixture
@@ -64,6 +51,7 @@ def volume_id(ec2: Any, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> st
         "nomad-stateful:plugins": [{"id": "aws-ebs0", "controllers": 3}],
         "nomad-stateful:volumes": [{"name": "mysql", "snapshots": [{"name": "daily"}]}],
     }
+    monkeypatch.setattr(stack, "aws_place", lambda: PLACE)
     monkeypatch.setattr(stack, "outputs", lambda: known)
     monkeypatch.setattr(stack, "config", lambda: config)
     attributes = {"platform.aws.placement.availability-zone": ZONE}

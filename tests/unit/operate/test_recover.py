@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.ebs import volumes
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.recovery.plan import Step, recovery_plans
@@ -20,12 +23,12 @@ VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
 CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")
 PLUGINS = {"ebs": {"NodeInfo": {"ID": INSTANCE}}}
 CLIENT = Client(NODE, "client-1", "down", instance_id=INSTANCE, node_plugins=PLUGINS)
-FREE = VolumeUsage("mysql", "default", "ebs", VOLUME, attached=EbsState("available"))
+FREE = VolumeUsage("mysql", "default", "ebs", VOLUME, attached=Volume(VOLUME, "available"))
 CUT_OFF = replace(
     FREE,
     claims=(CLAIM,),
     clients={NODE: CLIENT},
-    attached=EbsState("in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")]),
+    attached=Volume(VOLUME, "in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")]),
     instances={INSTANCE: "running"},
 )
 STOPPED = replace(CUT_OFF, instances={INSTANCE: "stopped"})
@@ -90,14 +93,14 @@ def test_fence_stops_the_instance_and_goes_on_with_what_is_safe_then() -> None:
 
 
 def test_a_client_that_nomad_cannot_name_to_ec2_is_detached_and_forgotten() -> None:
-    detached = replace(UNKNOWN_TO_NOMAD, attached=EbsState("available"))
+    detached = replace(UNKNOWN_TO_NOMAD, attached=Volume(VOLUME, "available"))
     world = World(UNKNOWN_TO_NOMAD, {"ec2-detach": detached, "purge-client": FREE})
     assert world.recover(SAFE)
     assert world.done == ["ec2-detach", "purge-client"]
 
 
 def test_after_a_purge_it_waits_until_nomad_has_collected_the_claim() -> None:
-    detached = replace(UNKNOWN_TO_NOMAD, attached=EbsState("available"))
+    detached = replace(UNKNOWN_TO_NOMAD, attached=Volume(VOLUME, "available"))
     forgotten = replace(detached, clients={NODE: gone(NODE)})
     world = World(UNKNOWN_TO_NOMAD, {"ec2-detach": detached, "purge-client": forgotten, "await": FREE})
     assert world.recover(SAFE)
@@ -117,10 +120,13 @@ class FakeEc2:
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
+    def get_paginator(self, call: str) -> Any:
+        return SimpleNamespace(paginate=lambda **arguments: [getattr(self, call)(**arguments)])
+
     def __getattr__(self, call: str) -> Callable[..., Any]:
         def answer(**arguments: Any) -> Any:
             self.asked.append((call, arguments))
-            return {"Reservations": [{"Instances": [{"State": {"Name": "stopped"}}]}]}
+            return {"Reservations": [{"Instances": [{"InstanceId": INSTANCE, "State": {"Name": "stopped"}}]}]}
 
         return answer
 
@@ -141,7 +147,9 @@ class FakeNomad:
 def do(step: Step, usage: VolumeUsage) -> tuple[FakeEc2, FakeNomad]:
     ec2, nomad = FakeEc2(), FakeNomad()
     api: Any = nomad
-    StepRunner(api, lambda: ec2).run(step, usage, lambda: stack_volume(FREE))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(volumes, "ec2_client", lambda _place: ec2)
+        StepRunner(api, lambda: EbsVolumes(AwsPlace())).run(step, usage, lambda: stack_volume(FREE))
     return ec2, nomad
 
 

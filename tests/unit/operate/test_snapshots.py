@@ -1,31 +1,23 @@
 """Snapshots by the operator's command, against moto."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
-from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
+from nomad_stateful.errors import ProviderError
 from operate import listed_snapshots, snapshots, stack
+from tests.unit.aws import PLACE, REGION, UNLISTED, answers, empty_first_pages
 
-REGION = "us-west-2"
 
-
-@pytest.fixture
-def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "123456789012"))
+@pytest.fixture(autouse=True)
+def project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "aws_place", lambda: PLACE)
     monkeypatch.setattr(stack, "tag", lambda: "project/prod")
     monkeypatch.setattr(stack, "config", dict)
-    with mock_aws():
-        yield boto3.client("ec2", region_name=REGION)
 
 
 @pytest.fixture
@@ -55,6 +47,13 @@ def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard_and_not_the_drive
     assert printed.out.split()[0] == snapshot_id
     assert "crash-consistent" in printed.err
     assert f"snapshotId: {snapshot_id}" in printed.err
+
+
+def test_one_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, volume_id: str) -> None:
+    with answers(ec2, "DescribeSnapshots", UNLISTED) as left:
+        snapshots.take("mysql", "", quiesce=False, timeout_s=30)
+    assert left == []
+    assert len(ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"]) == 1
 
 
 def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, volume_id: str) -> None:
@@ -90,9 +89,11 @@ def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
     assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
 
 
-def test_what_ec2_refuses_is_told_without_a_traceback(ec2: Any, volume_id: str) -> None:
+def test_a_volume_that_ec2_has_no_more_is_named(ec2: Any, volume_id: str) -> None:
     ec2.delete_volume(VolumeId=volume_id)
-    with pytest.raises(snapshots.SnapshotError, match=r"EC2: .*InvalidVolume\.NotFound"):
+    with pytest.raises(
+        snapshots.SnapshotError, match=f"EC2 has no volume {volume_id} any more, which volume mysql is in the stack"
+    ):
         snapshots.take("mysql", "", quiesce=False, timeout_s=5)
 
 
@@ -100,10 +101,12 @@ def test_credentials_of_another_account_take_and_list_nothing(
     ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace(REGION, "222222222222"))
-    said = r"belong to account 123456789012 .*are in account 222222222222"
-    with pytest.raises(snapshots.SnapshotError, match=said):
+    said = (
+        r"is in account 222222222222, but the AWS credentials are of account 123456789012 .*Use the credentials of the"
+    )
+    with pytest.raises(ProviderError, match=said):
         snapshots.take("mysql", "", quiesce=False, timeout_s=5)
-    with pytest.raises(snapshots.SnapshotError, match=said):
+    with pytest.raises(ProviderError, match=said):
         listed_snapshots.table("mysql")
 
 
@@ -116,26 +119,23 @@ def test_a_snapshot_that_is_not_waited_for_is_found_again_by_its_mark(ec2: Any, 
     first, second = (own.begin("before", {"mark": mark}) for mark in ("one", "two"))
     found = own.newest("mark")
     assert found is not None
-    assert (found["VolumeId"], found["SnapshotId"] in (first, second)) == (volume_id, True)
-    assert {"Key": "team", "Value": "db"} in found["Tags"]
-
-
-class Refusing:
-    """EC2, for a caller who may look at volumes and take no snapshot of them."""
-
-    def describe_volumes(self, **_: Any) -> dict[str, Any]:
-        return {"Volumes": [{}]}
-
-    def create_snapshot(self, **_: Any) -> None:
-        raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "CreateSnapshot")
+    assert (found.volume_id, found.id in (first, second)) == (volume_id, True)
+    assert found.tags["team"] == "db"
+    with empty_first_pages(ec2):
+        assert own.newest("mark") == found
 
 
 def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(
-    volume_id: str, monkeypatch: pytest.MonkeyPatch
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshots, "_ec2", Refusing)
+    def refused(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "CreateSnapshot")
+
+    monkeypatch.setattr(ec2, "create_snapshot", refused)
     own = snapshots.Snapshots("mysql")
-    with pytest.raises(snapshots.SnapshotError, match=f"EC2 takes no snapshot of {volume_id}"):
+    with pytest.raises(
+        ProviderError, match=rf"EC2 does not take a snapshot of {volume_id}: .* Allow ec2:CreateSnapshot"
+    ):
         own.refuse_unpermitted()
     with pytest.raises(snapshots.SnapshotError, match="not an EBS volume"):
         snapshots.Snapshots("shared")
@@ -222,15 +222,14 @@ def test_a_region_that_does_not_answer_is_named_and_the_others_are_listed(
         stack, "config", lambda: {"nomad-stateful:volumes": [{"name": "mysql", "snapshots": SCHEDULES}]}
     )
 
-    def client(place: AwsPlace) -> Any:
-        if place.region == "eu-west-3":
-            raise failure
-        return ec2_client(place)
+    def refused(_operation: str) -> None:
+        raise failure
 
-    monkeypatch.setattr(listed_snapshots, "ec2_client", client)
+    monkeypatch.setattr(ec2_client(AwsPlace("eu-west-3", PLACE.account_id)), "get_paginator", refused)
     assert set(listed()) == {here, copy}
     said = capsys.readouterr().err
-    assert f"copies in eu-west-3 are not listed: {failure}. Remedy: allow ec2:DescribeSnapshots there" in said
+    allow = ". Allow ec2:DescribeSnapshots" if reason == "denied" else ""
+    assert f"copies in eu-west-3 are not listed: EC2 does not describe snapshots: {failure}{allow}. See" in said
 
 
 def test_of_a_set_one_volumes_snapshots_are_listed_apart(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> None:

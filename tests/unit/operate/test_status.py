@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nomad_stateful.ebs.attachment import EbsState
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.periodic_runs import FailingRun
@@ -197,7 +197,7 @@ def test_a_graph_has_zones_clients_volumes_and_consumers() -> None:
 
 
 def test_a_volume_without_zone_or_client_is_drawn_too() -> None:
-    line = replace(WELL.volumes[0], zone="", volume=stack_volume(replace(FREE, attached=EbsState("available"))))
+    line = replace(WELL.volumes[0], zone="", volume=stack_volume(replace(FREE, attached=Volume(VOLUME, "available"))))
     found = graph.graph(replace(WELL, clients=[], volumes=[line]))
     assert 'subgraph z0["no zone"]' in graph.mermaid(found)
     ET.fromstring(graph.svg(found))

@@ -7,13 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
+from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.nomad.clients import Client
 from operate.drill import snapshots as drills
@@ -26,6 +24,7 @@ from operate.zone_change.change import Wanted, ZoneChange
 from operate.zone_change.consumers import Consumers
 from operate.zone_change.copies import Copies
 from operate.zone_change.situation import ZoneChangeError, phase, setting, stored
+from tests.unit.aws import PLACE, account, empty_first_pages
 
 A, B = "us-west-2a", "us-west-2b"
 JOB = {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}], "Type": "service"}
@@ -163,28 +162,15 @@ class FakeNomad:
         self.job |= {"Stop": True, "JobModifyIndex": self.job["JobModifyIndex"] + 1}
 
 
-class Free:
-    """EC2's word that the volume is detached."""
-
-    is_free = True
-
-    def state(self, _volume_id: str) -> "Free":
-        return self
-
-
 @pytest.fixture(scope="module")
 def ec2() -> Iterator[Any]:
     """One account for all tests, each of which has a volume of its own."""
     with pytest.MonkeyPatch.context() as patched:
-        for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE"):
-            patched.delenv(key, raising=False)
-        patched.setenv("AWS_ACCESS_KEY_ID", "none")
-        patched.setenv("AWS_SECRET_ACCESS_KEY", "none")
         patched.setattr("nomad_stateful.nomad.attaching.await_attachable", lambda *_: [])
         patched.setattr("operate.zone_change.change._LOCKED_POLL_S", 0.001)
         patched.setattr("operate.stack.tag", lambda: "shop/prod")
-        with mock_aws():
-            yield boto3.client("ec2", region_name="us-west-2")
+        with account() as client:
+            yield client
 
 
 def made(ec2: Any, zone: str = A) -> str:
@@ -204,8 +190,7 @@ class World:
     def change(self, **wanted: Any) -> ZoneChange:
         engine: Any = self.engine
         nomad: Any = self.nomad
-        ebs: Any = Free()
-        return ZoneChange(engine, nomad, ebs, self.ec2, Wanted("mysql", B, **wanted))
+        return ZoneChange(engine, nomad, PLACE, Wanted("mysql", B, **wanted))
 
     def run(self, **wanted: Any) -> dict[str, Any]:
         change = self.change(**wanted)
@@ -392,6 +377,16 @@ def test_a_zone_where_ec2_makes_no_such_volume_is_found_out_before_anything_is_s
     assert len(ec2.describe_volumes()["Volumes"]) == before + 1, "the trial's is deleted"
 
 
+def test_what_an_earlier_trial_left_is_deleted_though_ec2_lists_it_on_a_later_page(ec2: Any) -> None:
+    world = World(ec2)
+    tags = [{"Key": "Name", "Value": "trial of mysql"}, {"Key": STACK_TAG, "Value": "shop/prod"}]
+    left = made(ec2, B)
+    ec2.create_tags(Resources=[left], Tags=tags)
+    with empty_first_pages(ec2):
+        assert world.run()["zone"] == B
+    assert left not in [one["VolumeId"] for one in ec2.describe_volumes()["Volumes"]]
+
+
 @pytest.mark.parametrize(
     ("made_there", "said"),
     [
@@ -475,8 +470,7 @@ def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypat
 
     monkeypatch.setattr(command, "connect", lambda: SimpleNamespace(close=lambda: None))
     monkeypatch.setattr("operate.stack.aws_place", AwsPlace)
-    for name in ("Engine", "EbsVolumes", "ec2_client"):
-        monkeypatch.setattr(command, name, lambda _: None)
+    monkeypatch.setattr(command, "Engine", lambda _: None)
     monkeypatch.setattr(command, "ZoneChange", lambda *_: world.change(lost=lost))
     monkeypatch.setattr(command, "exclusive", busy)
     with pytest.raises(BusyError, match=f"^{'failover' if lost else 'move'} mysql beside another"):
@@ -665,7 +659,7 @@ def test_another_way_that_was_begun_is_not_mixed_with_this_one(entry: dict[str, 
 
 def test_a_snapshot_of_an_earlier_run_is_not_taken_for_the_last_one(ec2: Any) -> None:
     volume_id = made(ec2)
-    copies = Copies(ec2, volume_id, "mysql")
+    copies = Copies(PLACE, volume_id, "mysql")
     first = copies.take(B, 5)
     assert copies.take(B, 5) != first
     [tags] = [one["Tags"] for one in ec2.describe_snapshots(SnapshotIds=[first])["Snapshots"]]
@@ -688,27 +682,27 @@ def test_only_a_snapshot_that_the_guard_accepts_may_be_chosen(ec2: Any) -> None:
     named = [{"ResourceType": "snapshot", "Tags": [{"Key": "Name", "Value": "mysql"}]}]
     before = str(ec2.create_snapshot(VolumeId=other, TagSpecifications=named)["SnapshotId"])
     with pytest.raises(ZoneChangeError, match=rf"--snapshot {before} is of {other}, and volume mysql is {volume_id}:"):
-        Copies(ec2, volume_id, "mysql").chosen(before)
-    moved = Copies(ec2, volume_id, "mysql", before)
-    assert moved.chosen(before)["SnapshotId"] == before
+        Copies(PLACE, volume_id, "mysql").chosen(before)
+    moved = Copies(PLACE, volume_id, "mysql", before)
+    assert moved.chosen(before).id == before
     newest = moved.newest()
     assert newest is not None
-    assert newest["SnapshotId"] == before, "all there is until a schedule fires"
+    assert newest.id == before, "all there is until a schedule fires"
     own = moved.take(B, 5)
     newest = moved.newest()
     assert newest is not None
-    assert newest["SnapshotId"] == own
+    assert newest.id == own
 
 
 def test_only_a_complete_snapshot_of_the_volume_may_be_chosen(ec2: Any) -> None:
     volume_id, other = made(ec2), made(ec2)
-    copies = Copies(ec2, volume_id, "mysql")
+    copies = Copies(PLACE, volume_id, "mysql")
     mine, others = copies.take("b 1", 5), str(ec2.create_snapshot(VolumeId=other)["SnapshotId"])
-    assert copies.chosen(mine)["SnapshotId"] == mine
+    assert copies.chosen(mine).id == mine
     with pytest.raises(ZoneChangeError, match=rf"--snapshot {others} is of {other}, and volume mysql is {volume_id}"):
         copies.chosen(others)
     ec2.create_tags(Resources=[others], Tags=[{"Key": "nomad-stateful-restored", "Value": volume_id}])
-    assert copies.chosen(others)["SnapshotId"] == others
+    assert copies.chosen(others).id == others
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -721,11 +715,11 @@ def test_a_drill_restores_what_a_failover_would_go_on_from(ec2: Any, own: bool) 
     if own:
         ec2.create_snapshot(VolumeId=volume_id)
     target = Target("mysql", volume_id, "shop/prod/mysql", "drill", "drill", A, "aws-ebs0", "zone", made_from=origin)
-    restored = drills.newest(ec2, target)
-    failover = Copies(ec2, volume_id, "mysql", origin).newest()
+    restored = drills.newest(PLACE, target)
+    failover = Copies(PLACE, volume_id, "mysql", origin).newest()
     assert restored is not None
     assert failover is not None
-    assert restored.id == failover["SnapshotId"]
+    assert restored.id == failover.id
     assert (restored.id == origin) != own
 
 

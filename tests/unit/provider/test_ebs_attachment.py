@@ -1,36 +1,23 @@
 """EC2's word on whether a volume is detached, against moto."""
 
-from collections.abc import Iterator
+from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
+from botocore.exceptions import ClientError
 
-from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import fake_nomad
-
-REGION = "us-west-2"
-
-
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    with mock_aws():
-        yield
+from tests.unit.aws import PLACE, REGION
 
 
-def attached_volume() -> tuple[str, str]:
+def attached_volume(ec2: Any) -> tuple[str, str]:
     """A volume on an instance."""
-    ec2 = boto3.client("ec2", region_name=REGION)
     instance = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"][0]
     zone = instance["Placement"]["AvailabilityZone"]
     volume = ec2.create_volume(AvailabilityZone=zone, Size=1)["VolumeId"]
@@ -38,10 +25,9 @@ def attached_volume() -> tuple[str, str]:
     return volume, instance["InstanceId"]
 
 
-@pytest.mark.usefixtures("aws")
-def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free() -> None:
-    volume, instance = attached_volume()
-    volumes = EbsVolumes(AwsPlace(REGION, "123456789012"))
+def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free(ec2: Any) -> None:
+    volume, instance = attached_volume(ec2)
+    volumes = EbsVolumes(PLACE)
     found = volumes.state(volume)
     assert not found.is_free
     assert str(found).startswith(f"attached to {instance} as /dev/xvdaa (attached since 20")
@@ -50,10 +36,11 @@ def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free() 
     assert volumes.state("vol-00000000000000000").is_free
 
 
-@pytest.mark.usefixtures("aws")
-def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(
+    ec2: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
-    volume, instance = attached_volume()
+    volume, instance = attached_volume(ec2)
     state = {
         "volumeId": "mysql",
         "backend": "ebs",
@@ -68,7 +55,7 @@ def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(monkeypatc
         with pytest.raises(ProviderError) as failed:
             release.delete(Context(), "r", state)
         assert f"{volume} is attached to {instance} as /dev/xvdaa (attached since 20" in str(failed.value)
-        boto3.client("ec2", region_name=REGION).detach_volume(VolumeId=volume, InstanceId=instance)
+        ec2.detach_volume(VolumeId=volume, InstanceId=instance)
         release.delete(Context(), "r", state)
         api.close()
 
@@ -81,7 +68,10 @@ def test_without_a_region_the_error_says_what_to_set(monkeypatch: pytest.MonkeyP
         EbsVolumes(AwsPlace())
 
 
-@pytest.mark.usefixtures("aws")
-def test_a_refused_detachment_tells_the_permission_and_the_command() -> None:
+def test_a_refused_detachment_tells_the_permission_and_the_command(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DetachVolume")
+
+    monkeypatch.setattr(ec2, "detach_volume", refused)
     with pytest.raises(ProviderError, match=r"Allow ec2:DetachVolume, or run `aws ec2 detach-volume --volume-id vol-1"):
-        EbsVolumes(AwsPlace(REGION, "123456789012")).detach("vol-1", "i-1")
+        EbsVolumes(PLACE).detach("vol-1", "i-1")

@@ -1,28 +1,15 @@
 """The volumes that a stack has in EC2, against moto."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.provider.functions.get_volumes import GetVolumes
 from nomad_stateful.waiting import Context
+from tests.unit.aws import PLACE, REGION
 
-REGION, ACCOUNT = "us-west-2", "123456789012"
 STACK = "nomad-stateful/dev"
-
-
-@pytest.fixture
-def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    with mock_aws():
-        yield boto3.client("ec2", region_name=REGION)
 
 
 def make(ec2: Any, **tags: str) -> str:
@@ -36,7 +23,7 @@ def make(ec2: Any, **tags: str) -> str:
     return str(made["VolumeId"])
 
 
-def volumes(account: str = ACCOUNT) -> list[dict[str, Any]]:
+def volumes(account: str = PLACE.account_id) -> list[dict[str, Any]]:
     asked = {"stack": STACK, "region": REGION, "accountId": account}
     found: list[dict[str, Any]] = GetVolumes().invoke(Context(), asked)["volumes"]
     return found

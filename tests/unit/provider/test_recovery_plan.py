@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.ebs.volumes import Attachment, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources import volume_release
@@ -32,12 +32,12 @@ class FakeEbs:
         self._instances = instances
         self._place = place
 
-    def state(self, _volume_id: str) -> EbsState:
+    def state(self, _volume_id: str) -> Volume:
         if self._attachment == "silent":
             raise ProviderError("EC2 does not say whether it is detached: AccessDenied")
         if not self._attachment:
-            return EbsState("available")
-        return EbsState("in-use", [Attachment(self._place, "/dev/xvdaa", self._attachment)])
+            return Volume(VOLUME, "available")
+        return Volume(VOLUME, "in-use", [Attachment(self._place, "/dev/xvdaa", self._attachment)])
 
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         if self._attachment == "silent":

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
+from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.provider.resources import job_health, volume_release
@@ -37,10 +37,10 @@ class Ebs:
         self.detached: list[tuple[str, str]] = []
         self._refuses = refuses
 
-    def state(self, _volume_id: str) -> EbsState:
+    def state(self, _volume_id: str) -> Volume:
         if self.detached:
-            return EbsState("available")
-        return EbsState("in-use", [Attachment(OLD, "/dev/xvdaa", "attached", "2026-11-22 10:18:43 UTC")])
+            return Volume(VOLUME, "available")
+        return Volume(VOLUME, "in-use", [Attachment(OLD, "/dev/xvdaa", "attached", "2026-11-22 10:18:43 UTC")])
 
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         return dict.fromkeys(instance_ids, "running")

@@ -9,9 +9,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from nomad_stateful.ebs.attachment import EbsVolumes
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
@@ -74,7 +73,7 @@ def test_an_instance_of_another_account_does_not_count_as_gone() -> None:
 
 def test_a_guard_that_another_account_cannot_find_takes_its_volume_to_exist() -> None:
     with pytest.raises(ProviderError, match=SAID):
-        GuardedVolumes(HERE).find("guard")
+        EbsVolumes(HERE).guarded_by("guard")
     news = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2, "region": REGION, "accountId": OURS}
     made = VolumeGuard().check(Context(), {}, news).inputs
     refused = VolumeGuard().check(Context(), made, news | {"zone": "us-west-2b"}).failures
@@ -110,8 +109,8 @@ def test_what_the_right_account_does_not_find_is_gone(monkeypatch: pytest.Monkey
     ours(monkeypatch)
     assert EbsVolumes(HERE).state(GONE).is_free
     assert EbsVolumes(HERE).instance_states(["i-0"]) == {"i-0": "not-found"}
-    assert GuardedVolumes(HERE).find("guard") is None
-    assert not GuardedVolumes(HERE).exists(GONE)
+    assert EbsVolumes(HERE).guarded_by("guard") is None
+    assert EbsVolumes(HERE).find(GONE) is None
 
 
 def test_the_aws_providers_profile_wins_over_the_environment(

@@ -1,15 +1,19 @@
 """What a volume's guard refuses, remembers and says."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.tags import AS_OF_TAG, FIRST, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG
+from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.ebs.tags import AS_OF_TAG, FIRST, GIVEN_UP_TAG, GUARD_TAG, MOVE_TAG, RESTORED_TAG
+from nomad_stateful.ebs.volumes import Attachment, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
 from nomad_stateful.waiting import Context
+from tests.unit.aws import PLACE, REGION, empty_first_pages
 
 NEW: dict[str, Any] = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 2, "protect": False}
 
@@ -18,22 +22,20 @@ class Ec2:
     """EC2 as the guard sees it."""
 
     def __init__(
-        self, *, made: bool = True, reachable: bool = True, snapshots: dict[str, Any] | None = None, **described: Any
+        self, *snapshots: Snapshot, made: bool = True, reachable: bool = True, id: str = "vol-1", **volume: Any
     ) -> None:
-        self.made = made
-        self.snapshots = snapshots or {}
-        self.described = described
+        self.volume = Volume(id, "available", **{"encrypted": True, **volume}) if made else None
+        self.snapshots = {one.id: one for one in snapshots}
         self.reachable = reachable
 
-    def find(self, guard_id: str) -> dict[str, Any] | None:
+    def guarded_by(self, guard_id: str) -> Volume | None:
         assert guard_id
         if not self.reachable:
             raise ProviderError("EC2 does not answer")
-        return self.described if self.made else None
+        return self.volume
 
-    def snapshot(self, snapshot_id: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self.snapshots.get(snapshot_id)
-        return found
+    def find(self, snapshot_id: str) -> Snapshot | None:
+        return self.snapshots.get(snapshot_id)
 
 
 class Log:
@@ -45,7 +47,8 @@ class Log:
 
 
 def guard(ec2: Ec2 | None = None) -> VolumeGuard:
-    return VolumeGuard(lambda _region: ec2 or Ec2())  # type: ignore[arg-type, return-value]
+    cloud: Any = ec2 or Ec2()
+    return VolumeGuard(lambda _place: cloud, lambda _place: cloud)
 
 
 def first(**inputs: Any) -> dict[str, Any]:
@@ -65,6 +68,15 @@ def test_another_zone_is_refused_with_key_value_rule_and_remedy() -> None:
         "us-west-2a. To have its data in us-west-2b, run `python -m operate move mysql --zone us-west-2b`, which takes "
         "a snapshot and makes a new EBS volume from it: docs/volumes.md, Another zone"
     )
+
+
+def test_a_volume_that_ec2_lists_on_a_later_page_is_kept_from_another_zone(ec2: Any) -> None:
+    olds = first(region=REGION, accountId=PLACE.account_id)
+    tags = [{"ResourceType": "volume", "Tags": [{"Key": GUARD_TAG, "Value": olds["guardId"]}]}]
+    ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2, TagSpecifications=tags)
+    with empty_first_pages(ec2):
+        [refused] = VolumeGuard().check(Context(), olds, {**olds, "zone": "us-west-2b"}).failures
+    assert "EBS volumes cannot move" in refused.reason
 
 
 def test_a_smaller_size_is_refused_and_a_larger_one_is_not() -> None:
@@ -89,9 +101,9 @@ def test_what_else_would_replace_a_volume_is_refused(change: dict[str, Any], sai
 @pytest.mark.parametrize(
     ("was", "is_now", "ec2"),
     [
-        ({"encrypted": False}, {"encrypted": True}, {"Encrypted": True}),
-        ({}, {"kmsKeyId": "arn:aws:kms:k"}, {"Encrypted": True, "KmsKeyId": "arn:aws:kms:k"}),
-        ({"kmsKeyId": "arn:aws:kms:alias/a"}, {"kmsKeyId": "arn:aws:kms:k"}, {"KmsKeyId": "arn:aws:kms:k"}),
+        ({"encrypted": False}, {"encrypted": True}, {"encrypted": True}),
+        ({}, {"kmsKeyId": "arn:aws:kms:k"}, {"encrypted": True, "kms_key_id": "arn:aws:kms:k"}),
+        ({"kmsKeyId": "arn:aws:kms:alias/a"}, {"kmsKeyId": "arn:aws:kms:k"}, {"kms_key_id": "arn:aws:kms:k"}),
     ],
 )
 def test_a_setting_may_become_what_ec2_has_anyway(
@@ -100,7 +112,7 @@ def test_a_setting_may_become_what_ec2_has_anyway(
     olds = first(**was)
     checked = guard(Ec2(**ec2)).check(Context(), olds, NEW | is_now)
     assert (checked.failures, checked.inputs["guardId"]) == ([], olds["guardId"])
-    assert refusals(olds, Ec2(Encrypted=False, KmsKeyId="arn:aws:kms:other"), **is_now) != ""
+    assert refusals(olds, Ec2(encrypted=False, kms_key_id="arn:aws:kms:other"), **is_now) != ""
 
 
 def test_a_volume_that_was_never_made_may_still_be_put_right() -> None:
@@ -159,12 +171,12 @@ def test_bad_inputs_are_refused() -> None:
 
 
 TAKEN = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
-COMPLETE = {"SnapshotId": "snap-1", "VolumeId": "vol-1", "State": "completed", "StartTime": TAKEN}
+COMPLETE = Snapshot("snap-1", "vol-1", "completed", TAKEN)
 TO_B = {"zone": "us-west-2b", "snapshotId": "snap-1"}
 
 
 def moving(**snapshot: Any) -> Ec2:
-    return Ec2(VolumeId="vol-1", snapshots={"snap-1": COMPLETE | snapshot})
+    return Ec2(replace(COMPLETE, **snapshot))
 
 
 def test_a_volume_that_was_let_go_moves_by_a_snapshot_of_it_and_gets_a_guard_of_its_own() -> None:
@@ -190,9 +202,8 @@ def test_after_a_move_the_settings_need_not_name_its_snapshot_and_nothing_differ
 
 def restored(of: str) -> Ec2:
     """A snapshot of a scratch volume that was restored to a point in time."""
-    tags = [{"Key": RESTORED_TAG, "Value": of}, {"Key": AS_OF_TAG, "Value": "2026-11-22T11:00:00+00:00"}]
-    snapshot = COMPLETE | {"VolumeId": "vol-9", "Tags": tags}
-    return Ec2(VolumeId="vol-1", snapshots={"snap-1": snapshot})
+    tags = {RESTORED_TAG: of, AS_OF_TAG: "2026-11-22T11:00:00+00:00"}
+    return moving(volume_id="vol-9", tags=tags)
 
 
 def test_it_moves_by_a_snapshot_as_of_a_point_in_time_too() -> None:
@@ -207,10 +218,10 @@ def test_what_was_restored_from_another_volume_is_refused() -> None:
     assert "it is a snapshot of vol-2, and the volume that moves is vol-1" in said
 
 
-def attached(mark: str = "", **described: Any) -> Ec2:
+def attached(mark: str = "", **volume: Any) -> Ec2:
     """An instance has the volume; the snapshot may be marked."""
-    snapshot = COMPLETE | {"Tags": [{"Key": MOVE_TAG, "Value": mark}] if mark else []}
-    return Ec2(VolumeId="vol-1", Attachments=[{"InstanceId": "i-1"}], snapshots={"snap-1": snapshot}, **described)
+    snapshot = replace(COMPLETE, tags={MOVE_TAG: mark} if mark else {})
+    return Ec2(snapshot, attachments=[Attachment("i-1", "/dev/xvdaa", "attached")], **volume)
 
 
 @pytest.mark.parametrize("mark", ["", "us-west-2b"])
@@ -221,7 +232,7 @@ def test_a_volume_that_can_be_written_to_does_not_move(mark: str) -> None:
 
 
 def test_a_volume_that_was_given_up_with_its_zone_moves_though_it_is_attached() -> None:
-    given_up = attached(Tags=[{"Key": GIVEN_UP_TAG, "Value": "2026-11-22 10:15:00 UTC"}])
+    given_up = attached(tags={GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"})
     olds = first(moveTo="us-west-2b")
     assert refusals(olds, given_up, **TO_B) == ""
     inputs = guard(given_up).check(Context(), olds, NEW | TO_B).inputs
@@ -240,7 +251,7 @@ def test_it_moves_by_the_snapshot_that_it_was_made_from() -> None:
     there = guard(moving()).check(Context(), first(moveTo="us-west-2b"), NEW | TO_B).inputs
     leaving = there | {"moveTo": "us-west-2c"}
     by_it = {"zone": "us-west-2c", "snapshotId": "snap-1"}
-    again = Ec2(VolumeId="vol-2", snapshots={"snap-1": COMPLETE, "snap-9": COMPLETE | {"SnapshotId": "snap-9"}})
+    again = Ec2(COMPLETE, replace(COMPLETE, id="snap-9"), id="vol-2")
     assert refusals(leaving, again, **by_it) == ""
     assert "it is a snapshot of vol-1" in refusals(leaving, again, **{**by_it, "snapshotId": "snap-9"})
 
@@ -249,9 +260,9 @@ def test_it_moves_by_the_snapshot_that_it_was_made_from() -> None:
     ("change", "ec2", "said"),
     [
         ({"snapshotId": ""}, moving(), "snapshotId is not set: a volume moves by a snapshot of it, here of vol-1"),
-        ({}, Ec2(VolumeId="vol-1"), "snapshotId is snap-1: this account and region have no such snapshot"),
-        ({}, moving(VolumeId="vol-2"), "it is a snapshot of vol-2, and the volume that moves is vol-1"),
-        ({}, moving(State="pending", Progress="40%"), "the snapshot is pending (40%). Wait until it is completed"),
+        ({}, Ec2(), "snapshotId is snap-1: this account and region have no such snapshot"),
+        ({}, moving(volume_id="vol-2"), "it is a snapshot of vol-2, and the volume that moves is vol-1"),
+        ({}, moving(state="pending", progress="40%"), "the snapshot is pending (40%). Wait until it is completed"),
         ({}, Ec2(reachable=False), "EC2 does not show the volume that is to move"),
         ({"sizeGib": 1}, moving(), "volumes.mysql.sizeGib is 1: EBS volumes cannot shrink"),
         ({"zone": "us-west-2c"}, moving(), "volumes.mysql.zone is us-west-2c: EBS volumes cannot move"),

@@ -1,31 +1,21 @@
 """The final snapshot of a volume, against moto."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from nomad_stateful.ebs.guarded_volumes import GuardedVolumes
+from nomad_stateful.ebs import snapshots as ebs_snapshots
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import Kind
 from nomad_stateful.plugin_server.values import UNKNOWN
-from nomad_stateful.provider.resources import volume_protection
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.waiting import Context
-
-REGION = "us-west-2"
-
-
-@pytest.fixture
-def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
-    with mock_aws():
-        yield boto3.client("ec2", region_name=REGION)
+from tests.unit.aws import PLACE, REGION, THROTTLED, UNLISTED, answers, empty_first_pages
 
 
 @pytest.fixture
@@ -78,21 +68,44 @@ def test_a_later_deletion_takes_what_was_written_since_an_earlier_one_that_did_n
 def test_a_snapshot_that_is_still_being_copied_is_waited_for_before_the_next_one(
     ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(volume_protection, "POLL_S", 0.01)
+    monkeypatch.setattr(ebs_snapshots, "POLL_S", 0.01)
     delete(volume_id)
-    [earlier] = snapshots(ec2, volume_id)
-    progress = iter(["40% copied", "completed"])
+    [earlier] = EbsSnapshots(PLACE).final_of(volume_id)
+    copying = replace(earlier, state="pending", progress="40%")
+    answers: Iterator[Snapshot | Exception | None] = iter([None, copying, Ec2Unavailable("throttled"), earlier])
     asked: list[str] = []
 
-    def of(_self: GuardedVolumes, snapshot_id: str) -> str:
-        asked.append("earlier" if snapshot_id == earlier["SnapshotId"] else "final")
-        return next(progress) if asked[-1] == "earlier" else "completed"
+    def by_id(_self: EbsSnapshots, snapshot_id: str) -> Snapshot | None:
+        asked.append("earlier" if snapshot_id == earlier.id else "final")
+        answer = next(answers) if asked[-1] == "earlier" else replace(earlier, id=snapshot_id)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    monkeypatch.setattr(GuardedVolumes, "snapshot_progress", of)
-    states = {earlier["SnapshotId"]: "pending"}
-    monkeypatch.setattr(GuardedVolumes, "earlier_final_snapshots", lambda _self, _id: states)
+    monkeypatch.setattr(EbsSnapshots, "_by_id", by_id)
+    monkeypatch.setattr(EbsSnapshots, "final_of", lambda _self, _id: [copying])
     delete(volume_id)
-    assert asked == ["earlier", "earlier", "final"]
+    assert asked == [*["earlier"] * 4, "final"]
+
+
+def test_a_final_snapshot_is_waited_for_while_ec2_does_not_list_it_or_throttles(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ebs_snapshots, "POLL_S", 0.01)
+    with answers(ec2, "DescribeSnapshots", "", UNLISTED, THROTTLED) as left:
+        told = delete(volume_id, timeoutS=30)
+    [taken] = snapshots(ec2, volume_id)
+    assert left == []
+    assert f"the contents of volume mysql are in snapshot {taken['SnapshotId']}" in told
+
+
+def test_volume_and_earlier_snapshots_are_found_on_a_later_page(ec2: Any, volume_id: str) -> None:
+    olds = {"volumeName": "mysql", "volumeId": volume_id, "region": REGION, "accountId": PLACE.account_id}
+    delete(volume_id)
+    [earlier] = snapshots(ec2, volume_id)
+    with empty_first_pages(ec2):
+        assert f"of deletions that did not end, are in {earlier['SnapshotId']}" in delete(volume_id)
+        assert VolumeProtection().check(Context(), olds, {**olds, "volumeId": UNKNOWN}).failures
 
 
 @pytest.mark.parametrize("planned", [UNKNOWN, "vol-0fedcba9876543210"])
@@ -143,8 +156,20 @@ def test_a_volume_that_is_gone_has_nothing_to_take(ec2: Any, volume_id: str) -> 
 
 @pytest.mark.usefixtures("ec2")
 def test_a_snapshot_that_takes_too_long_keeps_the_volume(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GuardedVolumes, "snapshot_progress", lambda _self, _id: "40% copied")
-    with pytest.raises(ProviderError, match=r"is not complete after 1 s \(40% copied\); the volume was not deleted"):
+    copying = Snapshot("snap-1", volume_id, "pending", datetime.now(UTC), progress="40%")
+    monkeypatch.setattr(EbsSnapshots, "_by_id", lambda _self, _id: copying)
+    said = r"is not complete after 1 s \(40% copied\)\. Volume mysql was not deleted\. Run the same command again"
+    with pytest.raises(ProviderError, match=said):
+        delete(volume_id)
+
+
+@pytest.mark.usefixtures("ec2")
+def test_a_snapshot_that_fails_keeps_the_volume_and_says_why(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Snapshot("snap-1", volume_id, "error", datetime.now(UTC), why="Given key ID is not accessible")
+    monkeypatch.setattr(EbsSnapshots, "_by_id", lambda _self, _id: failed)
+    with pytest.raises(
+        ProviderError, match=r"final snapshot snap-\w+ failed: Given key ID is not accessible\. Run the"
+    ):
         delete(volume_id)
 
 

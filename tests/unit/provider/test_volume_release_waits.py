@@ -6,8 +6,9 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable, is_transient
+from nomad_stateful.ebs.tags import GIVEN_UP_TAG
+from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources import volume_release
@@ -15,18 +16,18 @@ from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
 from tests.providers.fake_nomad import fake_nomad
 
-ATTACHED = EbsState("in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])
+ATTACHED = Volume("vol-1", "in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])
 STATE = {"volumeId": "mysql", "backend": "ebs", "externalId": "vol-1", "timeoutS": 60, "releaseId": "r"}
 
 
 class Ebs:
     """Answers as it is told; the last answer stays."""
 
-    def __init__(self, *answers: EbsState | Exception) -> None:
+    def __init__(self, *answers: Volume | Exception) -> None:
         self.answers = list(answers)
         self.asked = 0
 
-    def state(self, _volume_id: str) -> EbsState:
+    def state(self, _volume_id: str) -> Volume:
         self.asked += 1
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -52,13 +53,13 @@ def release(api: NomadApi, ebs: Ebs) -> None:
 
 
 def test_a_throttled_ec2_is_asked_again_until_the_volume_is_free(api: NomadApi) -> None:
-    ebs = Ebs(Ec2Unavailable("throttled"), ATTACHED, Ec2Unavailable("throttled"), EbsState("available"))
+    ebs = Ebs(Ec2Unavailable("throttled"), ATTACHED, Ec2Unavailable("throttled"), Volume("vol-1", "available"))
     release(api, ebs)
     assert ebs.asked == 4
 
 
 def test_a_volume_that_was_given_up_with_its_zone_is_not_waited_for(api: NomadApi) -> None:
-    ebs = Ebs(EbsState("in-use", ATTACHED.attachments, given_up="2026-11-22 10:15:00 UTC"))
+    ebs = Ebs(Volume("vol-1", "in-use", ATTACHED.attachments, tags={GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"}))
     release(api, ebs)
     assert ebs.asked == 1
 

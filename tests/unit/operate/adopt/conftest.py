@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from nomad_stateful.ebs import guarded_volumes
+from nomad_stateful.ebs import volumes
 from operate import stack
-from operate.adopt import ebs, found
+from operate.adopt import found
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.operate.adopt.cluster import CLIENT, EBS, PLUGIN, PLUGIN_JOB, Ec2, have, volume
 
@@ -15,8 +15,8 @@ from tests.unit.operate.adopt.cluster import CLIENT, EBS, PLUGIN, PLUGIN_JOB, Ec
 @pytest.fixture
 def ec2(monkeypatch: pytest.MonkeyPatch) -> Ec2:
     fake = Ec2(dict(EBS))
-    for module, name in ((found, "aws_client"), (ebs, "aws_client"), (guarded_volumes, "ec2_client")):
-        monkeypatch.setattr(module, name, lambda *_which: fake)
+    monkeypatch.setattr(found, "aws_client", lambda *_which: fake)
+    monkeypatch.setattr(volumes, "ec2_client", lambda _place: fake)
     return fake
 
 

@@ -119,7 +119,9 @@ def test_tags_come_before_the_settings_and_a_run_that_was_cut_off_goes_on_with_t
 
 def test_a_refusal_by_ec2_leaves_the_settings_unwritten(nomad: FakeNomad, ec2: Ec2, tmp_path: Path) -> None:
     ec2.refuses = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
-    with pytest.raises(OperateError, match=rf"does not tag {VOL} \(volume ledger\): .* Allow ec2:CreateTags"):
+    with pytest.raises(
+        OperateError, match=rf"volume ledger: EC2 does not tag {VOL}: .* Allow ec2:CreateTags\. No settings"
+    ):
         run("--ebs", "--write", "--yes")
     assert not (tmp_path / "Pulumi.prod.yaml").exists()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.ebs.attachment import EbsState
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.nomad.api import NomadError, NomadNotFound
 from operate.doctor.facts import Facts, Sources
 
@@ -125,12 +125,12 @@ class FakeAws:
 class FakeEbs:
     """EC2's volumes: by id, and free where it was told of none."""
 
-    def __init__(self, states: dict[str, EbsState], instances: dict[str, str]) -> None:
+    def __init__(self, states: dict[str, Volume], instances: dict[str, str]) -> None:
         self._states = states
         self._instances = instances
 
-    def state(self, volume_id: str) -> EbsState:
-        return self._states.get(volume_id, EbsState("available"))
+    def state(self, volume_id: str) -> Volume:
+        return self._states.get(volume_id, Volume(VOLUME, "available"))
 
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         return {one: self._instances.get(one, "running") for one in instance_ids}
@@ -167,7 +167,7 @@ class World:
             }
         }
         self.clocks: dict[str, datetime] = {}
-        self.ebs: dict[str, EbsState] = {}
+        self.ebs: dict[str, Volume] = {}
         self.instance_states: dict[str, str] = {}
         self.nomad = self._nomad()
         self.aws = self._aws()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.attachment import Attachment
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
+from nomad_stateful.ebs.volumes import Attachment
 from operate import asking
 from operate.drain import command, letting_go, node, plan
 from operate.drain.plan import DrainPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState, EbsVolumes
+from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 
@@ -103,8 +103,8 @@ class World:
 
     # EC2
 
-    def state(self, _volume_id: str) -> EbsState:
-        return EbsState("in-use" if self.attached else "available", self.attached)
+    def state(self, _volume_id: str) -> Volume:
+        return Volume(EXTERNAL, "in-use" if self.attached else "available", self.attached)
 
     def attached_to(self, instance_id: str) -> list[str]:
         return ["vol-root", *(EXTERNAL for one in self.attached if one.instance_id == instance_id)]

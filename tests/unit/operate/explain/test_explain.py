@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.attachment import Attachment, EbsState
+from nomad_stateful.ebs.volumes import Attachment, Volume
 from operate.doctor.facts import Facts, Sources
 from operate.explain import command
 from operate.explain.command import ExplainError, StuckError
@@ -42,7 +42,7 @@ class Pending(World):
         stub = {"ID": HOLDER, "JobID": job, "NodeID": on, "ClientStatus": status, "DesiredStatus": desired}
         self.nomad["volume/csi/mysql"] |= {"Allocations": [stub], "WriteAllocs": {HOLDER: None}}
         self.nomad[f"job/{job}"] = self.nomad.get(f"job/{job}") or {"ID": job}
-        self.ebs[VOLUME] = EbsState("in-use", [Attachment("i-1", "/dev/xvdaa", "attached")])
+        self.ebs[VOLUME] = Volume(VOLUME, "in-use", [Attachment("i-1", "/dev/xvdaa", "attached")])
 
     def filtered(self, **metrics: Any) -> None:
         """What the scheduler counted, on an evaluation that is blocked."""
@@ -153,7 +153,7 @@ def no_client(world: Pending) -> None:
 def attached_elsewhere(world: Pending) -> None:
     said = 'failed to setup alloc: pre-run hook "csi_hook" failed: volume is already published on another node'
     world.allocation(("Setup Failure", said))
-    world.ebs[VOLUME] = EbsState("in-use", [Attachment("i-1", "/dev/xvdaa", "attached")])
+    world.ebs[VOLUME] = Volume(VOLUME, "in-use", [Attachment("i-1", "/dev/xvdaa", "attached")])
 
 
 def denied(world: Pending) -> None:
@@ -234,7 +234,7 @@ def unknown_plugin(world: Pending) -> None:
 
 def gone_in_ec2(world: Pending) -> None:
     world.allocation()
-    world.ebs[VOLUME] = EbsState("not-found")
+    world.ebs[VOLUME] = Volume(VOLUME, "not-found")
 
 
 KINDS: list[tuple[Callable[[Pending], None], str, str]] = [

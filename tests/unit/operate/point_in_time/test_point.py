@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.ebs.tags import AS_OF_TAG
 from operate.drill import age, point, snapshots
 from operate.drill.command import COMMAND
-from operate.drill.model import Options, Report, Snapshot, Target
+from operate.drill.model import Options, Report, Target
 from operate.errors import OperateError
 from tests.unit.operate.point_in_time.test_logs import Bucket, at, bucket
 
@@ -20,26 +22,26 @@ KNOWN: dict[str, Any] = {
     "mysql": {"volume": "mysql"},
     "mysqlPointInTime": {"bucket": "b", "prefix": "dev/", "region": "us-west-2"},
 }
-TAKEN = [Snapshot(f"snap-{minute}", at(minute), 1) for minute in (2, 4, 6)]
+TAKEN = [Snapshot(f"snap-{minute}", "vol-1", "completed", at(minute)) for minute in (2, 4, 6)]
 
 
 @pytest.fixture(autouse=True)
 def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three snapshots, and a log a minute from minute 1 to 9."""
 
-    def newest(_ec2: Any, _target: Target, before: datetime) -> Snapshot | None:
+    def newest(_place: AwsPlace, _target: Target, before: datetime) -> Snapshot | None:
         return max((one for one in TAKEN if one.taken <= before), key=lambda one: one.taken, default=None)
 
     monkeypatch.setattr(point, "client", lambda *_: bucket())
     monkeypatch.setattr(snapshots, "newest", newest)
     monkeypatch.setattr(
-        snapshots, "named", lambda _ec2, _target, options: next(one for one in TAKEN if one.id == options.snapshot)
+        snapshots, "named", lambda _place, _target, options: next(one for one in TAKEN if one.id == options.snapshot)
     )
 
 
 def chosen(to: str, known: dict[str, Any] = KNOWN, **options: Any) -> Report:
     report = Report("mysql", at(10))
-    point.replay(known, (AwsPlace(), None), TARGET, Options("mysql", to=to, **options), report)
+    point.replay(known, AwsPlace(), TARGET, Options("mysql", to=to, **options), report)
     return report
 
 
@@ -76,6 +78,15 @@ def test_a_named_snapshot_is_taken_if_it_is_of_before() -> None:
     assert chosen(at(5.5).isoformat(), snapshot="snap-2").backup == TAKEN[0]
     with pytest.raises(OperateError, match="--snapshot snap-6 was taken at 2026-11-22T10:06:00Z, after --to"):
         chosen(at(5.5).isoformat(), snapshot="snap-6")
+
+
+def test_after_a_snapshot_as_of_a_point_in_time_come_the_logs_from_that_point_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restored = Snapshot("snap-8", "vol-9", "completed", at(8), tags={AS_OF_TAG: at(2).isoformat()})
+    expected = chosen(at(5.5).isoformat(), snapshot="snap-2").logs
+    monkeypatch.setattr(snapshots, "named", lambda *_: restored)
+    assert chosen(at(5.5).isoformat(), snapshot="snap-8").logs == expected
 
 
 def test_without_a_snapshot_of_before_there_is_nothing_to_go_on_from() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.errors import ProviderError
 from operate import stack
 from operate.errors import OperateError
 from operate.exclusive import BusyError
-from operate.snapshots import SnapshotError
 from operate.upgrade_mysql import command, plan, server, steps
 from operate.upgrade_mysql.registered import Registered
 from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError
@@ -79,7 +79,7 @@ def test_the_image_is_tried_then_writes_wait_for_a_snapshot_and_until_the_new_on
     assert result["ok"] is True
     assert (result["from"], result["to"], result["snapshotId"], result["tables"]) == ("8.4.4", "9.7.4", "snap-1", 1)
     assert result["awayS"] >= 0
-    assert [one["SnapshotId"] for one in world.snapshots] == ["snap-1"], "the first one is dropped"
+    assert [one.id for one in world.snapshots] == ["snap-1"], "the first one is dropped"
 
 
 def test_a_dry_run_changes_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +110,7 @@ def _other_image(world: World) -> None:
 @pytest.mark.parametrize("which", ["snap-0", "snap-1"])
 def test_no_new_server_starts_on_a_snapshot_that_fails(world: World, which: str) -> None:
     world.snapshot_fails = which
-    with pytest.raises(SnapshotError, match="KMS"):
+    with pytest.raises(ProviderError, match="KMS"):
         upgrade()
     assert (world.runs, world.image, world.registered, world.locked) == ("8.4.4", BEFORE, [BEFORE], False)
 
@@ -195,7 +195,7 @@ def test_a_downgrade_is_refused(world: World) -> None:
 
 def test_without_a_snapshot_there_is_no_upgrade(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> None:
-        raise SnapshotError("EC2 takes no snapshot of vol-1: UnauthorizedOperation")
+        raise ProviderError("EC2 does not take a snapshot of vol-1: UnauthorizedOperation")
 
     monkeypatch.setattr(plan, "Snapshots", lambda _: FakeSnapshots(world, none))
     assert "no way back from an upgrade. Where EC2 can take none: have a dump made and tried" in refused()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pymysql
 
+from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.errors import ProviderError
 from operate.engine import Change, EngineError, StackLockedError
-from operate.snapshots import SnapshotError
 
 JOB, VOLUME = "mysql-server", "mysql"
 BEFORE, AFTER = "mysql:8.4.4", "mysql:9.7.4"
+BEGUN = datetime(2026, 11, 22, tzinfo=UTC)
 _ENDPOINT = {"ID": "a1", "NodeID": "n1", "NodeName": "client-1"}
 
 
@@ -38,7 +41,7 @@ class World:
     has: dict[str, list[str]] = field(default_factory=dict)
     """Rows of statements by a word in them."""
     locked: bool = False
-    snapshots: list[dict[str, Any]] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
     taken: int = 0
     other_changes: str = ""
     ops: str = "update"
@@ -213,29 +216,23 @@ class FakeSnapshots:
         assert self.world.locked == bool(mark), "the last snapshot is taken while no row is acknowledged, the first not"
         made = f"snap-{self.world.taken}"
         self.world.taken += 1
-        self.world.snapshots.append(
-            {
-                "SnapshotId": made,
-                "State": "pending",
-                "Tags": [{"Key": key, "Value": value} for key, value in mark.items()],
-            }
-        )
+        self.world.snapshots.append(Snapshot(made, "vol-1", "pending", BEGUN, tags=mark))
         return made
 
     def await_complete(self, snapshot_id: str, _timeout_s: float, _remedy: str) -> None:
-        [found] = [one for one in self.world.snapshots if one["SnapshotId"] == snapshot_id]
+        [found] = [one for one in self.world.snapshots if one.id == snapshot_id]
+        self.delete(snapshot_id)
         if self.world.snapshot_fails == snapshot_id:
-            found["State"] = "error"
-            raise SnapshotError(f"snapshot {snapshot_id} failed: KMS")
-        found["State"] = "completed"
-        self.world.step("snapshot" if found["Tags"] else "first snapshot")
+            self.world.snapshots.append(replace(found, state="error"))
+            raise ProviderError(f"snapshot {snapshot_id} failed: KMS")
+        self.world.snapshots.append(replace(found, state="completed"))
+        self.world.step("snapshot" if found.tags else "first snapshot")
 
     def delete(self, snapshot_id: str) -> None:
-        self.world.snapshots = [one for one in self.world.snapshots if one["SnapshotId"] != snapshot_id]
+        self.world.snapshots = [one for one in self.world.snapshots if one.id != snapshot_id]
 
-    def newest(self, key: str) -> Any:
-        complete = [one for one in self.world.snapshots if one["State"] == "completed"]
-        marked = [one for one in complete if any(tag["Key"] == key for tag in one["Tags"])]
+    def newest(self, key: str) -> Snapshot | None:
+        marked = [one for one in self.world.snapshots if one.is_complete and key in one.tags]
         return marked[-1] if marked else None
 
 

@@ -1,0 +1,78 @@
+"""An account of moto's, by the program's own client of EC2, and what EC2 may answer where moto does not."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+
+REGION = "us-west-2"
+PLACE = AwsPlace(REGION, "123456789012")
+THROTTLED, DENIED, UNLISTED = "RequestLimitExceeded", "UnauthorizedOperation", "unlisted"
+
+
+@contextmanager
+def account() -> Iterator[Any]:
+    """A context in which there is nothing in AWS but what is made there; gives EC2's client of PLACE."""
+    with pytest.MonkeyPatch.context() as patched:
+        for key in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+            patched.delenv(key, raising=False)
+        patched.setenv("AWS_ACCESS_KEY_ID", "none")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", "none")
+        with mock_aws():
+            yield ec2_client(PLACE)
+
+
+@contextmanager
+def answers(ec2: Any, operation: str, *codes: str) -> Iterator[list[str]]:
+    """A context in which EC2's next answers to an operation are errors of these codes; gives those that are left.
+
+    "" is moto's own answer. UNLISTED is that of an EC2 that does not have yet what was made just now: an error where
+    it is named, nothing where it is filtered for.
+    """
+    left = list(codes)
+
+    def answer(params: Any, **_: Any) -> Any:
+        code = left.pop(0) if left else ""
+        if code == UNLISTED:
+            kind = operation.removeprefix("Describe")
+            if not any(key.startswith(f"{kind.removesuffix('s')}Id.") for key in params["body"]):
+                return SimpleNamespace(status_code=200), {kind: []}
+            code = f"Invalid{kind.removesuffix('s')}.NotFound"
+        error = {"Error": {"Code": code, "Message": "as told"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+        return (SimpleNamespace(status_code=400), error) if code else None
+
+    with handlers(ec2, {f"before-call.ec2.{operation}": answer}):
+        yield left
+
+
+@contextmanager
+def empty_first_pages(ec2: Any) -> Iterator[None]:
+    """A context in which the first page of each answer to a filter is empty, as EC2 may have it."""
+
+    def begin(params: Any, context: Any, **_: Any) -> None:
+        is_filtered = any(key.startswith("Filter.") for key in params["body"])
+        context["cut"] = params["body"].pop("NextToken", "") != "more" and is_filtered
+
+    def cut(parsed: Any, context: Any, **_: Any) -> None:
+        for kind in {"Volumes", "Snapshots", "Reservations"} & set(parsed) if context["cut"] else ():
+            parsed |= {kind: [], "NextToken": "more"}
+
+    with handlers(ec2, {"before-call.ec2": begin, "after-call.ec2": cut}):
+        yield
+
+
+@contextmanager
+def handlers(ec2: Any, by_event: dict[str, Any]) -> Iterator[None]:
+    """A context in which botocore calls these, each at its event."""
+    for event, handler in by_event.items():
+        ec2.meta.events.register(event, handler)
+    try:
+        yield
+    finally:
+        for event, handler in by_event.items():
+            ec2.meta.events.unregister(event, handler)
