@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.mysql.dumps import dump_name
 from tests.sandbox.consuming import force_dump, sql, summary
 from tests.sandbox.test_drill import NUMBERS, drill, nothing_is_left, scratch_volumes
 from tests.sandbox.test_dumps_in_s3 import PORT, PREFIX, bucket, keys, s3, set_s3
@@ -140,7 +141,7 @@ def test_a_dump_that_s3_changed_is_red_by_its_checksum(stack: Running, dump: str
 def test_a_dump_that_does_not_load_is_red_with_the_line_that_says_why(
     stack: Running, dump: str, content: str, reason: str
 ) -> None:
-    name = "20990101T000000Z.sql.gz"
+    name = dump_name(datetime.now(UTC))
     put(stack, name, gzip.compress(content.encode()))
     try:
         status, report, said = drill(stack, "--dump", "latest")

@@ -159,7 +159,7 @@ def test_where_the_image_is_gone_when_it_is_needed_the_server_of_before_comes_ba
     inside(stack, client, "docker", "tag", f"mysql:{newer}", image)
     with writes(stack, tmp_path) as writer:
         # By then it was tried on this client, and no other has it.
-        with until(stack, [*words(stack, newer), "--image", image], "writes wait") as process:
+        with until(stack, [*words(stack, newer), "--image", image], "==> writes wait") as process:
             inside(stack, client, "docker", "rmi", "--force", image)
             said = process.communicate(timeout=600)[1]
         assert process.returncode == _WENT_BACK, said
