@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nomad_stateful.databases.mysql.images import is_mariadb
 from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
 
 MYSQL = "nomad-stateful:mysql"
@@ -71,7 +72,7 @@ def images(now: str, version: Version, given: str) -> Images:
 def refuse_other_server(before: str, after: str) -> None:
     """Raises MysqlUpgradeRefusedError where one image is MariaDB's."""
     for image in (before, after):
-        if "mariadb" in image.partition("@")[0].rpartition("/")[2]:
+        if is_mariadb(image):
             raise MysqlUpgradeRefusedError(
                 f"image {image} is MariaDB's: MySQL and MariaDB do not start on each other's files, and this command "
                 "is MySQL's alone. Dump, and restore into a server on a new volume (docs/consumers.md)"

@@ -10,6 +10,7 @@ from program.settings import paths, point_in_time, schedule, server_options, tim
 from program.settings.certificate import TlsCertificate
 from program.settings.dump_bucket import DumpBucket
 from program.settings.errors import Refusal
+from program.settings.mysql_image import MysqlImage
 from program.settings.point_in_time import PointInTime
 from program.settings.types import (
     DAY_S,
@@ -20,7 +21,6 @@ from program.settings.types import (
     DisconnectTime,
     Duration,
     Identifier,
-    PinnedImage,
     PlainText,
     Section,
     ServiceName,
@@ -99,7 +99,7 @@ class Mysql(Section):
     volume: Identifier = Field(description="Name of the volume that holds the data.")
     port: int = Field(3306, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
     task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the server: in docker alone.")
-    image: PinnedImage = Field("mysql:8.4.6", description="Image with a pinned tag or digest.")
+    image: MysqlImage = Field("mysql:8.4.6", description="Image with a pinned tag or digest.")
     command: PlainText = Field(
         "",
         description="The image's entrypoint, which makes the data directory and starts the server; "

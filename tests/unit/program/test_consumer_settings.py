@@ -131,6 +131,34 @@ def test_what_mysql_cannot_be_given_is_refused(mysql: dict[str, Any], expected: 
     assert expected in refused(**mysql)
 
 
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *("mariadb:11", f"mariadb@{DIGEST}", f"mariadb:11.4.2@{DIGEST}", "docker.io/library/mariadb:11.4.2"),
+        *("bitnami/mariadb:11.4", "localhost:5000/mariadb:11", "bitnami/mariadb-galera:11.4"),
+    ],
+)
+def test_an_image_of_mariadb_is_refused_with_the_way_to_mysql(image: str) -> None:
+    said = refused(image=image)
+    assert f"mysql.image is {image}"[:80] in said
+    assert "MySQL does not read MariaDB's files" in said
+    assert "dumped by itself, and restored into MySQL on a new volume (docs/consumers.md#restore)" in said
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *("mysql:8.4.6", "mysql:8.4-after-mariadb", f"percona/percona-server@{DIGEST}", "mariadb:5000/mysql:9.7.4"),
+        *("mariadb/mysql:9.7.4", "mymariadb:1"),
+    ],
+)
+def test_an_image_is_judged_by_the_last_part_of_its_repository(image: str) -> None:
+    assert parse([], image=image).mysql is not None
+
+
 def test_a_certificate_without_tls_is_refused() -> None:
     given = {"certificate": "-----BEGIN CERTIFICATE-----", "key": "private"}
     text = refused(tls="off", tlsCertificate=given)
