@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from program.settings.errors import Refusal
 
 _TURNS_OFF = ("skip", "disable")
-_MODIFIERS = ("loose", *_TURNS_OFF, "enable", "maximum", "autoset")
+_MODIFIERS = ("loose", *_TURNS_OFF, "enable", "maximum")
 
 OWN_OPTIONS = {
     "datadir": "mysql.dataDir",
@@ -34,7 +34,7 @@ OWN_OPTIONS = {
     **dict.fromkeys(("skip_name_resolve", "skip_networking", "skip_grant_tables", "chroot", "daemonize"), ""),
     # The image's entrypoint, or the server, would do this and end.
     **dict.fromkeys(("help", "version", "print_defaults", "validate_config", "initialize", "initialize_insecure"), ""),
-    **dict.fromkeys(("bootstrap", "install", "install_manual", "remove", "standalone", "gdb"), ""),
+    **dict.fromkeys(("install", "install_manual", "remove", "standalone", "gdb"), ""),
 }
 """Options that the program sets, or that keep the server from serving; and the setting that decides each, if any."""
 
@@ -43,8 +43,7 @@ DATA_PATHS = frozenset(
         *("innodb_data_home_dir", "innodb_data_file_path", "innodb_log_group_home_dir", "innodb_undo_directory"),
         *("innodb_doublewrite_dir", "innodb_directories", "innodb_temp_data_file_path", "log_bin", "log_bin_index"),
         *("log_bin_basename", "relay_log", "relay_log_index", "relay_log_basename", "relay_log_info_file"),
-        *("master_info_file", "aria_log_dir_path", "rocksdb_datadir", "rocksdb_wal_dir", "log_tc", "tokudb_data_dir"),
-        *("tokudb_log_dir", "keyring_file_data", "log_basename"),
+        *("master_info_file", "rocksdb_datadir", "rocksdb_wal_dir", "log_tc", "keyring_file_data"),
     }
 )
 """Options that name files which belong to the data."""

@@ -159,6 +159,22 @@ def test_an_image_is_judged_by_the_last_part_of_its_repository(image: str) -> No
     assert parse([], image=image).mysql is not None
 
 
+@pytest.mark.parametrize(
+    "argument", ["--log-tc=/x", "--rocksdb-datadir=/x", "--loose-keyring-file-data=/x", "--enable-relay-log-index=/x"]
+)
+def test_files_of_the_data_stay_on_the_volume(argument: str) -> None:
+    assert "this is a part of the data, and would be outside of the volume" in refused(serverArgs=[argument])
+    inside = argument.replace("/x", "/srv/mysql/x")
+    assert parse([], serverArgs=[inside]).mysql is not None
+
+
+@pytest.mark.parametrize(
+    "argument", ["--aria-log-dir-path=/x", "--tokudb-data-dir=/x", "--log-basename=/x", "--autoset-port", "--bootstrap"]
+)
+def test_options_that_mysql_has_not_are_left_to_the_server_which_does_not_start_with_them(argument: str) -> None:
+    assert parse([], serverArgs=[argument]).mysql is not None
+
+
 def test_a_certificate_without_tls_is_refused() -> None:
     given = {"certificate": "-----BEGIN CERTIFICATE-----", "key": "private"}
     text = refused(tls="off", tlsCertificate=given)
