@@ -66,6 +66,8 @@ variable "s3" {
 }
 
 locals {
+  names  = file("jobs/mysql/dumps.sh")
+  dump   = file("jobs/mysql/dump.sh")
   lookup = var.server.provider == "consul" ? "service" : "nomadService"
   # Without encryption MySQL wants its public key for the login.
   tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
@@ -153,7 +155,7 @@ job "mysql-backup" {
         destination = "local/dump.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = file("jobs/mysql/dump.sh")
+        data        = "${local.names}${local.dump}"
       }
 
       template {

@@ -58,7 +58,9 @@ variable "s3" {
 }
 
 locals {
-  lookup = var.server.provider == "consul" ? "service" : "nomadService"
+  names   = file("jobs/mysql/dumps.sh")
+  restore = file("jobs/mysql/restore.sh")
+  lookup  = var.server.provider == "consul" ? "service" : "nomadService"
   # Without encryption MySQL wants its public key for the login.
   tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
   fetch_args = [
@@ -166,7 +168,7 @@ job "mysql-restore" {
         destination = "local/restore.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = file("jobs/mysql/restore.sh")
+        data        = "${local.names}${local.restore}"
       }
 
       template {

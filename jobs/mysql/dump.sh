@@ -1,8 +1,8 @@
 #!/bin/sh
 # Dumps all databases of a server onto a volume, and keeps the newest KEEP dumps.
 # DUMPS is the volume's folder, ACCOUNT who logs in by client.cnf; with S3, another task uploads what this one makes.
-# Lists of names are split on purpose; test compares texts with > in dash and bash; what grep lets through has no blanks.
-# shellcheck disable=SC2086,SC3012,SC2010,SC2016
+# Lists of names are split on purpose; a backquote in SQL and sed is one.
+# shellcheck disable=SC2086,SC2016
 # Without patterns: a database may have the name of one.
 set -euf
 umask 077
@@ -24,17 +24,9 @@ databases=$(ask "SELECT schema_name FROM information_schema.schemata WHERE schem
 tables=$(ask "SELECT COUNT(*) FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN $own")
 [ -n "$databases" ] || { echo "there is no database to dump yet"; exit 0; }
 
-# A dump has the time at which its run was launched, by Nomad's clock: a client's may be wrong.
-launched=$(printf '%s\n' "${NOMAD_JOB_ID:-}" | sed -n 's|.*/periodic-\([0-9][0-9]*\)$|\1|p')
-name=$(date -u -d "@${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ).sql.gz
-# Those of later names are neither kept for nor removed: clocks of clients have named them, in earlier releases.
-dumps() {
-  ls -1 "$DUMPS" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
-    [ "$one" \> "$name" ] || echo "$one"
-  done
-}
+name=$(dump_name)
 # Tried again since the upload failed: this run's own dump is there, and would only be made a second time.
-[ -z "$S3" ] || [ -z "$launched" ] || [ ! -e "$DUMPS/$name" ] || { echo "$name is of this run already"; exit 0; }
+[ -z "$S3" ] || [ ! -e "$DUMPS/$name" ] || { echo "$name is of this run already"; exit 0; }
 
 partial=$DUMPS/.partial
 newline='
@@ -63,7 +55,7 @@ mv "$partial" "$DUMPS/$name"
 sync "$DUMPS"
 echo "$name holds" $databases
 
-dumps | sort -r | tail -n +$((KEEP + 1)) | while read -r old; do
+dumps_until "$name" "$DUMPS" | sort -r | tail -n +$((KEEP + 1)) | while read -r old; do
   rm -- "$DUMPS/$old"
   echo "$old is removed: $KEEP dumps are kept"
 done

@@ -1,7 +1,5 @@
 #!/bin/sh
 # Loads the dump that the restore was dispatched for (NOMAD_META_dump, NOMAD_META_from) from the volume's folder DUMPS.
-# test compares texts with > in dash and bash; what grep lets through has no blanks.
-# shellcheck disable=SC3012,SC2010
 NOMAD_META_dump=${NOMAD_META_dump:-}
 set -eu
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
@@ -18,12 +16,7 @@ s3)
 *) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
 esac
 name=$NOMAD_META_dump
-# Not one of a later name than now, which a clock that was ahead has given.
-launched=$(printf '%s\n' "${NOMAD_JOB_ID:-}" | sed -n 's|.*/dispatch-\([0-9][0-9]*\)-.*|\1|p')
-now=$(date -u -d "@${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ.sql.gz)
-[ "$name" != latest ] || name=$(ls -1 | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
-  [ "$one" \> "$now" ] || echo "$one"
-done | tail -n 1)
+[ "$name" != latest ] || name=$(dumps_until "$(dump_name)" . | tail -n 1)
 case "$name" in
 '' | .* | -* | */*) known=no ;;
 *) [ -f "$name" ] && known=yes || known=no ;;

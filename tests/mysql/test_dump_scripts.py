@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from nomad_stateful.databases.mysql.dumps import dump_name
 from tests.mysql.place import rendered, task
 
 pytestmark = [pytest.mark.nomad]
@@ -38,7 +39,7 @@ DROP TABLE orders;
 
 
 def name(ahead: timedelta) -> str:
-    return f"{datetime.now(UTC) + ahead:%Y%m%dT%H%M%SZ}.sql.gz"
+    return dump_name(datetime.now(UTC) + ahead)
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,9 @@ def test_a_dump_has_the_time_of_its_run_whatever_the_clients_clock_says(scripts:
         done = scripts.dump(launched, S3="bucket")
         assert done.returncode == 0, done.stderr
         assert ("is of this run already" in done.stdout) == (count == 2)
-        assert scripts.dumps == {f"{launched:%Y%m%dT%H%M%SZ}.sql.gz"}
+        assert scripts.dumps == {dump_name(launched)}
     restored = scripts.restore(launched=launched + timedelta(minutes=1))
-    assert restored.stdout == f"{launched:%Y%m%dT%H%M%SZ}.sql.gz is restored\n", restored.stderr
+    assert restored.stdout == f"{dump_name(launched)} is restored\n", restored.stderr
 
 
 def test_it_has_no_other_dump_removed(scripts: Scripts) -> None:
