@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.databases.mysql.dumps import dump_name
-from tests.mysql.place import rendered, task
+from tests.mysql.databases import Databases
+from tests.mysql.place import query, rendered, task
 
 pytestmark = [pytest.mark.nomad]
 
@@ -20,6 +22,7 @@ pytestmark = [pytest.mark.nomad]
 CLIENT = """#!/bin/sh
 case "$*" in
   *user_privileges*) ;;
+  *routines*) cat "$STUB/objects"; cp "$STUB/later" "$STUB/objects" ;;
   *schemata*) echo shop ;;
   *COUNT*) cat "$STUB/tables" ;;
   *VERSION*) cat "$STUB/version" ;;
@@ -29,6 +32,7 @@ esac
 DUMPER = """#!/bin/sh
 cat "$STUB/dump"
 """
+OBJECTS = "DATABASE `shop`\nTABLE `shop`.`orders`\n"
 DUMP = """-- MySQL dump 10.13
 -- Server version\t{version}
 -- Current Database: `shop`
@@ -89,6 +93,7 @@ def scripts(nomad: Path, tmp_path: Path) -> Scripts:
         (tmp_path / folder).mkdir()
     stubs = {"bin/mysql": CLIENT, "bin/mysqldump": DUMPER}
     said = {"client.cnf": "host = db\n", "tables": "1\n", "version": "8.4.6\n", "dump": DUMP.format(version="8.4.6")}
+    said |= {"objects": OBJECTS, "later": OBJECTS}
     for path, text in (stubs | said).items():
         (tmp_path / path).write_text(text)
         (tmp_path / path).chmod(0o755)
@@ -140,8 +145,12 @@ def test_nor_is_it_the_latest(scripts: Scripts) -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (DUMP.replace("`shop`", "`other`"), "the dump lacks the database shop"),
-        (DUMP.replace("-- Table", "-- View"), "the dump has 0 tables, and the server 1"),
+        (DUMP.replace("`shop`", "`other`"), "the dump lacks DATABASE `shop`"),
+        (DUMP.replace("-- Table", "-- View"), "the dump lacks TABLE `shop`.`orders`"),
+        (DUMP.replace("`orders`", "`order`"), "the dump lacks TABLE `shop`.`orders`"),
+        # As many tables as the server has, one of them in another database.
+        (DUMP.replace("-- Table", "-- Current Database: `other`\n-- Table"), "the dump lacks TABLE `shop`.`orders`"),
+        (DUMP.replace("DROP", "/*!50003 CREATE"), "the dump has 1 triggers, and the server 2"),
         (DUMP.replace("-- Dump completed", "-- Dump"), "the dump is not whole"),
         ("", "the dump is not whole"),
     ],
@@ -149,10 +158,22 @@ def test_nor_is_it_the_latest(scripts: Scripts) -> None:
 def test_a_dump_that_lacks_what_the_server_has_does_not_count(scripts: Scripts, said: str, why: str) -> None:
     earlier = scripts.put(EARLIER)
     (scripts.folder / "dump").write_text(said)
+    if "triggers" in why:
+        for name in ("objects", "later"):
+            (scripts.folder / name).write_text(f"{OBJECTS}TRIGGER `shop`.`a`\nTRIGGER `shop`.`b`\n")
     done = scripts.dump(KEEP="1")
     assert done.returncode != 0
     assert why in done.stderr
     assert scripts.dumps == {earlier}
+
+
+@pytest.mark.parametrize(("before", "after"), [("TABLE `shop`.`old`\n", ""), ("", "TABLE `shop`.`new`\n")])
+def test_what_was_made_or_dropped_meanwhile_need_not_be_in_it(scripts: Scripts, before: str, after: str) -> None:
+    (scripts.folder / "objects").write_text(OBJECTS + before)
+    (scripts.folder / "later").write_text(OBJECTS + after)
+    done = scripts.dump()
+    assert done.returncode == 0, done.stderr
+    assert len(scripts.dumps) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,3 +208,51 @@ def test_a_dump_that_names_no_server_is_restored(scripts: Scripts) -> None:
     done = scripts.restore()
     assert done.returncode == 0, done.stderr
     assert "DROP TABLE" in scripts.restored
+
+
+# A database, and names in it, that are split, expanded or quoted by a shell, by SQL or by grep.
+PLACE = "a `$HOME` ü\\c"
+NAMES = {
+    "TABLE": ("t `$x` [a-z]*", "CREATE TABLE {} (id INT PRIMARY KEY)"),
+    "VIEW": ("v $(id) \\n", "CREATE VIEW {} AS SELECT 1 AS one"),
+    "PROCEDURE": ("p */; '\"", "CREATE PROCEDURE {}() SELECT 1"),
+    "FUNCTION": ("f \t tab", "CREATE FUNCTION {}() RETURNS INT DETERMINISTIC RETURN 1"),
+    "EVENT": ("e über\nline", "CREATE EVENT {} ON SCHEDULE EVERY 1 DAY DO SELECT 1"),
+    "TRIGGER": ("x -- #", "create trigger {} BEFORE INSERT ON `t ``$x`` [a-z]*` FOR EACH ROW SET @a = 1"),
+}
+
+
+def quoted(word: str) -> str:
+    return "`" + word.replace("`", "``") + "`"
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("databases", ["with GTIDs"], indirect=True, scope="module")
+def test_the_dump_of_a_real_server_holds_each_object_by_its_name(shop: Databases) -> None:
+    made = {kind: quoted(word) for kind, (word, _) in NAMES.items()}
+    query(shop.server, f"CREATE DATABASE {quoted(PLACE)}")
+    for kind, (_, statement) in NAMES.items():
+        query(shop.server, f"USE {quoted(PLACE)}", statement.format(made[kind]))
+    dumper = shop.server.root / "usr/local/bin/mysqldump"
+    try:
+        done = shop.dump()
+        assert done.returncode == 0, done.stderr
+        query(shop.server, f"DROP DATABASE {quoted(PLACE)}")
+        restored = shop.restore()
+        assert restored.returncode == 0, restored.stderr
+        for dump in shop.dumps:
+            dump.unlink()
+        for kind, word in made.items():
+            # The dump without the statement, and the comment or DROP before it.
+            shown = word.partition("\n")[0]
+            dumper.write_text(f'#!/bin/sh\n/usr/bin/mysqldump "$@" | grep -vF {shlex.quote(shown)}\n')
+            dumper.chmod(0o755)
+            done = shop.dump()
+            assert done.returncode != 0
+            # Triggers are counted, and shop has one too.
+            lacks = f"lacks {kind} {quoted(PLACE)}.{shown}" if kind != "TRIGGER" else "has 1 triggers, and the server 2"
+            assert done.stderr.endswith(f"the dump {lacks}\n")
+            assert shop.dumps == []
+    finally:
+        dumper.unlink(missing_ok=True)
+        query(shop.server, f"DROP DATABASE {quoted(PLACE)}")
