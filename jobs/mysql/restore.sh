@@ -26,11 +26,14 @@ if [ "$known" = no ]; then
   exit 1
 fi
 # All of it is read once before the first table is touched. The server of the dump is named above its first rows.
-said=$(gzip -dc "$name" | LC_ALL=C sed -n '1,20{/^-- Server version/p;}; $p')
+said=$({ gzip -dc "$name" || printf '\n-- failed\n'; } |
+  LC_ALL=C sed -n '1,20{/^-- Server version/p;}; /^-- Current Database: /p; /^CREATE DATABASE /p; $p')
+refuse() { echo "$name $1: nothing is changed. Restore another dump" >&2; exit 1; }
 case "$(printf '%s\n' "$said" | tail -n 1)" in
 '-- Dump completed'*) ;;
-*) echo "$name is not whole" >&2; exit 1 ;;
+*) refuse "is not whole" ;;
 esac
+printf '%s\n' "$said" | grep -q -e '^-- Current' -e '^CREATE' || refuse "holds no database"
 # A server may not take a dump of a newer series or of MariaDB to its end, and tables are dropped by then.
 from=$(printf '%s\n' "$said" | sed -n '1s/^-- Server version[[:space:]]*//p')
 ask() { mysql "$options" "$TLS_MYSQL" --batch --skip-column-names --execute "$1"; }

@@ -210,6 +210,38 @@ def test_a_dump_that_names_no_server_is_restored(scripts: Scripts) -> None:
     assert "DROP TABLE" in scripts.restored
 
 
+def cut_off(text: str) -> bytes:
+    return gzip.compress(text.encode())[:-20]
+
+
+def damaged(text: str) -> bytes:
+    """A dump whose last line can be read, and whose checksum is another's."""
+    whole = gzip.compress(text.encode())
+    return whole[:-8] + bytes(byte ^ 255 for byte in whole[-8:-4]) + whole[-4:]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is not whole"),
+        (b"no dump", "is not whole"),
+        (gzip.compress(b""), "is not whole"),
+        (gzip.compress(DUMP.partition("-- Dump completed")[0].encode()), "is not whole"),
+        (cut_off(DUMP), "is not whole"),
+        (damaged(DUMP), "is not whole"),
+        (gzip.compress(b"-- MySQL dump 10.13\n-- Dump completed on 2026-01-01\n"), "holds no database"),
+    ],
+)
+def test_a_dump_that_is_cut_off_damaged_or_empty_touches_no_table(scripts: Scripts, content: bytes, why: str) -> None:
+    whole, newest = scripts.put(EARLIER), name(-timedelta(minutes=1))
+    (scripts.folder / "dumps" / newest).write_bytes(content)
+    done = scripts.restore()
+    assert done.returncode != 0
+    assert f"{newest} {why}: nothing is changed. Restore another dump" in done.stderr
+    assert scripts.restored == ""
+    assert scripts.restore(whole).returncode == 0
+
+
 # A database, and names in it, that are split, expanded or quoted by a shell, by SQL or by grep.
 PLACE = "a `$HOME` ü\\c"
 NAMES = {
