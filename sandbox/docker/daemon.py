@@ -10,8 +10,8 @@ from string import Template
 from typing import Final
 
 from nomad_stateful.drivers.catalogue import DRIVERS
+from sandbox.docker import machine_daemon
 from sandbox.docker.images import STORAGE
-from sandbox.docker.machine_daemon import DRIVER, FEATURES
 from sandbox.docker.store import Store
 from sandbox.settings import InstanceSpec, SandboxSettings
 from sandbox.standins.nas.layout import Nas
@@ -76,16 +76,10 @@ until [ -S /run/docker.sock ]; do sleep 0.1; done
 def config() -> dict[str, object]:
     """The daemon's configuration, all of it on the instance's own disk and in its own /run."""
     return {
-        "data-root": _DATA,
-        "exec-root": "/run/docker",
-        "pidfile": "/run/docker.pid",
-        "hosts": [SOCKET],
-        "storage-driver": DRIVER,
-        "features": FEATURES,
+        **machine_daemon.config(_DATA, "/run"),
         "exec-opts": ["native.cgroupdriver=cgroupfs"],
         "runtimes": {_RUNTIME: {"path": "/mnt/etc/docker-runtime"}},
         "default-runtime": _RUNTIME,
-        "ip6tables": False,
     }
 
 
@@ -111,7 +105,7 @@ def boot_script(settings: SandboxSettings, spec: InstanceSpec, store: Store) -> 
         home=shlex.quote(str(settings.home)),
         folders=" ".join(_plugin_folders()),
         data=_DATA,
-        driver=DRIVER,
+        driver=machine_daemon.DRIVER,
         store=shlex.quote(str(store.data)),
         layers=shlex.quote(str(store.layers)),
         config=json.dumps(config(), indent=2),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,10 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import httpx2
+
 from sandbox.docker.errors import DockerError
 from tools.packages import find_command
 
-FEATURES: Final = {"containerd-snapshotter": False}
 DRIVER: Final = "overlay2"
 _READY_TIMEOUT_S: Final = 60.0
 _LOAD_TIMEOUT_S: Final = 600.0
@@ -50,27 +49,32 @@ def version() -> str:
     return done.stdout.strip()
 
 
+def config(data: str, run: str) -> dict[str, object]:
+    """Returns a daemon's configuration: its data in one folder, its socket and what else it runs with in another."""
+    return {
+        "data-root": data,
+        "exec-root": f"{run}/docker",
+        "pidfile": f"{run}/docker.pid",
+        "hosts": [f"unix://{run}/docker.sock"],
+        "storage-driver": DRIVER,
+        "features": {"containerd-snapshotter": False},
+        "ip6tables": False,
+    }
+
+
 @contextmanager
-def running(data: Path, *, network: bool = False) -> Iterator[Path]:
-    """Runs a daemon for as long as the block lasts, on request with a network for containers; gives its socket.
+def running(data: Path, *, network: bool = False) -> Iterator[httpx2.Client]:
+    """Runs a daemon for as long as the block lasts, on request with a network for containers; gives its API.
 
     Raises:
         DockerError: it does not run.
     """
     with tempfile.TemporaryDirectory(prefix="docker-") as folder:
         home = Path(folder)
-        config: dict[str, object] = {
-            "data-root": str(data),
-            "exec-root": str(home / "exec"),
-            "pidfile": str(home / "pid"),
-            "hosts": [f"unix://{home}/api"],
-            "storage-driver": DRIVER,
-            "features": FEATURES,
-            "ip6tables": False,
-        }
+        settings = config(str(data), folder)
         if not network:
-            config |= {"bridge": "none", "iptables": False}
-        (home / "daemon.json").write_text(json.dumps(config), encoding="utf-8")
+            settings |= {"bridge": "none", "iptables": False}
+        (home / "daemon.json").write_text(json.dumps(settings), encoding="utf-8")
         inside = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
         daemon = find_command("dockerd") or "dockerd"
         log = home / "log"
@@ -83,19 +87,25 @@ def running(data: Path, *, network: bool = False) -> Iterator[Path]:
                 stderr=output,
                 start_new_session=True,
             ) as process,
+            _client(home / "docker.sock") as api,
         ):
             # Leaving the block closes its input and waits for it.
-            _await(home / "api", process, log)
-            yield home / "api"
+            _await(api, process, log)
+            yield api
 
 
-def _await(api: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+def _client(socket: Path) -> httpx2.Client:
+    transport = httpx2.HTTPTransport(uds=str(socket))
+    return httpx2.Client(transport=transport, base_url="http://docker", timeout=_LOAD_TIMEOUT_S)
+
+
+def _await(api: httpx2.Client, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while True:
         try:
-            if _call(api, "GET", "/_ping")[0] == 200:
+            if api.get("/_ping").is_success:
                 return
-        except OSError:
+        except httpx2.TransportError:
             pass
         if process.poll() is not None or time.monotonic() > deadline:
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
@@ -103,38 +113,17 @@ def _await(api: Path, process: subprocess.Popen[bytes], log: Path) -> None:
         time.sleep(0.1)
 
 
-def load(api: Path, packed: Path) -> None:
+def load(api: httpx2.Client, packed: Path) -> None:
     """Has the daemon load an archive of images. Raises DockerError."""
-    status, said = _call(api, "POST", "/images/load?quiet=1", packed)
-    lines = [json.loads(line) for line in said.splitlines() if line.strip()]
-    refused = [line["error"] for line in lines if "error" in line]
-    if status != 200 or refused:
-        raise DockerError(f"docker does not take the images: {'; '.join(refused) or said}")
+    with packed.open("rb") as file:
+        answer = api.post("/images/load?quiet=1", content=file, headers={"Content-Type": "application/x-tar"})
+    if said := refusal(answer):
+        raise DockerError(f"docker does not take the images: {said}")
 
 
-class _Connection(http.client.HTTPConnection):
-    """HTTP over the daemon's socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=_LOAD_TIMEOUT_S)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
-
-
-def _call(api: Path, method: str, path: str, body: Path | None = None) -> tuple[int, str]:
-    connection = _Connection(api)
-    try:
-        if body is None:
-            connection.request(method, path)
-        else:
-            with body.open("rb") as file:
-                headers = {"Content-Type": "application/x-tar", "Content-Length": str(body.stat().st_size)}
-                connection.request(method, path, file, headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
+def refusal(answer: httpx2.Response) -> str:
+    """Returns why the daemon did not do what it was asked for, empty when it did: it may say so after status 200."""
+    if not answer.is_success:
+        return answer.text.strip() or f"status {answer.status_code}"
+    lines = [json.loads(line) for line in answer.text.splitlines() if line.strip()]
+    return "; ".join(line["error"] for line in lines if "error" in line)
