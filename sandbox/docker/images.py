@@ -79,8 +79,8 @@ class Image:
     layers: tuple[Recipe, ...]
     tag_from: str = ""
     """The Debian package whose version is the tag, after `tag`."""
-    older: bool = False
-    """Whether it has the older sibling of that version."""
+    series: str = ""
+    """The series that the version has to be of."""
     seldom: bool = False
     """Whether it is there only when all images are asked for."""
     entrypoint: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Image:
         if not self.tag_from:
             return self.tag
         found = next(version for layer in layers if (version := layer.version(self.tag_from)))
-        return self.tag + (older_mysql.older(found) if self.older else found)
+        return self.tag + (older_mysql.older(found) if self.series == older_mysql.SERIES else found)
 
 
 def catalogue(parts: Path | None) -> tuple[Image, ...]:
@@ -150,6 +150,7 @@ def _mysql(base: Recipe, parts: Path | None) -> Image:
         "",
         (base, server, start),
         tag_from="mysql-server-core",
+        series=MYSQL_SERIES,
         entrypoint=("docker-entrypoint.sh",),
         command=("mysqld",),
         env=(_PATH, f"MYSQL_MAJOR={MYSQL_SERIES}"),
@@ -167,7 +168,7 @@ def _older_mysql(mysql: Image) -> Image:
     return replace(
         mysql,
         layers=(*mysql.layers, changed),
-        older=True,
+        series=older_mysql.SERIES,
         seldom=True,
         env=(_PATH, f"MYSQL_MAJOR={older_mysql.SERIES}"),
         note=f"stand-in for {older_mysql.SERIES}",

@@ -96,6 +96,9 @@ def build(recipe: Recipe) -> Layer:
     """
     folder = root() / f"layer-{recipe.name}-{recipe.key}"
     if not folder.is_dir():
+        # Publishing clears the folder of whoever works beside it, so what is below is built before.
+        for lower in recipe.below:
+            build(lower)
         with progress.step(f"building the image layer {recipe.name}", 30):
             cache.publish(folder, partial(_make, recipe))
     return Layer(folder)
@@ -122,7 +125,6 @@ def _over(recipe: Recipe, workshop: Path, upper: Path) -> None:
     """Makes a layer on those below it, which are unpacked one over the other."""
     base = workshop / "base"
     base.mkdir()
-    # Publishing clears the folder of whoever works beside it, so what is below was built before.
     for lower in recipe.below:
         Layer(root() / f"layer-{lower.name}-{lower.key}").unpack(base)
     upper.mkdir(mode=0o755)

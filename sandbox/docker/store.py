@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -79,7 +78,7 @@ def ensure(official: Path | None, *, everything: bool = False) -> Store:
     if not folder.is_dir():
         with cache.locked(layers.root()):
             if not folder.is_dir():
-                built = {image: tuple(_layers(image)) for image in wanted}
+                built = {image: tuple(map(layers.build, image.layers)) for image in wanted}
                 _check_series(built)
                 with progress.step("loading the images into a store", 20):
                     cache.publish(folder, partial(_fill, built))
@@ -122,20 +121,13 @@ def _key(wanted: tuple[Image, ...]) -> str:
     return cache.digest(machine_daemon.version(), *parts)
 
 
-def _layers(image: Image) -> Iterator[Layer]:
-    for recipe in image.layers:
-        for lower in recipe.below:
-            layers.build(lower)
-        yield layers.build(recipe)
-
-
 def _check_series(built: dict[Image, tuple[Layer, ...]]) -> None:
     for image, parts in built.items():
         version = image.version(parts)
-        if image.repository == "mysql" and not image.older and not version.startswith(f"{images.MYSQL_SERIES}."):
+        if image.series and not version.startswith(f"{image.series}."):
             raise DockerError(
                 f"Debian's suite {layers.SUITE} has MySQL {version} now, and the project is run with "
-                f"{images.MYSQL_SERIES}. Set {mirror.VARIABLE} to a snapshot of Debian that has it "
+                f"{image.series}. Set {mirror.VARIABLE} to a snapshot of Debian that has it "
                 '(snapshot.debian.org; its lists are old, which apt takes with Acquire::Check-Valid-Until "false"). '
                 "To run the new series, change MYSQL_SERIES and the stacks' images."
             )

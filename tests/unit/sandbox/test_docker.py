@@ -132,7 +132,7 @@ def test_the_same_tree_is_the_same_layer(tmp_path: Path) -> None:
 
 @pytest.mark.nomad
 def test_without_official_parts_the_images_hold_the_stand_ins_under_the_names_that_stacks_pull() -> None:
-    notes = {image.repository: image.note for image in catalogue(None) if not image.older}
+    notes = {image.repository: image.note for image in catalogue(None) if not image.seldom}
     assert notes["mysql"] == "own entrypoint"
     assert notes["public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver"] == "stand-in"
 
