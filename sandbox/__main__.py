@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     how = down.add_mutually_exclusive_group()
     how.add_argument("--force", action="store_true", help="drop the sandbox without destroying the stack first")
     how.add_argument("--keep-sandbox", action="store_true", help="destroy the stack alone; the sandbox runs on")
-    images = commands.add_parser("images", help="build all images, as `up --all-images` would")
+    images = commands.add_parser("images", help="pull and build all images, as `up --all-images` would")
     images.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
     commands.add_parser("status", help="show what there is")
     commands.add_parser("env", help="print what a shell evaluates to work with the sandbox")
@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
         case "images":
             from sandbox.commands import images
 
-            return images.run(arguments.official)
+            return images.run(settings, arguments.official)
         case "status":
             from sandbox.commands import status
 

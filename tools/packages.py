@@ -74,6 +74,9 @@ TESTS: Final = (
         ("prometheus-node-exporter.service",),
     ),
     Requirement(
+        ("docker-registry",), ("docker-registry",), "pulling images in the tests", ("docker-registry.service",)
+    ),
+    Requirement(
         ("prometheus-mysqld-exporter",),
         ("prometheus-mysqld-exporter",),
         "firing the alert rules",

@@ -1,4 +1,4 @@
-"""`images`: every image of the sandbox, built before it is needed."""
+"""`images`: every image of the sandbox, pulled or built before it is needed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from pathlib import Path
 
 from sandbox.docker import store
 from sandbox.machine import requirements
+from sandbox.settings import SandboxSettings
 from tools import packages, toolchain
 from tools.toolchain import official
 
 
-def run(parts: Path | None) -> int:
-    """Builds what is missing and prints each image's name.
+def run(settings: SandboxSettings, parts: Path | None) -> int:
+    """Pulls and builds what is missing and prints each image's name.
 
     Raises:
         SandboxError, ToolchainError, PackageError: it cannot be done; the message says why and what to do.
@@ -20,7 +21,7 @@ def run(parts: Path | None) -> int:
     packages.ensure_packages(packages.SANDBOX)
     toolchain.ensure_csi()
     chosen = official.require(parts) if parts is not None else None
-    store.require_docker(chosen, everything=True)
-    for name in store.ensure(chosen, everything=True).names:
+    store.require_docker(settings, chosen, everything=True)
+    for name in store.ensure(settings, chosen, everything=True).names:
         print(name)
     return 0

@@ -84,7 +84,7 @@ def _tools(settings: SandboxSettings, options: Options, phases: Phases) -> tuple
             openssh.ensure()
             # What the stand-ins' images are made of.
             toolchain.ensure_csi()
-            store.require_docker(options.official, everything=options.all_images)
+            store.require_docker(settings, options.official, everything=options.all_images)
             made = pool.submit(store.of_sandbox, settings, options.official, everything=options.all_images)
             tools = toolchain.ensure()
             if installed:

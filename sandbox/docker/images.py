@@ -99,6 +99,12 @@ class Image:
             tags.append(tags[-1].rpartition(".")[0])
         return [f"{self.repository}:{tag}" for tag in tags]
 
+    def is_named(self, name: str) -> bool:
+        """Whether a name is surely the image's, also before its version is known."""
+        if self.series and name.startswith(f"{self.repository}:{self.series}."):
+            return True
+        return name == f"{self.repository}:{self.series or self.tag}"
+
     def version(self, layers: tuple[Layer, ...]) -> str:
         """Its tag."""
         if not self.tag_from:

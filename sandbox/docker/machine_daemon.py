@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import httpx2
 
@@ -20,10 +20,13 @@ from tools.packages import find_command
 DRIVER: Final = "overlay2"
 _READY_TIMEOUT_S: Final = 60.0
 _LOAD_TIMEOUT_S: Final = 600.0
+Network = Literal["none", "containers", "machine"]
 # The daemon writes into /etc/docker and /opt/containerd too, which are not to be the machine's. It is stopped in good
-# order when its input ends, which it also does when whoever started this dies.
+# order when its input ends, which it also does when whoever started this dies. A link in the place of resolv.conf leads
+# into /run.
 _UNTIL_CLOSED: Final = """
 cp -a /etc "$1/etc"
+cp -L --remove-destination /etc/resolv.conf "$1/etc/" 2>/dev/null || true
 mount --bind "$1/etc" /etc
 mount -t tmpfs tmpfs /opt
 mount -t tmpfs tmpfs /run
@@ -63,8 +66,10 @@ def config(data: str, run: str) -> dict[str, object]:
 
 
 @contextmanager
-def running(data: Path, *, network: bool = False) -> Iterator[httpx2.Client]:
-    """Runs a daemon for as long as the block lasts, on request with a network for containers; gives its API.
+def running(data: Path, network: Network = "none") -> Iterator[httpx2.Client]:
+    """Runs a daemon for as long as the block lasts and gives its API.
+
+    Its network is none, one for containers, or the machine's, where it changes nothing.
 
     Raises:
         DockerError: it does not run.
@@ -72,12 +77,14 @@ def running(data: Path, *, network: bool = False) -> Iterator[httpx2.Client]:
     with tempfile.TemporaryDirectory(prefix="docker-") as folder:
         home = Path(folder)
         settings = config(str(data), folder)
-        if not network:
-            settings |= {"bridge": "none", "iptables": False}
+        if network != "containers":
+            settings |= {"bridge": "none", "iptables": False, "ip-forward": False}
         (home / "daemon.json").write_text(json.dumps(settings), encoding="utf-8")
-        inside = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if network != "machine":
+            inside.append("--net")
         daemon = find_command("dockerd") or "dockerd"
-        log = home / "log"
+        log, socket = home / "log", home / "docker.sock"
         with (
             log.open("wb") as output,
             subprocess.Popen(
@@ -87,10 +94,10 @@ def running(data: Path, *, network: bool = False) -> Iterator[httpx2.Client]:
                 stderr=output,
                 start_new_session=True,
             ) as process,
-            _client(home / "docker.sock") as api,
+            _client(socket) as api,
         ):
             # Leaving the block closes its input and waits for it.
-            _await(api, process, log)
+            _await(socket, api, process, log)
             yield api
 
 
@@ -99,11 +106,11 @@ def _client(socket: Path) -> httpx2.Client:
     return httpx2.Client(transport=transport, base_url="http://docker", timeout=_LOAD_TIMEOUT_S)
 
 
-def _await(api: httpx2.Client, process: subprocess.Popen[bytes], log: Path) -> None:
+def _await(socket: Path, api: httpx2.Client, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while True:
         try:
-            if api.get("/_ping").is_success:
+            if socket.exists() and api.get("/_ping").is_success:
                 return
         except httpx2.TransportError:
             pass
@@ -124,6 +131,6 @@ def load(api: httpx2.Client, packed: Path) -> None:
 def refusal(answer: httpx2.Response) -> str:
     """Returns why the daemon did not do what it was asked for, empty when it did: it may say so after status 200."""
     if not answer.is_success:
-        return answer.text.strip() or f"status {answer.status_code}"
+        return str(answer.json()["message"])
     lines = [json.loads(line) for line in answer.text.splitlines() if line.strip()]
     return "; ".join(line["error"] for line in lines if "error" in line)

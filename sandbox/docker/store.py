@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from sandbox.docker import archive, images, layers, machine_daemon, mirror
+from sandbox.docker import archive, images, layers, machine_daemon, mirror, pulled
 from sandbox.docker.errors import DockerError
 from sandbox.docker.images import Image
 from sandbox.docker.layers import Layer
@@ -58,45 +58,46 @@ def of_sandbox(settings: SandboxSettings, official: Path | None = None, *, every
     note = settings.docker_dir / "store"
     kept = Store(Path(note.read_text(encoding="utf-8").strip())) if note.is_file() else None
     if kept is not None and kept.folder.is_dir():
-        if everything and len(kept.names) < len(images.catalogue(official)):
+        if everything and len(kept.names) < len(settings.images) + len(_built(settings, official)):
             raise DockerError("The sandbox was started without all images, and keeps its own: run `make down` first.")
         return kept
-    store = ensure(official, everything=everything)
+    store = ensure(settings, official, everything=everything)
     settings.docker_dir.mkdir(exist_ok=True)
     note.write_text(f"{store.folder}\n", encoding="utf-8")
     return store
 
 
-def ensure(official: Path | None, *, everything: bool = False) -> Store:
+def ensure(settings: SandboxSettings, official: Path | None, *, everything: bool = False) -> Store:
     """Returns the store, made if it is not there yet: minutes the first time.
 
     Raises:
-        DockerError: docker does not run here, or an image cannot be built or loaded.
+        DockerError: docker does not run here, or an image cannot be pulled, built or loaded.
     """
-    wanted = _wanted(official, everything)
-    folder = _folder(wanted)
+    wanted = _wanted(settings, official, everything)
+    folder = _folder(settings, wanted)
     if not folder.is_dir():
         with cache.locked(layers.root()):
             if not folder.is_dir():
+                archives = {image.label: pulled.ensure(image) for image in settings.images}
                 built = {image: tuple(map(layers.build, image.layers)) for image in wanted}
                 _check_series(built)
                 with progress.step("loading the images into a store", 20):
-                    cache.publish(folder, partial(_fill, built))
+                    cache.publish(folder, partial(_fill, built, archives))
     return Store(folder)
 
 
-def require_docker(official: Path | None, *, everything: bool = False) -> None:
+def require_docker(settings: SandboxSettings, official: Path | None, *, everything: bool = False) -> None:
     """Finds out whether docker runs on this machine, as long as there is no store that says so.
 
     Raises:
         DockerError: it does not; the message has the daemon's own words.
     """
-    if _folder(_wanted(official, everything)).is_dir():
+    if _folder(settings, _wanted(settings, official, everything)).is_dir():
         return
     layers.root().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".probe-", dir=layers.root()) as folder:
         try:
-            with machine_daemon.running(Path(folder) / "data", network=True):
+            with machine_daemon.running(Path(folder) / "data", "containers"):
                 pass
         except DockerError as error:
             raise DockerError(
@@ -105,20 +106,23 @@ def require_docker(official: Path | None, *, everything: bool = False) -> None:
             ) from None
 
 
-def _wanted(official: Path | None, everything: bool) -> tuple[Image, ...]:
-    """Returns every image where all are asked for, or are there already."""
-    known = images.catalogue(official)
-    everything = everything or _folder(known).is_dir()
-    return tuple(image for image in known if everything or not image.seldom)
+def _wanted(settings: SandboxSettings, official: Path | None, everything: bool) -> tuple[Image, ...]:
+    """Returns the images to build: every one where all are asked for, or are there already."""
+    built = _built(settings, official)
+    everything = everything or _folder(settings, built).is_dir()
+    return tuple(image for image in built if everything or not image.seldom)
 
 
-def _folder(wanted: tuple[Image, ...]) -> Path:
-    return layers.root() / f"store-{_key(wanted)}"
+def _built(settings: SandboxSettings, official: Path | None) -> tuple[Image, ...]:
+    """Returns the images that are not pulled."""
+    return tuple(
+        image for image in images.catalogue(official) if not any(image.is_named(one.name) for one in settings.images)
+    )
 
 
-def _key(wanted: tuple[Image, ...]) -> str:
+def _folder(settings: SandboxSettings, wanted: tuple[Image, ...]) -> Path:
     parts = [repr(vars(image) | {"layers": [recipe.key for recipe in image.layers]}) for image in wanted]
-    return cache.digest(machine_daemon.version(), *parts)
+    return layers.root() / f"store-{cache.digest(machine_daemon.version(), repr(settings.images), *parts)}"
 
 
 def _check_series(built: dict[Image, tuple[Layer, ...]]) -> None:
@@ -129,21 +133,24 @@ def _check_series(built: dict[Image, tuple[Layer, ...]]) -> None:
                 f"Debian's suite {layers.SUITE} has MySQL {version} now, and the project is run with "
                 f"{image.series}. Set {mirror.VARIABLE} to a snapshot of Debian that has it "
                 '(snapshot.debian.org; its lists are old, which apt takes with Acquire::Check-Valid-Until "false"). '
+                "Or have the official image pulled: [images] in sandbox.toml. "
                 "To run the new series, change MYSQL_SERIES and the stacks' images."
             )
 
 
-def _fill(built: dict[Image, tuple[Layer, ...]], folder: Path) -> None:
+def _fill(built: dict[Image, tuple[Layer, ...]], archives: dict[str, Path], folder: Path) -> None:
     packed = folder.with_name("images.tar")
     archive.write(packed, built)
     data = folder / "data"
     with machine_daemon.running(data) as api:
-        machine_daemon.load(api, packed)
+        for path in (packed, *archives.values()):
+            machine_daemon.load(api, path)
     for name in ("containers", "tmp", "runtimes", "network", "swarm", "containerd", "buildkit", "plugins", "trust"):
         shutil.rmtree(data / name, ignore_errors=True)
     _part_from_layers(folder, data)
     _unpack_exec_root(folder, next(parts for image, parts in built.items() if image.repository == images.BUSYBOX))
     listed = {image.names(parts)[0]: image.note for image, parts in built.items()}
+    listed |= dict.fromkeys(archives, "pulled")
     (folder / _LIST).write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
 
 

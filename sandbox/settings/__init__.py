@@ -8,6 +8,7 @@ from sandbox.settings.model import (
     PROJECT_NAME,
     STACK,
     InstanceSpec,
+    PulledImage,
     SandboxSettings,
 )
 from sandbox.settings.reading import load_settings, parse_settings
@@ -19,6 +20,7 @@ __all__ = [
     "PROJECT_NAME",
     "STACK",
     "InstanceSpec",
+    "PulledImage",
     "SandboxError",
     "SandboxSettings",
     "SettingsError",

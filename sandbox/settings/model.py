@@ -32,6 +32,21 @@ class InstanceSpec:
 
 
 @dataclass(frozen=True)
+class PulledImage:
+    """An image of a registry, in the place of one that is built here."""
+
+    name: str
+    """What jobs ask for, with a tag."""
+    reference: str
+    """REGISTRY/REPOSITORY@sha256:DIGEST"""
+
+    @property
+    def label(self) -> str:
+        """Its name and the beginning of its digest."""
+        return f"{self.name}@{self.reference.partition('@')[2][:19]}"
+
+
+@dataclass(frozen=True)
 class SandboxSettings:
     """Where the sandbox lives, which addresses it takes, and what is in it."""
 
@@ -46,6 +61,7 @@ class SandboxSettings:
     nomad_rpc_port: int
     nomad_serf_port: int
     tls: bool
+    images: tuple[PulledImage, ...] = ()
 
     @property
     def bridge(self) -> str:

@@ -18,6 +18,7 @@ from sandbox.settings.model import (
     HOME_VARIABLE,
     PROJECT,
     InstanceSpec,
+    PulledImage,
     SandboxSettings,
 )
 
@@ -48,7 +49,8 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
 
 _DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "nomad_serf": 4648}
 _DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
-_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "ports", "instances")
+_REFERENCE: Final = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:\d+)?/[a-z0-9._/-]+@sha256:[0-9a-f]{64}")
+_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "ports", "images", "instances")
 
 
 def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
@@ -76,6 +78,7 @@ def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
         nomad_rpc_port=ports["nomad_rpc"],
         nomad_serf_port=ports["nomad_serf"],
         tls=_switch("tls", table.get("tls", False)),
+        images=_images(table.get("images", {})),
     )
     _check_room(settings)
     return settings
@@ -167,6 +170,20 @@ def _instances(value: object, zones: tuple[str, ...]) -> tuple[InstanceSpec, ...
             raise SettingsError(f"{prefix}name", name, "another instance has this name", "Use a different one.")
         specs.append(InstanceSpec(name, zone))
     return tuple(specs)
+
+
+def _images(value: object) -> tuple[PulledImage, ...]:
+    form = '"NAME:TAG" = "REGISTRY/REPOSITORY@sha256:DIGEST"'
+    if not isinstance(value, Mapping):
+        raise SettingsError("images", value, "it is not a table", f"Write it as [images] with lines {form}.")
+    images = []
+    for name, reference in value.items():
+        _matching("images", name, r"[a-z0-9][a-z0-9._/:-]*:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", f"Write {form}.")
+        if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
+            rule = "it is not an image of a registry by its digest, which alone is the same image each time"
+            raise SettingsError(f'images."{name}"', reference, rule, f"Write {form}.")
+        images.append(PulledImage(name, reference))
+    return tuple(images)
 
 
 def _check_room(settings: SandboxSettings) -> None:

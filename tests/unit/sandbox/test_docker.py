@@ -23,6 +23,8 @@ from tools.examples.recipes import EXAMPLES
 
 SETTINGS = parse_settings({}, Path("/nowhere"))
 STORE = Store(Path("/a store"))
+MYSQL = Image("mysql", "", (), tag_from="mysql-server-core", series="9.7")
+DRIVER = Image("driver", "v1.48.0", ())
 
 
 def test_a_container_keeps_the_capabilities_that_the_machine_has() -> None:
@@ -168,6 +170,29 @@ def test_an_image_with_debians_version_has_the_names_of_its_series_too(
 ) -> None:
     (tmp_path / "packages").write_text("server\t9.7.4-1\n")
     assert Image("x", tag, (), tag_from=tag_from).names((Layer(tmp_path),)) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [
+        ("mysql:9.7", MYSQL),
+        ("mysql:9.7.4", MYSQL),
+        ("mysql:9", None),
+        ("mysql:9.70", None),
+        ("driver:v1.48.0", DRIVER),
+        ("driver:v1.48.1", None),
+        ("busybox:1.37.0", None),
+        ("redis:8", None),
+    ],
+)
+def test_an_image_that_is_pulled_is_not_built(
+    name: str, image: Image | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busybox = Image("busybox", "", (), tag_from="busybox-static")
+    monkeypatch.setattr(images, "catalogue", lambda _parts: (MYSQL, DRIVER, busybox))
+    pulls = parse_settings({"images": {name: f"docker.io/x/y@sha256:{'0' * 64}"}}, tmp_path)
+    expected = [one for one in (MYSQL, DRIVER, busybox) if one is not image]
+    assert list(store._built(pulls, None)) == expected
 
 
 def test_the_images_python_has_every_package_that_the_stand_ins_import() -> None:

@@ -15,6 +15,7 @@ from sandbox.settings import (
 )
 
 HOME = Path("/nowhere/.sandbox")
+PINNED = f"docker.io/library/mysql@sha256:{'0123456789abcdef' * 4}"
 
 
 def test_the_committed_file_has_every_key_with_its_default() -> None:
@@ -71,6 +72,12 @@ def test_the_home_folder_comes_from_the_environment_or_is_in_the_project() -> No
         ({"instances": [{"name": "A_b", "zone": "us-west-2a"}]}, "instances[0].name", "client-1"),
         ({"instances": [{"name": "a", "zone": "us-west-2a"}] * 2}, "instances[1].name", "different"),
         ({"instances": [{"name": "a", "zone": "us-west-2a", "size": 1}]}, "instances[0].size", "remove"),
+        ({"images": ["mysql:9.7"]}, "images", "[images]"),
+        ({"images": {"mysql": PINNED}}, "images", '"NAME:TAG" ='),
+        ({"images": {"mysql:9.7": "docker.io/library/mysql:9.7"}}, 'images."mysql:9.7"', "@sha256:DIGEST"),
+        ({"images": {"mysql:9.7": "docker.io/library/mysql@sha256:0123"}}, 'images."mysql:9.7"', "@sha256:DIGEST"),
+        ({"images": {"mysql:9.7": PINNED.removeprefix("docker.io/")}}, 'images."mysql:9.7"', "REGISTRY/REPOSITORY"),
+        ({"images": {"mysql:9.7": 9}}, 'images."mysql:9.7"', "@sha256:DIGEST"),
         ({"subnet": "10.0.0.0/26", "zones": [f"us-west-2{z}" for z in "abcdefgh"]}, "subnet", "/24"),
     ],
 )
@@ -80,6 +87,12 @@ def test_a_bad_value_is_refused_with_key_value_rule_and_remedy(table: dict[str, 
     assert caught.value.key == key
     assert str(caught.value).startswith(f"{key} is ")
     assert remedy in str(caught.value)
+
+
+def test_an_image_is_pulled_by_the_digest_that_is_named() -> None:
+    [image] = parse_settings({"images": {"mysql:9.7": PINNED}}, HOME).images
+    assert (image.name, image.reference) == ("mysql:9.7", PINNED)
+    assert image.label == "mysql:9.7@sha256:0123456789ab"
 
 
 def test_a_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
