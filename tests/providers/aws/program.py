@@ -27,19 +27,17 @@ volume = aws.ebs.Volume(
     tags={"Name": "data"},
 )
 snapshot = aws.ebs.Snapshot("saved", volume_id=volume.id)
-document = aws.iam.get_policy_document_output(
-    statements=[{"actions": ["ec2:AttachVolume", "ec2:DetachVolume"], "resources": [volume.arn]}]
-)
-policy = aws.iam.Policy("driver", policy=document.json, tags=config.get_object("tags"))
+allowed = {"Effect": "Allow", "Action": ["ec2:AttachVolume", "ec2:DetachVolume"], "Resource": volume.arn}
+document = pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [allowed]})
+policy = aws.iam.Policy("driver", policy=document, tags=config.get_object("tags"))
 aws.iam.RolePolicyAttachment("driver", role=role.name, policy_arn=policy.arn)
-aws.iam.RolePolicy("inline", role=role.name, policy=pulumi.Output.secret(document.json))
+aws.iam.RolePolicy("inline", role=role.name, policy=pulumi.Output.secret(document))
 if found := config.get("found"):
     aws.ebs.Volume("found", availability_zone="us-west-2b", size=2, opts=pulumi.ResourceOptions(import_=found))
 pulumi.export("account", aws.get_caller_identity().account_id)
-pulumi.export("region", aws.get_region().region)
+pulumi.export("region", volume.region)
 pulumi.export("volume", volume.id)
 pulumi.export("policy", policy.name)
-pulumi.export("running", aws.ec2.get_instances_output(instance_tags={"volume": volume.id}).ids)
 """
 
 SETTINGS: Final[Mapping[str, Any]] = {"aws:region": "us-west-2", "aws:allowedAccountIds": [ACCOUNT]}

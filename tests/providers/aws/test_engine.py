@@ -25,7 +25,7 @@ def test_a_programs_whole_life(stack: Stack, aws: Any) -> None:
     assert aws.ec2.describe_volumes()["Volumes"] == []
     stack.run("up", "--yes", "--skip-preview")
     first = stack.outputs()
-    assert (first["account"], first["region"], first["running"]) == (ACCOUNT, "us-west-2", [])
+    assert (first["account"], first["region"]) == (ACCOUNT, "us-west-2")
     stack.run("preview", "--expect-no-changes")
     stack.run("refresh", "--yes", "--skip-preview", "--expect-no-changes")
 

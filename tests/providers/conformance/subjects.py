@@ -88,4 +88,3 @@ class FunctionSubject(Subject):
     required: frozenset[str] = frozenset()
     waits: bool = False
     """Whether it asks a service: the others answer from what they are given."""
-    left_out: frozenset[str] = frozenset()

@@ -26,9 +26,3 @@ def retag(ec2: EC2Client, id: str, old: Mapping[str, Any] | None, new: Mapping[s
             ec2.delete_tags(Resources=[id], Tags=[{"Key": key} for key in to_remove])
         if to_set:
             ec2.create_tags(Resources=[id], Tags=to_aws(to_set))  # type: ignore[arg-type]
-
-
-def filters_for(filters: Any, tags: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """Returns a function's `filters`, and tags as further filters, as EC2 takes them."""
-    result = [{"Name": item["name"], "Values": list(item["values"])} for item in filters or []]
-    return result + [{"Name": f"tag:{key}", "Values": [value]} for key, value in (tags or {}).items()]

@@ -14,10 +14,6 @@ from sandbox.standins.plugins.aws.ec2_tag import TagResource
 from sandbox.standins.plugins.aws.functions.availability_zones import AvailabilityZones
 from sandbox.standins.plugins.aws.functions.bucket import Bucket
 from sandbox.standins.plugins.aws.functions.caller_identity import CallerIdentity
-from sandbox.standins.plugins.aws.functions.instance import Instance
-from sandbox.standins.plugins.aws.functions.instances import Instances
-from sandbox.standins.plugins.aws.functions.policy_document import PolicyDocument
-from sandbox.standins.plugins.aws.functions.region import Region
 from sandbox.standins.plugins.aws.functions.role import Role
 from sandbox.standins.plugins.aws.functions.snapshot import Snapshot
 from sandbox.standins.plugins.aws.functions.volume import Volume
@@ -34,9 +30,7 @@ _RESOURCES = (
     VolumeResource, SnapshotResource, TagResource, LifecyclePolicyResource, PolicyResource, RoleResource,
     RolePolicyResource, RolePolicyAttachmentResource, BucketResource, *SETTINGS,
 )  # fmt: skip
-_FUNCTIONS = (
-    AvailabilityZones, Bucket, CallerIdentity, Instance, Instances, PolicyDocument, Region, Role, Snapshot, Volume,
-)  # fmt: skip
+_FUNCTIONS = (AvailabilityZones, Bucket, CallerIdentity, Role, Snapshot, Volume)
 
 
 class AwsPlugin(Plugin):

@@ -12,10 +12,9 @@ _ACCOUNT_ROOT: Final = re.compile(r"^arn:aws[\w-]*:iam::(\d{12}):root$")
 _SET_KEYS: Final = ("Action", "NotAction", "Resource", "NotResource")
 
 
-def go_json(value: Any, *, indent: int | None = None) -> str:
+def go_json(value: Any) -> str:
     """Returns `value` as Go's encoding/json writes it: raw non-ASCII, but HTML-sensitive characters escaped."""
-    separators = (",", ":") if indent is None else (",", ": ")
-    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return "".join(_GO_ESCAPES.get(character, character) for character in text)
 
 

@@ -11,7 +11,7 @@ class CallerIdentity(AwsFunction):
     """Asked of STS."""
 
     token = "aws:index/getCallerIdentity:getCallerIdentity"
-    arguments = ("id",)
+    arguments = ()
 
     def run(self, ctx: Context, args: Props) -> Props:
         identity = self.cloud.identity()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import Function, InvokeFailure, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.clients import Cloud
+from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.scope import not_implemented
 
 
@@ -35,18 +35,18 @@ class AwsFunction(Function):
                 raise InvokeFailure("", f"Missing required argument: {name} of {self.token}")
         return ctx.call(lambda: self.run(ctx, given))
 
-    def region_of(self, args: Props) -> str:
-        """Returns the region to look in."""
-        return str(args.get("region") or self.cloud.config.region)
-
-
-def the_one(found: Sequence[Any], age: Callable[[Any], Any], *, most_recent: bool) -> Any:
-    """Returns what was asked for; of several the newest, if that is asked for. Raises ProviderError."""
-    if not found:
-        raise ProviderError("Your query returned no results. Please change your search criteria and try again.")
-    if len(found) > 1 and not most_recent:
-        raise ProviderError(
-            "Your query returned more than one result. Please try a more specific search criteria, "
-            "or set `most_recent` attribute to true."
-        )
-    return max(found, key=age)
+    def the_one(self, kind: str, args: Props) -> Any:
+        """Returns what matches the argument `filters` as EC2 describes it; `kind` is "Volumes" or "Snapshots"."""
+        filters = [{"Name": item["name"], "Values": list(item["values"])} for item in args.get("filters") or []]
+        ec2: Any = self.cloud.ec2(self.cloud.config.region)
+        with aws_errors(f"reading EBS {kind}"):
+            pages = ec2.get_paginator(f"describe_{kind.lower()}").paginate(Filters=filters)
+            found = [one for page in pages for one in page[kind]]
+        if not found:
+            raise ProviderError("Your query returned no results. Please change your search criteria and try again.")
+        if len(found) > 1:
+            raise ProviderError(
+                "Your query returned more than one result. Please try a more specific search criteria, "
+                "or set `most_recent` attribute to true."
+            )
+        return found[0]

@@ -20,7 +20,7 @@ class Role(AwsFunction):
     """Looked up by name."""
 
     token = "aws:iam/getRole:getRole"
-    arguments = ("name", "tags")
+    arguments = ("name",)
     required = ("name",)
 
     def run(self, ctx: Context, args: Props) -> Props:

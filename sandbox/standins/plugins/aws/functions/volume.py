@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws.ec2_values import filters_for
 from sandbox.standins.plugins.aws.ec2_volume import volume_values
-from sandbox.standins.plugins.aws.errors import aws_errors
-from sandbox.standins.plugins.aws.functions.function import AwsFunction, the_one
+from sandbox.standins.plugins.aws.functions.function import AwsFunction
 from sandbox.standins.plugins.aws.tags import from_aws
 
 
 class Volume(AwsFunction):
-    """Exactly one volume, found by filters; of several only with mostRecent."""
+    """Exactly one volume, found by filters."""
 
     token = "aws:ebs/getVolume:getVolume"
-    arguments = ("filters", "mostRecent", "region", "tags")
+    arguments = ("filters",)
 
     def run(self, ctx: Context, args: Props) -> Props:
-        region = self.region_of(args)
-        filters: Any = filters_for(args.get("filters"))
-        with aws_errors("reading EBS Volume"):
-            pages = self.cloud.ec2(region).get_paginator("describe_volumes").paginate(Filters=filters)
-            found = [volume for page in pages for volume in page["Volumes"]]
-        volume = the_one(found, lambda one: one["CreateTime"], most_recent=bool(args.get("mostRecent")))
+        region = self.cloud.config.region
+        volume = self.the_one("Volumes", args)
         values = volume_values(volume)
         values["volumeType"] = values.pop("type")
         volume_id = str(volume["VolumeId"])
