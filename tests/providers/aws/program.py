@@ -26,7 +26,6 @@ volume = aws.ebs.Volume(
     encrypted=True,
     tags={"Name": "data"},
 )
-snapshot = aws.ebs.Snapshot("saved", volume_id=volume.id)
 allowed = {"Effect": "Allow", "Action": ["ec2:AttachVolume", "ec2:DetachVolume"], "Resource": volume.arn}
 document = pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [allowed]})
 policy = aws.iam.Policy("driver", policy=document, tags=config.get_object("tags"))

@@ -21,7 +21,7 @@ def stack(undeployed: Stack) -> Stack:
 
 
 def test_a_programs_whole_life(stack: Stack, aws: Any) -> None:
-    assert "5 to create" in stack.run("preview") or "6 to create" in stack.run("preview")
+    assert "4 to create" in stack.run("preview") or "5 to create" in stack.run("preview")
     assert aws.ec2.describe_volumes()["Volumes"] == []
     stack.run("up", "--yes", "--skip-preview")
     first = stack.outputs()

@@ -80,7 +80,7 @@ def test_the_same_meaning_in_other_words_changes_nothing(policy: Life) -> None:
         ({"policy": document(*(f"ec2:Action{number}" for number in range(600)))}, "at most 6144 characters"),
         ({"name": "a b"}, "invalid value for name"),
         ({"name": "x" * 129}, "longer than 128"),
-        ({"name": "x", "namePrefix": "y"}, "conflicts with namePrefix"),
+        ({"namePrefix": "y"}, "does not implement the input 'namePrefix'"),
         ({"path": "nomad"}, "starts and ends with '/'"),
         ({"colour": "red"}, "does not implement the input 'colour'"),
     ],
@@ -115,12 +115,6 @@ def test_the_oldest_version_makes_room_for_a_sixth(policy: Life, aws: Any) -> No
     assert "v1" not in versions
 
 
-def test_a_delayed_version_becomes_the_default_after_its_delay(policy: Life, aws: Any) -> None:
-    policy.update({"policy": document("ec2:X"), "delayAfterPolicyCreationInMs": 10})
-    assert aws.iam.get_policy(PolicyArn=policy.id)["Policy"]["DefaultVersionId"] == "v2"
-    assert policy.state["delayAfterPolicyCreationInMs"] == 10
-
-
 @pytest.mark.parametrize("change", [{"description": "new"}, {"path": "/nomad/"}])
 def test_what_cannot_change_replaces_creating_first(policy: Life, change: dict[str, Any]) -> None:
     diff = policy.diff(ATTACH | change)
@@ -138,13 +132,6 @@ def test_a_replacement_gets_a_fresh_name(plugin: PluginProcess, policy: Life) ->
     fresh = plugin.check(POLICY, ATTACH, {}, "driver").inputs.props
     assert fresh["name"].startswith("driver-")
     assert fresh["__defaults"] == ["name", "path"]
-
-
-def test_a_name_prefix_is_completed(plugin: PluginProcess) -> None:
-    policy = Life(plugin, POLICY).create(ATTACH | {"namePrefix": "pre-"})
-    assert policy.state["name"].startswith("pre-")
-    assert policy.state["namePrefix"] == "pre-"
-    assert not policy.diff(ATTACH | {"namePrefix": "pre-"}).changed
 
 
 def test_tags_change_in_place(policy: Life, aws: Any) -> None:

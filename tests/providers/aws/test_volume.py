@@ -57,7 +57,8 @@ def test_checked_inputs_hold_what_the_official_plugin_stores(plugin: PluginProce
         ({"type": None, "iops": 100}, "'iops' must not be set when 'type' is ''"),
         ({"type": "gp2", "throughput": 125}, "'throughput' must not be set when 'type' is 'gp2'"),
         ({"throughput": 100}, "125 to 2000"),
-        ({"multiAttachEnabled": True}, "'multi_attach_enabled' must not be set when 'type' is 'gp3'"),
+        ({"multiAttachEnabled": True}, "does not implement the input 'multiAttachEnabled' of aws:ebs/volume:Volume"),
+        ({"finalSnapshot": True}, "does not implement the input 'finalSnapshot' of aws:ebs/volume:Volume"),
         ({"volumeInitializationRate": 100}, "unless 'snapshot_id' is set"),
         ({"snapshotId": "snap-1", "volumeInitializationRate": 50}, "100 to 300"),
         ({"encrypted": True, "kmsKeyId": "alias/x"}, "invalid ARN"),
@@ -228,19 +229,17 @@ def test_deleting_removes_the_volume(volume: Life, aws: Any) -> None:
     assert aws.ec2.describe_volumes()["Volumes"] == []
 
 
-def test_a_final_snapshot_is_taken_with_the_volumes_tags(plugin: PluginProcess, aws: Any) -> None:
-    Life(plugin, VOLUME).create(GP3 | {"finalSnapshot": True}).delete()
-    (snapshot,) = aws.ec2.describe_snapshots(OwnerIds=["self"], Filters=[{"Name": "tag:Name", "Values": ["data"]}])[
-        "Snapshots"
-    ]
-    assert snapshot["State"] == "completed"
-    assert aws.ec2.describe_volumes()["Volumes"] == []
+def test_a_volume_whose_state_asks_for_a_final_snapshot_is_not_deleted_without_one(volume: Life, aws: Any) -> None:
+    volume.state["finalSnapshot"] = True
+    with pytest.raises(Failed, match=r"does not implement the final snapshot.*--plugins official"):
+        volume.delete()
+    assert len(aws.ec2.describe_volumes()["Volumes"]) == 1
 
 
-def test_turning_on_the_final_snapshot_modifies_nothing_in_aws(volume: Life, aws: Any) -> None:
-    volume.update(GP3 | {"finalSnapshot": True})
-    assert volume.state["finalSnapshot"] is True
-    assert aws.ec2.describe_volumes_modifications()["VolumesModifications"] == []
+def test_a_volume_is_restored_from_a_snapshot(plugin: PluginProcess, volume: Life, aws: Any) -> None:
+    snapshot = aws.ec2.create_snapshot(VolumeId=volume.id)["SnapshotId"]
+    restored = Life(plugin, VOLUME).create({"availabilityZone": "us-west-2b", "snapshotId": snapshot})
+    assert restored.state["snapshotId"] == snapshot
 
 
 def test_deleting_an_attached_volume_waits_until_it_is_detached(volume: Life, instance: str, aws: Any) -> None:

@@ -24,10 +24,6 @@ def _volume(_world: World) -> Props:
     return {"availabilityZone": ZONE, "size": 10, "type": "gp3", "tags": {"Name": "data"}}
 
 
-def _snapshot(world: World) -> Props:
-    return {"volumeId": world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)["VolumeId"], "tags": {"a": "b"}}
-
-
 def _tag(world: World) -> Props:
     made = world.aws.ec2.create_volume(AvailabilityZone=ZONE, Size=1)
     return {"resourceId": made["VolumeId"], "key": "schedule", "value": "daily"}
@@ -164,27 +160,16 @@ TYPES = (
         "aws:ebs/volume:Volume",
         _volume,
         required=frozenset({"availabilityZone"}),
-        updates={"size": 20, "type": "gp2", "iops": 4000, "throughput": 250, "finalSnapshot": True, "tags": {"a": "b"}},
+        updates={"size": 20, "type": "gp2", "iops": 4000, "throughput": 250, "tags": {"a": "b"}},
         replaces={
             "availabilityZone": "us-west-2b",
             "encrypted": True,
             "snapshotId": "snap-0123456789abcdef0",
-            "outpostArn": "arn:aws:outposts:us-west-2:123456789012:outpost/op-1",
         },
         vanish=lambda world, made: world.aws.ec2.delete_volume(VolumeId=made.id),
         import_id=_id,
+        left_out=frozenset({"finalSnapshot", "multiAttachEnabled", "outpostArn"}),
         invalid={"size": -1, "availabilityZone": "us-west-2z", "type": "gp9", "throughput": 1},
-    ),
-    TypeSubject(
-        "aws",
-        "aws:ebs/snapshot:Snapshot",
-        _snapshot,
-        required=frozenset({"volumeId"}),
-        updates={"tags": {"a": "c"}},
-        replaces={"volumeId": "vol-0123456789abcdef0", "description": "another"},
-        vanish=lambda world, made: world.aws.ec2.delete_snapshot(SnapshotId=made.id),
-        import_id=_id,
-        invalid={"storageTier": "cellar"},
     ),
     TypeSubject(
         "aws",
@@ -208,6 +193,7 @@ TYPES = (
         autonamed=True,
         vanish=_delete_policy,
         import_id=_id,
+        left_out=frozenset({"delayAfterPolicyCreationInMs", "namePrefix"}),
         invalid={"policy": "{", "path": "a"},
     ),
     TypeSubject(
@@ -234,7 +220,6 @@ TYPES = (
         updates={
             "assumeRolePolicy": TRUST.replace("dlm", "ec2"),
             "description": "another",
-            "maxSessionDuration": 7200,
             "tags": {"a": "c"},
         },
         replaces={"path": "/a/", "name": "another"},
@@ -242,9 +227,13 @@ TYPES = (
         autonamed=True,
         vanish=lambda world, made: world.aws.iam.delete_role(RoleName=made.id),
         import_id=_id,
-        hidden=frozenset({"forceDetachPolicies"}),
-        left_out=frozenset({"inlinePolicies", "managedPolicyArns"}),
-        invalid={"assumeRolePolicy": "{", "maxSessionDuration": 60},
+        left_out=frozenset(
+            {
+                *("forceDetachPolicies", "inlinePolicies", "managedPolicyArns", "maxSessionDuration"),
+                *("namePrefix", "permissionsBoundary"),
+            }
+        ),
+        invalid={"assumeRolePolicy": "{"},
     ),
     TypeSubject(
         "aws",
@@ -257,6 +246,7 @@ TYPES = (
         autonamed=True,
         vanish=_delete_inline,
         import_id=_id,
+        left_out=frozenset({"namePrefix"}),
         invalid={"policy": "{"},
     ),
     TypeSubject(
@@ -276,17 +266,25 @@ TYPES = (
         "aws:s3/bucket:Bucket",
         lambda _world: {"tags": {"a": "b"}},
         required=frozenset(),
-        updates={"tags": {"a": "c"}, "forceDestroy": True},
+        updates={"tags": {"a": "c"}},
         replaces={"bucket": "another"},
         delete_first_if_named=True,
         autonamed=True,
         named_by="bucket",
         vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
         import_id=_id,
-        hidden=frozenset({"forceDestroy"}),
         left_out=frozenset(
             {
-                *("accelerationStatus", "acl", "bucketNamespace", "corsRules", "grants", "lifecycleRules", "logging"),
+                *(
+                    "accelerationStatus",
+                    "acl",
+                    "bucketNamespace",
+                    "bucketPrefix",
+                    "corsRules",
+                    "forceDestroy",
+                    "grants",
+                ),
+                *("lifecycleRules", "logging"),
                 *("objectLockConfiguration", "objectLockEnabled", "policy", "replicationConfiguration"),
                 *("requestPayer", "serverSideEncryptionConfiguration", "versioning", "website"),
             }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
@@ -24,7 +22,7 @@ _UNPLACED: Final = "us-east-1"
 
 
 class BucketResource(AwsResource):
-    """Its name and region stay; deleted only while it is empty, or with `forceDestroy`."""
+    """Its name and region stay; deleted only while it is empty."""
 
     token = "aws:s3/bucket:Bucket"
     regional = True
@@ -34,8 +32,8 @@ class BucketResource(AwsResource):
     computed = frozenset({"arn", "bucketDomainName", "bucketRegion", "bucketRegionalDomainName"})
     fields: ClassVar = {
         "bucket": Field("string", computed=True, replaces=True),
-        "bucketPrefix": Field("string", computed=True, replaces=True),
-        "forceDestroy": Field("boolean", default=False),
+        "bucketPrefix": Field("string", computed=True, replaces=True, fixed=True),
+        "forceDestroy": Field("boolean", default=False, fixed=True),
         "region": Field("string", computed=True, replaces=True),
         "tags": Field("tags"),
     }
@@ -46,18 +44,18 @@ class BucketResource(AwsResource):
             yield CheckFailure("bucket", f"({name}) is no bucket's name: small letters, digits, '.' and '-'; 3 to 63")
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        name = inputs.get("bucket") or f"{inputs['bucketPrefix']}{uuid.uuid4().hex[:26]}"
+        name = inputs["bucket"]
         region = self.region_of(inputs)
         place: Any = {} if region == _UNPLACED else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         with aws_errors(f"creating S3 Bucket ({name})"):
             self.cloud.s3(region).create_bucket(Bucket=name, **place)
             self._tag(name, inputs)
-        return name, self._outputs_of(name, inputs)
+        return name, self.outputs_of(name, inputs)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         with aws_errors(f"updating S3 Bucket ({id})"):
             self._tag(id, inputs)
-        return self._outputs_of(id, inputs)
+        return self.outputs_of(id, inputs)
 
     def find(self, id: str, state: Props) -> Props | None:
         region = self.region_of(state)
@@ -77,10 +75,10 @@ class BucketResource(AwsResource):
             "arn": self.cloud.arn("s3", "", "", id),
             "bucket": id,
             "bucketDomainName": f"{id}.s3.amazonaws.com",
-            "bucketPrefix": state.get("bucketPrefix") or "",
+            "bucketPrefix": "",
             "bucketRegion": region,
             "bucketRegionalDomainName": f"{id}.s3.{region}.amazonaws.com",
-            "forceDestroy": bool(state.get("forceDestroy")),
+            "forceDestroy": False,
             "id": id,
             "region": region,
         }
@@ -89,8 +87,6 @@ class BucketResource(AwsResource):
         s3 = self.cloud.s3(self.region_of(state))
         with aws_errors(f"deleting S3 Bucket ({id})"):
             try:
-                if state.get("forceDestroy"):
-                    _empty(s3, id)
                 s3.delete_bucket(Bucket=id)
             except ClientError as error:
                 if error_code(error) not in NO_BUCKET:
@@ -102,15 +98,3 @@ class BucketResource(AwsResource):
             s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": to_aws(tags)})
         else:
             s3.delete_bucket_tagging(Bucket=name)
-
-    def _outputs_of(self, id: str, inputs: Props) -> Props:
-        outputs = self.find(id, inputs)
-        if outputs is None:
-            raise ProviderError(f"reading S3 Bucket ({id}): it vanished while it was being worked on")
-        return outputs
-
-
-def _empty(s3: Any, bucket: str) -> None:
-    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
-        for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
-            s3.delete_object(Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"])

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
@@ -61,10 +60,7 @@ class BucketSetting(AwsResource):
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         with aws_errors(f"putting S3 Bucket ({id}) {self.what}"):
             self.put(self.cloud.s3(self.region_of(inputs)), id, inputs)
-        outputs = self.find(id, inputs)
-        if outputs is None:
-            raise ProviderError(f"reading S3 Bucket ({id}) {self.what}: it vanished while it was being worked on")
-        return outputs
+        return self.outputs_of(id, inputs)
 
     def find(self, id: str, state: Props) -> Props | None:
         region = self.region_of(state)

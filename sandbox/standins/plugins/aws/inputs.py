@@ -17,12 +17,16 @@ _RANDOM_DIGITS: Final = 7
 
 @dataclass(frozen=True)
 class Field:
-    """One input: `computed` ones keep what AWS chose when unset; changing a `replaces` one makes a new resource."""
+    """One input: `computed` ones keep what AWS chose when unset; changing a `replaces` one makes a new resource.
+
+    A `fixed` one is compared with what AWS has, but the stand-in refuses to set it to anything but its default.
+    """
 
     kind: Kind
     required: bool = False
     computed: bool = False
     replaces: bool = False
+    fixed: bool = False
     default: Any = None
 
 

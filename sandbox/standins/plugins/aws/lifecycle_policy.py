@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
-from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Kind, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import lifecycle_details
@@ -79,7 +78,7 @@ class LifecyclePolicyResource(AwsResource):
         wait = Wait("a lifecycle policy to be created", "DLM takes the request", _CREATE_TIMEOUT_S)
         with aws_errors("creating DLM Lifecycle Policy"):
             id = wait_until(ctx, wait, probe, abandon=False)
-        return id, self._outputs_of(id, inputs)
+        return id, self.outputs_of(id, inputs)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         dlm = self.cloud.dlm(self.region_of(inputs))
@@ -90,7 +89,7 @@ class LifecyclePolicyResource(AwsResource):
                 dlm.untag_resource(ResourceArn=state["arn"], TagKeys=to_remove)
             if to_set:
                 dlm.tag_resource(ResourceArn=state["arn"], Tags=to_set)
-        return self._outputs_of(id, inputs)
+        return self.outputs_of(id, inputs)
 
     def find(self, id: str, state: Props) -> Props | None:
         region = self.region_of(state)
@@ -128,9 +127,3 @@ class LifecyclePolicyResource(AwsResource):
             "PolicyDetails": lifecycle_details.to_aws(inputs["policyDetails"]),
             "State": inputs.get("state") or "ENABLED",
         }
-
-    def _outputs_of(self, id: str, inputs: Props) -> Props:
-        outputs = self.find(id, inputs)
-        if outputs is None:
-            raise ProviderError(f"reading DLM Lifecycle Policy ({id}): it vanished while it was being worked on")
-        return outputs

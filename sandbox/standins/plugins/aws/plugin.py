@@ -23,12 +23,11 @@ from sandbox.standins.plugins.aws.role import RoleResource
 from sandbox.standins.plugins.aws.role_policy import RolePolicyResource
 from sandbox.standins.plugins.aws.role_policy_attachment import RolePolicyAttachmentResource
 from sandbox.standins.plugins.aws.scope import OFFICIAL, VERSION
-from sandbox.standins.plugins.aws.snapshot import SnapshotResource
 from sandbox.standins.plugins.aws.volume import VolumeResource
 
 _RESOURCES = (
-    VolumeResource, SnapshotResource, TagResource, LifecyclePolicyResource, PolicyResource, RoleResource,
-    RolePolicyResource, RolePolicyAttachmentResource, BucketResource, *SETTINGS,
+    VolumeResource, TagResource, LifecyclePolicyResource, PolicyResource, RoleResource, RolePolicyResource,
+    RolePolicyAttachmentResource, BucketResource, *SETTINGS,
 )  # fmt: skip
 _FUNCTIONS = (AvailabilityZones, Bucket, CallerIdentity, Role, Snapshot, Volume)
 

@@ -13,12 +13,7 @@ from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.iam_listed import await_listed
-from sandbox.standins.plugins.aws.iam_values import (
-    NOT_FOUND,
-    document_text,
-    name_rules,
-    unique_from_prefix,
-)
+from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
@@ -40,10 +35,10 @@ class PolicyResource(AwsResource):
     autonamed = True
     computed = frozenset({"arn", "attachmentCount", "policyId"})
     fields: ClassVar = {
-        "delayAfterPolicyCreationInMs": Field("integer"),
+        "delayAfterPolicyCreationInMs": Field("integer", fixed=True),
         "description": Field("string", replaces=True),
         "name": Field("string", computed=True, replaces=True),
-        "namePrefix": Field("string", computed=True, replaces=True),
+        "namePrefix": Field("string", computed=True, replaces=True, fixed=True),
         "path": Field("string", default="/", replaces=True),
         "policy": Field("policy", required=True),
         "tags": Field("tags"),
@@ -67,7 +62,7 @@ class PolicyResource(AwsResource):
         return policy_json.equivalent(old, new) if name == "policy" else super().same(name, old, new)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        name = inputs.get("name") or unique_from_prefix(inputs["namePrefix"])
+        name = inputs["name"]
         wanted: dict[str, Any] = {
             "PolicyName": name,
             "Path": inputs.get("path") or "/",
@@ -89,7 +84,7 @@ class PolicyResource(AwsResource):
         iam = self.cloud.iam()
         if not self.same("policy", state.get("policy") or "", inputs["policy"]):
             with aws_errors(f"updating IAM Policy ({id})"):
-                _add_version(ctx, iam, id, policy_json.normalise(inputs["policy"]), _delay_s(inputs))
+                _add_version(iam, id, policy_json.normalise(inputs["policy"]))
         try:
             to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
             with aws_errors(f"updating tags of IAM Policy ({id})"):
@@ -112,16 +107,14 @@ class PolicyResource(AwsResource):
                 if error_code(error) in NOT_FOUND:
                     return None
                 raise
-        kept = {name: state[name] for name in ("delayAfterPolicyCreationInMs",) if name in state}
         return {
-            **kept,
             **self.tag_outputs(from_aws(found.get("Tags")), state),
             "arn": found["Arn"],
             "attachmentCount": found.get("AttachmentCount") or 0,
             "description": found.get("Description") or "",
             "id": found["Arn"],
             "name": found["PolicyName"],
-            "namePrefix": state.get("namePrefix") or "",
+            "namePrefix": "",
             "path": found.get("Path") or "/",
             "policy": self._shown(document_text(version.get("Document")), state),
             "policyId": found["PolicyId"],
@@ -159,21 +152,14 @@ class PolicyResource(AwsResource):
         return await_listed(ctx, "Policy", id, lambda: self.find(id, inputs))
 
 
-def _delay_s(inputs: Props) -> float:
-    return float(inputs.get("delayAfterPolicyCreationInMs") or 0) / 1000
-
-
-def _add_version(ctx: Context, iam: IAMClient, arn: str, document: str, delay_s: float) -> None:
+def _add_version(iam: IAMClient, arn: str, document: str) -> None:
     """Makes a document the default version, dropping the oldest version where AWS's limit would be passed."""
     versions = _versions(iam, arn)
     if len(versions) >= _MAX_VERSIONS:
         old = [version for version in versions if not version["IsDefaultVersion"]]
         oldest = min(old, key=lambda version: version["CreateDate"])
         iam.delete_policy_version(PolicyArn=arn, VersionId=oldest["VersionId"])
-    created = iam.create_policy_version(PolicyArn=arn, PolicyDocument=document, SetAsDefault=delay_s == 0)
-    if delay_s > 0:
-        ctx.wait(delay_s)
-        iam.set_default_policy_version(PolicyArn=arn, VersionId=created["PolicyVersion"]["VersionId"])
+    iam.create_policy_version(PolicyArn=arn, PolicyDocument=document, SetAsDefault=True)
 
 
 def _versions(iam: IAMClient, arn: str) -> list[Any]:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
     Checked,
@@ -54,6 +55,13 @@ class AwsResource(ResourceType):
     def find(self, id: str, state: Props) -> Props | None:
         """Returns the outputs of the resource as AWS has it, None when it is gone; `state` is {} for an import."""
 
+    def outputs_of(self, id: str, inputs: Props) -> Props:
+        """Returns the outputs of what was just made or changed."""
+        outputs = self.find(id, inputs)
+        if outputs is None:
+            raise ProviderError(f"reading {self.token} ({id}): it vanished while it was being worked on")
+        return outputs
+
     # -- check ----------------------------------------------------------------------------------------------------
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
@@ -82,6 +90,9 @@ class AwsResource(ResourceType):
                 checked[name] = value if value is UNKNOWN else declared.coerce(self.fields[name].kind, value)
             except ValueError as error:
                 failures.append(CheckFailure("", f"{name}: {error}"))
+            else:
+                if self.fields[name].fixed and checked[name] != self.fields[name].default:
+                    failures.append(CheckFailure("", not_implemented(f"the input '{name}' of {self.token}")))
         for name, field in self.fields.items():
             if field.required and news.get(name) is None:
                 failures.append(CheckFailure("", f"Missing required argument: {name}"))
@@ -95,7 +106,7 @@ class AwsResource(ResourceType):
                 checked[name] = field.default
                 filled.append(name)
         name = self.named_by
-        if self.autonamed and name not in checked and f"{name}Prefix" not in checked:
+        if self.autonamed and name not in checked:
             kept = olds.get(name) if name in olds.get(_DEFAULTS, [name]) else None
             checked[name] = kept or declared.autoname(ctx.name, ctx.random_seed)
             filled.append(name)

@@ -14,12 +14,7 @@ from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.ec2_values import rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.iam_listed import await_listed
-from sandbox.standins.plugins.aws.iam_values import (
-    NOT_FOUND,
-    document_text,
-    name_rules,
-    unique_from_prefix,
-)
+from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
@@ -27,7 +22,7 @@ from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_
 _MAX_NAME: Final = 64
 _MAX_DESCRIPTION: Final = 1000
 _MAX_DOCUMENT: Final = 8192
-_SESSION_S: Final = range(3600, 43_200 + 1)
+_SESSION_S: Final = 3600
 
 
 class RoleResource(AwsResource):
@@ -40,12 +35,12 @@ class RoleResource(AwsResource):
     fields: ClassVar = {
         "assumeRolePolicy": Field("policy", required=True),
         "description": Field("string"),
-        "forceDetachPolicies": Field("boolean", default=False),
-        "maxSessionDuration": Field("integer", default=3600),
+        "forceDetachPolicies": Field("boolean", default=False, fixed=True),
+        "maxSessionDuration": Field("integer", default=3600, fixed=True),
         "name": Field("string", computed=True, replaces=True),
-        "namePrefix": Field("string", computed=True, replaces=True),
+        "namePrefix": Field("string", computed=True, replaces=True, fixed=True),
         "path": Field("string", default="/", replaces=True),
-        "permissionsBoundary": Field("string"),
+        "permissionsBoundary": Field("string", fixed=True),
         "tags": Field("tags"),
     }
 
@@ -57,9 +52,6 @@ class RoleResource(AwsResource):
                 yield CheckFailure("", f'"assume_role_policy" {reason}')
             elif len(text) > _MAX_DOCUMENT:
                 yield CheckFailure("", f"assumeRolePolicy: AWS takes at most {_MAX_DOCUMENT} characters")
-        duration = known(inputs, "maxSessionDuration")
-        if duration is not None and duration not in _SESSION_S:
-            yield CheckFailure("maxSessionDuration", "expected a number of seconds from 3600 to 43200")
         if len(known(inputs, "description") or "") > _MAX_DESCRIPTION:
             yield CheckFailure("", f"description: AWS takes at most {_MAX_DESCRIPTION} characters")
 
@@ -67,14 +59,13 @@ class RoleResource(AwsResource):
         return policy_json.equivalent(old, new) if name == "assumeRolePolicy" else super().same(name, old, new)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        name = inputs.get("name") or unique_from_prefix(inputs["namePrefix"])
+        name = inputs["name"]
         wanted: dict[str, Any] = {
             "RoleName": name,
             "Path": inputs.get("path") or "/",
             "AssumeRolePolicyDocument": policy_json.normalise(inputs["assumeRolePolicy"]),
-            "MaxSessionDuration": inputs.get("maxSessionDuration") or 3600,
+            "MaxSessionDuration": _SESSION_S,
             "Description": inputs.get("description"),
-            "PermissionsBoundary": inputs.get("permissionsBoundary"),
             "Tags": to_aws(inputs.get("tagsAll") or {}),
         }
         with aws_errors(f"creating IAM Role ({name})"):
@@ -89,14 +80,8 @@ class RoleResource(AwsResource):
         with aws_errors(f"updating IAM Role ({id})"):
             if not self.same("assumeRolePolicy", state.get("assumeRolePolicy") or "", document):
                 iam.update_assume_role_policy(RoleName=id, PolicyDocument=policy_json.normalise(document))
-            iam.update_role(
-                RoleName=id,
-                Description=inputs.get("description") or "",
-                MaxSessionDuration=inputs.get("maxSessionDuration") or 3600,
-            )
-            if boundary := inputs.get("permissionsBoundary"):
-                iam.put_role_permissions_boundary(RoleName=id, PermissionsBoundary=boundary)
-            elif state.get("permissionsBoundary"):
+            iam.update_role(RoleName=id, Description=inputs.get("description") or "", MaxSessionDuration=_SESSION_S)
+            if state.get("permissionsBoundary"):
                 iam.delete_role_permissions_boundary(RoleName=id)
             to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
             if to_remove:
@@ -121,11 +106,11 @@ class RoleResource(AwsResource):
             "assumeRolePolicy": text if same else policy_json.normalise(actual),
             "createDate": rfc3339(role["CreateDate"]),
             "description": role.get("Description") or "",
-            "forceDetachPolicies": bool(state.get("forceDetachPolicies")),
+            "forceDetachPolicies": False,
             "id": id,
-            "maxSessionDuration": role.get("MaxSessionDuration") or 3600,
+            "maxSessionDuration": role.get("MaxSessionDuration") or _SESSION_S,
             "name": role["RoleName"],
-            "namePrefix": state.get("namePrefix") or "",
+            "namePrefix": "",
             "path": role.get("Path") or "/",
             "permissionsBoundary": (role.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn", ""),
             "uniqueId": role["RoleId"],
@@ -135,11 +120,6 @@ class RoleResource(AwsResource):
         iam = self.cloud.iam()
         with aws_errors(f"deleting IAM Role ({id})"):
             try:
-                if state.get("forceDetachPolicies"):
-                    for name in iam.list_role_policies(RoleName=id)["PolicyNames"]:
-                        iam.delete_role_policy(RoleName=id, PolicyName=name)
-                    for one in iam.list_attached_role_policies(RoleName=id)["AttachedPolicies"]:
-                        iam.detach_role_policy(RoleName=id, PolicyArn=one["PolicyArn"])
                 iam.delete_role(RoleName=id)
             except ClientError as error:
                 if error_code(error) not in NOT_FOUND:

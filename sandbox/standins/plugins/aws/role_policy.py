@@ -14,12 +14,7 @@ from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.iam_listed import await_listed
-from sandbox.standins.plugins.aws.iam_values import (
-    NOT_FOUND,
-    document_text,
-    name_rules,
-    unique_from_prefix,
-)
+from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 
@@ -34,7 +29,7 @@ class RolePolicyResource(AwsResource):
     autonamed = True
     fields: ClassVar = {
         "name": Field("string", computed=True, replaces=True),
-        "namePrefix": Field("string", computed=True, replaces=True),
+        "namePrefix": Field("string", computed=True, replaces=True, fixed=True),
         "policy": Field("policy", required=True),
         "role": Field("string", required=True, replaces=True),
     }
@@ -52,7 +47,7 @@ class RolePolicyResource(AwsResource):
         return policy_json.equivalent(old, new) if name == "policy" else super().same(name, old, new)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        role, name = inputs["role"], inputs.get("name") or unique_from_prefix(inputs["namePrefix"])
+        role, name = inputs["role"], inputs["name"]
         id = f"{role}:{name}"
         self._put(role, name, inputs["policy"])
         try:
@@ -80,7 +75,7 @@ class RolePolicyResource(AwsResource):
         return {
             "id": id,
             "name": name,
-            "namePrefix": state.get("namePrefix") or "",
+            "namePrefix": "",
             "policy": policy_json.normalise_version_first(shown),
             "role": role,
         }

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import UNKNOWN, CheckFailure, InitFailed, Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws import snapshot
 from sandbox.standins.plugins.aws.ec2_values import retag
 from sandbox.standins.plugins.aws.ec2_volume import (
     UPDATE_TIMEOUT_S,
@@ -24,6 +23,7 @@ from sandbox.standins.plugins.aws.ec2_volume import (
 from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, is_set, known
+from sandbox.standins.plugins.aws.scope import not_implemented
 from sandbox.standins.plugins.aws.tags import from_aws, to_aws
 from sandbox.standins.plugins.aws.waits import Wait, wait_until
 
@@ -36,8 +36,8 @@ _THROUGHPUT_MIB_S: Final = range(125, 2001)
 _INITIALIZATION_MIB_S: Final = range(100, 301)
 _AWS_NAMES: Final = {
     "availabilityZone": "AvailabilityZone", "encrypted": "Encrypted", "iops": "Iops", "kmsKeyId": "KmsKeyId",
-    "multiAttachEnabled": "MultiAttachEnabled", "outpostArn": "OutpostArn", "size": "Size", "snapshotId": "SnapshotId",
-    "throughput": "Throughput", "type": "VolumeType", "volumeInitializationRate": "VolumeInitializationRate",
+    "size": "Size", "snapshotId": "SnapshotId", "throughput": "Throughput", "type": "VolumeType",
+    "volumeInitializationRate": "VolumeInitializationRate",
 }  # fmt: skip
 
 
@@ -51,11 +51,11 @@ class VolumeResource(AwsResource):
     fields: ClassVar = {
         "availabilityZone": Field("string", required=True, replaces=True),
         "encrypted": Field("boolean", computed=True, replaces=True),
-        "finalSnapshot": Field("boolean", default=False),
+        "finalSnapshot": Field("boolean", default=False, fixed=True),
         "iops": Field("integer", computed=True),
         "kmsKeyId": Field("string", computed=True, replaces=True),
-        "multiAttachEnabled": Field("boolean", replaces=True),
-        "outpostArn": Field("string", replaces=True),
+        "multiAttachEnabled": Field("boolean", replaces=True, fixed=True),
+        "outpostArn": Field("string", replaces=True, fixed=True),
         "region": Field("string", computed=True, replaces=True),
         "size": Field("integer", computed=True),
         "snapshotId": Field("string", computed=True, replaces=True),
@@ -74,9 +74,8 @@ class VolumeResource(AwsResource):
         size = known(inputs, "size")
         if size is not None and size < 1:
             yield CheckFailure("size", "a volume has at least 1 GiB")
-        for name in ("kmsKeyId", "outpostArn"):
-            if (arn := known(inputs, name)) and not arn.startswith("arn:"):
-                yield CheckFailure(name, f"({arn}) is an invalid ARN: an ARN starts with 'arn:'")
+        if (arn := known(inputs, "kmsKeyId")) and not arn.startswith("arn:"):
+            yield CheckFailure("kmsKeyId", f"({arn}) is an invalid ARN: an ARN starts with 'arn:'")
         if is_set(inputs, "kmsKeyId") and inputs.get("encrypted") in (None, False):
             yield CheckFailure("", "'encrypted' must be true when 'kmsKeyId' is set")
         if inputs.get("type") is not UNKNOWN:
@@ -102,7 +101,7 @@ class VolumeResource(AwsResource):
             id = ec2.create_volume(**wanted, ClientToken=str(uuid.uuid4()))["VolumeId"]
         try:
             wait_usable(ctx, ec2, id, _CREATE_TIMEOUT_S, "create")
-            return id, self._outputs_of(id, inputs)
+            return id, self.outputs_of(id, inputs)
         except ProviderError as error:
             partial = self.plain(inputs) | {"id": id, "arn": self._arn(region, id)}
             raise InitFailed(id, partial, [str(error)], inputs) from None
@@ -125,7 +124,7 @@ class VolumeResource(AwsResource):
                 wait_modified(ctx, ec2, id)
             wait_usable(ctx, ec2, id, UPDATE_TIMEOUT_S, "update")
             retag(ec2, id, state.get("tagsAll"), inputs.get("tagsAll"))
-            return self._outputs_of(id, inputs)
+            return self.outputs_of(id, inputs)
         except ProviderError as error:
             # what AWS has by now, so that the next update starts from the truth
             partial = self._last_known(id, state)
@@ -141,7 +140,7 @@ class VolumeResource(AwsResource):
             **volume_values(volume),
             **self.tag_outputs(from_aws(volume.get("Tags")), state),
             "arn": self._arn(region, id),
-            "finalSnapshot": state.get("finalSnapshot", False),
+            "finalSnapshot": bool(state.get("finalSnapshot")),
             "id": id,
             "region": region,
         }
@@ -149,7 +148,7 @@ class VolumeResource(AwsResource):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         ec2 = self.cloud.ec2(self.region_of(state))
         if state.get("finalSnapshot"):
-            snapshot.take_final(ctx, ec2, id, state.get("tagsAll") or {})
+            raise ProviderError(not_implemented(f"the final snapshot that the state of {id} asks for"))
         wait = Wait(
             f"EBS volume {id} to be detached and deleted",
             "its consumer is stopped and EC2 reports it detached",
@@ -159,12 +158,6 @@ class VolumeResource(AwsResource):
             if wait_until(ctx, wait, lambda: try_delete(ec2, id)):
                 gone = Wait(f"EBS volume {id} to be gone", "EC2 does not list it any more", _DELETE_TIMEOUT_S)
                 wait_until(ctx, gone, lambda: expect_gone(ec2, id))
-
-    def _outputs_of(self, id: str, inputs: Props) -> Props:
-        outputs = self.find(id, inputs)
-        if outputs is None:
-            raise ProviderError(f"reading EBS Volume ({id}): it vanished while it was being worked on")
-        return outputs
 
     def _last_known(self, id: str, state: Props) -> Props:
         try:
@@ -184,8 +177,6 @@ def _type_rules(inputs: Props) -> Iterator[CheckFailure]:
         yield CheckFailure("", f"'iops' must be set when 'type' is '{kind}'")
     if kind not in _TYPES_WITH_IOPS and is_set(inputs, "iops"):
         yield CheckFailure("", f"'iops' must not be set when 'type' is '{kind}'")
-    if kind not in _TYPES_NEEDING_IOPS and is_set(inputs, "multiAttachEnabled"):
-        yield CheckFailure("", f"'multi_attach_enabled' must not be set when 'type' is '{kind}'")
     if kind != "gp3" and is_set(inputs, "throughput"):
         yield CheckFailure("", f"'throughput' must not be set when 'type' is '{kind}'")
     throughput = known(inputs, "throughput")

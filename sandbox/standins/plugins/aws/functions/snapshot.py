@@ -6,7 +6,6 @@ from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.ec2_values import rfc3339
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
-from sandbox.standins.plugins.aws.snapshot import snapshot_values
 from sandbox.standins.plugins.aws.tags import from_aws
 
 
@@ -22,11 +21,21 @@ class Snapshot(AwsFunction):
         snapshot_id = str(one["SnapshotId"])
         return {
             **args,
-            **snapshot_values(one),
             "arn": self.cloud.arn("ec2", region, "", f"snapshot/{snapshot_id}"),
+            "dataEncryptionKeyId": one.get("DataEncryptionKeyId") or "",
+            "description": one.get("Description") or "",
+            "encrypted": bool(one.get("Encrypted")),
+            "id": snapshot_id,
+            "kmsKeyId": one.get("KmsKeyId") or "",
+            "outpostArn": one.get("OutpostArn") or "",
+            "ownerAlias": one.get("OwnerAlias") or "",
+            "ownerId": one.get("OwnerId") or "",
             "region": region,
             "snapshotId": snapshot_id,
             "startTime": rfc3339(one["StartTime"]),
             "state": one["State"],
+            "storageTier": one.get("StorageTier") or "standard",
             "tags": self.cloud.config.tag_rules.all_shown(from_aws(one.get("Tags"))),
+            "volumeId": one.get("VolumeId") or "",
+            "volumeSize": one.get("VolumeSize") or 0,
         }
