@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from botocore.exceptions import ClientError
-
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, unless_gone
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.tags import from_aws, to_aws
@@ -60,18 +58,12 @@ class BucketResource(AwsResource):
     def find(self, id: str, state: Props) -> Props | None:
         region = self.region_of(state)
         s3 = self.cloud.s3(region)
-        with aws_errors(f"reading S3 Bucket ({id})"):
-            try:
-                s3.head_bucket(Bucket=id)
-                tags = from_aws(s3.get_bucket_tagging(Bucket=id)["TagSet"])
-            except ClientError as error:
-                if error_code(error) in NO_BUCKET:
-                    return None
-                if error_code(error) != "NoSuchTagSet":
-                    raise
-                tags = {}
+        doing = f"reading S3 Bucket ({id})"
+        if unless_gone(doing, lambda: s3.head_bucket(Bucket=id), NO_BUCKET) is None:
+            return None
+        tagging = unless_gone(doing, lambda: s3.get_bucket_tagging(Bucket=id), ("NoSuchTagSet",)) or {}
         return {
-            **self.tag_outputs(tags, state),
+            **self.tag_outputs(from_aws(tagging.get("TagSet")), state),
             "arn": self.cloud.arn("s3", "", "", id),
             "bucket": id,
             "bucketDomainName": f"{id}.s3.amazonaws.com",
@@ -85,12 +77,7 @@ class BucketResource(AwsResource):
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         s3 = self.cloud.s3(self.region_of(state))
-        with aws_errors(f"deleting S3 Bucket ({id})"):
-            try:
-                s3.delete_bucket(Bucket=id)
-            except ClientError as error:
-                if error_code(error) not in NO_BUCKET:
-                    raise
+        unless_gone(f"deleting S3 Bucket ({id})", lambda: s3.delete_bucket(Bucket=id), NO_BUCKET)
 
     def _tag(self, name: str, inputs: Props) -> None:
         s3 = self.cloud.s3(self.region_of(inputs))

@@ -6,13 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from botocore.exceptions import ClientError
-
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.bucket import NO_BUCKET
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, unless_gone
 from sandbox.standins.plugins.aws.inputs import Field, is_zero
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 
@@ -64,22 +62,13 @@ class BucketSetting(AwsResource):
 
     def find(self, id: str, state: Props) -> Props | None:
         region = self.region_of(state)
-        with aws_errors(f"reading S3 Bucket ({id}) {self.what}"):
-            try:
-                found = self.get(self.cloud.s3(region), id, state)
-            except ClientError as error:
-                if error_code(error) in _ABSENT:
-                    return None
-                raise
+        s3 = self.cloud.s3(region)
+        found = unless_gone(f"reading S3 Bucket ({id}) {self.what}", lambda: self.get(s3, id, state), _ABSENT)
         return None if found is None else {**found, "bucket": id, "id": id, "region": region}
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        with aws_errors(f"deleting S3 Bucket ({id}) {self.what}"):
-            try:
-                self.remove(self.cloud.s3(self.region_of(state)), id)
-            except ClientError as error:
-                if error_code(error) not in _ABSENT:
-                    raise
+        s3 = self.cloud.s3(self.region_of(state))
+        unless_gone(f"deleting S3 Bucket ({id}) {self.what}", lambda: self.remove(s3, id), _ABSENT)
 
 
 class VersioningResource(BucketSetting):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import botocore.exceptions as boto
 
 from nomad_stateful.errors import ProviderError
+
+T = TypeVar("T")
 
 _REMEDY: Final = "Check AWS_ENDPOINT_URL or aws:endpoints and the network (in the sandbox: `python -m sandbox status`)"
 _NO_CREDENTIALS: Final = (
@@ -33,6 +35,17 @@ def aws_errors(doing: str) -> Iterator[None]:
         raise ProviderError(f"{doing}: {error}") from None
     except (boto.BotoCoreError, boto.ClientError) as error:
         raise ProviderError(f"{doing}: {explain(error)}") from None
+
+
+def unless_gone(doing: str, call: Callable[[], T], absent: Collection[str]) -> T | None:
+    """Returns what a call to AWS does, None where AWS answers with one of the codes that say: it is not there."""
+    with aws_errors(doing):
+        try:
+            return call()
+        except boto.ClientError as error:
+            if error_code(error) in absent:
+                return None
+            raise
 
 
 def explain(error: Exception) -> str:

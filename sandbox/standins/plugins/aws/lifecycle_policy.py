@@ -12,13 +12,13 @@ from botocore.exceptions import ClientError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Kind, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import lifecycle_details
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code, unless_gone
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
-from sandbox.standins.plugins.aws.tags import changes, plain_tags
+from sandbox.standins.plugins.aws.tags import retag
 from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
 
-_NOT_FOUND: Final = "ResourceNotFoundException"
+_NOT_FOUND: Final = ("ResourceNotFoundException",)
 _RETRIED: Final = "InternalServerException"
 _CREATE_TIMEOUT_S: Final = 120
 _STATES: Final = ("DISABLED", "ENABLED")
@@ -84,22 +84,23 @@ class LifecyclePolicyResource(AwsResource):
         dlm = self.cloud.dlm(self.region_of(inputs))
         with aws_errors(f"updating DLM Lifecycle Policy ({id})"):
             dlm.update_lifecycle_policy(PolicyId=id, **self._request(inputs))
-            to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
-            if to_remove:
-                dlm.untag_resource(ResourceArn=state["arn"], TagKeys=to_remove)
-            if to_set:
-                dlm.tag_resource(ResourceArn=state["arn"], Tags=to_set)
+            arn = state["arn"]
+            retag(
+                state,
+                inputs,
+                lambda tags: dlm.tag_resource(ResourceArn=arn, Tags=tags),
+                lambda keys: dlm.untag_resource(ResourceArn=arn, TagKeys=keys),
+            )
         return self.outputs_of(id, inputs)
 
     def find(self, id: str, state: Props) -> Props | None:
         region = self.region_of(state)
-        with aws_errors(f"reading DLM Lifecycle Policy ({id})"):
-            try:
-                found = self.cloud.dlm(region).get_lifecycle_policy(PolicyId=id)["Policy"]
-            except ClientError as error:
-                if error_code(error) == _NOT_FOUND:
-                    return None
-                raise
+        dlm = self.cloud.dlm(region)
+        found = unless_gone(
+            f"reading DLM Lifecycle Policy ({id})", lambda: dlm.get_lifecycle_policy(PolicyId=id)["Policy"], _NOT_FOUND
+        )
+        if found is None:
+            return None
         return {
             **self.tag_outputs(found.get("Tags") or {}, state),
             "arn": found["PolicyArn"],
@@ -112,12 +113,10 @@ class LifecyclePolicyResource(AwsResource):
         }
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        with aws_errors(f"deleting DLM Lifecycle Policy ({id})"):
-            try:
-                self.cloud.dlm(self.region_of(state)).delete_lifecycle_policy(PolicyId=id)
-            except ClientError as error:
-                if error_code(error) != _NOT_FOUND:
-                    raise
+        dlm = self.cloud.dlm(self.region_of(state))
+        unless_gone(
+            f"deleting DLM Lifecycle Policy ({id})", lambda: dlm.delete_lifecycle_policy(PolicyId=id), _NOT_FOUND
+        )
 
     @staticmethod
     def _request(inputs: Props) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, InitFailed, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code, unless_gone
 from sandbox.standins.plugins.aws.iam_listed import await_listed
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
-from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
+from sandbox.standins.plugins.aws.tags import from_aws, retag, to_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient
@@ -86,12 +86,13 @@ class PolicyResource(AwsResource):
             with aws_errors(f"updating IAM Policy ({id})"):
                 _add_version(iam, id, policy_json.normalise(inputs["policy"]))
         try:
-            to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
             with aws_errors(f"updating tags of IAM Policy ({id})"):
-                if to_remove:
-                    iam.untag_policy(PolicyArn=id, TagKeys=to_remove)
-                if to_set:
-                    iam.tag_policy(PolicyArn=id, Tags=to_aws(to_set))  # type: ignore[arg-type]
+                retag(
+                    state,
+                    inputs,
+                    lambda tags: iam.tag_policy(PolicyArn=id, Tags=to_aws(tags)),
+                    lambda keys: iam.untag_policy(PolicyArn=id, TagKeys=keys),
+                )
             return self._settled(ctx, id, inputs)
         except ProviderError as error:
             partial = state | {"policy": policy_json.normalise(inputs["policy"])}
@@ -99,14 +100,15 @@ class PolicyResource(AwsResource):
 
     def find(self, id: str, state: Props) -> Props | None:
         iam = self.cloud.iam()
-        with aws_errors(f"reading IAM Policy ({id})"):
-            try:
-                found = iam.get_policy(PolicyArn=id)["Policy"]
-                version = iam.get_policy_version(PolicyArn=id, VersionId=found["DefaultVersionId"])["PolicyVersion"]
-            except ClientError as error:
-                if error_code(error) in NOT_FOUND:
-                    return None
-                raise
+
+        def read() -> tuple[Any, Any]:
+            policy = iam.get_policy(PolicyArn=id)["Policy"]
+            return policy, iam.get_policy_version(PolicyArn=id, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
+
+        answer = unless_gone(f"reading IAM Policy ({id})", read, NOT_FOUND)
+        if answer is None:
+            return None
+        found, version = answer
         return {
             **self.tag_outputs(from_aws(found.get("Tags")), state),
             "arn": found["Arn"],
@@ -122,15 +124,14 @@ class PolicyResource(AwsResource):
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         iam = self.cloud.iam()
-        with aws_errors(f"deleting IAM Policy ({id})"):
-            try:
-                for version in _versions(iam, id):
-                    if not version["IsDefaultVersion"]:
-                        iam.delete_policy_version(PolicyArn=id, VersionId=version["VersionId"])
-                iam.delete_policy(PolicyArn=id)
-            except ClientError as error:
-                if error_code(error) not in NOT_FOUND:
-                    raise
+
+        def delete() -> None:
+            for version in _versions(iam, id):
+                if not version["IsDefaultVersion"]:
+                    iam.delete_policy_version(PolicyArn=id, VersionId=version["VersionId"])
+            iam.delete_policy(PolicyArn=id)
+
+        unless_gone(f"deleting IAM Policy ({id})", delete, NOT_FOUND)
 
     def _made(self, wanted: dict[str, Any]) -> str:
         """Creates a policy; its ARN. One that an unanswered attempt of this very request made is the one asked for."""

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from botocore.exceptions import ClientError
-
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, InitFailed, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
-from sandbox.standins.plugins.aws.ec2_values import rfc3339
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, unless_gone
 from sandbox.standins.plugins.aws.iam_listed import await_listed
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
-from sandbox.standins.plugins.aws.tags import changes, from_aws, plain_tags, to_aws
+from sandbox.standins.plugins.aws.tags import from_aws, retag, to_aws
+from sandbox.standins.plugins.aws.times import rfc3339
 
 _MAX_NAME: Final = 64
 _MAX_DESCRIPTION: Final = 1000
@@ -83,21 +81,19 @@ class RoleResource(AwsResource):
             iam.update_role(RoleName=id, Description=inputs.get("description") or "", MaxSessionDuration=_SESSION_S)
             if state.get("permissionsBoundary"):
                 iam.delete_role_permissions_boundary(RoleName=id)
-            to_set, to_remove = changes(plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll")))
-            if to_remove:
-                iam.untag_role(RoleName=id, TagKeys=to_remove)
-            if to_set:
-                iam.tag_role(RoleName=id, Tags=to_aws(to_set))  # type: ignore[arg-type]
+            retag(
+                state,
+                inputs,
+                lambda tags: iam.tag_role(RoleName=id, Tags=to_aws(tags)),
+                lambda keys: iam.untag_role(RoleName=id, TagKeys=keys),
+            )
         return self._settled(ctx, id, inputs)
 
     def find(self, id: str, state: Props) -> Props | None:
-        with aws_errors(f"reading IAM Role ({id})"):
-            try:
-                role = self.cloud.iam().get_role(RoleName=id)["Role"]
-            except ClientError as error:
-                if error_code(error) in NOT_FOUND:
-                    return None
-                raise
+        iam = self.cloud.iam()
+        role: Any = unless_gone(f"reading IAM Role ({id})", lambda: iam.get_role(RoleName=id)["Role"], NOT_FOUND)
+        if role is None:
+            return None
         actual, text = document_text(role.get("AssumeRolePolicyDocument")), state.get("assumeRolePolicy")
         same = isinstance(text, str) and policy_json.equivalent(text, actual)
         return {
@@ -118,12 +114,7 @@ class RoleResource(AwsResource):
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         iam = self.cloud.iam()
-        with aws_errors(f"deleting IAM Role ({id})"):
-            try:
-                iam.delete_role(RoleName=id)
-            except ClientError as error:
-                if error_code(error) not in NOT_FOUND:
-                    raise
+        unless_gone(f"deleting IAM Role ({id})", lambda: iam.delete_role(RoleName=id), NOT_FOUND)
 
     def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
         return await_listed(ctx, "Role", id, lambda: self.find(id, inputs))

@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from botocore.exceptions import ClientError
-
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, InitFailed, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, unless_gone
 from sandbox.standins.plugins.aws.iam_listed import await_listed
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
 from sandbox.standins.plugins.aws.inputs import Field
@@ -62,13 +60,11 @@ class RolePolicyResource(AwsResource):
 
     def find(self, id: str, state: Props) -> Props | None:
         role, name = _parts(id)
-        with aws_errors(f"reading IAM Role ({role}) Policy ({name})"):
-            try:
-                answer = self.cloud.iam().get_role_policy(RoleName=role, PolicyName=name)
-            except ClientError as error:
-                if error_code(error) in NOT_FOUND:
-                    return None
-                raise
+        iam = self.cloud.iam()
+        doing = f"reading IAM Role ({role}) Policy ({name})"
+        answer = unless_gone(doing, lambda: iam.get_role_policy(RoleName=role, PolicyName=name), NOT_FOUND)
+        if answer is None:
+            return None
         actual = document_text(answer["PolicyDocument"])
         text = state.get("policy")
         shown = text if isinstance(text, str) and policy_json.equivalent(text, actual) else actual
@@ -82,12 +78,9 @@ class RolePolicyResource(AwsResource):
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         role, name = _parts(id)
-        with aws_errors(f"deleting IAM Role ({role}) Policy ({name})"):
-            try:
-                self.cloud.iam().delete_role_policy(RoleName=role, PolicyName=name)
-            except ClientError as error:
-                if error_code(error) not in NOT_FOUND:
-                    raise
+        iam = self.cloud.iam()
+        doing = f"deleting IAM Role ({role}) Policy ({name})"
+        unless_gone(doing, lambda: iam.delete_role_policy(RoleName=role, PolicyName=name), NOT_FOUND)
 
     def _put(self, role: str, name: str, policy: str) -> None:
         document = policy_json.normalise_version_first(policy)

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws.errors import aws_errors, error_code
+from sandbox.standins.plugins.aws.errors import aws_errors, error_code, unless_gone
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, NOT_FOUND_TIMEOUT_S
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
@@ -55,24 +55,19 @@ class RolePolicyAttachmentResource(AwsResource):
 
     def find(self, id: str, state: Props) -> Props | None:
         role, arn = _parts(id, state)
-        with aws_errors(f"reading IAM Role ({role}) Policy Attachment ({arn})"):
-            try:
-                pages = self.cloud.iam().get_paginator("list_attached_role_policies").paginate(RoleName=role)
-                attached = any(policy["PolicyArn"] == arn for page in pages for policy in page["AttachedPolicies"])
-            except ClientError as error:
-                if error_code(error) in NOT_FOUND:
-                    return None
-                raise
+        pages = self.cloud.iam().get_paginator("list_attached_role_policies").paginate(RoleName=role)
+        attached = unless_gone(
+            f"reading IAM Role ({role}) Policy Attachment ({arn})",
+            lambda: any(policy["PolicyArn"] == arn for page in pages for policy in page["AttachedPolicies"]),
+            NOT_FOUND,
+        )
         return self._outputs(role, arn) | {"id": id} if attached else None
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         role, arn = _parts(id, state)
-        with aws_errors(f"detaching IAM Policy ({arn}) from IAM Role ({role})"):
-            try:
-                self.cloud.iam().detach_role_policy(RoleName=role, PolicyArn=arn)
-            except ClientError as error:
-                if error_code(error) not in NOT_FOUND:
-                    raise
+        iam = self.cloud.iam()
+        doing = f"detaching IAM Policy ({arn}) from IAM Role ({role})"
+        unless_gone(doing, lambda: iam.detach_role_policy(RoleName=role, PolicyArn=arn), NOT_FOUND)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return self._outputs(inputs["role"], inputs["policyArn"])  # nothing of it can change in place

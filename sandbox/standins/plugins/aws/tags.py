@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ def plain_tags(tags: Any) -> dict[str, Any]:
     return {key: value for key, value in (tags or {}).items() if key != _DEFAULTS_MARK}
 
 
-def to_aws(tags: Mapping[str, str]) -> list[dict[str, str]]:
+def to_aws(tags: Mapping[str, str]) -> Any:
     """Returns tags as the list of Key/Value pairs that AWS takes."""
     return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
 
@@ -52,7 +52,15 @@ def from_aws(tags: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
     return {tag["Key"]: tag.get("Value", "") for tag in tags or []}
 
 
-def changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Returns (tags to set, keys to remove) that turn `old` into `new`."""
-    to_set = {key: value for key, value in new.items() if old.get(key) != value}
-    return to_set, sorted(key for key in old if key not in new)
+def retag(
+    state: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    put: Callable[[dict[str, str]], Any],
+    remove: Callable[[list[str]], Any],
+) -> None:
+    """Turns the tags of a resource's state into those of its inputs, leaving tags in neither alone."""
+    old, new = plain_tags(state.get("tagsAll")), plain_tags(inputs.get("tagsAll"))
+    if to_remove := sorted(key for key in old if key not in new):
+        remove(to_remove)
+    if to_set := {key: value for key, value in new.items() if old.get(key) != value}:
+        put(to_set)

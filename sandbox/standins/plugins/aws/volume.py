@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import UNKNOWN, CheckFailure, InitFailed, Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws.ec2_values import retag
 from sandbox.standins.plugins.aws.ec2_volume import (
     UPDATE_TIMEOUT_S,
     describe_volume,
@@ -24,7 +23,7 @@ from sandbox.standins.plugins.aws.errors import aws_errors
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, is_set, known
 from sandbox.standins.plugins.aws.scope import not_implemented
-from sandbox.standins.plugins.aws.tags import from_aws, to_aws
+from sandbox.standins.plugins.aws.tags import from_aws, retag, to_aws
 from sandbox.standins.plugins.aws.waits import Wait, wait_until
 
 _CREATE_TIMEOUT_S: Final = 300
@@ -123,7 +122,13 @@ class VolumeResource(AwsResource):
             if wanted:
                 wait_modified(ctx, ec2, id)
             wait_usable(ctx, ec2, id, UPDATE_TIMEOUT_S, "update")
-            retag(ec2, id, state.get("tagsAll"), inputs.get("tagsAll"))
+            with aws_errors(f"updating tags of {id}"):
+                retag(
+                    state,
+                    inputs,
+                    lambda tags: ec2.create_tags(Resources=[id], Tags=to_aws(tags)),
+                    lambda keys: ec2.delete_tags(Resources=[id], Tags=[{"Key": key} for key in keys]),
+                )
             return self.outputs_of(id, inputs)
         except ProviderError as error:
             # what AWS has by now, so that the next update starts from the truth

@@ -9,11 +9,11 @@ from botocore.exceptions import ClientError
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws.ec2_values import rfc3339
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text
 from sandbox.standins.plugins.aws.tags import from_aws
+from sandbox.standins.plugins.aws.times import rfc3339
 
 
 class Role(AwsFunction):

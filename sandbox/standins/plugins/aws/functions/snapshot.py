@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.aws.ec2_values import rfc3339
 from sandbox.standins.plugins.aws.functions.function import AwsFunction
 from sandbox.standins.plugins.aws.tags import from_aws
+from sandbox.standins.plugins.aws.times import rfc3339
 
 
 class Snapshot(AwsFunction):

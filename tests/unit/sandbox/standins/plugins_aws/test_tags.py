@@ -1,5 +1,7 @@
+from typing import Any
+
 from nomad_stateful.plugin_server.plugin import UNKNOWN
-from sandbox.standins.plugins.aws.tags import TagRules, changes, from_aws, to_aws
+from sandbox.standins.plugins.aws.tags import TagRules, from_aws, retag, to_aws
 
 RULES = TagRules({"team": "db", "env": "dev"}, frozenset({"patched-by"}), ("kubernetes.io/",))
 
@@ -35,8 +37,12 @@ def test_a_default_tag_changed_by_somebody_shows_as_own() -> None:
     assert RULES.own_shown({"team": "web"}, {}) == {"team": "web"}
 
 
-def test_changes_are_what_to_set_and_what_to_remove() -> None:
-    assert changes({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "9", "d": "4"}) == ({"b": "9", "d": "4"}, ["c"])
+def test_only_what_differs_is_set_and_removed() -> None:
+    said: list[Any] = []
+    state = {"tagsAll": {"a": "1", "b": "2", "c": "3"}}
+    retag(state, {"tagsAll": {"a": "1", "b": "9", "d": "4"}}, said.append, said.append)
+    retag(state, state, said.append, said.append)
+    assert said == [["c"], {"b": "9", "d": "4"}]
 
 
 def test_tags_survive_the_form_aws_takes() -> None:
