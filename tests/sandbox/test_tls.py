@@ -134,7 +134,7 @@ def test_both_plugins_take_certificates_as_text_in_the_place_of_files(stack: Run
             assert "keyPem" in plugin.check_config(config).inputs.secrets
             plugin.configure(config)
         assert plugins.csi.invoke("nomad-csi:index:getCluster")["zones"] == ["us-west-2a", "us-west-2b"]
-        assert plugins.nomad.invoke("nomad:index/getNodes:getNodes")["nodes"]
+        assert plugins.nomad.invoke("nomad:index/getPlugins:getPlugins")["plugins"]
 
 
 def test_a_token_that_nomad_does_not_know_is_told_from_one_that_may_not(stack: Running) -> None:

@@ -41,7 +41,6 @@ DIFFERENCES = (
     Difference(_REFUSED, "nomad:index/csiVolume:CsiVolume secrets", _NUMBER),
     Difference(_REFUSED, "nomad:index/csiVolume:CsiVolume topologyRequest", _TOPOLOGIES),
     Difference(_REFUSED, "nomad:index/variable:Variable items", "a variable without items passes until Nomad sees it"),
-    Difference(_REFUSED, "nomad:index/namespace:Namespace meta", _NUMBER),
 )
 
 

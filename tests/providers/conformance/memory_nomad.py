@@ -1,4 +1,4 @@
-"""A Nomad that remembers what it is told: variables, namespaces, jobs and CSI volumes, over its HTTP API."""
+"""A Nomad that remembers what it is told: variables, jobs and CSI volumes, over its HTTP API."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.providers.conformance import memory_jobs, memory_volumes
-from tests.providers.conformance.memory_answers import Answer, Asked, Records, refused
+from tests.providers.conformance.memory_answers import Answer, Asked, Records
 from tests.providers.nomad_server import Reply, Request, serving
 
 _MISSING = {
-    "namespace": "Namespace not found",
     "var": "variable not found",
     "job": "job not found",
     "volume": "volume not found",
@@ -20,11 +19,11 @@ _MISSING = {
     "evaluation": "eval not found",
     "deployment": "deployment not found",
 }
-_LISTS = ("nodes", "plugins", "volumes")
+_LISTS = ("plugins", "volumes")
 
 
 class MemoryNomad:
-    """Records by path below /v1/ ("var/a", "namespace/b", "job/c", "volume/csi/d@namespace")."""
+    """Records by path below /v1/ ("var/a", "job/c", "volume/csi/d@namespace")."""
 
     def __init__(self) -> None:
         self.address = ""
@@ -39,13 +38,13 @@ class MemoryNomad:
         self.records.clear()
         self.reads.clear()
         self.writes.clear()
-        self.records["namespace/default"] = _namespace({"Name": "default", "Description": "Default shared namespace"})
+        self.records["namespace/default"] = {"Name": "default"}
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Answer:
         """Status and body for a request."""
         kind = path.partition("/")[0]
         namespace = (body or {}).get("Namespace") or query.get("namespace") or "default"
-        asked = Asked(method, path, query, body, "default" if kind == "namespace" else namespace)
+        asked = Asked(method, path, query, body, namespace)
         if method == "GET":
             self.reads.append(path)
             return self._read(asked)
@@ -59,7 +58,7 @@ class MemoryNomad:
             return memory_jobs.write(self.records, asked, self._index)
         if kind == "volume":
             return memory_volumes.write(self.records, asked)
-        return self._write_variable(asked) if kind == "var" else self._write_namespace(asked)
+        return self._write_variable(asked)
 
     def _read(self, asked: Asked) -> Answer:
         found = self.records.get(asked.key())
@@ -90,23 +89,6 @@ class MemoryNomad:
         found["ModifyIndex"] = self._index
         self.records[asked.key()] = found
         return 200, found
-
-    def _write_namespace(self, asked: Asked) -> Answer:
-        name = asked.path.partition("/")[2]
-        if asked.method == "DELETE":
-            if name == "default":
-                return refused("can not delete default namespace")
-            gone = self.records.pop(asked.path, None)
-            return refused("namespace not found") if gone is None else (200, "")
-        if name and asked.body.get("Name") != name:
-            return 400, "Namespace name does not match request path"
-        self.records[f"namespace/{asked.body['Name']}"] = _namespace(asked.body)
-        return 200, ""
-
-
-def _namespace(given: dict[str, Any]) -> dict[str, Any]:
-    blocks = ("Capabilities", "NodePoolConfiguration", "VaultConfiguration", "ConsulConfiguration", "Meta")
-    return {"Description": "", "Quota": ""} | dict.fromkeys(blocks) | given
 
 
 @contextlib.contextmanager

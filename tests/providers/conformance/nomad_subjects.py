@@ -161,20 +161,6 @@ TYPES = (
         import_fails="missing variable path",
         invalid={"path": "nomad", "items": {}},
     ),
-    TypeSubject(
-        "nomad",
-        "nomad:index/namespace:Namespace",
-        lambda _world: {"description": "for databases"},
-        required=frozenset(),
-        updates={"description": "for all", "meta": {"a": "b"}},
-        replaces={"name": "another"},
-        delete_first_if_named=True,
-        autonamed=True,
-        vanish=_forget("namespace/it-"),
-        gone_fails="namespace not found",
-        import_id=lambda made: made.id,
-        invalid={"meta": {"a": 5}},
-    ),
 )
 
 
@@ -195,6 +181,4 @@ FUNCTIONS = (
         waits=True,
     ),
     FunctionSubject("nomad", "nomad:index/getPlugins:getPlugins", _with("plugins", [], {}), waits=True),
-    FunctionSubject("nomad", "nomad:index/getVolumes:getVolumes", _with("volumes", [], {}), waits=True),
-    FunctionSubject("nomad", "nomad:index/getNodes:getNodes", _with("nodes", [], {}), waits=True),
 )

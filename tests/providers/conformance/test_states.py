@@ -103,11 +103,6 @@ VARIANTS: dict[str, tuple[str, Props]] = {
         "nomad:index/variable:Variable",
         {"items": None, "itemsWo": '{"a": "hush"}', "itemsWoVersion": 1},
     ),
-    "namespace": ("nomad:index/namespace:Namespace", {"name": "databases"}),
-    "namespace with settings": (
-        "nomad:index/namespace:Namespace",
-        {"name": "databases", "meta": {"a": "b"}, "capabilities": {"enabledTaskDrivers": ["docker"]}},
-    ),
 }
 # Nomad's own counters, which say when, not what.
 WHEN = {"modifyIndex", "createIndex", "submitTime"}

@@ -36,18 +36,6 @@ UPDATED = SERVICE["TaskGroups"][0] | {"Update": {"MaxParallel": 2, "MinHealthyTi
 SUBMISSION = {"Source": "the text", "Format": "hcl2", "VariableFlags": {"a": "b"}}
 
 QUESTIONS: dict[str, list[Question]] = {
-    "namespaces": [
-        ("GET", "namespace/memory", None),
-        ("PUT", "namespace", {"Name": "memory", "Description": "d", "Meta": {"a": "b"}}),
-        ("GET", "namespace/memory", None),
-        ("PUT", "namespace/memory", {"Name": "another"}),
-        ("PUT", "namespace/memory", {"Name": "memory"}),
-        ("GET", "namespace/memory", None),
-        ("DELETE", "namespace/memory", None),
-        ("DELETE", "namespace/memory", None),
-        ("DELETE", "namespace/default", None),
-        ("GET", "namespace/default", None),
-    ],
     "variables": [
         ("GET", "var/memory/a", None),
         ("GET", "var/", None),

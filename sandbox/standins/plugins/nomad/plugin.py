@@ -5,13 +5,11 @@ from __future__ import annotations
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.plugin_server.plugin import Checked, Function, Plugin, Props, ResourceType
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.nomad.cluster_functions import GetNodes, GetVolumes
 from sandbox.standins.plugins.nomad.config import SECRET_CONFIG, Connection, config_failures
 from sandbox.standins.plugins.nomad.csi_volume import CsiVolume
 from sandbox.standins.plugins.nomad.csi_volume_registration import CsiVolumeRegistration
 from sandbox.standins.plugins.nomad.job import JobResource
 from sandbox.standins.plugins.nomad.jobspec import JobspecParser
-from sandbox.standins.plugins.nomad.namespace import Namespace
 from sandbox.standins.plugins.nomad.plugin_functions import GetPlugin, GetPlugins
 from sandbox.standins.plugins.nomad.variable import Variable
 
@@ -33,14 +31,8 @@ class NomadPlugin(Plugin):
             CsiVolumeRegistration(self._connection),
             CsiVolume(self._connection),
             Variable(self._connection),
-            Namespace(self._connection),
         ]
-        functions: list[Function] = [
-            GetPlugin(self._connection),
-            GetPlugins(self._connection),
-            GetVolumes(self._connection),
-            GetNodes(self._connection),
-        ]
+        functions: list[Function] = [GetPlugin(self._connection), GetPlugins(self._connection)]
         self.resources, self.functions = resources, functions
         tokens = ", ".join(
             [token.rpartition(":")[2] for token in [*(r.token for r in resources), *(f.token for f in functions)]]

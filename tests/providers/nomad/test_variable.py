@@ -1,4 +1,4 @@
-"""nomad:index/variable:Variable and nomad:index/namespace:Namespace."""
+"""nomad:index/variable:Variable, and what is told of a plugin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.providers.nomad.fake_nomad import FakeNomad
 pytestmark = pytest.mark.nomad
 
 VARIABLE = "nomad:index/variable:Variable"
-NAMESPACE = "nomad:index/namespace:Namespace"
 
 
 def test_a_variable_is_written_read_changed_and_removed(plugin: PluginProcess, agent: Agent, name: str) -> None:
@@ -95,68 +94,17 @@ def test_unknown_items_are_taken_for_right(offline: PluginProcess) -> None:
     assert offline.create(VARIABLE, inputs.inputs.props, preview=True)["items"] == {"k": UNKNOWN}
 
 
-def test_a_namespace_is_made_changed_and_removed(plugin: PluginProcess, agent: Agent, name: str) -> None:
-    inputs = plugin.check(NAMESPACE, {"description": "one", "meta": {"a": "b"}}, name=name).inputs.props
-    namespace = plugin.create(NAMESPACE, inputs, name=name)
-    assert namespace.id == inputs["name"]
-    assert namespace.id.startswith(f"{name}-")
-    assert not plugin.diff(NAMESPACE, namespace.id, namespace.outputs.props, inputs, inputs).changed
-    news = inputs | {"description": "two"}
-    updated = plugin.update(NAMESPACE, namespace.id, namespace.outputs.props, inputs, news)
-    found = plugin.read(NAMESPACE, namespace.id, news, updated.outputs.props)
-    assert found is not None
-    assert (found["description"], found["meta"]) == ("two", {"a": "b"})
-    assert found.inputs is not None
-    assert found.inputs.props == news
-    plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
-    assert plugin.read(NAMESPACE, namespace.id, news, updated.outputs.props) is None
-    with pytest.raises(Failed, match="namespace not found"):
-        plugin.delete(NAMESPACE, namespace.id, updated.outputs.props)
+@pytest.mark.parametrize("token", ["nomad:index/aclPolicy:AclPolicy", "nomad:index/namespace:Namespace"])
+def test_types_that_it_lacks_are_refused_by_name(offline: PluginProcess, token: str) -> None:
+    with pytest.raises(Failed, match=rf"unrecognized resource type \(Check\): {token}.*implements"):
+        offline.check(token, {})
 
 
-def test_a_namespace_of_another_explicit_name_replaces_deleting_first(offline: PluginProcess) -> None:
-    inputs = offline.check(NAMESPACE, {"name": "a"}).inputs.props
-    diff = offline.diff(NAMESPACE, "a", inputs, inputs, inputs | {"name": "b"})
-    assert (diff.replaces, diff.delete_before_replace) == (["name"], True)
-
-
-def test_the_default_namespace_is_put_back_and_never_deleted(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
-    server.answer("PUT /v1/namespace/default", (200, {}))
-    plugin.delete(NAMESPACE, "default", {"name": "default", "description": "ours"})
-    assert [(request, body["Description"]) for request, body in server.requests] == [
-        ("PUT /v1/namespace/default", "Default shared namespace")
-    ]
-
-
-def test_a_namespace_whose_jobs_are_stopping_is_deleted_once_they_are_gone(
-    fake: tuple[PluginProcess, FakeNomad],
-) -> None:
-    plugin, server = fake
-    server.answer("DELETE /v1/namespace/n", (500, 'namespace "n" has non-terminal jobs'), (200, {}))
-    plugin.delete(NAMESPACE, "n", {"name": "n"})
-    assert len(server.asked("DELETE")) == 2
-
-
-def test_types_and_functions_it_lacks_are_refused_by_name(offline: PluginProcess) -> None:
-    with pytest.raises(
-        Failed, match=r"unrecognized resource type \(Check\): nomad:index/aclPolicy:AclPolicy.*implements"
-    ):
-        offline.check("nomad:index/aclPolicy:AclPolicy", {})
-    with pytest.raises(
-        Failed, match=r"unrecognized data function \(Invoke\): nomad:index/getJob:getJob.*official plugin"
-    ):
-        offline.invoke("nomad:index/getJob:getJob")
-
-
-def test_nodes_and_volumes_are_listed(plugin: PluginProcess) -> None:
-    found = plugin.invoke("nomad:index/getNodes:getNodes", {"os": True, "resources": True})
-    node = found["nodes"][0]
-    assert (node["name"], node["status"], node["schedulingEligibility"]) == ("conformance", "ready", "eligible")
-    assert "raw_exec" in {driver["name"] for driver in node["drivers"] if driver["healthy"]}
-    assert node["nodeResources"][0]["memories"][0]["memoryMb"] > 0
-    assert node["attributes"]["os.name"]
-    assert isinstance(plugin.invoke("nomad:index/getVolumes:getVolumes", {"namespace": "*"})["volumes"], list)
+@pytest.mark.parametrize("name", ["getJob", "getNodes", "getVolumes"])
+def test_functions_that_it_lacks_are_refused_by_name(offline: PluginProcess, name: str) -> None:
+    token = f"nomad:index/{name}:{name}"
+    with pytest.raises(Failed, match=rf"unrecognized data function \(Invoke\): {token}.*official plugin"):
+        offline.invoke(token)
 
 
 @pytest.mark.parametrize("flag", ["waitForRegistration", "waitForHealthy"])
