@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import threading
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.job_rendering import Job, RenderError, render
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.plugin_server.values import contains_unknown
-from sandbox.standins.plugins.nomad.jobspec_scan import called_functions, declared_variables
 
-FILESYSTEM_FUNCTIONS = frozenset(
-    {"abspath", "basename", "dirname", "file", "filebase64", "fileexists", "fileset", "pathexpand"}
+# Looked for in comments and literal text too, so that none is missed: there the official plugin lets them stand.
+_FILESYSTEM_CALL = re.compile(
+    r"(?<![\w.-])(abspath|basename|dirname|file|filebase64|fileexists|fileset|pathexpand)\s*\("
 )
+_VARIABLE = re.compile(r'^\s*variable\s+"([^"]+)"\s*\{', re.MULTILINE)
 _VALUE_LIMIT_BYTES = 120 * 1024  # the kernel takes at most 128 KiB per environment variable
 
 
@@ -80,7 +82,7 @@ class JobspecParser:
 
     def _parse_hcl(self, source: JobSource) -> Job:
         _refuse_filesystem(source)
-        declared = declared_variables(source.text)
+        declared = set(_VARIABLE.findall(source.text))
         unseen = [name for name, _ in source.variables if name not in declared]
         if unseen:
             self._refuse_undeclared(source, unseen)
@@ -132,6 +134,6 @@ def _values(source: JobSource) -> dict[str, str]:
 
 
 def _refuse_filesystem(source: JobSource) -> None:
-    used = FILESYSTEM_FUNCTIONS & called_functions(source.text) if not source.allow_fs else frozenset()
+    used = None if source.allow_fs else _FILESYSTEM_CALL.search(source.text)
     if used:
-        raise JobspecError(f"{min(used)}(): filesystem function disabled: set hcl2.allowFs to allow it")
+        raise JobspecError(f"{used[1]}(): filesystem function disabled: set hcl2.allowFs to allow it")
