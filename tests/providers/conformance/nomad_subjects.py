@@ -154,6 +154,7 @@ TYPES = (
         "nomad:index/variable:Variable",
         lambda _world: {"path": "nomad/jobs/j", "items": {"password": "hush"}},
         required=frozenset({"path"}),
+        left_out=frozenset({"itemsWo", "itemsWoVersion"}),
         updates={"items": {"password": "hush-hush"}},
         replaces={"path": "another", "namespace": "another"},
         secrets=frozenset({"items"}),

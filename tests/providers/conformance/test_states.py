@@ -99,10 +99,6 @@ VARIANTS: dict[str, tuple[str, Props]] = {
         {"topologyRequest": topology("a") | {"preferred": topology("b")["required"]}},
     ),
     "variable": ("nomad:index/variable:Variable", {}),
-    "write-only variable": (
-        "nomad:index/variable:Variable",
-        {"items": None, "itemsWo": '{"a": "hush"}', "itemsWoVersion": 1},
-    ),
 }
 # Nomad's own counters, which say when, not what.
 WHEN = {"modifyIndex", "createIndex", "submitTime"}

@@ -47,22 +47,6 @@ def test_items_changed_behind_our_back_show_in_a_refresh(plugin: PluginProcess, 
     plugin.delete(VARIABLE, variable.id, variable.outputs.props)
 
 
-def test_write_only_items_are_never_kept(plugin: PluginProcess, agent: Agent, name: str) -> None:
-    given = {"path": name, "itemsWo": '{"a": "swordfish"}', "itemsWoVersion": 1}
-    inputs = plugin.check(VARIABLE, given).inputs.props
-    variable = plugin.create(VARIABLE, inputs)
-    assert agent.api.get(f"var/{name}")["Items"] == {"a": "swordfish"}
-    assert "swordfish" not in str(variable.outputs)
-    found = plugin.read(VARIABLE, variable.id, inputs, variable.outputs.props)
-    assert found is not None
-    assert "swordfish" not in str(found.outputs)
-    other = inputs | {"itemsWo": '{"a": "trout"}'}
-    assert not plugin.diff(VARIABLE, variable.id, variable.outputs.props, inputs, other).changed
-    newer = other | {"itemsWoVersion": 2}
-    assert plugin.diff(VARIABLE, variable.id, variable.outputs.props, inputs, newer).changed
-    plugin.delete(VARIABLE, variable.id, variable.outputs.props)
-
-
 def test_another_path_or_namespace_is_another_variable(offline: PluginProcess) -> None:
     inputs = offline.check(VARIABLE, {"path": "a", "items": {"a": "1"}}).inputs.props
     assert offline.diff(VARIABLE, "a@default", inputs, inputs, inputs | {"path": "b"}).replaces == ["path"]
@@ -76,10 +60,9 @@ def test_another_path_or_namespace_is_another_variable(offline: PluginProcess) -
         ({"path": "nomad", "items": {"k": "v"}}, "path of 'nomad' is a reserved top-level directory path"),
         ({"path": "nomad/x", "items": {"k": "v"}}, "only paths at 'nomad/jobs'"),
         ({"path": "x" * 129, "items": {"k": "v"}}, "is longer than 128 characters"),
-        ({"path": "a"}, "exactly one of items and itemsWo"),
+        ({"path": "a"}, "items is required"),
+        ({"path": "a", "items": {"k": "v"}, "itemsWo": "{}"}, "itemsWo is not an input of"),
         ({"path": "a", "items": {}}, "items is empty"),
-        ({"path": "a", "itemsWo": "{}", "itemsWoVersion": 1}, "at least one item"),
-        ({"path": "a", "itemsWo": '{"k": "v"}'}, "itemsWo needs itemsWoVersion"),
         ({"path": "a", "items": {"k": 5}}, "items.k must be a string"),
         ({"items": {"k": "v"}}, "path is required"),
     ],
