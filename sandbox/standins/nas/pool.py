@@ -41,23 +41,13 @@ class Pool:
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o755)
 
-    def clone(self, origin: str, name: str, properties: Mapping[str, str], *, parents: bool = False) -> None:
+    def clone(self, origin: str, name: str, properties: Mapping[str, str]) -> None:
         """Makes a file system from a snapshot, which cannot be destroyed before it; raises ZfsError."""
         with self._changed() as state:
             _known(state, origin)
-            entry = self._new(state, name, properties, parents=parents)
+            entry = self._new(state, name, properties, parents=False)
             entry["origin"] = origin
             _copy(self._nas.snapshots / origin, self._nas.root / name)
-
-    def receive(self, name: str, snapshot: str, content: Path) -> None:
-        """Makes a file system and a snapshot of it from what was sent; raises ZfsError."""
-        with self._changed() as state:
-            if name in state:
-                raise ZfsError(f"cannot receive new filesystem stream: destination '{name}' exists")
-            self._new(state, name, {}, parents=False)
-            state[f"{name}@{snapshot}"] = _entry({})
-            _copy(content, self._nas.root / name)
-            _copy(content, self._nas.snapshots / f"{name}@{snapshot}")
 
     def snapshot(self, name: str, properties: Mapping[str, str]) -> None:
         """Copies a file system; raises ZfsError."""
@@ -69,88 +59,59 @@ class Pool:
             state[name] = _entry({key: checked(name, key, value, SNAPSHOT) for key, value in properties.items()})
             _copy(self._nas.root / dataset, self._nas.snapshots / name)
 
-    def rollback(self, name: str, *, recursive: bool) -> None:
-        """Takes a file system back to its newest snapshot, or to an older one without those since; raises ZfsError."""
-        dataset = name.partition("@")[0]
-        with self._changed() as state:
-            _known(state, name)
-            own = [one for one in state if one.startswith(f"{dataset}@")]
-            newer = own[own.index(name) + 1 :]
-            if newer and not recursive:
-                raise ZfsError(
-                    f"cannot rollback to '{name}': more recent snapshots or bookmarks exist\n"
-                    f"use '-r' to force deletion of the following snapshots and bookmarks:\n{chr(10).join(newer)}"
-                )
-            for one in newer:
-                self._refuse_clones(state, one)
-                self._remove(state, one)
-            _replace(self._nas.snapshots / name, self._nas.root / dataset)
-
     def set(self, name: str, properties: Mapping[str, str]) -> None:
         """Sets properties, all or none; raises ZfsError."""
         with self._changed() as state:
             entry = _known(state, name)
             entry["properties"] |= {key: checked(name, key, value, kind_of(name)) for key, value in properties.items()}
 
-    def inherit(self, name: str, key: str, *, recursive: bool = False) -> None:
+    def inherit(self, name: str, key: str) -> None:
         """Takes a property's own value away; raises ZfsError."""
         known = NATIVE.get(key)
         with self._changed() as state:
-            _known(state, name)
+            entry = _known(state, name)
             if not is_user(key) and known is None:
                 raise ZfsError(f"cannot inherit {key} for '{name}': invalid property")
             if known is not None and not known.inherited:
                 raise ZfsError(f"'{key}' property cannot be inherited")
-            for one in state:
-                if one == name or (recursive and one.startswith((f"{name}/", f"{name}@"))):
-                    state[one]["properties"].pop(key, None)
+            entry["properties"].pop(key, None)
 
-    def destroy(self, name: str, *, recursive: bool, dependents: bool = False, deferred: bool = False) -> None:
-        """Removes a file system, or snapshots (`a@b`, `a@%`); raises ZfsError."""
+    def destroy(self, name: str, *, recursive: bool, deferred: bool = False) -> None:
+        """Removes a file system or a snapshot; raises ZfsError."""
         with self._changed() as state:
             if "@" in name:
-                self._destroy_snapshots(state, name, dependents=dependents, deferred=deferred)
+                self._destroy_snapshot(state, name, deferred=deferred)
                 return
             _known(state, name)
             inner = [one for one in state if one.startswith((f"{name}/", f"{name}@"))]
-            if inner and not recursive and not dependents:
+            if inner and not recursive:
                 raise ZfsError(
                     f"cannot destroy '{name}': filesystem has children\n"
                     f"use '-r' to destroy the following datasets:\n{chr(10).join(inner)}"
                 )
             going = {name, *inner}
             clones = [one for one in state if state[one].get("origin") in going and one not in going]
-            if clones and not dependents:
+            if clones:
                 raise ZfsError(
                     f"cannot destroy '{name}': filesystem has dependent clones\n"
                     f"use '-R' to destroy the following datasets:\n{chr(10).join(clones)}"
                 )
-            for one in [*clones, *sorted(inner, reverse=True), name]:
+            for one in [*sorted(inner, reverse=True), name]:
                 self._remove(state, one)
 
-    def _destroy_snapshots(self, state: State, name: str, *, dependents: bool, deferred: bool) -> None:
-        dataset, _, short = name.partition("@")
-        found = [one for one in state if one == name or (short == "%" and one.startswith(f"{dataset}@"))]
-        if not found:
+    def _destroy_snapshot(self, state: State, name: str, *, deferred: bool) -> None:
+        if name not in state:
             raise ZfsError("could not find any snapshots to destroy; check snapshot names.")
-        for one in found:
-            clones = self._clones(state, one)
-            if clones and dependents:
-                for clone in clones:
-                    self._remove(state, clone)
-            elif clones and deferred:
-                state[one]["deferred"] = True
-                continue
-            else:
-                self._refuse_clones(state, one)
-            self._remove(state, one)
-
-    def _refuse_clones(self, state: State, snapshot: str) -> None:
-        if clones := self._clones(state, snapshot):
+        clones = self._clones(state, name)
+        if clones and deferred:
+            state[name]["deferred"] = True
+        elif clones:
             raise ZfsError(
-                f"cannot destroy '{snapshot}': snapshot has dependent clones\n"
+                f"cannot destroy '{name}': snapshot has dependent clones\n"
                 f"use '-R' to destroy the following datasets:\n{chr(10).join(clones)}"
             )
+        else:
+            self._remove(state, name)
 
     def _clones(self, state: State, snapshot: str) -> list[str]:
         return [one for one, entry in state.items() if entry.get("origin") == snapshot]
@@ -183,17 +144,12 @@ class Pool:
         state[name] = _entry({key: checked(name, key, value, FILESYSTEM) for key, value in properties.items()})
         return state[name]
 
-    def names(self, top: str, depth: int | None = 0) -> list[str]:
-        """A dataset and those below it, as deep as asked (None: all of them); raises ZfsError."""
+    def names(self, top: str, *, below: bool) -> list[str]:
+        """A dataset, and those below it where asked; raises ZfsError."""
         state = self.read()
-        if top:
-            _known(state, top)
-        below = [one for one in state if not top or one == top or one.startswith((f"{top}/", f"{top}@"))]
-        level = top.count("/") + top.count("@")
-        return sorted(
-            (one for one in below if depth is None or one.count("/") + one.count("@") - level <= depth),
-            key=lambda one: (one.partition("@")[0].split("/"), "@" in one),
-        )
+        _known(state, top)
+        found = [one for one in state if one == top or (below and one.startswith((f"{top}/", f"{top}@")))]
+        return sorted(found, key=lambda one: (one.partition("@")[0].split("/"), "@" in one))
 
     def dataset_of(self, path: str) -> str:
         """The innermost dataset that holds a path below the root, empty where there is none."""
@@ -248,12 +204,3 @@ def _copy(origin: Path, target: Path) -> None:
     if done.returncode != 0:
         shutil.rmtree(target, ignore_errors=True)
         raise ZfsError(f"cannot copy: {done.stderr.strip()}")
-
-
-def _replace(origin: Path, target: Path) -> None:
-    for one in target.iterdir():
-        if one.is_dir() and not one.is_symlink():
-            shutil.rmtree(one)
-        else:
-            one.unlink()
-    _copy(origin, target)

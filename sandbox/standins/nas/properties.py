@@ -115,16 +115,3 @@ def checked(dataset: str, name: str, value: str, kind: str) -> str:
     if match is None:
         return "0"
     return str(int(float(match[1]) * 1024 ** _UNITS.index(match[2].upper() or "B")))
-
-
-def human(value: str, known: Native | None) -> str:
-    """A value as people read it, where a command was not asked for exact ones."""
-    if known is None or not known.size or not value.isdecimal():
-        return value
-    number, power = float(value), 0
-    if number == 0 and known.default == "0":
-        return "none"
-    while number >= 1024 and power < len(_UNITS) - 1:
-        number, power = number / 1024, power + 1
-    digits = f"{number:.2f}".rstrip("0").rstrip(".") if number < 10 else f"{number:.0f}"
-    return f"{digits}{_UNITS[power]}"

@@ -1,6 +1,5 @@
 """`zfs` of the file server: what OpenZFS prints, refuses and ends with, as far as drivers read it."""
 
-import io
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,6 @@ def test_get_gives_a_line_for_each_property_by_its_full_name_with_its_source(nas
         "a:b\tc\tinherited from tank/csi/one",
         "own:x\ty\tlocal",
     ]
-    assert "tank/csi/one\ttype\tfilesystem\t-" in do(nas, "get -Hp all tank/csi/one").splitlines()
 
 
 def test_a_property_is_inherited_until_it_is_set_and_again_when_it_is_given_up(nas: Nas) -> None:
@@ -72,8 +70,6 @@ def test_lists_have_what_was_asked_for(nas: Nas) -> None:
         "tank/csi/one/inner\t0",
     ]
     assert do(nas, "list -Hp -r -t snapshot -o name tank/csi") == "tank/csi/one@s\n"
-    assert do(nas, "list -Hp -d 1 -o name tank/csi").splitlines() == ["tank/csi", "tank/csi/one"]
-    assert do(nas, "list -o name,quota tank").splitlines() == ["NAME  QUOTA", "tank  none"]
     with pytest.raises(ZfsError, match="cannot open 'tank/none': dataset does not exist"):
         do(nas, "list -Hp -o name tank/none")
 
@@ -113,44 +109,15 @@ def test_a_snapshot_with_a_clone_stays_or_goes_with_the_clone(nas: Nas) -> None:
     assert not file.exists()
 
 
-def test_all_snapshots_of_a_file_system_are_named_by_a_percent_sign(nas: Nas) -> None:
-    for name in ("a", "b"):
-        do(nas, f"snapshot tank/csi@{name}")
-    do(nas, "destroy -f -p tank/csi@%")
-    with pytest.raises(ZfsError, match="could not find any snapshots to destroy"):
-        do(nas, "destroy -f -p tank/csi@%")
-
-
-def test_a_rollback_brings_the_content_back_and_refuses_to_lose_newer_snapshots(nas: Nas) -> None:
-    file = nas.root / "tank/csi/file"
-    for name in ("a", "b"):
-        file.write_text(name)
-        do(nas, f"snapshot tank/csi@{name}")
-    file.write_text("later")
-    do(nas, "rollback tank/csi@b")
-    assert file.read_text() == "b"
-    with pytest.raises(ZfsError, match="more recent snapshots"):
-        do(nas, "rollback tank/csi@a")
-    do(nas, "rollback -r tank/csi@a")
-    assert file.read_text() == "a"
-    assert do(nas, "list -Hp -r -t snapshot -o name tank/csi") == "tank/csi@a\n"
-
-
-def test_what_was_sent_can_be_received_once(nas: Nas, tmp_path: Path) -> None:
-    (nas.root / "tank/csi/file").write_text("sent")
-    do(nas, "snapshot tank/csi@s")
-    with (tmp_path / "stream").open("wb") as stream:
-        zfs.send(nas, "tank/csi@s", stream)
-    sent = (tmp_path / "stream").read_bytes()
-    zfs.receive(nas, "tank/copy", io.BytesIO(sent))
-    assert (nas.root / "tank/copy/file").read_text() == "sent"
-    with pytest.raises(ZfsError, match="destination 'tank/copy' exists"):
-        zfs.receive(nas, "tank/copy", io.BytesIO(sent))
-
-
 @pytest.mark.parametrize(
     ("line", "status"),
-    [("list -Hp tank", 0), ("list tank/none", 1), ("nonsense", 2), ("get -Hp no-such tank", 2), ("list -x", 2)],
+    [
+        ("list -Hp -o name tank", 0),
+        ("list -Hp -o name tank/none", 1),
+        ("nonsense", 2),
+        ("get -Hp -o name no-such tank", 2),
+        ("list -x", 2),
+    ],
 )
 def test_errors_end_with_one_and_mistaken_lines_with_two(nas: Nas, line: str, status: int) -> None:
     assert zfs.main([str(nas.folder), *line.split()]) == status
@@ -158,4 +125,19 @@ def test_errors_end_with_one_and_mistaken_lines_with_two(nas: Nas, line: str, st
 
 def test_a_mistaken_line_is_named(nas: Nas) -> None:
     with pytest.raises(UsageError, match="bad property list: invalid property 'no-such'"):
-        do(nas, "get -Hp no-such tank")
+        do(nas, "get -Hp -o value no-such tank")
+
+
+@pytest.mark.parametrize(
+    ("line", "lacking"),
+    [
+        ("send tank/csi@s", "the command 'send'"),
+        ("rollback tank/csi@s", "the command 'rollback'"),
+        ("destroy -R tank/csi", "the option '-R'"),
+        ("list -Hp tank", "`zfs list` without '-o'"),
+        ("get -p -o value origin tank", "`zfs get` without '-H'"),
+    ],
+)
+def test_what_no_driver_here_sends_is_refused_by_name(nas: Nas, line: str, lacking: str) -> None:
+    with pytest.raises(UsageError, match=f"this stand-in does not have {lacking}"):
+        do(nas, line)
