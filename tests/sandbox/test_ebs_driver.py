@@ -60,7 +60,7 @@ def staging(tmp_path: Path) -> str:
 def stage(device: str, staging: str) -> Callable[..., None]:
     def call(fs_type: str = "ext4", flags: tuple[str, ...] = (), **context: str) -> None:
         options = node_volumes.mount_options(fs_type, flags)
-        node_volumes.stage(device, staging, fs_type, options, context, legacy_xfs=False)
+        node_volumes.stage(device, staging, fs_type, options, context)
 
     return call
 
@@ -218,7 +218,7 @@ def test_a_stale_device_at_the_staging_path_gives_way(
 ) -> None:
     stage()
     other = loops.attach("vol-0other", 1)
-    node_volumes.stage(other, staging, "ext4", [], {}, legacy_xfs=False)
+    node_volumes.stage(other, staging, "ext4", [], {})
     assert [mount.device for mount in mounts.mounts_at(staging)] == [devices.number(other)]
 
 

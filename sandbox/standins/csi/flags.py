@@ -24,7 +24,6 @@ class Flag:
     parse: Callable[[str], Any]
     default: Any
     usage: str
-    deprecated: bool = False
 
     @property
     def is_bool(self) -> bool:
@@ -70,9 +69,9 @@ def string(name: str, default: str, usage: str) -> Flag:
     return Flag(name, "string", str, default, usage)
 
 
-def boolean(name: str, usage: str, *, default: bool = False, deprecated: bool = False) -> Flag:
+def boolean(name: str, usage: str, *, default: bool = False) -> Flag:
     """A flag that stands for true, or takes true or false after `=`."""
-    return Flag(name, "bool", _bool, default, usage, deprecated)
+    return Flag(name, "bool", _bool, default, usage)
 
 
 def integer(name: str, default: int, usage: str) -> Flag:
@@ -121,7 +120,7 @@ class FlagSet:
             raise HelpAsked
         flag = self._flags.get(name)
         if flag is None:
-            raise FlagError(f"unknown flag: --{name}")
+            raise FlagError(f"unknown flag: --{name}; this stand-in has those that the stack and its settings pass")
         if equals:
             return flag, text
         if flag.is_bool:

@@ -20,6 +20,8 @@ class Identity:
     online_expansion: bool = False
     check: Callable[[], None] | None = None
     """Raises CsiError while the driver is not ready; without it one that answers is."""
+    says_ready: bool = True
+    """Whether a probe says so; an empty answer means the same."""
 
     def get_plugin_info(self, _request: Any, _timeout_s: float | None) -> Any:
         """Name and version."""
@@ -39,5 +41,6 @@ class Identity:
         if self.check is not None:
             self.check()
         answer = csi.ProbeResponse()
-        answer.ready.value = True
+        if self.says_ready:
+            answer.ready.value = True
         return answer

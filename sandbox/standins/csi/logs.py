@@ -1,4 +1,4 @@
-"""Log lines as klog writes them: text (`I1121 …`) or JSON, with a verbosity."""
+"""Log lines as klog writes them (`I1121 …`), with a verbosity."""
 
 from __future__ import annotations
 
@@ -32,18 +32,6 @@ class _TextFormatter(logging.Formatter):
         return f"{head} {json.dumps(record.getMessage())}{fields}"
 
 
-class _JsonFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "ts": round(record.created * 1000, 3),
-            "caller": f"{record.filename}:{record.lineno}",
-            "msg": record.getMessage(),
-        }
-        if record.levelno < logging.WARNING:
-            line["v"] = getattr(record, "verbosity", 0)
-        return json.dumps(line | _fields(record), default=str)
-
-
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     fields: dict[str, Any] = getattr(record, "fields", {})
     return fields
@@ -53,10 +41,10 @@ def _quoted(value: object) -> str:
     return str(value) if isinstance(value, int | float) else json.dumps(str(value), ensure_ascii=False)
 
 
-def set_up(*, verbosity: int, as_json: bool) -> None:
+def set_up(*, verbosity: int) -> None:
     """Sends the driver's log to stderr; other libraries are heard from warning on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter() if as_json else _TextFormatter())
+    handler.setFormatter(_TextFormatter())
     _LOGGER.handlers[:] = [handler]
     _LOGGER.propagate = False
     _LOGGER.setLevel(logging.INFO)
@@ -71,7 +59,7 @@ def v(level: int) -> bool:
 def info(message: str, *, level: int = 0, **fields: object) -> None:
     """Writes a line when the verbosity is at least `level`."""
     if v(level):
-        _LOGGER.info(message, extra={"fields": fields, "verbosity": level}, stacklevel=2)
+        _LOGGER.info(message, extra={"fields": fields}, stacklevel=2)
 
 
 def warning(message: str, **fields: object) -> None:

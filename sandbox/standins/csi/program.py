@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def read(flag_set: FlagSet, arguments: Sequence[str], parse: Callable[[Sequence[str]], T]) -> T | int:
-    """What `parse` makes of the arguments, or the exit status where there is nothing to run."""
+    """Returns what `parse` makes of the arguments, or the exit status where there is nothing to run."""
     try:
         return parse(arguments)
     except HelpAsked:
@@ -32,29 +32,27 @@ def read(flag_set: FlagSet, arguments: Sequence[str], parse: Callable[[Sequence[
 
 def prepare(verbosity: int) -> None:
     """Sets up the log, and gRPC's environment; to be called before anything loads gRPC."""
-    logs.set_up(verbosity=verbosity, as_json=False)
+    logs.set_up(verbosity=verbosity)
     # Programs are started from threads; gRPC's own fork handlers would stall them.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 
-def serve(endpoints: Sequence[str], services: Mapping[str, object]) -> int:
-    """Serves on every endpoint until SIGTERM or SIGINT; the exit status."""
+def serve(endpoint: str, services: Mapping[str, object], stop: Event | None = None) -> int:
+    """Serves until SIGTERM or SIGINT, or until `stop` is set; the exit status."""
     from sandbox.standins.csi import server
     from sandbox.standins.csi.endpoint import EndpointError, parse_endpoint
 
-    stop = Event()
+    stopped = stop or Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: stopped.set())
     try:
-        running = [server.start(parse_endpoint(text), services) for text in endpoints]
+        running = server.start(parse_endpoint(endpoint), services)
     except (EndpointError, server.ListenError) as error:
         logs.error("Failed to run driver", err=error)
         return 1
-    for text in endpoints:
-        logs.info("Listening for connections", address=text)
-    stop.wait()
+    logs.info("Listening for connections", address=endpoint)
+    stopped.wait()
     logs.info("Stopping server")
-    for ending in [one.stop(STOP_GRACE_S) for one in running]:
-        ending.wait()
+    running.stop(STOP_GRACE_S).wait()
     return 0

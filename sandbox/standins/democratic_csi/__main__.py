@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sandbox.standins.csi import logs, program
-from sandbox.standins.democratic_csi.options import FLAGS, VERSION, Options, parse
+from sandbox.standins.democratic_csi.options import FLAGS, Options, parse
 
 
 def main(arguments: list[str]) -> int:
@@ -13,9 +13,6 @@ def main(arguments: list[str]) -> int:
     options = program.read(FLAGS, arguments, parse)
     if isinstance(options, int):
         return options
-    if options.show_version:
-        print(VERSION)
-        return 0
     program.prepare(options.verbosity)
     return _serve(options)
 
@@ -32,7 +29,7 @@ def _serve(options: Options) -> int:
         return 1
     logs.info("initializing csi driver", driver=config.driver, name=options.csi_name, modes=",".join(options.modes))
     try:
-        return program.serve(options.endpoints, made)
+        return program.serve(options.endpoint, made)
     finally:
         close()
 

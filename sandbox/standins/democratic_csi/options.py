@@ -25,9 +25,8 @@ class Options:
     csi_name: str
     config_file: str
     modes: tuple[str, ...]
-    endpoints: tuple[str, ...]
+    endpoint: str
     verbosity: int
-    show_version: bool
 
     @property
     def knows_multi_writer(self) -> bool:
@@ -43,11 +42,7 @@ FLAGS: Final = FlagSet(
         flags.string("csi-version", "1.9.0", "versions of the csi spec supported by the server"),
         flags.string("csi-name", "", "name used in registrations, such as org.democratic-csi.nfs"),
         flags.repeated("csi-mode", MODES, "mode of the driver: controller, node; may be given twice"),
-        flags.string("server-address", "", "listen address for the server"),
-        flags.integer("server-port", 0, "listen port for the server"),
         flags.string("server-socket", "", "listen socket for the server"),
-        flags.string("server-socket-permissions-mode", "0600", "permissions on the socket file; without effect here"),
-        flags.boolean("version", "Show version number"),
     ],
 )
 
@@ -55,26 +50,16 @@ FLAGS: Final = FlagSet(
 def parse(arguments: Sequence[str]) -> Options:
     """Reads and checks the flags; raises FlagError."""
     values = FLAGS.parse(arguments)
-    if not values["version"]:
-        _check(values)
+    _check(values)
+    socket = values["server-socket"]
     return Options(
         csi_version=values["csi-version"],
         csi_name=values["csi-name"],
         config_file=values["driver-config-file"],
         modes=tuple(dict.fromkeys(values["csi-mode"])),
-        endpoints=_endpoints(values),
-        verbosity=_LEVELS.get(values["log-level"], 2),
-        show_version=values["version"],
+        endpoint=socket if "://" in socket else f"unix://{socket}",
+        verbosity=_LEVELS[values["log-level"]],
     )
-
-
-def _endpoints(values: Mapping[str, Any]) -> tuple[str, ...]:
-    found = []
-    if socket := values["server-socket"]:
-        found.append(socket if "://" in socket else f"unix://{socket}")
-    if values["server-port"]:
-        found.append(f"tcp://{values['server-address'] or '0.0.0.0'}:{values['server-port']}")  # noqa: S104 - upstream's
-    return tuple(found)
 
 
 def _check(values: Mapping[str, Any]) -> None:
@@ -88,5 +73,5 @@ def _check(values: Mapping[str, Any]) -> None:
     for mode in values["csi-mode"]:
         if mode not in MODES:
             raise FlagError(f"Invalid values: csi-mode, Given: {mode!r}, Choices: {', '.join(MODES)}")
-    if not _endpoints(values):
-        raise FlagError("must listen on tcp and/or unix socket: write --server-socket=PATH or --server-port=PORT")
+    if not values["server-socket"]:
+        raise FlagError("must listen on tcp and/or unix socket: write --server-socket=PATH")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sandbox.standins.csi import logs
@@ -23,15 +22,6 @@ from sandbox.standins.ebs_csi_driver.controller_snapshots import SnapshotCalls
 from sandbox.standins.ebs_csi_driver.node import DEVICE_PATH_KEY
 from sandbox.standins.ebs_csi_driver.parameters import VolumeParameters, read_modification, read_volume_parameters
 from sandbox.standins.ebs_csi_driver.version import since
-
-
-@dataclass(frozen=True)
-class ControllerSettings:
-    """What the command line says of the volumes and snapshots to be made."""
-
-    cluster_id: str = ""
-    extra_tags: dict[str, str] | None = None
-    warn_on_invalid_tag: bool = False
 
 
 @contextmanager
@@ -57,10 +47,10 @@ class ControllerService(SnapshotCalls):
     """The controller's side of the plugin; snapshots are in the base class."""
 
     def __init__(
-        self, settings: ControllerSettings, volumes: Volumes, attachments: Attachments, snapshots: Snapshots
+        self, extra_tags: Mapping[str, str], volumes: Volumes, attachments: Attachments, snapshots: Snapshots
     ) -> None:
-        super().__init__(settings.cluster_id, settings.extra_tags or {}, snapshots, warn=settings.warn_on_invalid_tag)
-        self._settings = settings
+        """`extra_tags` go on each volume and snapshot that it makes."""
+        super().__init__(extra_tags, snapshots)
         self._volumes = volumes
         self._attachments = attachments
         self._in_flight = InFlight()
@@ -92,9 +82,7 @@ class ControllerService(SnapshotCalls):
             raise invalid("Volume capabilities not provided")
         if not all_supported(request.volume_capabilities):
             raise invalid("Volume capabilities not supported")
-        parameters = read_volume_parameters(
-            request.parameters, request.mutable_parameters, warn_on_invalid_tag=self._settings.warn_on_invalid_tag
-        )
+        parameters = read_volume_parameters(request.parameters, request.mutable_parameters)
         snapshot_id = _snapshot_source(request)
         size_gib = capacity.requested_gib(request.capacity_range.required_bytes, request.capacity_range.limit_bytes)
         with self._in_flight.hold(request.name), _cloud(f"Could not create volume {request.name!r}"):
@@ -117,7 +105,7 @@ class ControllerService(SnapshotCalls):
         zone = topology.pick_zone(
             [item.segments for item in needs.preferred], [item.segments for item in needs.requisite]
         )
-        extra = {**(self._settings.extra_tags or {}), **parameters.tags}
+        extra = {**self._extra_tags, **parameters.tags}
         wanted = VolumeRequest(
             size_gib=size_gib,
             zone=zone or self._volumes.default_zone(),
@@ -128,7 +116,7 @@ class ControllerService(SnapshotCalls):
             kms_key_id=parameters.kms_key_id,
             snapshot_id=snapshot_id,
             multi_attach=wants_multi_attach(request.volume_capabilities),
-            tags=tags.volume_tags(request.name, self._settings.cluster_id, extra),
+            tags=tags.volume_tags(request.name, extra),
         )
         if since(1, 50):
             self._volumes.dry_run_iops(wanted)
@@ -205,7 +193,7 @@ class ControllerService(SnapshotCalls):
     def controller_modify_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Change type, IOPS, throughput or tags."""
         volume_id = _volume_id(request)
-        asked = read_modification(request.mutable_parameters, warn_on_invalid_tag=self._settings.warn_on_invalid_tag)
+        asked = read_modification(request.mutable_parameters)
         change = VolumeChange(volume_type=asked.volume_type, iops=asked.iops, throughput=asked.throughput)
         with self._in_flight.hold(volume_id), _cloud(f"Could not modify volume {volume_id!r}"):
             self._volumes.modify(volume_id, change)

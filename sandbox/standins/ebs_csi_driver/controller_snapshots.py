@@ -21,11 +21,9 @@ LEAST_ENTRIES: Final = 5
 class SnapshotCalls:
     """The snapshot calls of the controller."""
 
-    def __init__(self, cluster_id: str, extra_tags: Mapping[str, str], snapshots: Snapshots, *, warn: bool) -> None:
+    def __init__(self, extra_tags: Mapping[str, str], snapshots: Snapshots) -> None:
         self._snapshots = snapshots
-        self._snapshot_cluster_id = cluster_id
-        self._snapshot_extra_tags = extra_tags
-        self._snapshot_warn = warn
+        self._extra_tags = extra_tags
         self._snapshots_in_flight = InFlight()
 
     def create_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
@@ -35,13 +33,12 @@ class SnapshotCalls:
             raise invalid("Snapshot name not provided")
         if not volume_id:
             raise invalid("Snapshot volume source ID not provided")
-        asked_tags = read_snapshot_tags(request.parameters, warn_on_invalid_tag=self._snapshot_warn)
+        asked_tags = read_snapshot_tags(request.parameters)
         with self._snapshots_in_flight.hold(name):
             try:
                 snapshot = self._snapshots.find_by_name(name)
                 if snapshot is None:
-                    extra = {**self._snapshot_extra_tags, **asked_tags}
-                    all_tags = tags.snapshot_tags(name, self._snapshot_cluster_id, extra)
+                    all_tags = tags.snapshot_tags(name, {**self._extra_tags, **asked_tags})
                     snapshot = self._snapshots.create(volume_id, all_tags)
             except CloudError as error:
                 raise from_cloud(error, f"Could not create snapshot {name!r}") from None

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import os
-import signal
 from concurrent.futures import Future
 from threading import Event, Thread
-from typing import Final
 
-import grpc
-
-from sandbox.standins.csi import logs, server
-from sandbox.standins.csi.endpoint import parse_endpoint
+from sandbox.standins.csi import logs, program
+from sandbox.standins.csi.identity import Identity
 from sandbox.standins.csi.metadata import MetadataClient, MetadataError, NodeIdentity
 from sandbox.standins.ebs_csi_driver import metrics
 from sandbox.standins.ebs_csi_driver.cloud.client import REGION_VARIABLE
 from sandbox.standins.ebs_csi_driver.devices import DeviceFinder
-from sandbox.standins.ebs_csi_driver.identity import IdentityService
 from sandbox.standins.ebs_csi_driver.node import NodeService, NodeSettings
 from sandbox.standins.ebs_csi_driver.options import Options
 from sandbox.standins.ebs_csi_driver.version import DRIVER_NAME, DRIVER_VERSION, since
-
-STOP_GRACE_S: Final = 5.0
 
 
 class Driver:
     """One running driver. Its socket is there before it knows who it is: whoever watches the socket waits less."""
 
-    def __init__(self, options: Options, *, finder: DeviceFinder | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
-        self._finder = finder or DeviceFinder()
+        self._finder = DeviceFinder()
         self._identity: Future[NodeIdentity] = Future()
         self._metrics = metrics.Metrics(
             controller=options.mode.is_controller,
@@ -39,45 +32,36 @@ class Driver:
         self._failure = ""
 
     def run(self) -> int:
-        """Serves until SIGTERM or SIGINT; the exit status. Raises EndpointError, ListenError, OSError."""
+        """Serves until SIGTERM or SIGINT; the exit status. Raises OSError, ValueError."""
         options = self._options
         logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION, Mode=options.mode.value)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stop.set())
-        running = server.start(parse_endpoint(options.endpoint), self._services())
-        logs.info("Listening for connections", address=options.endpoint)
         if options.http_endpoint:
             metrics.serve(options.http_endpoint, self._metrics)
         if options.mode.is_node or not os.environ.get(REGION_VARIABLE):
             Thread(target=self._learn_identity, name="imds", daemon=True).start()
-        return self._until_stopped(running)
-
-    def _until_stopped(self, running: grpc.Server) -> int:
-        self._stop.wait()
+        status = program.serve(options.endpoint, self._services(), self._stop)
         if self._failure:
             logs.error("Failed to get node identity", err=self._failure)
-        else:
-            logs.info("Stopping server")
-        running.stop(STOP_GRACE_S).wait()
-        return 1 if self._failure else 0
+        return 1 if self._failure else status
 
     def _services(self) -> dict[str, object]:
-        services: dict[str, object] = {"Identity": IdentityService()}
+        services: dict[str, object] = {}
+        check = None
         if self._options.mode.is_controller:
             from sandbox.standins.ebs_csi_driver.wiring import controller
 
             service = controller(self._options, self._region, self._metrics)
             services["Controller"] = service
-            if since(1, 50):
-                services["Identity"] = IdentityService(service.check_cloud)
+            check = service.check_cloud if since(1, 50) else None
         if self._options.mode.is_node:
             settings = NodeSettings(
                 volume_attach_limit=self._options.volume_attach_limit,
                 reserved_volume_attachments=self._options.reserved_volume_attachments,
-                legacy_xfs=self._options.legacy_xfs,
             )
             services["Node"] = NodeService(settings, self._identity.result, self._finder)
-        return services
+        # A controller exists somewhere, whatever the mode of this process.
+        has = ("CONTROLLER_SERVICE", "VOLUME_ACCESSIBILITY_CONSTRAINTS")
+        return services | {"Identity": Identity(DRIVER_NAME, DRIVER_VERSION, has, check=check, says_ready=False)}
 
     def _region(self) -> str:
         return os.environ.get(REGION_VARIABLE) or self._identity.result().region

@@ -34,7 +34,6 @@ _XFS_GEOMETRY: Final = 0x80705864
 """XFS_IOC_FSGEOMETRY_V1."""
 _ROUNDING_BYTES: Final = 64 * 1024
 """A file system may be this much smaller than its device for its block size's sake."""
-_LEGACY_XFS: Final = ("-m", "bigtime=0,inobtcount=0,reflink=0")
 
 
 class FilesystemError(Exception):
@@ -67,7 +66,7 @@ def probe(device: str) -> Signature | None:
     return Signature("", f"a {found.get('PTTYPE', 'nameless')} partition table")
 
 
-def format_arguments(fs_type: str, context: Mapping[str, str], *, legacy_xfs: bool = False) -> list[str]:
+def format_arguments(fs_type: str, context: Mapping[str, str]) -> list[str]:
     """mkfs's arguments, without the device, for the formatting keys of a volume's context."""
     if fs_type == "xfs":
         arguments = ["mkfs.xfs"]
@@ -75,7 +74,7 @@ def format_arguments(fs_type: str, context: Mapping[str, str], *, legacy_xfs: bo
             arguments += ["-b", f"size={size}"]
         if size := context.get("inodesize"):
             arguments += ["-i", f"size={size}"]
-        return [*arguments, *_LEGACY_XFS] if legacy_xfs else arguments
+        return arguments
     arguments = [f"mkfs.{fs_type}", "-F", "-m0"]
     flags = {"blocksize": "-b", "inodesize": "-I", "bytesperinode": "-i", "numberofinodes": "-N"}
     for key, flag in flags.items():

@@ -31,7 +31,6 @@ class NodeSettings:
 
     volume_attach_limit: int = -1
     reserved_volume_attachments: int = -1
-    legacy_xfs: bool = False
 
 
 @contextmanager
@@ -120,14 +119,7 @@ class NodeService:
         options = node_volumes.mount_options(fs_type, request.volume_capability.mount.mount_flags)
         with self._in_flight.hold(volume_id), _growth(volume_id), _failures(f"Could not stage volume {volume_id!r}"):
             device = self._finder.find(volume_id, device_path, partition)
-            node_volumes.stage(
-                device,
-                request.staging_target_path,
-                fs_type,
-                options,
-                request.volume_context,
-                legacy_xfs=self._settings.legacy_xfs,
-            )
+            node_volumes.stage(device, request.staging_target_path, fs_type, options, request.volume_context)
         logs.info("NodeStageVolume: staged", level=2, volumeID=volume_id, device=device)
         return csi.NodeStageVolumeResponse()
 

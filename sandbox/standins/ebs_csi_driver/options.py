@@ -40,17 +40,10 @@ class Options:
     mode: Mode
     endpoint: str
     http_endpoint: str
-    logging_format: str
     verbosity: int
-    show_version: bool
     extra_tags: Mapping[str, str]
-    cluster_id: str
-    warn_on_invalid_tag: bool
-    user_agent_extra: str
-    aws_sdk_debug_log: bool
     volume_attach_limit: int
     reserved_volume_attachments: int
-    legacy_xfs: bool
 
 
 _SERVER_FLAGS: Final = [
@@ -59,26 +52,17 @@ _SERVER_FLAGS: Final = [
         "http-endpoint", "", "TCP address where the HTTP server for metrics listens, :8080; empty: no such server"
     ),
     flags.strings("metadata-sources", ("imds",), "Where instance metadata comes from; only imds is supported"),
-    flags.string("logging-format", "text", "Log format: text or json"),
-    flags.boolean("logtostderr", "Log to standard error, which it always does", default=True, deprecated=True),
+    flags.boolean("logtostderr", "Log to standard error, which it always does", default=True),
     flags.integer("v", 0, "Number for the log level verbosity"),
-    flags.boolean("version", "Print the version and exit"),
 ]
 _CONTROLLER_FLAGS: Final = [
     flags.mapping("extra-tags", "Extra tags for each volume and snapshot the driver makes: k=v,k=v"),
-    flags.mapping("extra-volume-tags", "DEPRECATED: use --extra-tags"),
-    flags.string("k8s-tag-cluster-id", "", "ID of the cluster, for tagging volumes the driver makes"),
-    flags.boolean("aws-sdk-debug-log", "Log each request to EC2 and how it ended"),
-    flags.boolean("warn-on-invalid-tag", "Warn of invalid tags instead of refusing them"),
-    flags.string("user-agent-extra", "", "Text appended to the user agent"),
-    flags.boolean("batching", "Batch API calls; accepted, and without effect here"),
 ]
 _NODE_FLAGS: Final = [
     flags.integer("volume-attach-limit", -1, "Volumes attachable to this node; -1: by its instance type"),
     flags.integer(
         "reserved-volume-attachments", -1, "Attachments reserved for the system; -1: as IMDS reports at boot"
     ),
-    flags.boolean("legacy-xfs", "Format XFS without bigtime, inobtcount and reflink, for kernels up to 5.4"),
 ]
 
 
@@ -106,22 +90,14 @@ def split_mode(arguments: Sequence[str]) -> tuple[Mode, list[str]]:
 def parse_options(mode: Mode, arguments: Sequence[str]) -> Options:
     """Reads and checks a mode's flags; raises FlagError with the flag, its value and what would do instead."""
     values = flag_set(mode).parse(arguments)
-    extra_tags = {**values.get("extra-volume-tags", {}), **values.get("extra-tags", {})}
     options = Options(
         mode=mode,
         endpoint=values["endpoint"],
         http_endpoint=values["http-endpoint"],
-        logging_format=values["logging-format"],
         verbosity=values["v"],
-        show_version=values["version"],
-        extra_tags=extra_tags,
-        cluster_id=values.get("k8s-tag-cluster-id", ""),
-        warn_on_invalid_tag=values.get("warn-on-invalid-tag", False),
-        user_agent_extra=values.get("user-agent-extra", ""),
-        aws_sdk_debug_log=values.get("aws-sdk-debug-log", False),
+        extra_tags=values.get("extra-tags", {}),
         volume_attach_limit=values.get("volume-attach-limit", -1),
         reserved_volume_attachments=values.get("reserved-volume-attachments", -1),
-        legacy_xfs=values.get("legacy-xfs", False),
     )
     _check(options, values)
     return options
@@ -130,8 +106,6 @@ def parse_options(mode: Mode, arguments: Sequence[str]) -> Options:
 def _check(options: Options, values: Mapping[str, Any]) -> None:
     if options.volume_attach_limit != -1 and options.reserved_volume_attachments != -1:
         raise FlagError("only one of --volume-attach-limit and --reserved-volume-attachments may be specified")
-    if options.logging_format not in {"text", "json"}:
-        raise FlagError(f"--logging-format is {options.logging_format!r}: use text or json")
     for source in values["metadata-sources"]:
         if source != "imds":
             raise FlagError(

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sandbox.standins.csi import logs
 from sandbox.standins.csi.errors import invalid
 from sandbox.standins.ebs_csi_driver.cloud.volume_types import DEFAULT_TYPE, TYPES
 from sandbox.standins.ebs_csi_driver.tags import TagError, check_extra_tags, parse_tag_specifications
@@ -16,19 +15,8 @@ TAG_PREFIX: Final = "tagSpecification"
 FORMAT_KEYS: Final = ("blocksize", "inodesize", "bytesperinode", "numberofinodes", "ext4bigalloc", "ext4clustersize")
 """Parameters that travel through the volume context to the node, which formats with them."""
 
-_CREATED_FOR: Final = {
-    "csi.storage.k8s.io/pvc/name": "kubernetes.io/created-for/pvc/name",
-    "csi.storage.k8s.io/pvc/namespace": "kubernetes.io/created-for/pvc/namespace",
-    "csi.storage.k8s.io/pv/name": "kubernetes.io/created-for/pv/name",
-}
 _NUMBERS: Final = {"iops": "iops", "iopspergb": "iops_per_gib", "throughput": "throughput"}
-_IGNORED: Final = frozenset(
-    {"fstype", "csi.storage.k8s.io/fstype", "encrypted", "allowautoiopspergbincrease", "blockexpress"}
-)
-_IGNORED_FOR_SNAPSHOTS: Final = frozenset(
-    f"csi.storage.k8s.io/{kind}"
-    for kind in ("volumesnapshot/name", "volumesnapshot/namespace", "volumesnapshotcontent/name")
-)
+_IGNORED: Final = frozenset({"fstype", "encrypted", "allowautoiopspergbincrease", "blockexpress"})
 
 
 @dataclass(frozen=True)
@@ -68,30 +56,21 @@ def _checked_type(value: str) -> str:
     return value
 
 
-def read_tags(texts: list[str], *, warn_only: bool) -> dict[str, str]:
-    """The tags of tagSpecification parameters; an invalid one is INVALID_ARGUMENT, or a warning and left out."""
-    tags: dict[str, str] = {}
-    for text in texts:
-        try:
-            tag = parse_tag_specifications([text])
-            check_extra_tags(tag)
-        except TagError as error:
-            if not warn_only:
-                raise invalid(f"Invalid tag value: {error}") from None
-            logs.warning("Invalid tag left out", tag=text, reason=error)
-            continue
-        tags.update(tag)
+def read_tags(texts: list[str]) -> dict[str, str]:
+    """The tags of tagSpecification parameters; an invalid one is INVALID_ARGUMENT."""
+    try:
+        tags = parse_tag_specifications(texts)
+        check_extra_tags(tags)
+    except TagError as error:
+        raise invalid(f"Invalid tag value: {error}") from None
     return tags
 
 
-def read_volume_parameters(
-    parameters: Mapping[str, str], mutable: Mapping[str, str], *, warn_on_invalid_tag: bool = False
-) -> VolumeParameters:
+def read_volume_parameters(parameters: Mapping[str, str], mutable: Mapping[str, str]) -> VolumeParameters:
     """Reads CreateVolume's parameters (keys in any case); mutable ones win. INVALID_ARGUMENT names the key."""
     lowered = {key.lower(): value for key, value in parameters.items()}
     numbers: dict[str, int] = {}
     context: dict[str, str] = {}
-    created_for: dict[str, str] = {}
     tag_texts: list[str] = []
     for key, value in parameters.items():
         low = key.lower()
@@ -99,13 +78,11 @@ def read_volume_parameters(
             numbers[_NUMBERS[low]] = _number(key, value)
         elif low in FORMAT_KEYS:
             context[low] = _format_value(key, value)
-        elif low in _CREATED_FOR:
-            created_for[_CREATED_FOR[low]] = value
         elif key.startswith(TAG_PREFIX):
             tag_texts.append(value)
         elif low not in _IGNORED and low not in {"type", "kmskeyid"}:
             raise invalid(f"Invalid parameter key {key} for CreateVolume")
-    change = read_modification(mutable, warn_on_invalid_tag=warn_on_invalid_tag)
+    change = read_modification(mutable)
     for name in ("iops", "throughput"):
         if given := getattr(change, name):
             numbers[name] = given
@@ -115,7 +92,7 @@ def read_volume_parameters(
         may_raise_iops=lowered.get("allowautoiopspergbincrease") == "true",
         encrypted=lowered.get("encrypted") == "true" or bool(lowered.get("kmskeyid")),
         kms_key_id=lowered.get("kmskeyid", ""),
-        tags={**created_for, **read_tags(tag_texts, warn_only=warn_on_invalid_tag), **change.tags},
+        tags={**read_tags(tag_texts), **change.tags},
         volume_context={key: value for key, value in context.items() if value != "false"},
         **numbers,
     )
@@ -138,7 +115,7 @@ def _check_together(lowered: Mapping[str, str], change: Modification, context: M
         raise invalid("Cannot set ext4ClusterSize when ext4BigAlloc is false")
 
 
-def read_modification(mutable: Mapping[str, str], *, warn_on_invalid_tag: bool = False) -> Modification:
+def read_modification(mutable: Mapping[str, str]) -> Modification:
     """Reads mutable parameters; INVALID_ARGUMENT names the key."""
     volume_type = ""
     numbers: dict[str, int] = {}
@@ -152,15 +129,15 @@ def read_modification(mutable: Mapping[str, str], *, warn_on_invalid_tag: bool =
             tag_texts.append(value)
         else:
             raise invalid(f"Invalid mutable parameter key: {key}")
-    return Modification(volume_type=volume_type, tags=read_tags(tag_texts, warn_only=warn_on_invalid_tag), **numbers)
+    return Modification(volume_type=volume_type, tags=read_tags(tag_texts), **numbers)
 
 
-def read_snapshot_tags(parameters: Mapping[str, str], *, warn_on_invalid_tag: bool = False) -> dict[str, str]:
+def read_snapshot_tags(parameters: Mapping[str, str]) -> dict[str, str]:
     """The tags CreateSnapshot's parameters ask for; INVALID_ARGUMENT names a key that is not known."""
     tag_texts: list[str] = []
     for key, value in parameters.items():
         if key.startswith(TAG_PREFIX):
             tag_texts.append(value)
-        elif key.lower() not in _IGNORED_FOR_SNAPSHOTS:
+        else:
             raise invalid(f"Invalid parameter key {key} for CreateSnapshot")
-    return read_tags(tag_texts, warn_only=warn_on_invalid_tag)
+    return read_tags(tag_texts)

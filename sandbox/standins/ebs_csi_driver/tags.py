@@ -58,18 +58,11 @@ def parse_tag_specifications(texts: Iterable[str]) -> dict[str, str]:
     return tags
 
 
-def volume_tags(name: str, cluster_id: str, extra: Mapping[str, str]) -> dict[str, str]:
+def volume_tags(name: str, extra: Mapping[str, str]) -> dict[str, str]:
     """All tags of a volume the driver makes."""
-    return {VOLUME_NAME_TAG: name, MANAGED_TAG: "true", **_cluster_tags(name, cluster_id, volume=True), **extra}
+    return {VOLUME_NAME_TAG: name, MANAGED_TAG: "true", **extra}
 
 
-def snapshot_tags(name: str, cluster_id: str, extra: Mapping[str, str]) -> dict[str, str]:
+def snapshot_tags(name: str, extra: Mapping[str, str]) -> dict[str, str]:
     """All tags of a snapshot the driver makes."""
-    return {SNAPSHOT_NAME_TAG: name, MANAGED_TAG: "true", **_cluster_tags(name, cluster_id, volume=False), **extra}
-
-
-def _cluster_tags(name: str, cluster_id: str, *, volume: bool) -> dict[str, str]:
-    if not cluster_id:
-        return {}
-    tags = {f"kubernetes.io/cluster/{cluster_id}": "owned", "Name": f"{cluster_id}-dynamic-{name}"}
-    return {**tags, "KubernetesCluster": cluster_id} if volume else tags
+    return {SNAPSHOT_NAME_TAG: name, MANAGED_TAG: "true", **extra}

@@ -11,29 +11,17 @@ from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
 from sandbox.standins.ebs_csi_driver.cloud.client import ClientSettings, Ec2, endpoint_from
 from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshots
 from sandbox.standins.ebs_csi_driver.cloud.volumes import Volumes
-from sandbox.standins.ebs_csi_driver.controller import ControllerService, ControllerSettings
+from sandbox.standins.ebs_csi_driver.controller import ControllerService
 from sandbox.standins.ebs_csi_driver.metrics import Metrics
 from sandbox.standins.ebs_csi_driver.options import Options
 
 
 def controller(options: Options, region: Callable[[], str], metrics: Metrics) -> ControllerService:
     """The controller for a command line; its EC2 client is made in the background."""
-
-    def on_try(operation: str, code: str, seconds: float) -> None:
-        metrics.observe_request(operation, code, seconds)
-        if options.aws_sdk_debug_log:
-            logs.info("EC2 request", operation=operation, error=code)
-
-    settings = ClientSettings(region, endpoint_from(), options.user_agent_extra, on_try)
-    ec2 = Ec2(settings)
+    ec2 = Ec2(ClientSettings(region, endpoint_from(), metrics.observe_request))
     Thread(target=_warm_up, args=(ec2,), name="ec2", daemon=True).start()
     volumes = Volumes(ec2)
-    return ControllerService(
-        ControllerSettings(options.cluster_id, dict(options.extra_tags), options.warn_on_invalid_tag),
-        volumes,
-        Attachments(ec2, volumes),
-        Snapshots(ec2),
-    )
+    return ControllerService(options.extra_tags, volumes, Attachments(ec2, volumes), Snapshots(ec2))
 
 
 def _warm_up(ec2: Ec2) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import platform
 import sys
 
 from sandbox.standins.csi import logs, program
@@ -15,9 +13,6 @@ def main(arguments: list[str]) -> int:
     options = program.read(FLAGS, arguments, parse)
     if isinstance(options, int):
         return options
-    if options.show_version:
-        print(json.dumps({"driverVersion": DRIVER_VERSION, "platform": f"linux/{platform.machine()}"}, indent=2))
-        return 0
     program.prepare(options.verbosity)
     return _serve(options)
 
@@ -26,7 +21,7 @@ def _serve(options: Options) -> int:
     from sandbox.standins.efs_csi_driver.wiring import services
 
     logs.info("Driver Information", Driver=DRIVER_NAME, Version=DRIVER_VERSION)
-    return program.serve([options.endpoint], services(options))
+    return program.serve(options.endpoint, services(options))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class EfsNode:
             node_id = self._identity().instance_id
         except MetadataError as error:
             raise CsiError(grpc.StatusCode.UNAVAILABLE, f"The node's identity is not known: {error}") from None
-        return csi.NodeGetInfoResponse(node_id=node_id, max_volumes_per_node=self._options.volume_attach_limit)
+        return csi.NodeGetInfoResponse(node_id=node_id)
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Mounts the file system, the folder or the access point."""

@@ -13,9 +13,6 @@ def main(arguments: list[str]) -> int:
     options = program.read(FLAGS, arguments, parse)
     if isinstance(options, int):
         return options
-    if options.show_version:
-        print(f"hostpathplugin {VERSION}")
-        return 0
     program.prepare(options.verbosity)
     return _serve(options)
 
@@ -29,7 +26,7 @@ def _serve(options: Options) -> int:
     except OSError as error:
         logs.error("Failed to run driver", statedir=options.state_dir, err=error)
         return 1
-    return program.serve([options.endpoint], made)
+    return program.serve(options.endpoint, made)
 
 
 if __name__ == "__main__":

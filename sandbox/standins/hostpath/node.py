@@ -10,31 +10,26 @@ from sandbox.standins.csi.csi_proto import csi
 from sandbox.standins.csi.errors import not_found
 from sandbox.standins.csi.folder_store import FolderStore
 from sandbox.standins.csi.inflight import InFlight
-from sandbox.standins.hostpath.options import Options
 
 
 class HostPathNode:
     """The node's side of the plugin."""
 
-    def __init__(self, store: FolderStore, options: Options, topology: dict[str, str]) -> None:
+    def __init__(self, store: FolderStore, node_id: str, topology: dict[str, str]) -> None:
         self._store = store
-        self._options = options
+        self._node_id = node_id
         self._topology = topology
         self._in_flight = InFlight()
 
     def node_get_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
         """Stage, stats, expand."""
-        names = ["STAGE_UNSTAGE_VOLUME", "GET_VOLUME_STATS", "SINGLE_NODE_MULTI_WRITER"]
-        return node_calls.node_capabilities(*names, *(["EXPAND_VOLUME"] if self._options.enable_expansion else []))
+        names = ("STAGE_UNSTAGE_VOLUME", "GET_VOLUME_STATS", "SINGLE_NODE_MULTI_WRITER", "EXPAND_VOLUME")
+        return node_calls.node_capabilities(*names)
 
     def node_get_info(self, _request: Any, _timeout_s: float | None) -> Any:
         """Who this is, and that its volumes are here alone."""
-        topology = csi.Topology(segments=self._topology) if self._topology else None
-        return csi.NodeGetInfoResponse(
-            node_id=self._options.node_id,
-            max_volumes_per_node=self._options.max_volumes_per_node,
-            accessible_topology=topology,
-        )
+        topology = csi.Topology(segments=self._topology)
+        return csi.NodeGetInfoResponse(node_id=self._node_id, accessible_topology=topology)
 
     def node_stage_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Nothing to do: the volume is here."""
@@ -84,5 +79,5 @@ class HostPathNode:
 
     def _folder(self, volume_id: str) -> Path:
         if all(one.volume_id != volume_id for one in self._store.volumes()):
-            raise not_found(f"There is no volume {volume_id!r} on node {self._options.node_id}")
+            raise not_found(f"There is no volume {volume_id!r} on node {self._node_id}")
         return self._store.volume_path(volume_id)

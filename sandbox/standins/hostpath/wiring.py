@@ -11,8 +11,8 @@ from sandbox.standins.csi import capabilities, logs
 from sandbox.standins.csi.errors import invalid
 from sandbox.standins.csi.folder_store import FolderStore
 from sandbox.standins.csi.identity import Identity
+from sandbox.standins.csi.volume_controller import VolumeController
 from sandbox.standins.csi.volume_store import Volume
-from sandbox.standins.hostpath.controller import HostPathController
 from sandbox.standins.hostpath.node import HostPathNode
 from sandbox.standins.hostpath.options import VERSION, Options
 
@@ -21,15 +21,14 @@ class HostPathTraits:
     """Volumes of one client: only there can they be reached."""
 
     sized = True
+    node_expansion = True
+    capabilities: Sequence[str] = (
+        *("CREATE_DELETE_VOLUME", "GET_CAPACITY", "LIST_VOLUMES", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS"),
+        *("CLONE_VOLUME", "SINGLE_NODE_MULTI_WRITER", "EXPAND_VOLUME"),
+    )
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self.node_expansion = options.node_expand_required
-        names = ["CREATE_DELETE_VOLUME", "GET_CAPACITY", "LIST_VOLUMES", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS"]
-        names += ["CLONE_VOLUME", "SINGLE_NODE_MULTI_WRITER"]
-        names += ["EXPAND_VOLUME"] if options.enable_expansion else []
-        names += ["PUBLISH_UNPUBLISH_VOLUME"] if options.enable_attach else []
-        self.capabilities: Sequence[str] = names
 
     def refusal(self, capability: Any) -> str:
         """Several writers are fine, as upstream, for they are on this client."""
@@ -53,7 +52,7 @@ class HostPathTraits:
 
 def topology(options: Options) -> dict[str, str]:
     """The segments of this client."""
-    return {"topology.hostpath.csi/node": options.node_id} if options.enable_topology else {}
+    return {"topology.hostpath.csi/node": options.node_id}
 
 
 def services(options: Options) -> dict[str, object]:
@@ -62,9 +61,9 @@ def services(options: Options) -> dict[str, object]:
     store = FolderStore(folder, lambda _name: str(uuid.uuid4()))
     store.prepare()
     logs.info("State", folder=folder.as_posix(), volumes=len(store.volumes()))
-    constraints = ("VOLUME_ACCESSIBILITY_CONSTRAINTS",) if options.enable_topology else ()
+    has = ("CONTROLLER_SERVICE", "VOLUME_ACCESSIBILITY_CONSTRAINTS")
     return {
-        "Identity": Identity(options.driver_name, VERSION, ("CONTROLLER_SERVICE", *constraints)),
-        "Controller": HostPathController(store, HostPathTraits(options), options),
-        "Node": HostPathNode(store, options, topology(options)),
+        "Identity": Identity(options.driver_name, VERSION, has),
+        "Controller": VolumeController(store, HostPathTraits(options)),
+        "Node": HostPathNode(store, options.node_id, topology(options)),
     }

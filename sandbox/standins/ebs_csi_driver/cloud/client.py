@@ -26,7 +26,6 @@ class ClientSettings:
 
     region: Callable[[], str]
     endpoint: str = ""
-    user_agent_extra: str = ""
     on_try: Callable[[str, str, float], None] | None = None
     """Told each answered try of a request: the operation, the code of its error (empty for none), and its seconds."""
 
@@ -57,13 +56,12 @@ class Ec2:
         import boto3
         from botocore.config import Config
 
-        agent = f"ebs-csi-driver/{DRIVER_VERSION} {self._settings.user_agent_extra}".strip()
         config = Config(
             retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
             connect_timeout=5,
             read_timeout=30,
             max_pool_connections=32,
-            user_agent_extra=agent,
+            user_agent_extra=f"ebs-csi-driver/{DRIVER_VERSION}",
         )
         session = boto3.session.Session(region_name=self._settings.region())
         client = session.client("ec2", endpoint_url=self._settings.endpoint or None, config=config)

@@ -80,7 +80,6 @@ def csi() -> Any:
 
 @pytest.fixture
 def controller(csi: Any, ec2: Ec2, volumes: Volumes, attachments: Attachments) -> ControllerService:
-    from sandbox.standins.ebs_csi_driver.controller import ControllerService, ControllerSettings
+    from sandbox.standins.ebs_csi_driver.controller import ControllerService
 
-    settings = ControllerSettings(cluster_id="", extra_tags={"Team": "data"})
-    return ControllerService(settings, volumes, attachments, Snapshots(ec2))
+    return ControllerService({"Team": "data"}, volumes, attachments, Snapshots(ec2))

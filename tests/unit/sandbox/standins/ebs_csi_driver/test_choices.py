@@ -65,13 +65,10 @@ def test_a_node_reports_upstreams_three_keys() -> None:
     }
 
 
-def test_a_volume_is_tagged_with_its_name_its_driver_and_its_cluster() -> None:
-    assert tags.volume_tags("v", "prod", {"Team": "x"}) == {
+def test_a_volume_is_tagged_with_its_name_and_its_driver() -> None:
+    assert tags.volume_tags("v", {"Team": "x"}) == {
         "CSIVolumeName": "v",
         "ebs.csi.aws.com/cluster": "true",
-        "kubernetes.io/cluster/prod": "owned",
-        "KubernetesCluster": "prod",
-        "Name": "prod-dynamic-v",
         "Team": "x",
     }
 
@@ -97,6 +94,7 @@ def test_mutable_parameters_win() -> None:
     ("parameters", "said"),
     [
         ({"colour": "blue"}, "Invalid parameter key colour"),
+        ({"csi.storage.k8s.io/pvc/name": "p"}, "Invalid parameter key csi.storage.k8s.io/pvc/name"),
         ({"iops": "many"}, "not a whole number"),
         ({"blockExpress": "true", "type": "gp3"}, "only supported on io2"),
         ({"ext4ClusterSize": "16384"}, "ext4BigAlloc is false"),
@@ -109,11 +107,6 @@ def test_mutable_parameters_win() -> None:
 def test_a_wrong_parameter_is_named(parameters: dict[str, str], said: str) -> None:
     with pytest.raises(CsiError, match=said):
         read_volume_parameters(parameters, {})
-
-
-def test_an_invalid_tag_is_left_out_where_the_flag_says_so() -> None:
-    parameters = {"tagSpecification_1": "aws:a=b", "tagSpecification_2": "good=yes"}
-    assert read_volume_parameters(parameters, {}, warn_on_invalid_tag=True).tags == {"good": "yes"}
 
 
 def test_an_unknown_mutable_parameter_is_named() -> None:

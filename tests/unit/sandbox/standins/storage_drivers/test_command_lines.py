@@ -1,7 +1,5 @@
 """What each driver takes on its command line, and in its configuration file."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,44 +35,30 @@ def read(folder: Path, text: str) -> democratic_config.Config:
     return democratic_config.load(str(file))
 
 
-def test_efs_takes_the_command_lines_of_old_and_new_releases() -> None:
+def test_efs_takes_the_stacks_command_line() -> None:
     old = efs.parse(["--endpoint=unix://csi/csi.sock", "--logtostderr", "--v=5"])
     assert (old.endpoint, old.verbosity, old.vol_metrics) == ("unix://csi/csi.sock", 5, False)
-    new = efs.parse(
-        [
-            "--vol-metrics-opt-in=true",
-            "--vol-metrics-refresh-period=240",
-            "--vol-metrics-fs-rate-limit=5",
-            "--delete-access-point-root-dir=false",
-            "--tags=team:data env:prod",
-            "--volume-attach-limit=20",
-        ]
-    )
-    assert (new.vol_metrics, new.volume_attach_limit) == (True, 20)
+    assert efs.parse(["--vol-metrics-opt-in=true"]).vol_metrics is True
 
 
-@pytest.mark.parametrize("flag", ["--volume-attach-limit=-2", "--tags=nothing", "node-only=x --nope"])
-def test_efs_refuses_what_means_nothing(flag: str) -> None:
-    with pytest.raises(FlagError):
+@pytest.mark.parametrize("flag", ["--tags=team:data", "--volume-attach-limit=20", "node-only=x --nope"])
+def test_efs_refuses_flags_that_nothing_here_passes(flag: str) -> None:
+    with pytest.raises(FlagError, match="unknown flag"):
         efs.parse(flag.split(" "))
 
 
-def test_hostpath_needs_to_know_its_node_and_reads_a_capacity() -> None:
+def test_hostpath_needs_to_know_its_node() -> None:
     with pytest.raises(FlagError, match="--nodeid"):
         hostpath.parse(["--drivername=csi-hostpath"])
-    options = hostpath.parse(["--nodeid=n", "--capacity=fast=1Gi", "--maxvolumespernode=3", "--enable-attach"])
-    assert (options.capacity_bytes, options.max_volumes_per_node, options.enable_attach) == (1024**3, 3, True)
-    assert options.state_dir == "/csi-data-dir"
+    assert hostpath.parse(["--nodeid=n"]).state_dir == "/csi-data-dir"
 
 
 def test_democratic_csi_takes_one_mode_or_both_and_a_socket_in_either_form() -> None:
     common = ["--driver-config-file=/f", "--csi-name=nas", "--csi-version=1.5.0"]
     one = democratic.parse([*common, "--csi-mode=node", "--server-socket=/csi/csi.sock"])
-    assert (one.modes, one.endpoints) == (("node",), ("unix:///csi/csi.sock",))
-    both = democratic.parse(
-        [*common, "--csi-mode=controller", "--csi-mode=node", "--server-address=127.0.0.1", "--server-port=9000"]
-    )
-    assert (both.modes, both.endpoints) == (("controller", "node"), ("tcp://127.0.0.1:9000",))
+    assert (one.modes, one.endpoint) == (("node",), "unix:///csi/csi.sock")
+    both = democratic.parse([*common, "--csi-mode=controller", "--csi-mode=node", "--server-socket=unix:///csi.sock"])
+    assert (both.modes, both.endpoint) == (("controller", "node"), "unix:///csi.sock")
 
 
 @pytest.mark.parametrize(
@@ -125,11 +109,3 @@ def test_a_bad_configuration_is_named_by_its_key_and_never_shows_the_ssh_key(
         read(tmp_path, CONFIG.replace(old, new))
     assert said in str(caught.value)
     assert "c2VjcmV0" not in str(caught.value)
-
-
-@pytest.mark.parametrize("module", ["efs_csi_driver", "democratic_csi", "hostpath"])
-def test_each_program_tells_its_version(module: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", f"sandbox.standins.{module}", "--version"], capture_output=True, text=True, check=True
-    )
-    assert any(version in done.stdout for version in ("v3.5.0", "1.9.5", "v1.9.0"))
