@@ -12,45 +12,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any, Final
 
-_OPERATIONS: Final = [
-    "AttachVolume",
-    "CreateSnapshot",
-    "CreateTags",
-    "CreateVolume",
-    "DeleteSnapshot",
-    "DeleteTags",
-    "DeleteVolume",
-    "DescribeAvailabilityZones",
-    "DescribeInstances",
-    "DescribeSnapshots",
-    "DescribeTags",
-    "DescribeVolumes",
-    "DescribeVolumesModifications",
-    "DetachVolume",
-    "EnableFastSnapshotRestores",
-    "ModifyVolume",
-]
+_OPERATIONS: Final = (
+    *("AttachVolume", "CreateSnapshot", "CreateTags", "CreateVolume", "DeleteSnapshot", "DeleteTags", "DeleteVolume"),
+    *("DescribeAvailabilityZones", "DescribeInstances", "DescribeSnapshots", "DescribeTags", "DescribeVolumes"),
+    *("DescribeVolumesModifications", "DetachVolume", "EnableFastSnapshotRestores", "ModifyVolume"),
+)
 """Shown from the start, with 0."""
 _REQUEST_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EC2_COLLECTOR_S: Final = (0.01, 0.1, 0.5, 1, 2.5, 5, 10)
 _NVME_COLLECTOR_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _THROTTLES: Final = frozenset(
-    [
-        "BandwidthLimitExceeded",
-        "EC2ThrottledException",
-        "LimitExceededException",
-        "PriorRequestNotComplete",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "SlowDown",
-        "ThrottledException",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
-        "TransactionInProgressException",
-    ]
+    (
+        *("BandwidthLimitExceeded", "EC2ThrottledException", "LimitExceededException", "PriorRequestNotComplete"),
+        *("ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestThrottled"),
+        *("RequestThrottledException", "SlowDown", "ThrottledException", "Throttling", "ThrottlingException"),
+        *("TooManyRequestsException", "TransactionInProgressException"),
+    )
 )
 """Codes of errors that the SDK takes for throttling."""
 

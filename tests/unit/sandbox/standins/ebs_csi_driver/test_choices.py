@@ -11,7 +11,7 @@ from sandbox.standins.csi.metadata import NodeIdentity
 from sandbox.standins.ebs_csi_driver import capacity, tags
 from sandbox.standins.ebs_csi_driver.cloud.volume_types import iops_for
 from sandbox.standins.ebs_csi_driver.device_names import candidates, free_name
-from sandbox.standins.ebs_csi_driver.limits import attachable_volumes, max_volumes
+from sandbox.standins.ebs_csi_driver.limits import max_volumes
 from sandbox.standins.ebs_csi_driver.parameters import read_modification, read_volume_parameters
 from sandbox.standins.ebs_csi_driver.topology import node_segments, pick_zone
 
@@ -150,19 +150,21 @@ def test_too_few_iops_are_raised_where_that_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("instance_type", "interfaces", "reserved", "expected"),
-    [
-        ("m5.large", 1, 1, 26),
-        ("m4.large", 1, 1, 38),
-        ("m7i.large", 3, 1, 31),
-        ("m5d.large", 2, 1, 24),
-        ("t3.nano", 40, 1, 1),
-    ],
+    ("instance_type", "interfaces", "expected"), [("m5.large", 1, 26), ("t3.medium", 3, 24), ("t3.nano", 40, 1)]
 )
-def test_volume_limits_follow_the_instance_type(
-    instance_type: str, interfaces: int, reserved: int, expected: int
+def test_volumes_have_the_slots_that_interfaces_and_the_root_leave(
+    instance_type: str, interfaces: int, expected: int
 ) -> None:
-    assert attachable_volumes(instance_type, network_interfaces=interfaces, reserved=reserved) == expected
+    identity = NodeIdentity("i-1", instance_type, "a", "r", interfaces, block_device_mappings=0)
+    assert max_volumes(identity, -1, -1) == expected
+
+
+@pytest.mark.parametrize("instance_type", ["m4.large", "m5d.large", "m7i.large"])
+def test_an_instance_type_with_other_slots_is_refused_by_name(instance_type: str) -> None:
+    identity = NodeIdentity("i-1", instance_type, "a", "r", network_interfaces=1, block_device_mappings=0)
+    with pytest.raises(CsiError, match=f"does not have the limits of instance type {instance_type}"):
+        max_volumes(identity, -1, -1)
+    assert max_volumes(identity, 7, -1) == 7
 
 
 def test_flags_decide_the_volume_limit_before_the_table() -> None:
