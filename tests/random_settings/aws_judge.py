@@ -8,7 +8,6 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from sandbox.cloud.lifecycle import policies
@@ -143,7 +142,7 @@ def _lifecycle_policy(inputs: Mapping[str, Any]) -> Iterator[str]:
     if not re.fullmatch(r"[0-9A-Za-z _-]{1,500}", inputs["description"]):
         yield f"a policy described as {inputs['description']}"
     try:
-        policies.checked(lifecycle_details.to_aws(details), datetime.now(UTC), "us-west-2")
+        policies.checked(lifecycle_details.to_aws(details), "us-west-2")
     except policies.RefusedError as refused:
         yield str(refused)
 

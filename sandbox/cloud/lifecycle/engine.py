@@ -74,7 +74,7 @@ class Engine:
     def _due(self, until: datetime) -> Iterator[tuple[datetime, str, Policy, dict[str, Any]]]:
         for region, policy in self._enabled():
             for schedule in policy.details["Schedules"]:
-                for moment in times.of(schedule["CreateRule"], policy.made).between(policy.seen, until):
+                for moment in times.of(schedule["CreateRule"]).between(policy.seen, until):
                     yield moment, region, policy, schedule
 
     def _run(self, now: datetime, region: str, policy: Policy, schedule: dict[str, Any]) -> Iterator[Event]:

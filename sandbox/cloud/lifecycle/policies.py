@@ -15,7 +15,7 @@ from sandbox.cloud.lifecycle import times
 _DESCRIPTION: Final = re.compile(r"[0-9A-Za-z _-]{1,500}")
 _NAME: Final = re.compile(r"[0-9A-Za-z _-]{1,120}")
 _KEY: Final = re.compile(r"arn:aws(-[a-z]{1,3}){0,2}:kms:([a-z]+-){2,3}\d:\d+:key/.*")
-_UNITS: Final = {"DAYS": 36_500, "WEEKS": 5_200, "MONTHS": 1_200, "YEARS": 100}
+_MOST_DAYS: Final = 36_500
 _SUPPORTED: Final = frozenset(
     {"PolicyType", "PolicyLanguage", "ResourceTypes", "ResourceLocations", "TargetTags", "Schedules"}
 )
@@ -95,7 +95,7 @@ class Policies:
             raise RefusedError("LimitExceededException", f"A region has at most {_MOST_POLICIES} policies", 429)
         if "PolicyDetails" not in request:
             raise _invalid("PolicyDetails is required: the sandbox has no default policies")
-        details = checked(request["PolicyDetails"], now, self._region)
+        details = checked(request["PolicyDetails"], self._region)
         policy_id = f"policy-{secrets.token_hex(9)[:17]}"
         made = Policy(
             policy_id=policy_id,
@@ -116,7 +116,7 @@ class Policies:
         policy = self.get(policy_id)
         details = policy.details
         if "PolicyDetails" in request:
-            details = checked(request["PolicyDetails"], now, self._region)
+            details = checked(request["PolicyDetails"], self._region)
             _check_kind(policy.details, details)
         description = _description(request.get("Description", policy.description))
         role_arn = self._role(request.get("ExecutionRoleArn", policy.role_arn))
@@ -135,7 +135,7 @@ class Policies:
         return arn
 
 
-def checked(given: Mapping[str, Any], now: datetime, region: str) -> dict[str, Any]:
+def checked(given: Mapping[str, Any], region: str) -> dict[str, Any]:
     """Returns details with what the service fills in. Raises RefusedError."""
     if unknown := sorted(set(given) - _SUPPORTED):
         raise _invalid(f"PolicyDetails.{unknown[0]} is not known to the sandbox")
@@ -158,15 +158,15 @@ def checked(given: Mapping[str, Any], now: datetime, region: str) -> dict[str, A
     if len(set(names)) < len(names):
         raise _invalid("the schedules of a policy have names of their own")
     for schedule in schedules:
-        _check_schedule(schedule, now, region)
+        _check_schedule(schedule, region)
     return details
 
 
-def _check_schedule(schedule: Mapping[str, Any], now: datetime, region: str) -> None:
+def _check_schedule(schedule: Mapping[str, Any], region: str) -> None:
     if not _NAME.fullmatch(schedule.get("Name", "")):
         raise _invalid("a schedule's name is letters, digits, spaces, underscores and hyphens, 120 at most")
     try:
-        times.of(schedule.get("CreateRule") or {}, now)
+        times.of(schedule.get("CreateRule") or {})
     except ValueError as error:
         raise _invalid(str(error)) from None
     retain = schedule.get("RetainRule") or {}
@@ -197,8 +197,11 @@ def _check_copy(rule: Mapping[str, Any], region: str) -> None:
 
 
 def _check_age(rule: Mapping[str, Any]) -> None:
-    unit = rule.get("IntervalUnit")
-    if rule.get("Interval") and (unit not in _UNITS or not 1 <= rule["Interval"] <= _UNITS[unit]):
+    if not rule.get("Interval"):
+        return
+    if rule.get("IntervalUnit") != "DAYS":
+        raise _invalid(f"the sandbox does not have IntervalUnit {rule.get('IntervalUnit')}: write DAYS")
+    if not 1 <= rule["Interval"] <= _MOST_DAYS:
         raise _invalid("Interval and IntervalUnit are at most 100 years")
 
 

@@ -1,20 +1,18 @@
-"""When a schedule is due: cron expressions in AWS's notation, and intervals of hours.
+"""When a schedule is due: cron expressions in AWS's notation.
 
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#cron-based
 """
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 _MONTHS: Final = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _WEEKDAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_INTERVALS: Final = frozenset({1, 2, 3, 4, 6, 8, 12, 24})
 _EVERY: Final = ("*", "?")
 _HOUR: Final = timedelta(hours=1)
 
@@ -47,31 +45,17 @@ class Times:
         return hour.hour in self.hours and on_day and hour.month in self.months and hour.year in self.years
 
 
-def of(rule: Mapping[str, Any], made: datetime) -> Times:
+def of(rule: Mapping[str, Any]) -> Times:
     """Returns when a CreateRule is due. Raises ValueError saying what is wrong with it."""
-    if expression := rule.get("CronExpression"):
-        if any(rule.get(one) for one in ("Interval", "IntervalUnit", "Times")):
-            raise ValueError("CronExpression cannot be combined with Interval, IntervalUnit and Times")
-        return _cron(str(expression))
-    if rule.get("Interval") not in _INTERVALS or rule.get("IntervalUnit") != "HOURS":
-        raise ValueError("Interval is one of 1, 2, 3, 4, 6, 8, 12, 24, and IntervalUnit is HOURS")
-    start = (rule.get("Times") or [made.astimezone(UTC).strftime("%H:%M")])[0]
-    if not re.fullmatch(r"(0[0-9]|1[0-9]|2[0-3]):[0-5][0-9]", start):
-        raise ValueError("Times has the form hh:mm")
-    hours = {(int(start[:2]) + step) % 24 for step in range(0, 24, rule["Interval"])}
-    return _times([{int(start[3:])}, hours, *[None] * 4])
+    if lacking := sorted(key for key, value in rule.items() if value and key not in ("CronExpression", "Location")):
+        raise ValueError(f"the sandbox does not have CreateRule.{lacking[0]}: write a CronExpression")
+    return _cron(str(rule.get("CronExpression", "")))
 
 
 def expiry(start: datetime, rule: Mapping[str, Any]) -> datetime | None:
     """Returns when a snapshot is to be deleted by an age; None where a number is kept."""
-    number, unit = rule.get("Interval"), rule.get("IntervalUnit")
-    if not number:
-        return None
-    if unit in ("DAYS", "WEEKS"):
-        return start + timedelta(days=number * (7 if unit == "WEEKS" else 1))
-    months = start.month - 1 + number * (12 if unit == "YEARS" else 1)
-    year, month = start.year + months // 12, months % 12 + 1
-    return start.replace(year=year, month=month, day=min(start.day, calendar.monthrange(year, month)[1]))
+    days = rule.get("Interval")
+    return start + timedelta(days=days) if days else None
 
 
 def _cron(expression: str) -> Times:

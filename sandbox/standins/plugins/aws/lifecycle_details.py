@@ -11,7 +11,7 @@ from typing import Any, Final
 from nomad_stateful.plugin_server.plugin import UNKNOWN
 from sandbox.standins.plugins.aws.scope import not_implemented
 
-_UNITS: Final = ("DAYS", "MONTHS", "WEEKS", "YEARS")
+_UNITS: Final = ("DAYS",)
 _COPY: Final[Mapping[str, Any]] = {
     "cmkArn": str,
     "copyTags": bool,
@@ -21,7 +21,7 @@ _COPY: Final[Mapping[str, Any]] = {
 }
 _SCHEDULE: Final[Mapping[str, Any]] = {
     "copyTags": bool,
-    "createRule": {"cronExpression": str, "interval": int, "intervalUnit": ("HOURS",), "location": str, "times": str},
+    "createRule": {"cronExpression": str, "location": str},
     "crossRegionCopyRules": [_COPY],
     "name": str,
     "retainRule": {"count": int, "interval": int, "intervalUnit": _UNITS},
@@ -40,7 +40,7 @@ _REQUIRED: Final = {
     "policyDetails.schedules[].crossRegionCopyRules[]": ("encrypted",),
     "policyDetails.schedules[].crossRegionCopyRules[].retainRule": ("interval", "intervalUnit"),
 }
-_CHOSEN: Final = frozenset({"policyLanguage", "policyType", "resourceLocations", "location", "intervalUnit", "times"})
+_CHOSEN: Final = frozenset({"policyLanguage", "policyType", "resourceLocations", "location"})
 """What AWS fills in where it is left out."""
 _MAPS: Final = ("tagsToAdd", "targetTags")
 
@@ -94,7 +94,7 @@ def to_aws(value: Any, name: str = "") -> Any:
     """Returns details, or a part of them, as the API takes them."""
     if name in _MAPS:
         return [{"Key": key, "Value": item} for key, item in sorted(value.items())]
-    if name in ("times", "resourceLocations"):
+    if name == "resourceLocations":
         return [value]
     if isinstance(value, dict):
         known = {key: item for key, item in value.items() if item != ""}
@@ -106,7 +106,7 @@ def from_aws(value: Any, name: str = "") -> Any:
     """Returns details, or a part of them, as the API sends them in the form of the plugin."""
     if name in _MAPS:
         return {tag["Key"]: tag["Value"] for tag in value}
-    if name in ("times", "resourceLocations"):
+    if name == "resourceLocations":
         return value[0]
     if isinstance(value, dict):
         parts = {key[0].lower() + key[1:]: item for key, item in value.items()}
