@@ -44,12 +44,10 @@ def plugin(shared_plugin: PluginProcess) -> PluginProcess:
 
 @pytest.fixture
 def tagging_plugin(plugin_env: dict[str, str]) -> Iterator[PluginProcess]:
-    """A plugin with default and ignored tags."""
+    """A plugin with default tags."""
     empty_account()
     with plugin_process(PLUGIN, plugin_env) as process:
-        process.configure(
-            {"defaultTags": json.dumps({"tags": {"team": "db"}}), "ignoreTags": json.dumps({"keys": ["patched-by"]})}
-        )
+        process.configure({"defaultTags": json.dumps({"tags": {"team": "db"}})})
         yield process
 
 

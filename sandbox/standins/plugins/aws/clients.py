@@ -48,22 +48,18 @@ class Cloud:
                 raise
 
     def _check_account(self) -> None:
-        limited = self.config.allowed_accounts or self.config.forbidden_accounts
-        if limited and self.config.skip_account_id:
+        allowed = self.config.allowed_accounts
+        if allowed and self.config.skip_account_id:
             raise ProviderError(
-                "aws:allowedAccountIds and aws:forbiddenAccountIds cannot be checked with aws:skipRequestingAccountId: "
-                "unset one of them"
+                "aws:allowedAccountIds cannot be checked with aws:skipRequestingAccountId: unset one of them"
             )
-        if self.config.skip_credentials_validation and not limited:
+        if self.config.skip_credentials_validation and not allowed:
             return
         account = self.identity()["Account"]
-        allowed = self.config.allowed_accounts
-        if (allowed and account not in allowed) or account in self.config.forbidden_accounts:
-            rule = (
-                f"aws:allowedAccountIds lists {', '.join(allowed)}" if allowed else "aws:forbiddenAccountIds lists it"
-            )
+        if allowed and account not in allowed:
             raise ProviderError(
-                f"AWS account ID not allowed: {account}. {rule}; use credentials of another account or change the list"
+                f"AWS account ID not allowed: {account}. aws:allowedAccountIds lists {', '.join(allowed)}; "
+                "use credentials of another account or change the list"
             )
 
     def identity(self) -> dict[str, str]:
@@ -118,7 +114,7 @@ class Cloud:
         return self._client("s3", region)
 
     def _sts(self) -> STSClient:
-        client: STSClient = self._client("sts", self.config.sts_region or self.config.region)
+        client: STSClient = self._client("sts", self.config.region)
         return client
 
     def _client(self, service: str, region: str) -> Any:

@@ -20,24 +20,19 @@ STRINGS: Final = (
     "s3UsEast1RegionalEndpoint",
 )  # fmt: skip
 _IMPLEMENTED: Final = frozenset({
-    "accessKey", "allowedAccountIds", "assumeRoles", "defaultTags", "endpoints", "forbiddenAccountIds", "ignoreTags",
-    "maxRetries", "profile", "region", "retryMode", "secretKey", "sharedConfigFiles", "sharedCredentialsFiles",
-    "skipCredentialsValidation", "skipMetadataApiCheck", "skipRegionValidation", "skipRequestingAccountId", "stsRegion",
-    "token",
+    "accessKey", "allowedAccountIds", "assumeRoles", "defaultTags", "endpoints", "maxRetries", "profile", "region",
+    "secretKey", "sharedCredentialsFiles", "skipCredentialsValidation", "skipRequestingAccountId", "token",
 })  # fmt: skip
-_WITHOUT_EFFECT_HERE: Final = frozenset({"s3UsePathStyle", "s3UsEast1RegionalEndpoint", "userAgents"})
+_WITHOUT_EFFECT_HERE: Final = frozenset(
+    {"s3UsePathStyle", "s3UsEast1RegionalEndpoint", "skipRegionValidation", "userAgents"}
+)
 _REFUSED: Final = frozenset({
     "assumeRoleWithWebIdentity", "customCaBundle", "ec2MetadataServiceEndpoint", "ec2MetadataServiceEndpointMode",
-    "httpProxy", "httpsProxy", "insecure", "noProxy", "tagPolicyCompliance", "tokenBucketRateLimiterCapacity",
+    "forbiddenAccountIds", "httpProxy", "httpsProxy", "ignoreTags", "insecure", "noProxy", "retryMode",
+    "sharedConfigFiles", "skipMetadataApiCheck", "stsRegion", "tagPolicyCompliance", "tokenBucketRateLimiterCapacity",
     "useDualstackEndpoint", "useFipsEndpoint",
 })  # fmt: skip
-_ASSUME_ROLE_KEYS: Final = {
-    "roleArn": "RoleArn", "sessionName": "RoleSessionName", "externalId": "ExternalId", "policy": "Policy",
-    "sourceIdentity": "SourceIdentity", "transitiveTagKeys": "TransitiveTagKeys",
-}  # fmt: skip
-_REGION: Final = re.compile(r"^[a-z]{2,}(-[a-z]+)+-\d$")
-_DURATION_PARTS: Final = re.compile(r"(\d+)([hms])")
-_SECONDS: Final = {"h": 3600, "m": 60, "s": 1}
+_ASSUME_ROLE_KEYS: Final = {"roleArn": "RoleArn", "sessionName": "RoleSessionName", "externalId": "ExternalId"}
 
 
 @dataclass(frozen=True)
@@ -51,18 +46,12 @@ class ProviderConfig:
     profile: str = ""
     endpoints: Mapping[str, str] = field(default_factory=dict)
     allowed_accounts: tuple[str, ...] = ()
-    forbidden_accounts: tuple[str, ...] = ()
     skip_credentials_validation: bool = False
-    skip_metadata: bool = False
-    skip_region_validation: bool = True
     skip_account_id: bool = False
     tag_rules: TagRules = field(default_factory=TagRules)
     assume_roles: tuple[Mapping[str, Any], ...] = ()
     max_retries: int | None = None
-    retry_mode: str = ""
-    config_file: str = ""
     credentials_file: str = ""
-    sts_region: str = ""
 
 
 def with_defaults(config: Props, env: Mapping[str, str] = os.environ) -> Props:
@@ -73,8 +62,6 @@ def with_defaults(config: Props, env: Mapping[str, str] = os.environ) -> Props:
         filled.setdefault("region", region)
     filled.setdefault("skipCredentialsValidation", env.get("AWS_SKIP_CREDENTIALS_VALIDATION") or "false")
     filled.setdefault("skipRegionValidation", "true")
-    if env.get("AWS_SKIP_METADATA_API_CHECK"):
-        filled.setdefault("skipMetadataApiCheck", env["AWS_SKIP_METADATA_API_CHECK"])
     return filled
 
 
@@ -100,8 +87,10 @@ def _key_problem(key: str, value: Any) -> str | None:
     if key == "assumeRole":
         return "invalid config key 'aws:assumeRole', should be 'aws:assumeRoles'"
     if key in _REFUSED:
-        idle = value in (None, "", False, 0, [], {}) or (key, value) == ("tagPolicyCompliance", "disabled")
+        idle = value in (None, "", False, 0, [], {}, "false") or (key, value) == ("tagPolicyCompliance", "disabled")
         return None if idle else not_implemented(f"the configuration key 'aws:{key}'")
+    if key == "skipRegionValidation" and str(value).lower() in ("false", "0"):
+        return not_implemented("false for the configuration key 'aws:skipRegionValidation'")
     if key not in _IMPLEMENTED | _WITHOUT_EFFECT_HERE:
         return f"invalid config key 'aws:{key}': the aws provider has no such key"
     return None
@@ -111,14 +100,8 @@ def parse(wire: Props) -> ProviderConfig:
     """Returns the typed configuration; raises ProviderError naming the first key whose value does not fit."""
     config = decode_config(wire, STRINGS)
     region = str(config.get("region") or "")
-    skip_region = _flag(config, "skipRegionValidation", True)
-    if not skip_region and not _REGION.match(region):
-        raise ProviderError(f"aws:region is '{region}', which is not an AWS region. Use one such as us-west-2")
     if not re.fullmatch(r"[A-Za-z0-9-]+", region):
         raise ProviderError(f"aws:region is '{region}': a region holds letters, digits and hyphens only")
-    retry_mode = str(config.get("retryMode") or "")
-    if retry_mode not in ("", "standard", "adaptive"):
-        raise ProviderError(f"aws:retryMode is '{retry_mode}': use 'standard' or 'adaptive'")
     return ProviderConfig(
         region=region,
         access_key=str(config.get("accessKey") or ""),
@@ -127,18 +110,12 @@ def parse(wire: Props) -> ProviderConfig:
         profile=str(config.get("profile") or ""),
         endpoints=_endpoints(config),
         allowed_accounts=_accounts(config, "allowedAccountIds"),
-        forbidden_accounts=_accounts(config, "forbiddenAccountIds"),
         skip_credentials_validation=_flag(config, "skipCredentialsValidation", False),
-        skip_metadata=_flag(config, "skipMetadataApiCheck", False),
-        skip_region_validation=skip_region,
         skip_account_id=_flag(config, "skipRequestingAccountId", False),
         tag_rules=_tag_rules(config),
         assume_roles=tuple(_assume_role(role) for role in _list(config, "assumeRoles")),
         max_retries=_count(config, "maxRetries"),
-        retry_mode=retry_mode,
-        config_file=_single_file(config, "sharedConfigFiles"),
         credentials_file=_single_file(config, "sharedCredentialsFiles"),
-        sts_region=str(config.get("stsRegion") or ""),
     )
 
 
@@ -200,13 +177,8 @@ def _endpoints(config: Props) -> dict[str, str]:
 
 
 def _tag_rules(config: Props) -> TagRules:
-    ignore = _object(config, "ignoreTags")
     defaults = _object(config, "defaultTags").get("tags") or {}
-    return TagRules(
-        {key: value if isinstance(value, str) else str(value) for key, value in defaults.items()},
-        frozenset(ignore.get("keys") or ()),
-        tuple(ignore.get("keyPrefixes") or ()),
-    )
+    return TagRules({key: str(value) for key, value in defaults.items()})
 
 
 def _single_file(config: Props, key: str) -> str:
@@ -222,15 +194,6 @@ def _assume_role(role: Any) -> dict[str, Any]:
         raise ProviderError("aws:assumeRoles: each entry needs a roleArn")
     params = {_ASSUME_ROLE_KEYS[key]: value for key, value in role.items() if key in _ASSUME_ROLE_KEYS and value}
     params.setdefault("RoleSessionName", "pulumi")
-    if duration := role.get("duration"):
-        parts = _DURATION_PARTS.findall(str(duration))
-        if "".join(number + unit for number, unit in parts) != duration:
-            raise ProviderError(f"aws:assumeRoles duration is '{duration}': write it as 1h, 30m or 900s")
-        params["DurationSeconds"] = sum(int(number) * _SECONDS[unit] for number, unit in parts)
-    if arns := role.get("policyArns"):
-        params["PolicyArns"] = [{"arn": arn} for arn in arns]
-    if tags := role.get("tags"):
-        params["Tags"] = [{"Key": key, "Value": str(value)} for key, value in tags.items()]
-    if unknown := sorted(role.keys() - _ASSUME_ROLE_KEYS.keys() - {"duration", "policyArns", "tags"}):
+    if unknown := sorted(role.keys() - _ASSUME_ROLE_KEYS.keys()):
         raise ProviderError(not_implemented(f"'{unknown[0]}' in 'aws:assumeRoles'"))
     return params

@@ -131,7 +131,7 @@ class AwsResource(ResourceType):
     def _field_diff(self, name: str, field: Field, state: Props, news: Props) -> dict[str, Kind]:
         old, new = state.get(name), news.get(name)
         if field.kind == "tags":
-            old, new = self._visible_tags(old), self._visible_tags(new)
+            old, new = (tags if tags is UNKNOWN else plain_tags(tags) for tags in (old, new))
         elif new is UNKNOWN:
             return {name: Kind.ADD if old is None else Kind.UPDATE}
         elif name == "region" and (old is None or new is None):
@@ -146,12 +146,6 @@ class AwsResource(ResourceType):
         if is_zero(old) and is_zero(new):
             return True
         return old is not None and new is not None and self.same(name, old, new)
-
-    def _visible_tags(self, tags: Any) -> Any:
-        if tags is UNKNOWN:
-            return tags
-        ignores = self.cloud.config.tag_rules.ignores
-        return {key: value for key, value in plain_tags(tags).items() if not ignores(key)}
 
     # -- previews -------------------------------------------------------------------------------------------------
 

@@ -21,11 +21,8 @@ _IDENTITY_TIMEOUTS: Final = {"connect_timeout": 2, "read_timeout": 2}  # unreach
 def new_session(config: ProviderConfig) -> boto3.Session:
     """Returns a session with the configured credentials, or the first that botocore's chain finds."""
     core = CoreSession(profile=config.profile or None)
-    for variable, value in (("config_file", config.config_file), ("credentials_file", config.credentials_file)):
-        if value:
-            core.set_config_variable(variable, value)
-    if config.skip_metadata:
-        core.get_component("credential_provider").remove("iam-role")
+    if config.credentials_file:
+        core.set_config_variable("credentials_file", config.credentials_file)
     if config.access_key or config.secret_key:
         core.set_credentials(config.access_key, config.secret_key, config.token or None)
     session = boto3.Session(botocore_session=core, region_name=config.region)
@@ -46,7 +43,7 @@ def new_client(session: boto3.Session, config: ProviderConfig, service: Any, reg
 
 def _assumed(session: boto3.Session, config: ProviderConfig, params: dict[str, Any]) -> boto3.Session:
     """Returns a session whose credentials are those of a role, renewed before they expire."""
-    sts = new_client(session, config, "sts", config.sts_region or config.region)
+    sts = new_client(session, config, "sts", config.region)
     refresh = create_assume_role_refresher(sts, params)
     credentials = RefreshableCredentials.create_from_metadata(refresh(), refresh, "sts-assume-role")
     core: Any = CoreSession()
@@ -55,7 +52,7 @@ def _assumed(session: boto3.Session, config: ProviderConfig, params: dict[str, A
 
 
 def _client_config(config: ProviderConfig, *, identity: bool) -> Config:
-    retries: dict[str, Any] = {"mode": config.retry_mode or os.environ.get("AWS_RETRY_MODE") or "standard"}
+    retries: dict[str, Any] = {"mode": os.environ.get("AWS_RETRY_MODE") or "standard"}
     if identity:
         retries["total_max_attempts"] = _IDENTITY_ATTEMPTS
     elif config.max_retries is not None:

@@ -1,4 +1,4 @@
-"""Tags: what the provider's defaultTags and ignoreTags make of a resource's own tags, in both directions."""
+"""Tags: what the provider's defaultTags make of a resource's own tags, in both directions."""
 
 from __future__ import annotations
 
@@ -11,24 +11,17 @@ _DEFAULTS_MARK: Final = "__defaults"  # older plugins left this bookkeeping key 
 
 @dataclass(frozen=True)
 class TagRules:
-    """The provider's tag settings: `defaults` go on everything; ignored keys are neither sent nor shown."""
+    """The provider's tag settings: `defaults` go on everything."""
 
     defaults: Mapping[str, str] = field(default_factory=dict)
-    ignored_keys: frozenset[str] = frozenset()
-    ignored_prefixes: tuple[str, ...] = ()
-
-    def ignores(self, key: str) -> bool:
-        """Tells whether tags with this key are somebody else's."""
-        return key in self.ignored_keys or key.startswith(self.ignored_prefixes)
 
     def merged(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns tagsAll for a resource's own tags: defaults below them, ignored keys left out."""
-        everything = {**self.defaults, **plain_tags(own)}
-        return {key: value for key, value in everything.items() if not self.ignores(key)}
+        """Returns tagsAll for a resource's own tags: defaults below them."""
+        return {**self.defaults, **plain_tags(own)}
 
     def all_shown(self, actual: Mapping[str, str]) -> dict[str, str]:
-        """Returns tagsAll as read from AWS: without AWS's own tags and ignored keys."""
-        return {key: value for key, value in actual.items() if not key.startswith("aws:") and not self.ignores(key)}
+        """Returns tagsAll as read from AWS: without AWS's own tags."""
+        return {key: value for key, value in actual.items() if not key.startswith("aws:")}
 
     def own_shown(self, actual: Mapping[str, str], own: Mapping[str, Any]) -> dict[str, str]:
         """Returns the tags that are the resource's own: all shown, less the defaults it did not set itself."""

@@ -3,15 +3,11 @@ from typing import Any
 from nomad_stateful.plugin_server.plugin import UNKNOWN
 from sandbox.standins.plugins.aws.tags import TagRules, from_aws, retag, to_aws
 
-RULES = TagRules({"team": "db", "env": "dev"}, frozenset({"patched-by"}), ("kubernetes.io/",))
+RULES = TagRules({"team": "db", "env": "dev"})
 
 
 def test_own_tags_win_over_default_tags() -> None:
     assert RULES.merged({"env": "prod", "Name": "x"}) == {"team": "db", "env": "prod", "Name": "x"}
-
-
-def test_ignored_tags_are_not_sent() -> None:
-    assert RULES.merged({"patched-by": "me", "kubernetes.io/x": "1"}) == {"team": "db", "env": "dev"}
 
 
 def test_bookkeeping_of_older_plugins_is_not_a_tag() -> None:
@@ -22,8 +18,8 @@ def test_an_unknown_value_stays_unknown() -> None:
     assert RULES.merged({"Name": UNKNOWN})["Name"] is UNKNOWN
 
 
-def test_tags_of_aws_and_ignored_ones_are_not_shown() -> None:
-    actual = {"aws:cloudformation:stack": "s", "patched-by": "ops", "Name": "x"}
+def test_tags_of_aws_are_not_shown() -> None:
+    actual = {"aws:cloudformation:stack": "s", "Name": "x"}
     assert RULES.all_shown(actual) == {"Name": "x"}
 
 
