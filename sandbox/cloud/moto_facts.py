@@ -54,7 +54,6 @@ def instance_facts(
     backend: Any, instance: Any, boot_devices: Mapping[str, str], notices: Mapping[str, str]
 ) -> InstanceFacts:
     """What the metadata service tells an instance about itself now."""
-    nic = instance.nics[0]
     profile = _profile(backend, instance)
     options = instance.metadata_options
     zone = backend.get_zone_by_name(instance.availability_zone)
@@ -69,17 +68,9 @@ def instance_facts(
         zone_id=zone.zone_id if zone else "",
         private_ip=instance.private_ip,
         dns_name=instance.private_dns_name,
-        mac=nic.mac_address,
-        interface_id=nic.id,
-        subnet_id=nic.subnet.id,
-        subnet_cidr=nic.subnet.cidr_block,
-        vpc_id=nic.subnet.vpc_id,
-        vpc_cidr=backend.get_vpc(nic.subnet.vpc_id).cidr_block,
-        reservation_id=_reservation_id(backend, instance.id),
-        launch_index=instance.ami_launch_index,
+        mac=instance.nics[0].mac_address,
         launch_time=instance.launch_time,
         life_cycle=instance.lifecycle or "on-demand",
-        security_groups=tuple((group.name, group.id) for group in nic.group_set),
         profile=(profile.arn, profile.id) if profile else None,
         role_name=profile.roles[0].name if profile and profile.roles else None,
         boot_devices=boot_devices,
@@ -169,10 +160,3 @@ def _profile(backend: Any, instance: Any) -> Any:
     # The profile's roles can change after the association was made.
     profiles = iam_backends[backend.account_id][backend.partition].instance_profiles
     return next((profile for profile in profiles.values() if profile.arn == association.iam_instance_profile.arn), None)
-
-
-def _reservation_id(backend: Any, instance_id: str) -> str:
-    for reservation in backend.reservations.values():
-        if any(instance.id == instance_id for instance in reservation.instances):
-            return str(reservation.id)
-    return ""

@@ -1,4 +1,7 @@
-"""The instance metadata as a tree, and how a path of the metadata service is answered from it."""
+"""The instance metadata as a tree, and how a path of the metadata service is answered from it.
+
+It has what Nomad's fingerprint, the drivers and AWS's SDKs read, and what EC2 says before it takes an instance away.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,8 @@ class InstanceFacts:
     private_ip: str
     dns_name: str
     mac: str
-    interface_id: str
-    subnet_id: str
-    subnet_cidr: str
-    vpc_id: str
-    vpc_cidr: str
-    reservation_id: str
-    launch_index: int
     launch_time: datetime
     life_cycle: str
-    security_groups: tuple[tuple[str, str], ...]
-    """Pairs of name and id."""
     profile: tuple[str, str] | None = None
     """The instance profile's ARN and id."""
     role_name: str | None = None
@@ -120,31 +114,23 @@ def _listing(node: Tree) -> str:
 
 
 def _meta_data(facts: InstanceFacts, credentials: Callable[[], str]) -> Tree:
-    groups = "\n".join(name for name, _ in facts.security_groups)
     tree: dict[str, Leaf | Tree] = {
         "ami-id": facts.image_id,
-        "ami-launch-index": str(facts.launch_index),
-        "ami-manifest-path": "(unknown)",
         "block-device-mapping": {"ami": "/dev/sda1", "root": "/dev/sda1", **facts.boot_devices},
         "events": {"maintenance": {"history": "[]", "scheduled": "[]"}},
         "hostname": facts.dns_name,
-        "instance-action": "none",
         "instance-id": facts.instance_id,
         "instance-life-cycle": facts.life_cycle,
         "instance-type": facts.instance_type,
         "local-hostname": facts.dns_name,
         "local-ipv4": facts.private_ip,
         "mac": facts.mac,
-        "metrics": {"vhostmd": '<?xml version="1.0" encoding="UTF-8"?>'},
-        "network": {"interfaces": {"macs": {facts.mac: _interface(facts)}}},
+        "network": {"interfaces": {"macs": {facts.mac: {"device-number": "0", "mac": facts.mac}}}},
         "placement": {
             "availability-zone": facts.zone,
             "availability-zone-id": facts.zone_id,
             "region": facts.region,
         },
-        "profile": "default-hvm",
-        "reservation-id": facts.reservation_id,
-        "security-groups": groups,
         "services": {"domain": "amazonaws.com", "partition": "aws"},
     }
     for path, text in facts.notices.items():
@@ -165,24 +151,6 @@ def _put(tree: dict[str, Leaf | Tree], path: list[str], text: str) -> None:
     folder = dict(below) if isinstance(below, Mapping) else {}
     _put(folder, path[1:], text)
     tree[path[0]] = folder
-
-
-def _interface(facts: InstanceFacts) -> Tree:
-    return {
-        "device-number": "0",
-        "interface-id": facts.interface_id,
-        "local-hostname": facts.dns_name,
-        "local-ipv4s": facts.private_ip,
-        "mac": facts.mac,
-        "owner-id": facts.account_id,
-        "security-group-ids": "\n".join(group_id for _, group_id in facts.security_groups),
-        "security-groups": "\n".join(name for name, _ in facts.security_groups),
-        "subnet-id": facts.subnet_id,
-        "subnet-ipv4-cidr-block": facts.subnet_cidr,
-        "vpc-id": facts.vpc_id,
-        "vpc-ipv4-cidr-block": facts.vpc_cidr,
-        "vpc-ipv4-cidr-blocks": facts.vpc_cidr,
-    }
 
 
 def _iam(facts: InstanceFacts, profile: tuple[str, str], credentials: Callable[[], str]) -> Tree:
