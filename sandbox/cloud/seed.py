@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from sandbox.cloud.aws_client import client
 from sandbox.cloud.credentials import AwsCredentials
 from sandbox.machine import ami, inventory
 from sandbox.machine.errors import CloudError
+from sandbox.machine.waiting import until
 from sandbox.settings import InstanceSpec, SandboxSettings
 
 if TYPE_CHECKING:
@@ -161,14 +161,11 @@ def _await_gone(ec2: EC2Client, spec: InstanceSpec) -> None:
 
 
 def _await_alive(settings: SandboxSettings, spec: InstanceSpec, instance_id: str) -> None:
-    deadline = time.monotonic() + _REBOOT_TIMEOUT_S
-    while not inventory.find(settings, instance_id).alive:
-        if time.monotonic() > deadline:
-            raise CloudError(
-                f"{spec.name} ({instance_id}) did not come back within {_REBOOT_TIMEOUT_S:.0f} s after its reboot; "
-                f"see {settings.log_dir / spec.name}.log"
-            )
-        time.sleep(0.1)
+    if not until(lambda: inventory.find(settings, instance_id).alive, _REBOOT_TIMEOUT_S):
+        raise CloudError(
+            f"{spec.name} ({instance_id}) did not come back within {_REBOOT_TIMEOUT_S:.0f} s after its reboot; "
+            f"see {settings.log_dir / spec.name}.log"
+        )
 
 
 def _existing(ec2: EC2Client, spec: InstanceSpec) -> tuple[str, str]:

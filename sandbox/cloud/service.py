@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from sandbox.machine import processes
 from sandbox.machine.ports import is_listening, refuse_taken
+from sandbox.machine.waiting import until
 from sandbox.settings import HOME_VARIABLE, PROJECT, SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 60.0
@@ -71,14 +71,17 @@ def _log(settings: SandboxSettings) -> Path:
 
 
 def _await(settings: SandboxSettings, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _READY_TIMEOUT_S
     log = _log(settings)
-    while not condition():
+
+    def look() -> bool:
+        if ready := condition():
+            return ready
         if not is_alive(settings):
             raise SandboxError(f"The sandbox's cloud did not start: {processes.last_words(log)}")
-        if time.monotonic() > deadline:
-            raise SandboxError(f"{settings.ec2_url} does not answer after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
-        time.sleep(0.05)
+        return False
+
+    if not until(look, _READY_TIMEOUT_S):
+        raise SandboxError(f"{settings.ec2_url} does not answer after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
 
 
 def _has_address(settings: SandboxSettings) -> bool:

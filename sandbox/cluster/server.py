@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import time
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,7 @@ from sandbox.cluster import tls
 from sandbox.machine import processes
 from sandbox.machine.ports import refuse_taken
 from sandbox.machine.private_files import write_private
+from sandbox.machine.waiting import until
 from sandbox.settings import SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 60.0
@@ -96,19 +97,18 @@ def stop(settings: SandboxSettings) -> bool:
 
 
 def _await_leader(settings: SandboxSettings, log: Path) -> None:
-    deadline = time.monotonic() + _READY_TIMEOUT_S
     api = tls.connect(settings)
+
+    def look() -> bool:
+        with contextlib.suppress(NomadError):
+            if api.get("status/leader", timeout_s=2):
+                return True
+        if not processes.is_alive(pid_file(settings)):
+            raise SandboxError(f"The Nomad server ended: {processes.last_words(log)}. Its log is {log}.")
+        return False
+
     try:
-        while True:
-            try:
-                if api.get("status/leader", timeout_s=2):
-                    return
-            except NomadError:
-                pass
-            if not processes.is_alive(pid_file(settings)):
-                raise SandboxError(f"The Nomad server ended: {processes.last_words(log)}. Its log is {log}.")
-            if time.monotonic() > deadline:
-                raise SandboxError(f"The Nomad server has no leader after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
-            time.sleep(0.1)
+        if not until(look, _READY_TIMEOUT_S, pause_s=0.1):
+            raise SandboxError(f"The Nomad server has no leader after {_READY_TIMEOUT_S:.0f} s; its log is {log}.")
     finally:
         api.close()

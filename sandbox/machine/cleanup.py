@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from sandbox.machine import control_groups, inventory, loops, network
 from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
+from sandbox.machine.waiting import until
 from sandbox.settings import SandboxSettings
 
 _TIMEOUT_S: Final = 20.0
@@ -60,7 +59,7 @@ def _disks(settings: SandboxSettings) -> list[str]:
         loops.await_free(device, _TIMEOUT_S)
         loops.detach(device, image)
     # The kernel releases a device only when its last user has.
-    if not _until(lambda: not loops.devices_under(settings.home)):
+    if not until(lambda: not loops.devices_under(settings.home), _TIMEOUT_S):
         raise CloudError(f"the loop devices {', '.join(loops.devices_under(settings.home))} are still in use")
     return [f"detached {_count(list(found), 'loop device')}"] if found else []
 
@@ -84,15 +83,6 @@ def _files(settings: SandboxSettings) -> list[str]:
     if folders:
         said.append(f"deleted the disks of {_count([path.name for path in folders], 'instance')}")
     return said
-
-
-def _until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + _TIMEOUT_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def _count(names: list[str], noun: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from sandbox.machine import namespaces, naming
 from sandbox.machine.errors import CloudError
 from sandbox.machine.machine import parents
+from sandbox.machine.waiting import until
 
 _PAUSE_TIMEOUT_S = 20.0
 
@@ -140,10 +141,8 @@ def paused(first: int) -> Iterator[None]:
 
 
 def _wait_until_stopped(pids: Collection[int], deadline: float) -> None:
-    while not all(map(_is_stopped, pids)):
-        if time.monotonic() > deadline:
-            raise CloudError(f"the processes of an instance did not pause within {_PAUSE_TIMEOUT_S:.0f} s")
-        time.sleep(0.005)
+    if not until(lambda: all(map(_is_stopped, pids)), deadline - time.monotonic(), pause_s=0.005):
+        raise CloudError(f"the processes of an instance did not pause within {_PAUSE_TIMEOUT_S:.0f} s")
 
 
 def _entered_by(pid: int) -> list[int]:

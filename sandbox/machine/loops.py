@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-import time
 from pathlib import Path
 from typing import Final
 
 from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
+from sandbox.machine.waiting import until
 
 _POLL_S: Final = 0.05
 
@@ -67,12 +67,7 @@ def writes(device: str) -> tuple[int, ...] | None:
 
 def await_free(device: str, timeout_s: float) -> bool:
     """Waits until nothing on the device is mounted; False at the deadline."""
-    deadline = time.monotonic() + timeout_s
-    while is_busy(device):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_S)
-    return True
+    return until(lambda: not is_busy(device), timeout_s, _POLL_S)
 
 
 def devices() -> dict[str, Path]:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -21,6 +20,7 @@ from sandbox.machine import ami, control_groups, inventory, naming, network
 from sandbox.machine.errors import CloudError
 from sandbox.machine.namespaces import UNSHARE
 from sandbox.machine.processes import ProcessRecord, identify, is_running
+from sandbox.machine.waiting import until
 from sandbox.settings import SandboxSettings
 
 LOG: Final = logging.getLogger(__name__)
@@ -249,13 +249,15 @@ def child_of(parent: int) -> ProcessRecord:
     Raises:
         CloudError: there is none.
     """
-    deadline = time.monotonic() + _BOOT_TIMEOUT_S
-    while time.monotonic() < deadline:
-        for pid, ppid in parents().items():
-            if ppid == parent and (record := identify(pid)) is not None:
-                return record
-        time.sleep(0.01)
-    raise CloudError("the instance has no first process")
+
+    def look() -> ProcessRecord | None:
+        children = (identify(pid) for pid, above in parents().items() if above == parent)
+        return next(filter(None, children), None)
+
+    found = until(look, _BOOT_TIMEOUT_S, pause_s=0.01)
+    if found is None:
+        raise CloudError("the instance has no first process")
+    return found
 
 
 def descendants(pid: int) -> list[int]:

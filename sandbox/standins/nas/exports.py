@@ -9,11 +9,11 @@ import os
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Final
 
 from sandbox.machine.share_mounts import inside
+from sandbox.machine.waiting import until
 from sandbox.standins.nas import mount_protocol
 from sandbox.standins.nas.layout import MOUNT_ROOT, Nas
 from sandbox.standins.nas.pool import Pool
@@ -81,12 +81,10 @@ class Exports:
         place.mkdir()
         words = ["bindfs", "-f", "-o", f"subtype={mount_protocol.FS_TYPE.partition('.')[2]}", str(origin), str(place)]
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + _READY_TIMEOUT_S
-        while not place.is_mount():
-            if process.poll() is not None or time.monotonic() > deadline:
-                process.kill()
-                raise mount_protocol.RefusedError("the server cannot make the file system: see its log")
-            time.sleep(0.005)
+        until(lambda: place.is_mount() or process.poll() is not None, _READY_TIMEOUT_S, pause_s=0.005)
+        if not place.is_mount():
+            process.kill()
+            raise mount_protocol.RefusedError("the server cannot make the file system: see its log")
         return process
 
 

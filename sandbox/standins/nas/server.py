@@ -11,10 +11,10 @@ import shlex
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
+from sandbox.machine.waiting import until
 from sandbox.settings import PROJECT
 from sandbox.standins.nas.exports import Exports
 from sandbox.standins.nas.layout import MOUNT_ROOT, USER, Nas
@@ -38,12 +38,10 @@ def main(folder: str, openssh: str, address: str) -> int:
     sys.stdin.readline()
     Exports(nas, _RUN / "shares").serve()
     daemon = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", str(_configure(nas, address))])
-    deadline = time.monotonic() + _LISTEN_TIMEOUT_S
-    while not _listens(address):
-        if daemon.poll() is not None or time.monotonic() > deadline:
-            print("sshd does not listen", file=sys.stderr)
-            return 1
-        time.sleep(0.01)
+    until(lambda: _listens(address) or daemon.poll() is not None, _LISTEN_TIMEOUT_S, pause_s=0.01)
+    if daemon.poll() is not None or not _listens(address):
+        print("sshd does not listen", file=sys.stderr)
+        return 1
     _say("listening")
     # What starts the server holds the other end: a server that nobody can stop any more stops by itself.
     sys.stdin.read()
