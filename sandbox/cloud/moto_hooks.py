@@ -30,14 +30,8 @@ from sandbox.machine.errors import ApiError, CloudError
 def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> None:
     """Puts our behaviour around moto's, for the whole process and for good."""
     for name in (
-        "create_volume",
-        "delete_volume",
-        "modify_volume",
-        "create_snapshot",
-        "copy_snapshot",
-        "delete_snapshot",
-        "attach_volume",
-        "detach_volume",
+        *("create_volume", "delete_volume", "modify_volume", "create_snapshot", "copy_snapshot", "delete_snapshot"),
+        *("attach_volume", "detach_volume"),
     ):
         _wrap(EBSBackend, name, getattr(ebs, name))
     for name in (

@@ -14,26 +14,9 @@ from sandbox.machine.share_mounts import MountError, Request, inside, run
 
 _EFS_OPTIONS: Final = frozenset(
     {
-        "tls",
-        "notls",
-        "tlsport",
-        "iam",
-        "accesspoint",
-        "awsprofile",
-        "awscredsuri",
-        "az",
-        "mounttargetip",
-        "crossaccount",
-        "region",
-        "ocsp",
-        "noocsp",
-        "verify",
-        "netns",
-        "rolearn",
-        "jwtpath",
-        "cafile",
-        "fsap",
-        "stunnel",
+        *("tls", "notls", "tlsport", "iam", "accesspoint", "awsprofile", "awscredsuri", "az", "mounttargetip"),
+        *("crossaccount", "region", "ocsp", "noocsp", "verify", "netns", "rolearn", "jwtpath", "cafile"),
+        *("fsap", "stunnel"),
     }
 )
 

@@ -14,104 +14,24 @@ EXIT_FAILED: Final = 32
 """What mount(8) returns for a mount that failed."""
 
 NFS_OPTIONS: Final = frozenset(
-    {
-        "soft",
-        "hard",
-        "softreval",
-        "intr",
-        "nointr",
-        "timeo",
-        "retrans",
-        "rsize",
-        "wsize",
-        "ac",
-        "noac",
-        "acregmin",
-        "acregmax",
-        "acdirmin",
-        "acdirmax",
-        "actimeo",
-        "bg",
-        "fg",
-        "nconnect",
-        "max_connect",
-        "rdirplus",
-        "nordirplus",
-        "retry",
-        "sec",
-        "sharecache",
-        "nosharecache",
-        "resvport",
-        "noresvport",
-        "lookupcache",
-        "fsc",
-        "nofsc",
-        "xprtsec",
-        "proto",
-        "port",
-        "mountport",
-        "mountproto",
-        "mounthost",
-        "mountvers",
-        "namlen",
-        "vers",
-        "nfsvers",
-        "minorversion",
-        "lock",
-        "nolock",
-        "cto",
-        "nocto",
-        "acl",
-        "noacl",
-        "local_lock",
-        "clientaddr",
-        "migration",
-        "nomigration",
-        "addr",
-        "fsid",
-    }
+    (
+        *("soft", "hard", "softreval", "intr", "nointr", "timeo", "retrans", "rsize", "wsize", "ac", "noac"),
+        *("acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "bg", "fg", "nconnect", "max_connect"),
+        *("rdirplus", "nordirplus", "retry", "sec", "sharecache", "nosharecache", "resvport", "noresvport"),
+        *("lookupcache", "fsc", "nofsc", "xprtsec", "proto", "port", "mountport", "mountproto", "mounthost"),
+        *("mountvers", "namlen", "vers", "nfsvers", "minorversion", "lock", "nolock", "cto", "nocto", "acl"),
+        *("noacl", "local_lock", "clientaddr", "migration", "nomigration", "addr", "fsid"),
+    )
 )
 KERNEL_OPTIONS: Final = frozenset(
-    {
-        "ro",
-        "rw",
-        "nosuid",
-        "suid",
-        "nodev",
-        "dev",
-        "noexec",
-        "exec",
-        "noatime",
-        "atime",
-        "relatime",
-        "norelatime",
-        "nodiratime",
-        "diratime",
-        "strictatime",
-        "sync",
-        "async",
-        "defaults",
-        "_netdev",
-        "nofail",
-        "auto",
-        "noauto",
-        "user",
-        "nouser",
-    }
+    (
+        *("ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "atime", "relatime"),
+        *("norelatime", "nodiratime", "diratime", "strictatime", "sync", "async", "defaults", "_netdev"),
+        *("nofail", "auto", "noauto", "user", "nouser"),
+    )
 )
 # What the kernel takes for a bind mount, too.
-_KEPT: Final = frozenset(
-    {
-        "ro",
-        "nosuid",
-        "nodev",
-        "noexec",
-        "noatime",
-        "relatime",
-        "nodiratime",
-        "strictatime",
-    }
-)
+_KEPT: Final = frozenset(("ro", "nosuid", "nodev", "noexec", "noatime", "relatime", "nodiratime", "strictatime"))
 
 
 class MountError(Exception):

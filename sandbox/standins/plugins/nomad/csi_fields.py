@@ -21,18 +21,9 @@ ACCESS_MODES = (
 ATTACHMENT_MODES = ("block-device", "file-system")
 COMPUTED = frozenset(
     {
-        "capacity",
-        "capacityMinBytes",
-        "capacityMaxBytes",
-        "controllerRequired",
-        "controllersExpected",
-        "controllersHealthy",
-        "nodesExpected",
-        "nodesHealthy",
-        "pluginProvider",
-        "pluginProviderVersion",
-        "schedulable",
-        "topologies",
+        *("capacity", "capacityMinBytes", "capacityMaxBytes", "controllerRequired", "controllersExpected"),
+        *("controllersHealthy", "nodesExpected", "nodesHealthy", "pluginProvider", "pluginProviderVersion"),
+        *("schedulable", "topologies"),
     }
 )
 COMMON_FIELDS: dict[str, Field] = {

@@ -24,15 +24,8 @@ from sandbox.standins.plugins.nomad.inputs import Field, autoname, checked, is_a
 from sandbox.standins.plugins.nomad.job_state import import_identity
 
 _HEALTH = [
-    "controllersExpected",
-    "controllersHealthy",
-    "nodesExpected",
-    "nodesHealthy",
-    "schedulable",
-    "capacity",
-    "capacityMinBytes",
-    "capacityMaxBytes",
-    "topologies",
+    *("controllersExpected", "controllersHealthy", "nodesExpected", "nodesHealthy", "schedulable", "capacity"),
+    *("capacityMinBytes", "capacityMaxBytes", "topologies"),
 ]
 
 

@@ -37,26 +37,13 @@ from sandbox.standins.plugins.nomad.waits import wait_for_deployment, wait_for_e
 
 # Unknown until Nomad has registered the job (again)
 _SERVER_SIDE = [
-    "modifyIndex",
-    "allocationIds",
-    "deploymentId",
-    "deploymentStatus",
-    "version",
-    "submitTime",
-    "status",
-    "statusDescription",
+    *("modifyIndex", "allocationIds", "deploymentId", "deploymentStatus", "version", "submitTime"),
+    *("status", "statusDescription"),
 ]
 _JOBSPEC_SIDE = ["name", "namespace", "type", "region", "datacenters", "taskGroups"]
 _FIRST_ONLY = [
-    "createIndex",
-    "stop",
-    "stable",
-    "allAtOnce",
-    "priority",
-    "parentId",
-    "constraints",
-    "updateStrategies",
-    "periodicConfigs",
+    *("createIndex", "stop", "stable", "allAtOnce", "priority", "parentId", "constraints"),
+    *("updateStrategies", "periodicConfigs"),
 ]
 _DEFAULT_WAIT_S = 300.0
 

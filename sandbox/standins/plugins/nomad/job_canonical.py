@@ -71,15 +71,8 @@ _DEFAULTS: dict[str, Any] = {
 _UPDATE = "TaskGroups.Update"
 # Blocks whose presence alone says nothing: empty equals missing. Others (a service, a volume) count by being there.
 _HOLLOW = {
-    "TaskGroups.EphemeralDisk",
-    "TaskGroups.Update",
-    "TaskGroups.Tasks.LogConfig",
-    "TaskGroups.Tasks.Resources",
-    "Meta",
-    "TaskGroups.Meta",
-    "TaskGroups.Tasks.Meta",
-    "TaskGroups.Tasks.Env",
-    "TaskGroups.Tasks.Config",
+    *("TaskGroups.EphemeralDisk", "TaskGroups.Update", "TaskGroups.Tasks.LogConfig", "TaskGroups.Tasks.Resources"),
+    *("Meta", "TaskGroups.Meta", "TaskGroups.Tasks.Meta", "TaskGroups.Tasks.Env", "TaskGroups.Tasks.Config"),
 }
 
 
