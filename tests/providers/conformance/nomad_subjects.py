@@ -131,6 +131,7 @@ TYPES = (
         gone_fails="volume not found",
         import_id=_at_default,
         hidden=frozenset({"secrets", "mountOptions", "deregisterOnDestroy"}),
+        left_out=frozenset({"capacityMax"}),
         invalid=_VOLUME_INVALID,
     ),
     TypeSubject(
@@ -147,6 +148,7 @@ TYPES = (
         gone_fails="volume not found",
         import_id=_at_default,
         hidden=frozenset({"secrets", "mountOptions"}),
+        left_out=frozenset({"capacityMax", "cloneId"}),
         invalid=_VOLUME_INVALID,
     ),
     TypeSubject(

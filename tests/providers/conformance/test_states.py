@@ -11,7 +11,7 @@ import pytest
 from nomad_stateful.plugin_server.values import Props
 from tests.providers.conformance.life import checked, visible
 from tests.providers.conformance.memory_jobs import DEPLOYMENTS
-from tests.providers.conformance.nomad_subjects import READER, WRITER, topology
+from tests.providers.conformance.nomad_subjects import READER, WRITER
 from tests.providers.conformance.subjects import TypeSubject
 from tests.providers.conformance.tables import TYPES
 from tests.providers.conformance.worlds import EMBEDDED, OFFICIAL, World, environment
@@ -90,14 +90,10 @@ VARIANTS: dict[str, tuple[str, Props]] = {
     "registration without options": (REGISTRATION, {"mountOptions": None, "context": None, "secrets": None}),
     "registration without topology": (REGISTRATION, {"topologyRequest": None}),
     "registration of two modes": (REGISTRATION, {"capabilities": [WRITER, READER]}),
-    "registration with sizes": (REGISTRATION, {"capacityMin": "1GiB", "capacityMax": "20 GB"}),
+    "registration with a size": (REGISTRATION, {"capacityMin": "1GiB"}),
     "registration with parameters": (REGISTRATION, {"parameters": {"type": "gp3"}, "deregisterOnDestroy": False}),
     "volume": (VOLUME, {}),
-    "volume with sizes": (VOLUME, {"capacityMin": "1GiB", "capacityMax": "2GiB", "parameters": {"type": "gp3"}}),
-    "volume of preferred zones": (
-        VOLUME,
-        {"topologyRequest": topology("a") | {"preferred": topology("b")["required"]}},
-    ),
+    "volume with a size": (VOLUME, {"capacityMin": "1GiB", "parameters": {"type": "gp3"}}),
     "variable": ("nomad:index/variable:Variable", {}),
 }
 # Nomad's own counters, which say when, not what.

@@ -36,19 +36,18 @@ COMMON_FIELDS: dict[str, Field] = {
     "secrets": Field("map"),
     "parameters": Field("map"),
     "capacityMin": Field("string"),
-    "capacityMax": Field("string"),
     "topologyRequest": Field("object"),
 }
 _MOUNT_OPTIONS = {"fsType", "mountFlags"}
 
 
-def volume_failures(inputs: Props, topology_kinds: Iterable[str]) -> list[CheckFailure]:
+def volume_failures(inputs: Props) -> list[CheckFailure]:
     """What is wrong with the inputs of a volume; unknown parts are taken for right."""
     return [
         *_capability_failures(inputs.get("capabilities")),
         *_capacity_failures(inputs),
         *_mount_failures(inputs.get("mountOptions")),
-        *_topology_failures(inputs.get("topologyRequest"), set(topology_kinds)),
+        *_topology_failures(inputs.get("topologyRequest")),
     ]
 
 
@@ -62,8 +61,8 @@ def volume_body(inputs: Props) -> Props:
         "ID": inputs["volumeId"],
         "Name": inputs.get("name") or inputs["volumeId"],
         "PluginID": inputs["pluginId"],
-        "RequestedCapacityMin": capacity_bytes(inputs, "capacityMin"),
-        "RequestedCapacityMax": capacity_bytes(inputs, "capacityMax"),
+        "RequestedCapacityMin": least_bytes(inputs),
+        "RequestedCapacityMax": 0,
         "RequestedCapabilities": capabilities,
         "RequestedTopologies": _topology_body(inputs.get("topologyRequest")),
         "Secrets": plain(inputs.get("secrets")),
@@ -97,9 +96,8 @@ def volume_outputs(volume: dict[str, Any], known: Props) -> Props:
         "topologies": _topology_outputs(volume.get("Topologies")),
         "capabilities": _capability_outputs(volume.get("RequestedCapabilities")),
     }
-    for name, size in (("capacityMin", outputs["capacityMinBytes"]), ("capacityMax", outputs["capacityMaxBytes"])):
-        if known.get(name):
-            outputs[name] = format_bytes(size)
+    if known.get("capacityMin"):
+        outputs["capacityMin"] = format_bytes(outputs["capacityMinBytes"])
     requested = _topology_request_outputs(volume.get("RequestedTopologies"))
     outputs["topologyRequest"] = requested
     merged = plain(known) | outputs
@@ -111,7 +109,7 @@ def volume_changes(old: Props, new: Props, names: Iterable[str]) -> dict[str, Ki
     changes: dict[str, Kind] = {}
     for name in names:
         before, after = plain(old.get(name)), plain(new.get(name))
-        if name in ("capacityMin", "capacityMax") and _same_capacity(before, after):
+        if name == "capacityMin" and _same_capacity(before, after):
             continue
         if name == "capabilities" and not contains_unknown(after):
             before, after = _ordered(before or []), _ordered(after or [])
@@ -123,9 +121,9 @@ def volume_changes(old: Props, new: Props, names: Iterable[str]) -> dict[str, Ki
     return changes
 
 
-def capacity_bytes(inputs: Props, name: str) -> int:
-    """A capacity in bytes; 0 when it is not given."""
-    return parse_bytes(inputs[name]) if inputs.get(name) else 0
+def least_bytes(inputs: Props) -> int:
+    """The least capacity in bytes; 0 when none is given."""
+    return parse_bytes(inputs["capacityMin"]) if inputs.get("capacityMin") else 0
 
 
 def _is_unset(value: Any) -> bool:
@@ -170,18 +168,13 @@ def _capability_failures(capabilities: Any) -> list[CheckFailure]:
 
 
 def _capacity_failures(inputs: Props) -> list[CheckFailure]:
-    failures, sizes = [], {}
-    for name in ("capacityMin", "capacityMax"):
-        value = inputs.get(name)
-        if isinstance(value, str) and value:
-            try:
-                sizes[name] = parse_bytes(value)
-            except ValueError as error:
-                failures.append(CheckFailure(name, f"invalid capacity: {error}"))
-    if len(sizes) == 2 and sizes["capacityMax"] < sizes["capacityMin"]:
-        low, high = inputs["capacityMin"], inputs["capacityMax"]
-        failures.append(CheckFailure("capacityMax", f"capacityMax ({high}) is less than capacityMin ({low}): raise it"))
-    return failures
+    value = inputs.get("capacityMin")
+    if isinstance(value, str) and value:
+        try:
+            parse_bytes(value)
+        except ValueError as error:
+            return [CheckFailure("capacityMin", f"invalid capacity: {error}")]
+    return []
 
 
 def _mount_failures(mount: Any) -> list[CheckFailure]:
@@ -197,14 +190,13 @@ def _mount_failures(mount: Any) -> list[CheckFailure]:
     return [CheckFailure("", f"mountOptions.{key} is not an input: use fsType and mountFlags") for key in unknown_keys]
 
 
-def _topology_failures(request: Any, kinds: set[str]) -> list[CheckFailure]:
+def _topology_failures(request: Any) -> list[CheckFailure]:
     if not isinstance(request, dict):
         return []
     failures = []
     for kind, value in plain(request).items():
-        if kind not in kinds:
-            allowed = " and ".join(sorted(kinds))
-            failures.append(CheckFailure("", f"topologyRequest.{kind} is not supported here: use {allowed}"))
+        if kind != "required":
+            failures.append(CheckFailure("", f"topologyRequest.{kind} is not supported here: use required"))
             continue
         topologies = value.get("topologies") if isinstance(value, dict) else None
         if contains_unknown(value) or (topologies and all(item.get("segments") for item in topologies)):
@@ -215,14 +207,10 @@ def _topology_failures(request: Any, kinds: set[str]) -> list[CheckFailure]:
 
 
 def _topology_body(request: Props | None) -> Props | None:
-    if not request:
+    required = (request or {}).get("required")
+    if not required:
         return None
-    body = {
-        api_name: [{"Segments": plain(item.get("segments") or {})} for item in request[name].get("topologies") or []]
-        for name, api_name in (("required", "Required"), ("preferred", "Preferred"))
-        if request.get(name)
-    }
-    return body or None
+    return {"Required": [{"Segments": plain(item.get("segments") or {})} for item in required.get("topologies") or []]}
 
 
 def _topology_outputs(topologies: list[dict[str, Any]] | None) -> list[Props]:

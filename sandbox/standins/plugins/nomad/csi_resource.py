@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import Connection
 from sandbox.standins.plugins.nomad.csi_fields import (
     COMPUTED,
-    capacity_bytes,
+    least_bytes,
     volume_changes,
     volume_failures,
     volume_outputs,
@@ -34,7 +34,6 @@ class CsiResource(ResourceType):
 
     fields: Mapping[str, Field] = MappingProxyType({})
     forcing: frozenset[str] = frozenset()
-    topology_kinds: Iterable[str] = ()
     secret_outputs = frozenset({"secrets"})
     computed = COMPUTED
 
@@ -52,7 +51,7 @@ class CsiResource(ResourceType):
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         """Modes, sizes and topologies are validated here, so that a preview refuses what the server would."""
         inputs, failures = checked(self.fields, news, self.token)
-        return Checked(autoname(ctx, olds, inputs), failures + volume_failures(inputs, self.topology_kinds))
+        return Checked(autoname(ctx, olds, inputs), failures + volume_failures(inputs))
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """An explicit name makes a replacement delete first: the new volume has the old one's id."""
@@ -110,7 +109,7 @@ class CsiResource(ResourceType):
         given = refreshed_inputs(inputs, outputs)
         same = [
             name
-            for name in ("capacityMin", "capacityMax", "capabilities")
+            for name in ("capacityMin", "capabilities")
             if name in inputs and not volume_changes(outputs, inputs, [name])
         ]
         return given | {name: inputs[name] for name in same}
@@ -139,8 +138,7 @@ class CsiResource(ResourceType):
 
     @staticmethod
     def _warn_of_size(ctx: Context, inputs: Props, capacity: int) -> None:
-        low = capacity_bytes(inputs, "capacityMin")
-        if low > capacity:
+        if least_bytes(inputs) > capacity:
             ctx.log(
                 "warning", f"capacity out of requested range: {capacity} bytes, capacityMin is {inputs['capacityMin']}"
             )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from nomad_stateful.errors import ProviderError
-from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.nomad.csi_fields import COMMON_FIELDS, COMPUTED, capacity_bytes, volume_body
+from sandbox.standins.plugins.nomad.csi_fields import COMMON_FIELDS, COMPUTED, volume_body
 from sandbox.standins.plugins.nomad.csi_requests import VolumeKey, put_volume, remove_volume, volume_path
 from sandbox.standins.plugins.nomad.csi_resource import CsiResource
 from sandbox.standins.plugins.nomad.inputs import Field
@@ -18,28 +17,9 @@ class CsiVolume(CsiResource):
     """Creates a volume at the storage provider through the plugin's controller; deleting it deletes the data."""
 
     token = "nomad:index/csiVolume:CsiVolume"
-    fields = COMMON_FIELDS | {"snapshotId": Field("string"), "cloneId": Field("string")}
-    forcing = frozenset({"volumeId", "pluginId", "namespace", "snapshotId", "cloneId", "capabilities"})
-    topology_kinds = ("required", "preferred")
+    fields = COMMON_FIELDS | {"snapshotId": Field("string")}
+    forcing = frozenset({"volumeId", "pluginId", "namespace", "snapshotId", "capabilities"})
     computed = COMPUTED | {"externalId", "context"}
-
-    def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        """A volume comes from a snapshot or from another volume, not from both."""
-        result = super().check(ctx, olds, news)
-        if {"snapshotId", "cloneId"} <= result.inputs.keys():
-            conflict = CheckFailure("cloneId", "snapshotId and cloneId conflict: set one of them")
-            return Checked(result.inputs, [*result.failures, conflict])
-        return result
-
-    def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
-        """A volume grows in place and never shrinks."""
-        most = news.get("capacityMax")
-        current = int(state.get("capacity") or 0)
-        if isinstance(most, str) and capacity_bytes(news, "capacityMax") < current:
-            raise ProviderError(
-                f"capacityMax is {most}, less than the {current} bytes the volume has: it cannot shrink"
-            )
-        return super().diff(ctx, id, state, old_inputs, news)
 
     def forces(self, path: str, state: Props, news: Props) -> bool:
         """Other capabilities, but as many, are an update to the official plugin."""
@@ -54,7 +34,7 @@ class CsiVolume(CsiResource):
     def put(self, ctx: Context, inputs: Props) -> None:
         """Creation and expansion are one request."""
         body = volume_body(inputs)
-        body |= {"SnapshotID": inputs.get("snapshotId") or "", "CloneID": inputs.get("cloneId") or ""}
+        body["SnapshotID"] = inputs.get("snapshotId") or ""
         path = f"{volume_path(inputs['volumeId'])}/create"
         put_volume(ctx, self.api, path, body, inputs.get("namespace") or "default")
 

@@ -20,7 +20,6 @@ class CsiVolumeRegistration(CsiResource):
         "deregisterOnDestroy": Field("bool", default=True),
     }
     forcing = frozenset({"volumeId", "externalId", "pluginId", "namespace"})
-    topology_kinds = ("required",)
 
     def put(self, ctx: Context, inputs: Props) -> None:
         """Creation and update are one request, as Nomad merges a registration into the one it has."""
