@@ -17,46 +17,34 @@ class EndpointError(ValueError):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A parsed --endpoint: a unix socket's absolute path, or a TCP host:port."""
+    """A parsed --endpoint: a unix socket's absolute path."""
 
-    scheme: str
-    address: str
+    path: str
 
     @property
     def target(self) -> str:
         """The address as gRPC writes it."""
-        return f"unix://{self.address}" if self.scheme == "unix" else self.address
+        return f"unix://{self.path}"
 
     def prepare(self) -> None:
         """Makes the socket's folder and removes what an earlier run left in its place; raises OSError."""
-        if self.scheme != "unix":
-            return
-        socket = Path(self.address)
+        socket = Path(self.path)
         socket.parent.mkdir(parents=True, exist_ok=True)
         socket.unlink(missing_ok=True)
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """Reads unix:///abs, unix://rel, unix:/abs or tcp://host:port.
+    """Reads unix:///abs, unix://rel or unix:/abs; raises EndpointError.
 
-    As upstream does, `unix://csi/csi.sock` means /csi/csi.sock: host and path are joined under the root. Raises
-    EndpointError.
+    As upstream does, `unix://csi/csi.sock` means /csi/csi.sock: host and path are joined under the root.
     """
     parts = urlsplit(text)
-    scheme = parts.scheme.lower()
-    if scheme == "unix":
-        return _unix(text, f"{parts.netloc}{parts.path}")
-    if scheme == "tcp":
-        if ":" not in parts.netloc:
-            raise EndpointError(f"endpoint {text!r} names no port: write tcp://HOST:PORT")
-        return Endpoint("tcp", parts.netloc)
-    raise EndpointError(f"endpoint {text!r} has the unsupported protocol {scheme!r}: use unix:// or tcp://")
-
-
-def _unix(text: str, joined: str) -> Endpoint:
+    if parts.scheme.lower() != "unix":
+        raise EndpointError(f"endpoint {text!r} has the unsupported protocol {parts.scheme!r}: use unix://")
+    joined = f"{parts.netloc}{parts.path}"
     if not joined.strip("/"):
         raise EndpointError(f"endpoint {text!r} names no socket file")
     path = "/" + joined.lstrip("/")
     if len(path.encode()) > MAX_SOCKET_PATH_BYTES:
         raise EndpointError(f"socket path {path} is longer than the {MAX_SOCKET_PATH_BYTES} bytes Linux allows")
-    return Endpoint("unix", path)
+    return Endpoint(path)

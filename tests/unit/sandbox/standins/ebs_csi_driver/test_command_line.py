@@ -89,14 +89,15 @@ def test_help_lists_the_modes_flags_and_succeeds(capsys: pytest.CaptureFixture[s
         ("unix:///run/csi.sock", "unix:///run/csi.sock"),
         ("unix:/run/csi.sock", "unix:///run/csi.sock"),
         ("unix://csi/csi.sock", "unix:///csi/csi.sock"),
-        ("tcp://127.0.0.1:9000", "127.0.0.1:9000"),
     ],
 )
 def test_endpoints_are_read_in_every_form(text: str, target: str) -> None:
     assert parse_endpoint(text).target == target
 
 
-@pytest.mark.parametrize("text", ["", "unix://", "http://x:1", "tcp://nohost", "/run/csi.sock", "unix:///" + "x" * 120])
+@pytest.mark.parametrize(
+    "text", ["", "unix://", "http://x:1", "tcp://127.0.0.1:9000", "/run/csi.sock", "unix:///" + "x" * 120]
+)
 def test_an_endpoint_that_cannot_work_is_refused(text: str) -> None:
     with pytest.raises(EndpointError):
         parse_endpoint(text)
