@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from sandbox.standins.csi.csi_proto import csi
@@ -31,13 +31,3 @@ def all_supported(capabilities: Iterable[Any]) -> bool:
 def wants_multi_attach(capabilities: Iterable[Any]) -> bool:
     """Whether any asks for a device on several nodes."""
     return any(item.access_mode.mode == _Mode.MULTI_NODE_MULTI_WRITER and is_block(item) for item in capabilities)
-
-
-def partition_of(context: Mapping[str, str]) -> str | None:
-    """The partition a volume's context names, "" for the whole device, None when it is no number."""
-    text = context.get("partition", "")
-    if not text:
-        return ""
-    if not text.isdecimal():
-        return None
-    return "" if int(text) == 0 else text

@@ -30,9 +30,3 @@ def requested_gib(required_bytes: int, limit_bytes: int) -> int:
             f"{size or 1} GiB does not fit into {limit_bytes} bytes"
         )
     return size
-
-
-def fits(size_gib: int, required_bytes: int, limit_bytes: int) -> bool:
-    """Whether an existing volume of `size_gib` satisfies the range."""
-    size = size_gib * GIB
-    return size >= required_bytes and (limit_bytes == 0 or size <= limit_bytes)

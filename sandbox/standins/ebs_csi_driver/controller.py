@@ -88,7 +88,7 @@ class ControllerService(SnapshotCalls):
         with self._in_flight.hold(request.name), _cloud(f"Could not create volume {request.name!r}"):
             volume = self._create(request, parameters, size_gib, snapshot_id)
             logs.info("CreateVolume: created", name=request.name, volumeID=volume.volume_id)
-        return _created(volume, parameters, snapshot_id)
+        return _created(volume, snapshot_id)
 
     def _create(self, request: Any, parameters: VolumeParameters, size_gib: int, snapshot_id: str) -> Volume:
         try:
@@ -214,14 +214,13 @@ def _snapshot_source(request: Any) -> str:
     return str(source.snapshot.snapshot_id)
 
 
-def _created(volume: Volume, parameters: VolumeParameters, snapshot_id: str) -> Any:
+def _created(volume: Volume, snapshot_id: str) -> Any:
     source = None
     if snapshot_id:
         source = csi.VolumeContentSource(snapshot=csi.VolumeContentSource.SnapshotSource(snapshot_id=snapshot_id))
     made = csi.Volume(
         volume_id=volume.volume_id,
         capacity_bytes=volume.size_gib * capacity.GIB,
-        volume_context=dict(parameters.volume_context),
         content_source=source,
         accessible_topology=[csi.Topology(segments=topology.volume_segments(volume.zone))],
     )

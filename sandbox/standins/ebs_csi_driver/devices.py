@@ -31,13 +31,9 @@ class DeviceFinder:
     def __init__(self, by_id_dir: Path = BY_ID_DIR) -> None:
         self._by_id_dir = by_id_dir
 
-    def find(self, volume_id: str, device_path: str = "", partition: str = "") -> str:
-        """The device's real path, with the partition's number where one is given; DeviceNotFoundError."""
-        device = self._named(device_path) or self._linked(volume_id, device_path)
-        if not partition:
-            return device
-        separator = "p" if device[-1].isdigit() else ""
-        return device + separator + partition
+    def find(self, volume_id: str, device_path: str = "") -> str:
+        """The device's real path; DeviceNotFoundError."""
+        return self._named(device_path) or self._linked(volume_id, device_path)
 
     def _named(self, device_path: str) -> str | None:
         """Instances without NVMe show the volume under the very name it was attached with."""

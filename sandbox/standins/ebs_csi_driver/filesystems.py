@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -66,32 +65,12 @@ def probe(device: str) -> Signature | None:
     return Signature("", f"a {found.get('PTTYPE', 'nameless')} partition table")
 
 
-def format_arguments(fs_type: str, context: Mapping[str, str]) -> list[str]:
-    """mkfs's arguments, without the device, for the formatting keys of a volume's context."""
-    if fs_type == "xfs":
-        arguments = ["mkfs.xfs"]
-        if size := context.get("blocksize"):
-            arguments += ["-b", f"size={size}"]
-        if size := context.get("inodesize"):
-            arguments += ["-i", f"size={size}"]
-        return arguments
-    arguments = [f"mkfs.{fs_type}", "-F", "-m0"]
-    flags = {"blocksize": "-b", "inodesize": "-I", "bytesperinode": "-i", "numberofinodes": "-N"}
-    for key, flag in flags.items():
-        if value := context.get(key):
-            arguments += [flag, value]
-    if context.get("ext4bigalloc") == "true":
-        arguments += ["-O", "bigalloc"]
-    if value := context.get("ext4clustersize"):
-        arguments += ["-C", value]
-    return arguments
-
-
-def make_if_empty(device: str, fs_type: str, arguments: Sequence[str]) -> bool:
+def make_if_empty(device: str, fs_type: str) -> bool:
     """Formats a device that holds nothing, and says whether it was; FilesystemError when it holds something else."""
     signature = probe(device)
     if signature is None:
-        run([*arguments, device], timeout_s=FORMAT_TIMEOUT_S)
+        options = [] if fs_type == "xfs" else ["-F", "-m0"]
+        run([f"mkfs.{fs_type}", *options, device], timeout_s=FORMAT_TIMEOUT_S)
         return True
     if signature.fs_type != fs_type:
         raise FilesystemError(

@@ -17,10 +17,11 @@ from sandbox.standins.csi.errors import CsiError, internal, invalid, not_found
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.csi.metadata import MetadataError, NodeIdentity
 from sandbox.standins.ebs_csi_driver import devices, filesystems, limits, node_volumes, topology
-from sandbox.standins.ebs_csi_driver.capability import is_block, is_supported, partition_of
+from sandbox.standins.ebs_csi_driver.capability import is_block, is_supported
 from sandbox.standins.ebs_csi_driver.devices import DeviceFinder, DeviceNotFoundError
 from sandbox.standins.ebs_csi_driver.filesystems import FilesystemError
 from sandbox.standins.ebs_csi_driver.node_volumes import GrowthError
+from sandbox.standins.ebs_csi_driver.parameters import check_context
 
 DEVICE_PATH_KEY = "devicePath"
 
@@ -109,17 +110,15 @@ class NodeService:
         if not request.staging_target_path:
             raise invalid("Staging target not provided")
         _check_capability(request)
-        partition = partition_of(request.volume_context)
-        if partition is None:
-            raise invalid("Volume Attribute is not valid: partition is no number")
+        check_context(request.volume_context)
         if is_block(request.volume_capability):
             return csi.NodeStageVolumeResponse()
         fs_type = _fs_type(request.volume_capability)
         device_path = self._device_path(request)
         options = node_volumes.mount_options(fs_type, request.volume_capability.mount.mount_flags)
         with self._in_flight.hold(volume_id), _growth(volume_id), _failures(f"Could not stage volume {volume_id!r}"):
-            device = self._finder.find(volume_id, device_path, partition)
-            node_volumes.stage(device, request.staging_target_path, fs_type, options, request.volume_context)
+            device = self._finder.find(volume_id, device_path)
+            node_volumes.stage(device, request.staging_target_path, fs_type, options)
         logs.info("NodeStageVolume: staged", level=2, volumeID=volume_id, device=device)
         return csi.NodeStageVolumeResponse()
 
@@ -154,10 +153,8 @@ class NodeService:
         return csi.NodePublishVolumeResponse()
 
     def _publish_block(self, volume_id: str, request: Any) -> None:
-        partition = partition_of(request.volume_context)
-        if partition is None:
-            raise invalid("Volume Attribute is invalid: partition is no number")
-        device = self._finder.find(volume_id, self._device_path(request), partition)
+        check_context(request.volume_context)
+        device = self._finder.find(volume_id, self._device_path(request))
         node_volumes.publish_block(device, request.target_path, read_only=request.readonly)
 
     def node_unpublish_volume(self, request: Any, _timeout_s: float | None) -> Any:

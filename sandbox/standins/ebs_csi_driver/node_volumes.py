@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -46,7 +46,7 @@ def mount_options(fs_type: str, flags: Sequence[str]) -> list[str]:
     return options
 
 
-def stage(device: str, target: str, fs_type: str, options: Sequence[str], format_context: Mapping[str, str]) -> None:
+def stage(device: str, target: str, fs_type: str, options: Sequence[str]) -> None:
     """Mounts the device at the staging path, formatting it when it is empty and growing it, mounted, when it is small.
 
     Done already is fine. What cannot be grown stays mounted, as upstream. Raises GrowthError, CommandError,
@@ -62,8 +62,7 @@ def stage(device: str, target: str, fs_type: str, options: Sequence[str], format
         # The volume came back as another device while the old one was still mounted, say after a forced detach.
         logs.warning("Unmounting a stale device", target=target, stale=staged.source, device=device)
         mounter.unmount_all(target)
-    arguments = filesystems.format_arguments(fs_type, format_context)
-    if filesystems.make_if_empty(device, fs_type, arguments):
+    if filesystems.make_if_empty(device, fs_type):
         logs.info("Formatted", device=device, fstype=fs_type)
     else:
         filesystems.check(device, fs_type)

@@ -12,11 +12,13 @@ from sandbox.standins.ebs_csi_driver.cloud.volume_types import DEFAULT_TYPE, TYP
 from sandbox.standins.ebs_csi_driver.tags import TagError, check_extra_tags, parse_tag_specifications
 
 TAG_PREFIX: Final = "tagSpecification"
-FORMAT_KEYS: Final = ("blocksize", "inodesize", "bytesperinode", "numberofinodes", "ext4bigalloc", "ext4clustersize")
-"""Parameters that travel through the volume context to the node, which formats with them."""
+LACKING: Final = (
+    *("blocksize", "inodesize", "bytesperinode", "numberofinodes", "ext4bigalloc", "ext4clustersize", "blockexpress"),
+)
+"""What upstream takes, as parameters or in a volume's context, and no volume here asks for."""
 
 _NUMBERS: Final = {"iops": "iops", "iopspergb": "iops_per_gib", "throughput": "throughput"}
-_IGNORED: Final = frozenset({"fstype", "encrypted", "allowautoiopspergbincrease", "blockexpress"})
+_IGNORED: Final = frozenset({"fstype", "encrypted", "allowautoiopspergbincrease"})
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,6 @@ class VolumeParameters:
     encrypted: bool = False
     kms_key_id: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    volume_context: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,13 @@ def read_volume_parameters(parameters: Mapping[str, str], mutable: Mapping[str, 
     """Reads CreateVolume's parameters (keys in any case); mutable ones win. INVALID_ARGUMENT names the key."""
     lowered = {key.lower(): value for key, value in parameters.items()}
     numbers: dict[str, int] = {}
-    context: dict[str, str] = {}
     tag_texts: list[str] = []
     for key, value in parameters.items():
         low = key.lower()
         if low in _NUMBERS:
             numbers[_NUMBERS[low]] = _number(key, value)
-        elif low in FORMAT_KEYS:
-            context[low] = _format_value(key, value)
+        elif low in LACKING:
+            raise invalid(f"this stand-in does not have the parameter {key}")
         elif key.startswith(TAG_PREFIX):
             tag_texts.append(value)
         elif low not in _IGNORED and low not in {"type", "kmskeyid"}:
@@ -86,33 +86,21 @@ def read_volume_parameters(parameters: Mapping[str, str], mutable: Mapping[str, 
     for name in ("iops", "throughput"):
         if given := getattr(change, name):
             numbers[name] = given
-    _check_together(lowered, change, context)
     return VolumeParameters(
         volume_type=change.volume_type or lowered.get("type") or DEFAULT_TYPE,
         may_raise_iops=lowered.get("allowautoiopspergbincrease") == "true",
         encrypted=lowered.get("encrypted") == "true" or bool(lowered.get("kmskeyid")),
         kms_key_id=lowered.get("kmskeyid", ""),
         tags={**read_tags(tag_texts), **change.tags},
-        volume_context={key: value for key, value in context.items() if value != "false"},
         **numbers,
     )
 
 
-def _format_value(key: str, value: str) -> str:
-    if key.lower() == "ext4bigalloc":
-        return "true" if value == "true" else "false"
-    if not value.isalnum():
-        raise invalid(f"Could not parse {key} ({value}): only letters and digits are allowed")
-    return value
-
-
-def _check_together(lowered: Mapping[str, str], change: Modification, context: Mapping[str, str]) -> None:
-    """Parameters that are each right and wrong together."""
-    volume_type = change.volume_type or lowered.get("type") or DEFAULT_TYPE
-    if lowered.get("blockexpress") == "true" and volume_type != "io2":
-        raise invalid("Block Express is only supported on io2 volumes")
-    if "ext4clustersize" in context and context.get("ext4bigalloc") != "true":
-        raise invalid("Cannot set ext4ClusterSize when ext4BigAlloc is false")
+def check_context(context: Mapping[str, str]) -> None:
+    """INVALID_ARGUMENT for what upstream reads of a volume's context, and this stand-in does not."""
+    for key in ("partition", *LACKING):
+        if context.get(key):
+            raise invalid(f"this stand-in does not have the volume attribute {key}")
 
 
 def read_modification(mutable: Mapping[str, str]) -> Modification:

@@ -12,7 +12,7 @@ from sandbox.standins.ebs_csi_driver import capacity, tags
 from sandbox.standins.ebs_csi_driver.cloud.volume_types import iops_for
 from sandbox.standins.ebs_csi_driver.device_names import candidates, free_name
 from sandbox.standins.ebs_csi_driver.limits import max_volumes
-from sandbox.standins.ebs_csi_driver.parameters import read_modification, read_volume_parameters
+from sandbox.standins.ebs_csi_driver.parameters import check_context, read_modification, read_volume_parameters
 from sandbox.standins.ebs_csi_driver.topology import node_segments, pick_zone
 
 GIB = 1024**3
@@ -80,9 +80,8 @@ def test_reserved_and_overlong_tags_are_refused(key: str) -> None:
 
 
 def test_parameters_are_read_in_any_case_and_kms_means_encrypted() -> None:
-    read = read_volume_parameters({"Type": "io2", "IOPS": "500", "kmsKeyId": "alias/x", "blockSize": "4096"}, {})
+    read = read_volume_parameters({"Type": "io2", "IOPS": "500", "kmsKeyId": "alias/x"}, {})
     assert (read.volume_type, read.iops, read.encrypted) == ("io2", 500, True)
-    assert read.volume_context == {"blocksize": "4096"}
 
 
 def test_mutable_parameters_win() -> None:
@@ -96,9 +95,8 @@ def test_mutable_parameters_win() -> None:
         ({"colour": "blue"}, "Invalid parameter key colour"),
         ({"csi.storage.k8s.io/pvc/name": "p"}, "Invalid parameter key csi.storage.k8s.io/pvc/name"),
         ({"iops": "many"}, "not a whole number"),
-        ({"blockExpress": "true", "type": "gp3"}, "only supported on io2"),
-        ({"ext4ClusterSize": "16384"}, "ext4BigAlloc is false"),
-        ({"blockSize": "4096; rm"}, "only letters and digits"),
+        ({"blockExpress": "true"}, "does not have the parameter blockExpress"),
+        ({"blockSize": "4096"}, "does not have the parameter blockSize"),
         ({"tagSpecification_1": "novalue"}, "write key=value"),
         ({"tagSpecification_1": "a={{ .PVCName }}"}, "template"),
         ({"tagSpecification_1": "aws:a=b"}, "reserved"),
@@ -107,6 +105,12 @@ def test_mutable_parameters_win() -> None:
 def test_a_wrong_parameter_is_named(parameters: dict[str, str], said: str) -> None:
     with pytest.raises(CsiError, match=said):
         read_volume_parameters(parameters, {})
+
+
+@pytest.mark.parametrize("key", ["partition", "blocksize"])
+def test_a_volume_attribute_that_the_stand_in_lacks_is_named(key: str) -> None:
+    with pytest.raises(CsiError, match=f"does not have the volume attribute {key}"):
+        check_context({key: "1", "storage.kubernetes.io/csiProvisionerIdentity": "x"})
 
 
 def test_an_unknown_mutable_parameter_is_named() -> None:
