@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests import official_parts
-from tools.bench.clients.pause import Pauses
+from tools.faults.pauses import Pauses
 from tools.faults.writer import MySql, Writer
 from tools.trial.instances import inside
 from tools.trial.running import Running
