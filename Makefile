@@ -58,8 +58,8 @@ examples: bootstrap ## bring every stack of examples/ up, check what it stored, 
 	@$(PY) -m tools.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
-bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR); BASE=REV: only beside that commit
-	@$(PY) -m tools.bench$(if $(BASE),.versus "$(BASE)", run $(if $(OFFICIAL),--official "$(OFFICIAL)")) $(ARGS)
+bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR)
+	@$(PY) -m tools.bench run $(if $(OFFICIAL),--official "$(OFFICIAL)") $(ARGS)
 
 .PHONY: failover
 failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched')

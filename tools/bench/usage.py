@@ -36,10 +36,6 @@ class Usage:
         """Of all processes."""
         return sum(seconds for _, seconds in self._cpu_s.values())
 
-    def cpu_s_of(self, name: str) -> float:
-        """Of the processes of one name."""
-        return sum(seconds for called, seconds in self._cpu_s.values() if called == name)
-
     def sample(self) -> None:
         """Looks at all processes once."""
         for found in process_tree(self._root):
