@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools.bench import costs, growth, samples, scale_figure, tables, timeline_figure
+from tools.bench import costs, growth, samples, scale_figure, tables
 from tools.bench.drawing import Panel, Row, figure
 from tools.bench.failover import figure as failover_figure
 from tools.bench.failover import results as failovers
@@ -19,7 +19,7 @@ PAGE = PROJECT / "docs/performance.md"
 FIGURES = PROJECT / "docs/figures"
 RESULTS = PROJECT / "tools/bench/results"
 SAMPLES, REQUESTS, MACHINE = "samples.csv", "requests.csv", "machine.json"
-SCALE, TIMELINE = "scale.csv", "timeline-up.json"
+SCALE = "scale.csv"
 _IN_FIGURE = (
     ("up", "answering"),
     ("destroy", "nothing left"),
@@ -69,9 +69,6 @@ def figures(results: Path) -> dict[str, str]:
         drawn["scale.svg"] = scale_figure.draw(measured)
     if lost := failovers.read(results):
         drawn["failover.svg"] = failover_figure.draw(lost)
-    if (results / TIMELINE).is_file():
-        recorded = json.loads((results / TIMELINE).read_text(encoding="utf-8"))
-        drawn["timeline-up.svg"] = timeline_figure.draw(recorded)
     return drawn
 
 

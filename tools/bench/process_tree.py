@@ -12,10 +12,8 @@ from tools.bench.proxy import part
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
 _NAMES = (
-    ("pip list", "pip list"),
     ("pulumi-language-python-exec", "program"),
     ("pulumi-language-python", "language host"),
-    ("job run -output", "nomad parses a job file"),
 )
 
 
