@@ -58,7 +58,7 @@ examples: bootstrap ## bring every stack of examples/ up, check what it stored, 
 	@$(PY) -m tools.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
 
 .PHONY: bench
-bench: bootstrap ## measure side by side with the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR)
+bench: bootstrap ## measure up, a second up and destroy beside the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR)
 	@$(PY) -m tools.bench run $(if $(OFFICIAL),--official "$(OFFICIAL)") $(ARGS)
 
 .PHONY: failover

@@ -7,16 +7,17 @@ import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
-from tools.bench.plugin_health import has_controller, has_node_in_zone, plugin
+from tools.bench.parts import MYSQL, PLUGIN, Job, Json, Parts, Volume
 from tools.bench.rig import MYSQL_ZONE, Rig, wait_until
-from tools.bench.wanted import MYSQL, Job, Json, Volume, Wanted
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import TagSpecificationTypeDef
 
 T = TypeVar("T")
 _TIMEOUT_S = 120.0
+_ZONE_SEGMENT = "topology.ebs.csi.aws.com/zone"
 
 
 class Floor:
@@ -24,35 +25,31 @@ class Floor:
 
     name = "floor"
 
-    def __init__(self, rig: Rig, wanted: Wanted, nomad: str) -> None:
+    def __init__(self, rig: Rig, parts: Parts, nomad: str) -> None:
         self._rig = rig
-        self._wanted = wanted
+        self._parts = parts
         self._parser = JobspecParser(nomad)
-        self._controller = self._parsed(wanted.controller)
-        self._node = self._parsed(wanted.node)
-        self._mysql = self._parsed(wanted.mysql)
+        self._controller = self._parsed(parts.controller)
+        self._node = self._parsed(parts.node)
+        self._mysql = self._parsed(parts.mysql)
         self._volumes: dict[str, str] = {}
         self._policy_arn = ""
 
     def up(self) -> None:
         """Waits for the server only as far as its job is submitted: the watch tells when it answers."""
-        api, wanted = self._rig.nomad, self._wanted
+        api, parts = self._rig.nomad, self._parts
         with ThreadPoolExecutor(8) as pool:
             jobs = [pool.submit(self._submit, job) for job in (self._node, self._controller)]
             items = {"Items": {"root_password": secrets.token_urlsafe(24)}}
             variable = pool.submit(api.put, f"var/nomad/jobs/{MYSQL}", items)
             self._make_cloud(pool)
             _all([*jobs, variable])
-            wait_until("a controller is healthy", lambda: has_controller(plugin(api)), _TIMEOUT_S)
-            registered = {volume.name: pool.submit(self._register, volume) for volume in wanted.volumes}
-            wait_until(f"a node plugin of {MYSQL_ZONE} is healthy", lambda: has_node_in_zone(plugin(api)), _TIMEOUT_S)
+            wait_until("a controller is healthy", lambda: has_controller(_plugin(api)), _TIMEOUT_S)
+            registered = {volume.name: pool.submit(self._register, volume) for volume in parts.volumes}
+            wait_until(f"a node plugin of {MYSQL_ZONE} is healthy", lambda: has_node_in_zone(_plugin(api)), _TIMEOUT_S)
             registered["mysql"].result()
             self._submit(self._mysql)
             _all(list(registered.values()))
-
-    def change(self, memory_mib: int) -> None:
-        """One request."""
-        self._submit(self._parsed(self._wanted.mysql.with_memory(memory_mib)))
 
     def destroy(self) -> None:
         """Each thing the moment what stands on it is gone."""
@@ -78,7 +75,7 @@ class Floor:
     def _make_cloud(self, pool: ThreadPoolExecutor) -> None:
         """Policy and volumes, all at once."""
         policy = pool.submit(self._attach_policy)
-        made = {volume.name: pool.submit(self._make, volume) for volume in self._wanted.volumes}
+        made = {volume.name: pool.submit(self._make, volume) for volume in self._parts.volumes}
         self._volumes = {name: future.result() for name, future in made.items()}
         policy.result()
 
@@ -91,9 +88,9 @@ class Floor:
 
     def _attach_policy(self) -> None:
         iam = self._rig.iam
-        made = iam.create_policy(PolicyName=f"floor-{secrets.token_hex(4)}", PolicyDocument=self._wanted.policy)
+        made = iam.create_policy(PolicyName=f"floor-{secrets.token_hex(4)}", PolicyDocument=self._parts.policy)
         self._policy_arn = made["Policy"]["Arn"]
-        iam.attach_role_policy(RoleName=self._wanted.role, PolicyArn=self._policy_arn)
+        iam.attach_role_policy(RoleName=self._parts.role, PolicyArn=self._policy_arn)
 
     def _make(self, volume: Volume) -> str:
         tags: TagSpecificationTypeDef = {
@@ -140,6 +137,29 @@ def registration(volume: Volume, external_id: str) -> Json:
         "MountOptions": {"FSType": options.get("fsType", ""), "MountFlags": options.get("mountFlags") or []},
         "RequestedTopologies": {"Required": [{"Segments": item["segments"]} for item in required]},
     }
+
+
+def _plugin(nomad: NomadApi) -> Json:
+    """The driver as Nomad's server has it; empty while there is none."""
+    try:
+        return dict(nomad.get(f"plugin/csi/{PLUGIN}"))
+    except NomadError:
+        return {}
+
+
+def has_controller(plugin: Json) -> bool:
+    """Whether a controller is healthy."""
+    return bool(plugin.get("ControllersHealthy"))
+
+
+def has_node_in_zone(plugin: Json) -> bool:
+    """Whether a node plugin in MySQL's zone is healthy."""
+    topologies = [
+        ((node.get("NodeInfo") or {}).get("AccessibleTopology") or {}).get("Segments") or {}
+        for node in (plugin.get("Nodes") or {}).values()
+        if node.get("Healthy")
+    ]
+    return any(segments.get(_ZONE_SEGMENT) == MYSQL_ZONE for segments in topologies)
 
 
 def _all(futures: list[Future[T]]) -> None:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools.bench import costs, growth, samples, scale_figure, tables
+from tools.bench import growth, samples, tables
 from tools.bench.drawing import Panel, Row, figure
-from tools.bench.failover import figure as failover_figure
 from tools.bench.failover import results as failovers
 from tools.bench.samples import Sample, select, summary
 from tools.bench.targets import CASES, CONTENDERS, Case
@@ -18,14 +17,12 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs/performance.md"
 FIGURES = PROJECT / "docs/figures"
 RESULTS = PROJECT / "tools/bench/results"
-SAMPLES, REQUESTS, MACHINE = "samples.csv", "requests.csv", "machine.json"
+SAMPLES, MACHINE = "samples.csv", "machine.json"
 SCALE = "scale.csv"
 _IN_FIGURE = (
     ("up", "answering"),
     ("destroy", "nothing left"),
     ("preview", "command"),
-    ("setting", "answering"),
-    ("drain", "answering"),
 )
 _BLOCK = re.compile(r"(<!-- bench: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -38,13 +35,9 @@ def rendered(page: str, results: Path) -> str:
         "machine": machine(json.loads((results / MACHINE).read_text(encoding="utf-8"))),
         "cases": tables.cases(known),
         "failures": tables.failures(known),
-        "course": tables.course(known),
-        "parts": tables.parts(known),
-        "cold": tables.cold(known),
         "scale": tables.scale(grown),
         "memory": tables.memory(grown),
         "failover": failovers.table(failovers.read(results)),
-        "requests": tables.costs(costs.read(results / REQUESTS)),
     }
 
     def block(found: re.Match[str]) -> str:
@@ -64,23 +57,18 @@ def figures(results: Path) -> dict[str, str]:
     known = samples.read(results / SAMPLES)
     shown = [case for case in CASES if (case.case, case.measure) in _IN_FIGURE]
     panels = [panel for case in shown if (panel := _panel(case, known)).rows]
-    drawn = {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
-    if measured := growth.read(results / SCALE):
-        drawn["scale.svg"] = scale_figure.draw(measured)
-    if lost := failovers.read(results):
-        drawn["failover.svg"] = failover_figure.draw(lost)
-    return drawn
+    return {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
 
 
 def _panel(case: Case, known: Sequence[Sample]) -> Panel:
     rows = []
-    for contender, name in CONTENDERS.items():
+    for contender in CONTENDERS:
         mine = select(known, case.case, contender, case.measure)
         found = summary(mine)
         if mine:
             note = f"failed {found.failed} of {len(mine)} times" if found.failed else ""
             values = [sample.seconds for sample in mine if sample.outcome == samples.OK]
-            rows.append(Row(name, values, found.median, note, contender))
+            rows.append(Row(contender, values, found.median, note))
     title = case.title.replace("`", "")
     return Panel(f"{title} (ours {case.target})" if case.target else title, rows)
 

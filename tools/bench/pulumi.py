@@ -1,4 +1,4 @@
-"""Pulumi's command line as a contender: our program, the plain one, or one with nothing in it."""
+"""Pulumi's command line as a contender: our program, or the plain one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-import yaml
-
 from sandbox.settings import STACK
-from tools.bench.contender import Failed
 from tools.bench.rig import Rig
 
 _UP_TIMEOUT_S = 300.0
@@ -18,53 +15,44 @@ _DESTROY_TIMEOUT_S = 150.0
 _ENDING_S = 40.0
 
 
-class Pulumi:
-    """A program and its stack in the sandbox's own state."""
+class Failed(Exception):
+    """A command failed; the message fits into a table."""
 
-    def __init__(self, rig: Rig, name: str, folder: Path, stack: str) -> None:
+
+class Pulumi:
+    """A program and its stack in the sandbox's own state. Each call raises Failed."""
+
+    def __init__(self, name: str, rig: Rig, folder: Path, stack: str) -> None:
         self.name = name
-        self.stack = stack
         self._rig = rig
         self._folder = folder
-        self.more_env: dict[str, str] = {}
+        self._stack = stack
 
     def up(self) -> None:
         """Without the preview, which is measured on its own."""
         self.run("up", "--yes", "--skip-preview", timeout_s=_UP_TIMEOUT_S)
 
-    def preview(self, *words: str) -> None:
+    def preview(self) -> None:
         """Shows what would be done."""
-        self.run("preview", *words, timeout_s=60)
-
-    def change(self, memory_mib: int) -> None:
-        """By the program's own configuration."""
-        self.configure(memory_mib)
-        self.up()
-
-    def configure(self, memory_mib: int | None) -> None:
-        """MySQL's memory limit in MiB; None is what the stack's file said at first."""
-        raise NotImplementedError
+        self.run("preview", timeout_s=60)
 
     def destroy(self) -> None:
         """Until the command ends; interrupted when it does not."""
-        try:
-            self.run("destroy", "--yes", "--skip-preview", timeout_s=_DESTROY_TIMEOUT_S)
-        finally:
-            self.configure(None)
+        self.run("destroy", "--yes", "--skip-preview", timeout_s=_DESTROY_TIMEOUT_S)
 
     def forget(self) -> None:
-        """A stack whose resources were taken away by hand."""
-        raise NotImplementedError
+        """Finds out by a refresh that nothing is there: everything was taken away by hand."""
+        self.run("cancel", "--yes", timeout_s=60)
+        self.run("destroy", "--yes", "--skip-preview", "--refresh", timeout_s=_DESTROY_TIMEOUT_S)
 
     def run(self, *words: str, timeout_s: float) -> str:
         """A command of Pulumi; its output. Raises Failed with the last error it printed."""
-        command = ["pulumi", *words, "--stack", self.stack, "--non-interactive", "--color", "never"]
-        env = {**self._rig.running.env, **self.more_env}
+        command = ["pulumi", *words, "--stack", self._stack, "--non-interactive", "--color", "never"]
         # A group of its own, so that the plugins hear of an interrupt as they would in a terminal.
         process = subprocess.Popen(
             command,
             cwd=self._folder,
-            env=env,
+            env=self._rig.running.env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -84,33 +72,16 @@ class Pulumi:
         return output
 
 
-class Ours(Pulumi):
+def ours(rig: Rig) -> Pulumi:
     """This project's program with the stack that the sandbox has."""
+    return Pulumi("ours", rig, rig.running.project, STACK)
+
+
+class Plain(Pulumi):
+    """The program in tools/bench/plain, as the providers' documentation shows it, with a stack of the same name."""
 
     def __init__(self, rig: Rig) -> None:
-        super().__init__(rig, "ours", rig.running.project, STACK)
-        self._config = rig.running.project / f"Pulumi.{STACK}.yaml"
-        self._at_first = self._config.read_text(encoding="utf-8")
-
-    def configure(self, memory_mib: int | None) -> None:
-        text = self._at_first
-        if memory_mib is not None:
-            known = yaml.safe_load(text)
-            known["config"]["nomad-stateful:mysql"]["memoryMib"] = memory_mib
-            text = yaml.safe_dump(known)
-        self._config.write_text(text, encoding="utf-8")
-
-    def forget(self) -> None:
-        """Finds out by a refresh that nothing is there."""
-        self.run("cancel", "--yes", timeout_s=60)
-        self.run("destroy", "--yes", "--skip-preview", "--refresh", timeout_s=_DESTROY_TIMEOUT_S)
-
-
-class OfBench(Pulumi):
-    """A program of the benchmark's own, with a stack of the same name."""
-
-    def __init__(self, rig: Rig, name: str, program: str) -> None:
-        super().__init__(rig, name, rig.running.project / "tools/bench" / program, program)
+        super().__init__("plain", rig, rig.running.project / "tools/bench/plain", "plain")
 
     def prepare(self) -> None:
         """Makes its stack."""
@@ -121,31 +92,6 @@ class OfBench(Pulumi):
         self.run("cancel", "--yes", timeout_s=60)
         self.run("stack", "rm", "--yes", "--force", "--preserve-config", timeout_s=60)
         self.prepare()
-
-
-class Engine(OfBench):
-    """The program in tools/bench/empty: the engine, its language host and the SDK, before any line of a program."""
-
-    def __init__(self, rig: Rig) -> None:
-        super().__init__(rig, "engine", "empty")
-
-    def configure(self, memory_mib: int | None) -> None:
-        """There is nothing to configure."""
-
-
-class Plain(OfBench):
-    """The program in tools/bench/plain, as the providers' documentation shows it."""
-
-    def __init__(self, rig: Rig) -> None:
-        super().__init__(rig, "plain", "plain")
-
-    def configure(self, memory_mib: int | None) -> None:
-        path = self._folder / "Pulumi.plain.yaml"
-        known = yaml.safe_load(path.read_text(encoding="utf-8"))
-        known["config"].pop("plain:memoryMib", None)
-        if memory_mib is not None:
-            known["config"]["plain:memoryMib"] = memory_mib
-        path.write_text(yaml.safe_dump(known), encoding="utf-8")
 
 
 def _end(process: subprocess.Popen[str]) -> str:

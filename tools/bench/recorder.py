@@ -14,12 +14,10 @@ from tools.bench.samples import OK, Sample
 class Recorder:
     """All samples so far; written to their file after each, so that nothing is lost with the run."""
 
-    def __init__(self, path: Path, keep: str = "") -> None:
-        """Of the samples that the file has, those of the case `keep` stay."""
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._started = time.monotonic()
-        known = samples.read(path) if keep and path.exists() else []
-        self.samples = [sample for sample in known if sample.case == keep]
+        self.samples: list[Sample] = []
 
     def say(self, text: str) -> None:
         """A line of progress."""
@@ -44,10 +42,6 @@ class Recorder:
             outcome = " ".join(str(error).split()) or type(error).__name__
         self.add(Sample(case, contender, measure, repetition, time.monotonic() - started, outcome))
         return outcome == OK
-
-    def keep(self, case: str, contender: str, measure: str, repetition: int, seconds: float) -> None:
-        """A good sample that was timed elsewhere."""
-        self.add(Sample(case, contender, measure, repetition, seconds))
 
     def answered(
         self, case: str, contender: str, repetition: int, action: Callable[[], object], seconds: Callable[[], float]

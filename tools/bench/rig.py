@@ -16,7 +16,8 @@ from sandbox.cloud.aws_client import client
 from sandbox.cloud.inventory import root_volumes
 from sandbox.cluster.acl import read_tokens
 from sandbox.settings import HOME_VARIABLE, SandboxSettings, load_settings
-from tools.bench.wanted import MYSQL, PLUGIN
+from tools.bench.parts import MYSQL, PLUGIN
+from tools.trial.instances import inside
 from tools.trial.running import Running
 
 if TYPE_CHECKING:
@@ -140,10 +141,9 @@ class Rig:
     def _stop(self, jobs: list[str]) -> None:
         for job in jobs:
             self.nomad.delete(f"job/{job}", purge=True)
-        wanted = set(jobs)
         wait_until(
             f"allocations of {', '.join(jobs)} end",
-            lambda: not any(stub["JobID"] in wanted for stub in self.running_allocations()),
+            lambda: not any(stub["JobID"] in jobs for stub in self.running_allocations()),
             60,
         )
 
@@ -157,7 +157,7 @@ class Rig:
         attachments = self.ec2.describe_volumes(VolumeIds=[volume])["Volumes"][0].get("Attachments", [])
         if attachments:
             for spec in self.settings.instances:
-                self.inside(spec.name, "sh", "-c", _UNMOUNT)
+                inside(self.running, spec.name, "sh", "-c", _UNMOUNT)
             self.ec2.detach_volume(VolumeId=volume)
         wait_until(f"{volume} is available", lambda: self.is_available(volume), 30)
         self.ec2.delete_volume(VolumeId=volume)
@@ -168,12 +168,6 @@ class Rig:
             return self.ec2.describe_volumes(VolumeIds=[volume])["Volumes"][0]["State"] == "available"
         except ClientError as error:
             return error.response["Error"]["Code"] == "InvalidVolume.NotFound"
-
-    def inside(self, instance: str, *command: str) -> str:
-        """A command on an instance; its output."""
-        words = [self.running.python, "-m", "sandbox.cloud.ctl", "enter", instance, *command]
-        done = self.running.run(*words)
-        return done.stdout + done.stderr
 
     def close(self) -> None:
         """Closes the connections."""

@@ -20,10 +20,10 @@ from typing import Any
 
 import yaml
 
-from tools.bench import growth, scale_figure
+from tools.bench import growth
 from tools.bench.growth import COMMANDS, Measured
-from tools.bench.proxy import Proxy, caller
 from tools.bench.usage import Usage
+from tools.faults.nomad_proxy import nomad_proxy
 from tools.trial.ground import Ground
 from tools.trial.running import Running
 
@@ -35,10 +35,10 @@ _TIMEOUT_S = 1800.0
 _SAY_EVERY_S = 30.0
 
 
-def sandbox_toml(ground: Ground = GROUND, clients_per_zone: int = CLIENTS_PER_ZONE) -> str:
+def sandbox_toml() -> str:
     """Three zones with as many clients each."""
-    lines = [ground.config.rstrip(), f"zones = {list(ZONES)}".replace("'", '"')]
-    names = [(f"client-{zone[-1]}{number}", zone) for zone in ZONES for number in range(1, clients_per_zone + 1)]
+    lines = [GROUND.config.rstrip(), f"zones = {list(ZONES)}".replace("'", '"')]
+    names = [(f"client-{zone[-1]}{number}", zone) for zone in ZONES for number in range(1, CLIENTS_PER_ZONE + 1)]
     lines += [f'[[instances]]\nname = "{name}"\nzone = "{zone}"' for name, zone in names]
     return "\n".join(lines) + "\n"
 
@@ -85,12 +85,12 @@ class Bench:
     def run(self, volumes: int, consumers: int, command: str, *words: str) -> Measured:
         """One command. Raises SystemExit with its output when it fails or takes longer than half an hour."""
         env = self._running.env
-        with Proxy(env["NOMAD_ADDR"], caller) as nomad, Proxy(env["AWS_ENDPOINT_URL"], caller) as aws:
+        with nomad_proxy(env["NOMAD_ADDR"]) as nomad, nomad_proxy(env["AWS_ENDPOINT_URL"]) as aws:
             started = time.monotonic()
             process = subprocess.Popen(
                 ["pulumi", command, *words, "--stack", "dev", "--non-interactive"],
                 cwd=self._running.project,
-                env=env | {"NOMAD_ADDR": nomad.url, "AWS_ENDPOINT_URL": aws.url},
+                env=env | {"NOMAD_ADDR": nomad.address, "AWS_ENDPOINT_URL": aws.address},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -109,7 +109,7 @@ class Bench:
             return Measured(
                 volumes, consumers, command, round(seconds, 2), round(usage.cpu_s, 2),
                 peak["engine"], peak["program"], peak["aws plugin"], peak["nomad plugin"], peak["nomad-csi plugin"],
-                len(nomad.requests), len(aws.requests), peak["language host"], *self._state(),
+                len(nomad.times), len(aws.times), peak["language host"], *self._state(),
             )  # fmt: skip
 
     def _state(self) -> tuple[int, int]:
@@ -172,11 +172,10 @@ def size(word: str) -> tuple[int, int]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measures the sizes, each VOLUMESxCONSUMERS, and draws the curve."""
+    """Measures the sizes, each VOLUMESxCONSUMERS."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.scale", description=__doc__)
     parser.add_argument("sizes", nargs="*", type=size, default=list(SIZES))
     parser.add_argument("--csv", type=Path, default=Path("tools/bench/results/scale.csv"))
-    parser.add_argument("--figure", type=Path, default=Path("docs/figures/scale.svg"))
     parser.add_argument("--minutes", type=float, default=120, help="begin no further size after this long")
     parser.add_argument("--official", type=Path, metavar="FOLDER", help="with the official parts in this folder")
     options = parser.parse_args(arguments)
@@ -185,8 +184,6 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-scale-") as folder:
         measured = measure(Path(folder), options.sizes, options.csv, options.minutes * 60, words)
-    options.figure.parent.mkdir(parents=True, exist_ok=True)
-    options.figure.write_text(scale_figure.draw(measured), encoding="utf-8")
     for command in COMMANDS:
         exponent, _ = growth.fit(growth.of_command(measured, command))
         print(f"{command}: time grows with volumes to the power of {exponent:.2f}")

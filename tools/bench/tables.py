@@ -7,40 +7,34 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from tools.bench import growth
-from tools.bench.costs import Cost
-from tools.bench.course import CASE as COURSE
-from tools.bench.course import OWN
 from tools.bench.growth import Measured
 from tools.bench.samples import OK, Sample, ratio, select, summary
 from tools.bench.targets import CASES, CONTENDERS
 
 NONE = "-"
 NOT_YET = "Not measured yet."
-_PARTS = (("make up, warm", "Warm `make up`"), ("verify", "`make verify`"))
-_COLD = "make up, cold"
 
 
 def cases(samples: Sequence[Sample]) -> str:
     """Every case with a sample: medians with least and most, ratios and target."""
-    present = [one for one in CONTENDERS if any(sample.contender == one for sample in samples)]
-    others = [one for one in ("floor", "plain", "engine") if one in present]
+    present = [name for name in CONTENDERS if any(sample.contender == name for sample in samples)]
+    others = [name for name in present if name != "ours"]
     rows = []
     for case in CASES:
-        found = {one: select(samples, case.case, one, case.measure) for one in present}
+        found = {name: select(samples, case.case, name, case.measure) for name in present}
         if not any(found.values()):
             continue
         rows.append(
             [
                 case.title,
-                *(_times(found[one]) for one in present),
-                *(_ratio(found.get("ours", []), found[one]) for one in others),
+                *(_times(found[name]) for name in present),
+                *(_ratio(found.get("ours", []), found[name]) for name in others),
                 case.target or NONE,
                 case.verdict(samples) or NONE,
             ]
         )
-    names = [CONTENDERS[one] for one in present]
-    ratios = [f"ours / {one}" for one in others]
-    return table(["seconds: median (least to most)", *names, *ratios, "target", ""], rows)
+    ratios = [f"ours / {name}" for name in others]
+    return table(["seconds: median (least to most)", *present, *ratios, "target", ""], rows)
 
 
 def failures(samples: Iterable[Sample]) -> str:
@@ -54,50 +48,6 @@ def failures(samples: Iterable[Sample]) -> str:
         for (contender, case, _), found in sorted(said.items())
     ]
     return table(["who", "case", "times", "given up after, s", "what it said first"], rows) if rows else "Nothing."
-
-
-def parts(samples: Sequence[Sample]) -> str:
-    """Phases and steps of what has some."""
-    rows = []
-    for case, title in _PARTS:
-        names = dict.fromkeys(sample.measure for sample in samples if sample.case == case)
-        rows += [[title, name, _times(select(samples, case, "ours", name))] for name in names]
-    return table(["command", "part", "seconds: median (least to most)"], rows)
-
-
-def cold(samples: Sequence[Sample]) -> str:
-    """Phases of a `make up` with nothing cached; it is run once."""
-    mine = [sample for sample in samples if sample.case == _COLD]
-    rows = [[one.measure, f"**{one.seconds:.1f}**" if one.outcome == OK else _quoted(one.outcome)] for one in mine]
-    return table(["part of a cold `make up`", "seconds"], rows) if rows else NOT_YET
-
-
-def course(samples: Sequence[Sample]) -> str:
-    """When each thing happened in everyone's deploy, counted from its start."""
-    found = [sample for sample in samples if sample.case == COURSE]
-    if not found:
-        return NOT_YET
-    who = [one for one in CONTENDERS if any(sample.contender == one for sample in found)]
-    names = dict.fromkeys(sample.measure for sample in found if sample.measure != OWN)
-    rows = [[name, *(_times(select(samples, COURSE, one, name)) for one in who)] for name in names]
-    rows.append(["MySQL answers", *(_times(select(samples, "up", one, "answering")) for one in who)])
-    rows.append([OWN, *(_times(select(samples, COURSE, one, OWN)) for one in who)])
-    return table(["after so many seconds, median (least to most)", *who], rows)
-
-
-def costs(found: Sequence[Cost]) -> str:
-    """Requests by command, service and caller; the idle observation as requests per hour."""
-    if not found:
-        return NOT_YET
-    rows = []
-    for command in dict.fromkeys(cost.command for cost in found):
-        mine = [cost for cost in found if cost.command == command]
-        shown, factor = command, 1.0
-        if command == "idle":
-            factor = 3600 / mine[0].seconds
-            shown = f"idle, per hour (from {mine[0].seconds / 60:.1f} min)"
-        rows.append([shown, *(_by_caller([c for c in mine if c.service == one], factor) for one in ("nomad", "aws"))])
-    return table(["command", "requests to Nomad", "requests to AWS"], rows)
 
 
 def scale(measured: Sequence[Measured]) -> str:
@@ -159,17 +109,6 @@ def memory(measured: Sequence[Measured]) -> str:
 def _exponent(mine: Sequence[Measured]) -> str:
     exponent = growth.fit(mine)[0] if mine else math.nan
     return NONE if math.isnan(exponent) else f"n^{exponent:.2f}"
-
-
-def _by_caller(mine: Sequence[Cost], factor: float) -> str:
-    counted: dict[str, int] = defaultdict(int)
-    for cost in mine:
-        if cost.count:
-            counted[cost.caller] += cost.count
-    if not counted:
-        return "none"
-    each = ", ".join(f"{caller} {count * factor:.0f}" for caller, count in sorted(counted.items()))
-    return f"**{sum(counted.values()) * factor:.0f}**: {each}"
 
 
 def _ratio(upper: Sequence[Sample], lower: Sequence[Sample]) -> str:

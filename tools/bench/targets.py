@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 from tools.bench.samples import Sample, ratio, select, summary
 
-CONTENDERS = {
-    "floor": "floor",
-    "plain": "plain",
-    "terraform": "terraform",
-    "engine": "engine alone",
-    "ours": "ours",
-}
-"""Who is compared and how they are called, in the order to show."""
+CONTENDERS = ("floor", "plain", "ours")
+"""Who is compared, in the order to show."""
 
 
 _OF = {"floor": "the floor", "plain": "plain"}
@@ -61,10 +55,5 @@ CASES = (
     Case("Running stack to nothing left", "destroy", "nothing left", most_ratio=1.25, over="plain"),
     Case("Preview without a change", "preview", "command", most_ratio=1.00, over="plain"),
     Case("`up` without a change", "up without a change", "command"),
-    Case("Preview of everything", "preview of everything", "command"),
-    Case("Changed setting to MySQL answering again", "setting", "answering", most_ratio=1.5),
-    Case("Drain to MySQL answering on the other client", "drain", "answering", most_ratio=1.05),
-    Case("Persistence check (`make verify`)", "verify", "all"),
     Case("Warm `make up`", "make up, warm", "all", most_seconds=45),
-    Case("Cold `make up`", "make up, cold", "all"),
 )

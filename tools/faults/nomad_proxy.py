@@ -21,6 +21,8 @@ _HOP_BY_HOP: Final = frozenset(
     {"connection", "content-encoding", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"}
 )
 _NO_TIMEOUT: Final = httpx2.Timeout(None, connect=5)
+# Each blocking query holds a connection.
+_NO_LIMITS: Final = httpx2.Limits()
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class NomadProxy:
     """Passes requests on to `upstream`, but for the bad answers in force."""
 
     def __init__(self, upstream: str) -> None:
-        self._client = httpx2.Client(base_url=upstream, timeout=_NO_TIMEOUT, trust_env=False)
+        self._client = httpx2.Client(base_url=upstream, timeout=_NO_TIMEOUT, limits=_NO_LIMITS, trust_env=False)
         self._lock = threading.Lock()
         self._bad: dict[BadAnswer, int] = {}
         self._connections: set[socket.socket] = set()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from tools.bench import rows
+from tools.bench import rows, tables
 
 NOT_SEEN = -1.0
 PHASES = (
@@ -112,14 +112,15 @@ def table(measured: Sequence[Failover]) -> str:
     """A line for each loss and kind of settings: time to the first row, its phases, and what must not happen."""
     names = [name for name, _ in PHASES]
     head = ["lost", "with", "n", "first row, s", *names, "rows lost", "second writers"]
-    lines = [head, ["---"] * len(head)]
     groups = [(loss, settings, of(measured, settings, loss)) for loss in LOSSES for settings in SETTINGS]
-    lines += [
-        [loss, title(settings, loss), str(len(found)), *_times(found), *_faults(found)]
-        for loss, settings, found in groups
-        if found
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return tables.table(
+        head,
+        [
+            [loss, title(settings, loss), str(len(found)), *_times(found), *_faults(found)]
+            for loss, settings, found in groups
+            if found
+        ],
+    )
 
 
 def medians(found: Sequence[Failover]) -> list[tuple[str, float]]:

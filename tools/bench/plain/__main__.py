@@ -1,41 +1,37 @@
 """The same stack by pulumi_aws and pulumi_nomad alone, in plain dependency order.
 
-What is to be made is read from wanted.json, which the benchmark writes from our program's own state.
+What it consists of is read from parts.json, which the benchmark writes from our program's own state.
 """
 
 import json
 import secrets
 from pathlib import Path
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 import pulumi_nomad as nomad
 
-wanted = json.loads(Path("wanted.json").read_text(encoding="utf-8"))
-memory_mib = pulumi.Config().get_int("memoryMib")
+parts = json.loads(Path("parts.json").read_text(encoding="utf-8"))
 
 # A volume that is still attached cannot be deleted: the provider's ten minutes would only make the failure later.
 IMPATIENT = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete="30s"))
 
 
-def job(name: str, depends_on: list[pulumi.Resource], *, detach: bool = True, **changes: Any) -> nomad.Job:
+def job(name: str, depends_on: list[pulumi.Resource], *, detach: bool = True) -> nomad.Job:
     """A job file with its variables."""
-    source = wanted[name]
-    variables = {key: json.dumps(json.loads(value) | changes.get(key, {})) if key in changes else value
-                 for key, value in source["variables"].items()}  # fmt: skip
+    source = parts[name]
     return nomad.Job(
         name,
         jobspec=source["jobspec"],
-        hcl2=nomad.JobHcl2Args(vars=variables),
+        hcl2=nomad.JobHcl2Args(vars=source["variables"]),
         detach=detach,
         purge_on_destroy=True,
         opts=pulumi.ResourceOptions(depends_on=depends_on),
     )
 
 
-policy = aws.iam.Policy("driver", policy=wanted["policy"])
-attachment = aws.iam.RolePolicyAttachment("driver", role=wanted["role"], policy_arn=policy.arn)
+policy = aws.iam.Policy("driver", policy=parts["policy"])
+attachment = aws.iam.RolePolicyAttachment("driver", role=parts["role"], policy_arn=policy.arn)
 volumes = {
     volume["name"]: aws.ebs.Volume(
         volume["name"],
@@ -46,7 +42,7 @@ volumes = {
         tags=volume["tags"],
         opts=IMPATIENT,
     )
-    for volume in wanted["volumes"]
+    for volume in parts["volumes"]
 }
 
 controller = job("controller", [attachment])
@@ -78,7 +74,7 @@ registrations = {
         ),
         mount_options=nomad.CsiVolumeRegistrationMountOptionsArgs(fs_type="ext4"),
     )
-    for volume in wanted["volumes"]
+    for volume in parts["volumes"]
 }
 
 password = nomad.Variable(
@@ -87,5 +83,4 @@ password = nomad.Variable(
     items=pulumi.Output.secret({"root_password": secrets.token_urlsafe(24)}),
     opts=pulumi.ResourceOptions(ignore_changes=["items"]),
 )
-change = {} if memory_mib is None else {"task": {"memory_mib": memory_mib}}
-job("mysql", [registrations["mysql"], password], detach=False, **change)
+job("mysql", [registrations["mysql"], password], detach=False)

@@ -6,14 +6,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tools.bench import costs, page, samples
-from tools.bench.costs import Cost
-from tools.bench.drawing import Panel, Row, figure, spread
+from tools.bench import page, samples
+from tools.bench.drawing import Panel, Row, figure, nice_step, spread
 from tools.bench.samples import Sample
-from tools.bench.svg import nice_step
 
 SVG = "{http://www.w3.org/2000/svg}"
-TEMPLATE = "before\n<!-- bench: cases -->\nold\n<!-- end -->\n<!-- bench: requests -->\n<!-- end -->\nafter\n"
+TEMPLATE = "before\n<!-- bench: cases -->\nold\n<!-- end -->\nafter\n"
 
 
 @pytest.fixture
@@ -25,13 +23,6 @@ def results(tmp_path: Path) -> Path:
         Sample("destroy", "plain", "nothing left", 1, 33, "pulumi destroy failed: VolumeInUse"),
     ]
     samples.write(tmp_path / page.SAMPLES, kept)
-    asked = [
-        Cost("up", "nomad", "program", "GET /v1/nodes", 2, 19.5),
-        Cost("up", "aws", "driver", "AttachVolume", 1, 19.5),
-        Cost("idle", "aws", "driver", "DescribeInstances", 2, 120),
-        Cost("idle", "nomad", "", "", 0, 120),
-    ]
-    costs.write(tmp_path / page.REQUESTS, asked)
     (tmp_path / page.MACHINE).write_text(json.dumps({"date": "today"}))
     return tmp_path
 
@@ -50,25 +41,10 @@ def test_a_case_is_shown_with_medians_ratio_and_verdict(results: Path) -> None:
     ]
 
 
-def test_ours_is_compared_with_the_engine_alone_where_it_takes_part(results: Path) -> None:
-    known = samples.read(results / page.SAMPLES)
-    more = [Sample("preview", "engine", "command", 1, 2.0), Sample("preview", "ours", "command", 1, 3.0)]
-    samples.write(results / page.SAMPLES, known + more)
-    (line,) = [line for line in page.rendered(TEMPLATE, results).splitlines() if "Preview without" in line]
-    cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells[3:8] == ["**2.00** (2.00 to 2.00)", "**3.00** (3.00 to 3.00)", "-", "-", "1.50"]
-
-
 def test_what_only_failed_is_shown_as_failed(results: Path) -> None:
     (line,) = [line for line in page.rendered(TEMPLATE, results).splitlines() if "nothing left" in line]
     assert "failed 1 of 1" in line
     assert "33" not in line
-
-
-def test_requests_are_counted_by_caller_and_idle_ones_by_the_hour(results: Path) -> None:
-    text = page.rendered(TEMPLATE, results)
-    assert "| up | **2**: program 2 | **1**: driver 1 |" in text
-    assert "| idle, per hour (from 2.0 min) | none | **60**: driver 60 |" in text
 
 
 def test_text_around_the_blocks_and_blocks_of_others_are_kept(results: Path) -> None:
@@ -87,7 +63,7 @@ def test_a_figure_is_a_document_with_a_dot_for_each_good_sample(results: Path) -
 
 
 def test_dots_and_medians_lie_where_the_axis_says() -> None:
-    drawn = figure([Panel("<Up>", [Row("ours", [5.0, 10.0], 7.5, kind="ours")])])
+    drawn = figure([Panel("<Up>", [Row("ours", [5.0, 10.0], 7.5)])])
     root = ET.fromstring(drawn)
     first, last = (float(dot.attrib["cx"]) for dot in root.findall(f"{SVG}circle"))
     zero = float(root.findall(f"{SVG}line")[0].attrib["x1"])

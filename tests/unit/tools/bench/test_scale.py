@@ -5,15 +5,12 @@ import subprocess
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
-from tools.bench import growth, page, scale, scale_figure, tables
+from tools.bench import growth, page, scale, tables
 from tools.bench.growth import Measured
 from tools.bench.usage import Usage
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def measured(volumes: int, command: str, seconds: float, consumers: int = 1) -> Measured:
@@ -96,37 +93,12 @@ def test_a_command_that_does_not_end_is_given_up_with_its_name(monkeypatch: pyte
         process.kill()
 
 
-def test_the_figure_has_a_dot_for_each_measurement_and_names_the_commands() -> None:
-    root = ET.fromstring(scale_figure.draw(FOUND))
-    assert len(root.findall(f"{SVG}circle")) == len(FOUND)
-    told = [text.text for text in root.findall(f"{SVG}text")]
-    assert told[-3:] == [f"{command}, fit: n^1.50" for command in growth.COMMANDS]
-    assert "up: 4 volumes, 1 consumers: 16.0 s" in [text.text for text in root.iter(f"{SVG}title")]
-
-
-def test_dots_lie_on_a_straight_line_of_the_fit() -> None:
-    root = ET.fromstring(scale_figure.draw(growth.of_command(FOUND, "up")))
-    dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in root.findall(f"{SVG}circle")]
-    fitted = root.findall(f"{SVG}line")[-1].attrib
-    assert dots[0] == (float(fitted["x1"]), float(fitted["y1"]))
-    assert dots[-1] == (float(fitted["x2"]), float(fitted["y2"]))
-    middle = [(first + last) / 2 for first, last in zip(*dots[::2], strict=True)]
-    assert list(dots[1]) == pytest.approx(middle, abs=0.1)
-
-
-@pytest.mark.parametrize("seconds", [1.0, 10.0, 0.5])
-def test_a_single_measurement_is_drawn_without_a_fit(seconds: float) -> None:
-    root = ET.fromstring(scale_figure.draw([measured(1, "up", seconds)]))
-    assert root.findall(f"{SVG}text")[-1].text == "up"
-
-
 def test_the_page_has_the_table_of_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / page.MACHINE).write_text("{}")
     template = "<!-- bench: scale -->\nold\n<!-- end -->\n"
     assert tables.NOT_YET in page.rendered(template, tmp_path)
     growth.write(tmp_path / page.SCALE, FOUND)
     assert tables.scale(FOUND) in page.rendered(template, tmp_path)
-    assert page.figures(tmp_path)["scale.svg"] == scale_figure.draw(FOUND)
 
 
 def test_volumes_are_spread_over_the_zones_and_the_first_have_consumers() -> None:

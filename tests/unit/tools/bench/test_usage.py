@@ -3,8 +3,7 @@
 import pytest
 
 from tools.bench import usage
-from tools.bench.process_tree import Process
-from tools.bench.usage import Usage
+from tools.bench.usage import Process, Usage, process_name
 
 
 def test_each_process_has_its_own_peak_and_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +21,17 @@ def test_each_process_has_its_own_peak_and_its_own_time(monkeypatch: pytest.Monk
         found.sample()
     assert found.peak_mib == {"engine": 140, "aws plugin": 90, "program": 60}
     assert found.cpu_s == 4.75
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python3 -m sandbox.standins.plugins.aws 127.0.0.1:1", "aws plugin"),
+        ("/home/plugins/resource-nomad-v2/pulumi-resource-nomad 127.0.0.1:1", "nomad plugin"),
+        ("/project/nomad_stateful/provider/pulumi-resource-nomad-csi 127.0.0.1:1", "nomad-csi plugin"),
+        ("/project/.venv/bin/python -m nomad_stateful.provider 127.0.0.1:1", "nomad-csi plugin"),
+        ("python -u /bin/pulumi-language-python-exec --monitor 127.0.0.1:1", "program"),
+    ],
+)
+def test_processes_are_known_by_their_command_lines(command: str, name: str) -> None:
+    assert process_name(command) == name

@@ -22,11 +22,6 @@ class Job:
     jobspec: str
     variables: dict[str, str]
 
-    def with_memory(self, memory_mib: int) -> Job:
-        """The same with another memory limit of its task."""
-        task = json.loads(self.variables["task"]) | {"memory_mib": memory_mib}
-        return Job(self.jobspec, {**self.variables, "task": json.dumps(task)})
-
 
 @dataclass(frozen=True)
 class Volume:
@@ -42,7 +37,7 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Parts:
     """Everything the stack makes besides its gates."""
 
     role: str
@@ -53,7 +48,7 @@ class Wanted:
     volumes: list[Volume]
 
     @classmethod
-    def of_stack(cls, exported: Mapping[str, Any]) -> Wanted:
+    def of_stack(cls, exported: Mapping[str, Any]) -> Parts:
         """From `pulumi stack export`."""
         resources = exported["deployment"]["resources"]
         policy = _only(resources, "aws:iam/policy:Policy")["policy"]

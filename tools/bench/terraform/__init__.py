@@ -1,1 +1,0 @@
-"""Terraform as a contender."""
