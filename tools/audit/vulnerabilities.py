@@ -1,19 +1,19 @@
-"""Known vulnerabilities of what is pinned, from OSV (https://osv.dev), all packages in one question."""
+"""Known vulnerabilities of what is pinned, as pip-audit finds them in OSV, and npm in its registry."""
 
+import json
+import shutil
+import subprocess
+import sys
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import httpx2
-
-from tools.audit.pins import Pin
-
-SERVICE: Final = "https://api.osv.dev"
+SERVICE: Final = "https://api.osv.dev/v1/query"
 IGNORED: Final = Path(__file__).with_name("ignored.toml")
-_MOST_QUERIES: Final = 1000
-_TIMEOUT_S: Final = 10.0
+_TIMEOUT_S: Final = 300
 
 
 class NotLookedUp(Exception):
@@ -21,45 +21,56 @@ class NotLookedUp(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
-    """A known vulnerability of a pinned package."""
+class Known:
+    """A known vulnerability of a pinned package, by each name that it has."""
 
-    pin: Pin
-    identity: str
+    package: str
+    names: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.pin.file}: {self.pin.name} {self.pin.version} has the known vulnerability {self.identity}"
+        return f"{self.package} has the known vulnerability {', '.join(self.names)}"
 
 
-def look_up(pins: list[Pin], service: str = SERVICE) -> list[Found]:
-    """The known vulnerabilities of each package and version.
-
-    Raises:
-        NotLookedUp: no answer, or none that can be understood.
-    """
-    different = list({(pin.ecosystem, pin.name, pin.version): pin for pin in pins}.values())
-    found = []
-    for start in range(0, len(different), _MOST_QUERIES):
-        asked = different[start : start + _MOST_QUERIES]
-        for pin, result in zip(asked, _ask(asked, service), strict=True):
-            found += [Found(pin, str(one["id"])) for one in result.get("vulns") or []]
-    return found
+def python(files: Sequence[Path], service: str = SERVICE) -> list[Known]:
+    """Those of requirements files, of which each line has to be pinned with hashes. Raises NotLookedUp."""
+    words = ["--disable-pip", "--require-hashes", "--vulnerability-service", "osv", "--osv-url", service]
+    shown = ["--format", "json", "--progress-spinner", "off"]
+    read = [word for file in files for word in ("--requirement", str(file))]
+    answer = _json([sys.executable, "-m", "pip_audit", *words, *shown, *read], files[0].parent)
+    return [
+        Known(f"{package['name']} {package['version']}", (found["id"], *found["aliases"]))
+        for package in answer["dependencies"]
+        for found in package["vulns"]
+    ]
 
 
-def _ask(pins: list[Pin], service: str) -> list[dict[str, list[dict[str, str]]]]:
-    queries = [{"package": {"name": pin.name, "ecosystem": pin.ecosystem}, "version": pin.version} for pin in pins]
-    host = service.partition("://")[2]
+def npm(lock: Path) -> list[Known]:
+    """Those of a package-lock.json. Raises NotLookedUp."""
+    if shutil.which("npm") is None:
+        raise NotLookedUp("npm is not on PATH")
+    answer = _json(["npm", "audit", "--package-lock-only", "--json"], lock.parent)
+    if "vulnerabilities" not in answer:
+        raise NotLookedUp(str(answer.get("message") or answer))
+    advisories = {
+        (name, advisory["url"].rpartition("/")[2])
+        for name, found in answer["vulnerabilities"].items()
+        # Text names another package of this list, which has the advisory.
+        for advisory in found["via"]
+        if not isinstance(advisory, str)
+    }
+    return [Known(f"{lock}: {name}", (identity,)) for name, identity in sorted(advisories)]
+
+
+def _json(command: Sequence[str], folder: Path) -> dict[str, Any]:
+    """What a command answers; it fails both when something is known and when it could not ask."""
     try:
-        answer = httpx2.post(f"{service}/v1/querybatch", json={"queries": queries}, timeout=_TIMEOUT_S)
-        answer.raise_for_status()
-        results = answer.json()["results"]
-    except (httpx2.TransportError, OSError) as error:  # also a file of CAs that SSL_CERT_FILE names and is not there
-        raise NotLookedUp(f"{host} unreachable ({error})") from error
-    except (httpx2.HTTPError, ValueError, KeyError) as error:
-        raise NotLookedUp(f"{host} gave no answer that can be used ({error!r})") from error
-    if len(results) != len(pins):
-        raise NotLookedUp(f"{host} answered {len(results)} of {len(pins)} questions")
-    return list(results)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        return dict(json.loads(done.stdout))
+    except subprocess.TimeoutExpired as error:
+        raise NotLookedUp(f"no answer after {_TIMEOUT_S} s") from error
+    except ValueError as error:
+        said = done.stderr.strip().splitlines() or ["no reason given"]
+        raise NotLookedUp(said[-1]) from error
 
 
 def accepted(today: date, path: Path = IGNORED) -> tuple[dict[str, str], list[str]]:

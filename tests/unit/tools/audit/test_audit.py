@@ -6,18 +6,13 @@ from collections.abc import Iterator
 from datetime import date
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tools.audit import indexes, installed, pins, vulnerabilities
-from tools.audit.pins import Pin
+from tools.audit import __main__ as audit
+from tools.audit import licences, packages, vulnerabilities
 
 HASH = f"--hash=sha256:{'0' * 64}"
-
-
-def pin(name: str = "example", version: str = "1.0", **more: Any) -> Pin:
-    return Pin("PyPI", name, version, "requirements.lock", hashed=True, **more)
 
 
 @pytest.fixture
@@ -25,70 +20,64 @@ def lock(tmp_path: Path) -> Path:
     return tmp_path / "requirements.lock"
 
 
-def test_a_line_without_a_version_or_a_hash_is_refused(lock: Path) -> None:
-    lock.write_text(f"good==1.0 ; python_version > '3' \\\n    {HASH}\n# a comment\nloose>=1\nbare==2.0\n")
-    found, complaints = pins.python(lock)
-    assert [one.name for one in found] == ["good", "bare"]
-    assert complaints == [f"{lock}: `loose>=1` is not pinned to one version"]
-    assert pins.complaints(found) == [f"{lock}: bare 2.0 has no hash"]
+def program(path: Path, *lines: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+    return path
 
 
 def test_an_npm_package_without_integrity_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "package-lock.json"
-    entry = {"version": "1.0.0", "license": "MIT"}
-    whole = {**entry, "integrity": f"sha512-{'A' * 86}=="}
+    whole = {"integrity": f"sha512-{'A' * 86}=="}
     local = {"link": True}
-    packages = {"": {}, "node_modules/a": whole, "node_modules/a/node_modules/b": entry, "node_modules/c": local}
-    path.write_text(json.dumps({"packages": packages}))
-    assert pins.complaints(pins.npm(path)) == [f"{path}: b 1.0.0 has no hash"]
+    names = {"": {}, "node_modules/a": whole, "node_modules/a/node_modules/b": {}, "node_modules/c": local}
+    path.write_text(json.dumps({"packages": names}))
+    assert packages.without_hash(path) == [f"{path}: b has no hash"]
 
 
-def test_a_go_module_that_go_sum_does_not_know_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "go.mod"
-    path.write_text(
-        "module x\nreplace a.b/old => a.b/new v9.0.0\nrequire (\n\ta.b/c v1.0.0\n\ta.b/d v2.0.0 // indirect\n"
-    )
-    with path.open("a") as file:
-        file.write("\ta.b/old v1.0.0\n)\n")
-    (tmp_path / "go.sum").write_text("a.b/c v1.0.0 h1:x=\na.b/d v2.0.0/go.mod h1:x=\n")
-    assert pins.complaints(pins.go(path)) == [f"{path}: a.b/d 2.0.0 has no hash"]
+def test_the_environment_is_what_the_lock_says() -> None:
+    assert packages.differences(audit.LOCK) == []
 
 
-def test_an_environment_that_is_not_what_the_lock_says_is_refused() -> None:
-    exact = [pin(name, version) for name, version in installed_versions().items()]
-    assert installed.differences(exact) == []
-    said = "\n".join(installed.differences([*exact[1:], pin("missing"), pin("other", marker="sys_platform == 'none'")]))
-    assert "which is not in the lock" in said
-    assert ".venv holds missing not at all, the lock 1.0" in said
-    assert "other" not in said
+def test_an_environment_that_is_not_what_the_lock_says_is_refused(lock: Path) -> None:
+    pins = audit.LOCK.read_text()
+    lock.write_text(pins[: pins.index("\nxmltodict==")] + "\n")
+    assert [line.partition(":")[0] for line in packages.differences(lock)] == [
+        f".venv holds, and the lock does not, xmltodict=={version('xmltodict')}"
+    ]
 
 
-def installed_versions() -> dict[str, str]:
+@pytest.mark.parametrize("line", ["xmltodict>=1", "xmltodict==0.1", f"no-such-package==1.0 {HASH}"])
+def test_a_lock_that_cannot_be_held_to_is_refused(lock: Path, line: str) -> None:
+    lock.write_text(f"{line}\n")
+    assert "cannot hold what requirements.lock says" in packages.differences(lock)[0]
+
+
+def version(name: str) -> str:
     from importlib import metadata
 
-    from packaging.utils import canonicalize_name
-
-    found = {canonicalize_name(one.metadata["Name"]): one.version for one in metadata.distributions()}
-    return {name: version for name, version in found.items() if name not in installed.OF_THE_ENVIRONMENT}
+    return metadata.version(name)
 
 
 @pytest.mark.parametrize("licence", ["AGPL-3.0-or-later", "", "MIT AND GPL-3.0", "SEE LICENSE IN LICENSE"])
 def test_a_licence_that_is_not_on_the_list_is_refused(licence: str) -> None:
-    assert len(installed.unlisted({"example": licence})) == 1
+    assert len(licences.unlisted({"example": licence})) == 1
 
 
 @pytest.mark.parametrize("licence", ["MIT", "(MIT OR GPL-2.0)", "Apache-2.0 AND CNRI-Python"])
 def test_a_licence_on_the_list_is_taken(licence: str) -> None:
-    assert installed.unlisted({"example": licence}) == []
+    assert licences.unlisted({"example": licence}) == []
 
 
 class Service(BaseHTTPRequestHandler):
     """Knows one vulnerability, of example 1.0."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
-        hits = [one["package"]["name"] == "example" and one["version"] == "1.0" for one in asked]
-        body = json.dumps({"results": [{"vulns": [{"id": "GHSA-1"}]} if hit else {} for hit in hits]}).encode()
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        hit = (asked["package"]["name"], asked["version"]) == ("example", "1.0")
+        known = {"id": "PYSEC-1", "aliases": ["GHSA-1"], "summary": "", "affected": []}
+        body = json.dumps({"vulns": [known]} if hit else {}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -105,14 +94,39 @@ def service() -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_known_vulnerability_is_named_with_its_package(service: str) -> None:
-    found = vulnerabilities.look_up([pin("fine"), pin(), pin(version="1.1")], service)
-    assert list(map(str, found)) == ["requirements.lock: example 1.0 has the known vulnerability GHSA-1"]
+def test_a_known_vulnerability_is_named_with_its_package(service: str, lock: Path) -> None:
+    lock.write_text(f"fine==1.0 {HASH}\nexample==1.0 {HASH}\n")
+    assert list(map(str, vulnerabilities.python([lock], service))) == [
+        "example 1.0 has the known vulnerability PYSEC-1, GHSA-1"
+    ]
 
 
-def test_a_service_that_does_not_answer_is_named() -> None:
-    with pytest.raises(vulnerabilities.NotLookedUp, match=r"127\.0\.0\.1:9 unreachable"):
-        vulnerabilities.look_up([pin()], "http://127.0.0.1:9")
+def test_a_line_without_a_version_or_a_hash_is_not_looked_up(lock: Path) -> None:
+    for line in ("loose>=1", "bare==2.0"):
+        lock.write_text(f"{line}\n")
+        with pytest.raises(vulnerabilities.NotLookedUp, match=r"loose|bare"):
+            vulnerabilities.python([lock])
+
+
+def test_a_service_that_does_not_answer_is_named(lock: Path) -> None:
+    lock.write_text(f"fine==1.0 {HASH}\n")
+    with pytest.raises(vulnerabilities.NotLookedUp, match=r"127\.0\.0\.1.*9"):
+        vulnerabilities.python([lock], "http://127.0.0.1:9")
+
+
+def test_what_npm_knows_is_named_once_and_its_errors_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = tmp_path / "package-lock.json"
+    npm = tmp_path / "bin/npm"
+    monkeypatch.setenv("PATH", str(npm.parent))
+    with pytest.raises(vulnerabilities.NotLookedUp, match="npm is not on PATH"):
+        vulnerabilities.npm(lock)
+    advisory = {"url": "https://github.com/advisories/GHSA-1"}
+    known = {"a": {"via": [advisory, advisory]}, "b": {"via": ["a"]}}
+    program(npm, f"echo '{json.dumps({'vulnerabilities': known})}'", "exit 1")
+    assert list(map(str, vulnerabilities.npm(lock))) == [f"{lock}: a has the known vulnerability GHSA-1"]
+    program(npm, """echo '{"message": "405 Method Not Allowed"}'""", "exit 1")
+    with pytest.raises(vulnerabilities.NotLookedUp, match="405 Method Not Allowed"):
+        vulnerabilities.npm(lock)
 
 
 def test_what_is_accepted_needs_a_reason_and_ends(tmp_path: Path) -> None:
@@ -129,12 +143,52 @@ def test_the_list_of_what_is_accepted_is_in_order() -> None:
     assert vulnerabilities.accepted(date(2000, 1, 1))[1] == []
 
 
-def test_a_withdrawn_version_is_named_and_a_failure_is_not_silent(lock: Path, tmp_path: Path) -> None:
+def test_a_withdrawn_version_is_named_and_a_failure_is_not_silent(
+    lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     uv = tmp_path / "uv"
-    uv.write_text("#!/bin/sh\necho 'warning: `a==1.0` is yanked (reason: \"broken\")' >&2\n")
-    uv.chmod(0o755)
-    wrong, reason = indexes.yanked(lock, uv)
+    monkeypatch.setattr(packages, "uv", lambda: uv)
+    assert "not looked up" in packages.yanked(lock)[1]
+    program(uv, "echo 'warning: `a==1.0` is yanked (reason: \"broken\")' >&2")
+    wrong, reason = packages.yanked(lock)
     assert (wrong, reason) == (['requirements.lock: a==1.0 was withdrawn by its authors (reason: "broken")'], "")
-    uv.write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
-    assert indexes.yanked(lock, uv) == ([], "yanked versions: not looked up: no network")
-    assert "not looked up" in indexes.yanked(lock, None)[1]
+    program(uv, "echo no network >&2", "exit 1")
+    assert packages.yanked(lock) == ([], "yanked versions: not looked up: no network")
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[object]]:
+    """What the services say, each time that they are asked."""
+    said: dict[str, list[object]] = {"known": [], "complaints": [], "missing": [], "asked": []}
+
+    def ask() -> dict[str, list[object]]:
+        said["asked"].append(1)
+        return said
+
+    monkeypatch.setattr(audit, "CACHE", tmp_path)
+    monkeypatch.setattr(audit, "asked", ask)
+    monkeypatch.delenv("AUDIT", raising=False)
+    return said
+
+
+def test_an_audit_that_could_not_ask_passes_with_a_note_and_fails_where_it_must(
+    answer: dict[str, list[object]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer["missing"] = ["vulnerabilities: not looked up: no route"]
+    assert audit.main() == 0
+    assert "audit: vulnerabilities: not looked up: no route" in capsys.readouterr().err
+    monkeypatch.setenv("AUDIT", "require")
+    assert audit.main() == 1
+    assert "error: vulnerabilities: not looked up: no route" in capsys.readouterr().err
+    # What was kept without an answer does not stand in for one.
+    assert len(answer["asked"]) == 2
+
+
+def test_a_known_vulnerability_fails_the_audit_unless_one_of_its_names_is_accepted(
+    answer: dict[str, list[object]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer["known"] = [["example 1.0 has the known vulnerability PYSEC-1, GHSA-1", ["PYSEC-1", "GHSA-1"]]]
+    assert audit.main() == 1
+    assert "error: example 1.0" in capsys.readouterr().err
+    monkeypatch.setattr(vulnerabilities, "accepted", lambda _today: ({"GHSA-1": "not called"}, []))
+    assert audit.main() == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tools.audit import __main__ as audit
 from tools.audit import images
 from tools.audit.images import Listed
 
@@ -73,29 +72,3 @@ def test_a_tag_that_moved_is_named_and_what_no_registry_tells_is_missing(registr
     )
     assert complaints == [f"images.toml: mysql:8.4.6 is {HERE} in its registry, and was {OTHER}"]
     assert [line.partition(": not looked up")[0] for line in missing] == ["public.ecr.aws/a/b:1", "gone.example/c:1"]
-
-
-@pytest.fixture
-def unanswered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
-    asked: list[int] = []
-
-    def nobody(_listed: object) -> dict[str, list[str]]:
-        asked.append(1)
-        return {"complaints": [], "notes": [], "missing": ["vulnerabilities: not looked up: no route"]}
-
-    monkeypatch.setattr(audit, "CACHE", tmp_path)
-    monkeypatch.setattr(audit, "asked", nobody)
-    monkeypatch.delenv("AUDIT", raising=False)
-    return asked
-
-
-def test_an_audit_that_could_not_ask_passes_with_a_note_and_fails_where_it_must(
-    unanswered: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert audit.main([]) == 0
-    assert "audit: vulnerabilities: not looked up: no route" in capsys.readouterr().err
-    monkeypatch.setenv("AUDIT", "require")
-    assert audit.main([]) == 1
-    assert "error: vulnerabilities: not looked up: no route" in capsys.readouterr().err
-    # What was kept without an answer does not stand in for one.
-    assert len(unanswered) == 2

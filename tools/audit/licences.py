@@ -1,4 +1,4 @@
-"""Whether the virtual environment holds what the lock says, under licences that may be used."""
+"""Whether packages have licences that may be used."""
 
 import re
 from importlib import metadata
@@ -6,10 +6,6 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from tools.audit.pins import Pin
-
-# What makes a virtual environment, and is no dependency.
-OF_THE_ENVIRONMENT: Final = frozenset({"pip", "setuptools"})
 ALLOWED: Final = frozenset(
     {
         *("MIT", "MIT-0", "MIT-CMU", "ISC", "0BSD", "BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "PSF-2.0"),
@@ -33,33 +29,21 @@ _OTHER_NAMES: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
 }
 
 
-def differences(pins: list[Pin]) -> list[str]:
-    """Packages that are missing, of another version, or not in the lock."""
-    wanted: dict[str, str] = {pin.name: pin.version for pin in pins if pin.applies}
-    there: dict[str, str] = {
-        str(canonicalize_name(one.metadata["Name"])): one.version for one in metadata.distributions()
-    }
-    extra = there.keys() - wanted.keys() - OF_THE_ENVIRONMENT
-    wrong = [name for name, version in wanted.items() if there.get(name) != version]
-    remedy = "run `make bootstrap`, or `rm -rf .venv` first"
-    return [
-        *(f".venv holds {name} {there.get(name, 'not at all')}, the lock {wanted[name]}: {remedy}" for name in wrong),
-        *(f".venv holds {name} {there[name]}, which is not in the lock: {remedy}" for name in sorted(extra)),
-    ]
-
-
-def python_licences() -> dict[str, str]:
+def python() -> dict[str, str]:
     """The licence of each installed package, by name."""
-    return {canonicalize_name(one.metadata["Name"]): _licence(one.metadata) for one in metadata.distributions()}
+    return {
+        canonicalize_name(package.metadata["Name"]): _licence(package.metadata) for package in metadata.distributions()
+    }
 
 
 def unlisted(licences: dict[str, str]) -> list[str]:
     """Packages whose licence is not on the list."""
     return [
-        f"{name} has the licence {licence or 'unknown'}, which is not on the list (tools/audit/installed.py)"
+        f"{name} has the licence {licence or 'unknown'}, which is not on the list (tools/audit/licences.py)"
         for name, licence in sorted(licences.items())
         if not _is_allowed(licence) and name not in EXCEPTIONS
     ]
@@ -78,4 +62,4 @@ def _licence(found: metadata.PackageMetadata) -> str:
 def _is_allowed(expression: str) -> bool:
     """Whether one of its alternatives asks for nothing but licences on the list."""
     alternatives = re.split(r"\s+OR\s+", expression.strip().removeprefix("(").removesuffix(")"))
-    return any(all(part in ALLOWED for part in re.split(r"\s+AND\s+", one)) for one in alternatives)
+    return any(all(part in ALLOWED for part in re.split(r"\s+AND\s+", parts)) for parts in alternatives)
