@@ -10,8 +10,8 @@ from typing import Any
 
 from sandbox.stack.stack_file import read_salt
 from tools.preview_report import document
-from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview
+from tools.preview_report.verdict import loses_data
 from tools.trial.running import Running
 
 FOLDER = Path(__file__).parent

@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
     preview = parse(recorded.document)
     jobs = _jobs(arguments, preview)
     if arguments.keep_jobs:
-        arguments.keep_jobs.write_text(json.dumps(to_json(jobs), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        arguments.keep_jobs.write_text(json.dumps(to_json(jobs), sort_keys=True) + "\n", encoding="utf-8")
     labels = {label.strip() for label in arguments.labels.split(",") if label.strip()}
     report = make_report(preview, jobs, labels, parse_events(recorded.events), load_prices(arguments.prices))
     if arguments.output:

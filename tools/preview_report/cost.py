@@ -1,4 +1,6 @@
-"""What the change does to the monthly price of the EBS volumes, estimated from a table of list prices."""
+"""What the change does to the monthly price of the EBS volumes, and what it costs once that AWS loads a restored
+volume's blocks at a rate: estimated from a table of list prices.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,6 +15,9 @@ PRICES: Final = Path(__file__).with_name("prices.json")
 _VOLUME: Final = "aws:ebs/volume:Volume"
 _DEFAULT_TYPE: Final = "gp2"
 """What EC2 makes when no type is given."""
+_RATE: Final = "volumeInitializationRate"
+_MADE: Final = ("create", "replace", "create-replacement")
+"""Only creation loads blocks, and is charged: a rate that is set, changed or removed later is without effect."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,17 @@ class VolumeCost:
     after: float | None
     was: str
     becomes: str
+
+
+@dataclass(frozen=True)
+class Fee:
+    """A new volume's fee; `most` is None when it cannot be told."""
+
+    name: str
+    size: str
+    rate: str
+    most: float | None
+    """For a snapshot that is as large as the volume: EC2 bills its full size, which no preview knows."""
 
 
 def load_prices(path: Path = PRICES) -> Prices:
@@ -96,3 +112,25 @@ def _described(state: State | None) -> str:
     words.append(str(inputs.get("type") or _DEFAULT_TYPE))
     words += [f"{inputs[key]} {unit}" for key, unit in (("iops", "IOPS"), ("throughput", "MiB/s")) if inputs.get(key)]
     return " ".join(words)
+
+
+def fees(preview: Preview, prices: Prices) -> list[Fee]:
+    """One for each EBS volume that is made from a snapshot with a rate."""
+    made = [step for step in preview.steps if step.type == _VOLUME and step.operation in _MADE and step.new]
+    return [
+        Fee(step.name, _number(inputs.get("size"), "GiB"), _number(inputs[_RATE], "MiB/s"), _most(inputs, prices))
+        for step in made
+        if step.new and (inputs := step.new.inputs).get(_RATE)
+    ]
+
+
+def _most(inputs: Mapping[str, Any], prices: Prices) -> float | None:
+    size, rate = inputs.get("size"), inputs[_RATE]
+    if not isinstance(size, (int, float)) or not isinstance(rate, (int, float)):
+        return None
+    tiers = prices.initialization.get("gib_by_mibps", ())
+    return next((float(size * price) for highest, price in tiers if rate <= highest), None)
+
+
+def _number(value: Any, unit: str) -> str:
+    return "not known" if value is None or has_unknown(value) else f"{value} {unit}"

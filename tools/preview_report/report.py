@@ -6,14 +6,12 @@ from typing import Final
 
 from nomad_stateful.resource_types import DATA_HOLDERS
 from tools.preview_report import cost as costs
-from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview, Step
-from tools.preview_report.initialization_fee import fees
 from tools.preview_report.jobs import RenderedJob, difference
 from tools.preview_report.markdown import block, code, prose, table
 from tools.preview_report.policies import Finding
 from tools.preview_report.properties import changes
-from tools.preview_report.verdict import ALLOW_LABEL, Verdict, judge
+from tools.preview_report.verdict import ALLOW_LABEL, Verdict, judge, loses_data
 
 MARKER: Final = "<!-- nomad-stateful-preview -->"
 """First line of the comment, by which the next run finds it."""
@@ -166,7 +164,7 @@ def _costs(preview: Preview, prices: costs.Prices) -> list[str]:
 
 
 def _fees(preview: Preview, prices: costs.Prices) -> list[str]:
-    found = fees(preview, prices)
+    found = costs.fees(preview, prices)
     if not found:
         return []
     rows = [

@@ -6,12 +6,13 @@ from typing import Final
 
 from nomad_stateful.resource_types import DATA_HOLDERS
 from tools.preview_report import snapshots
-from tools.preview_report.data_holders import loses_data
 from tools.preview_report.document import Preview, State, Step
 from tools.preview_report.policies import Finding
 
 ALLOW_LABEL: Final = "allow-data-loss"
 """The pull request's label with which somebody takes the loss of data on themselves."""
+HARMLESS: Final = frozenset({"same", "create", "update", "read", "refresh", "import"})
+"""Operations of the engine after which the data is still there. Every other one, known or new, counts as a loss."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Verdict:
     def is_green(self) -> bool:
         """Whether nothing speaks against the change."""
         return not self.reasons
+
+
+def loses_data(operation: str, resource_type: str) -> bool:
+    """Whether the operation deletes or replaces something that holds data."""
+    return operation not in HARMLESS and resource_type in DATA_HOLDERS
 
 
 def judge(preview: Preview, findings: Sequence[Finding], labels: Collection[str]) -> Verdict:

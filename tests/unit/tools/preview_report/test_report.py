@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from nomad_stateful.nomad.job_rendering import RenderError
 from nomad_stateful.resource_types import DATA_HOLDERS
 from tools.preview_report.cost import load_prices, monthly
-from tools.preview_report.data_holders import HARMLESS
 from tools.preview_report.document import NoReportError, parse
 from tools.preview_report.jobs import from_json, render_jobs
 from tools.preview_report.policies import Finding, parse_events
 from tools.preview_report.report import MARKER, Report, make_report
 from tools.preview_report.values import SECRET
+from tools.preview_report.verdict import HARMLESS
 
 RECORDED = Path(__file__).with_name("recorded")
 GREEN = ["first-deployment", "grow", "memory", "no-change", "tag"]
