@@ -19,7 +19,7 @@ from pymysql.constants import ER
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import Endpoint, endpoint
 from sandbox.machine import processes
-from tools.toolchain.provide import NOMAD_VARIABLE
+from tools.toolchain.provide import MODE_VARIABLE, NOMAD_VARIABLE
 from tools.trial.ground import Ground, claim
 
 PROJECT = Path(__file__).parents[2]
@@ -31,13 +31,13 @@ T = TypeVar("T")
 def copy_project(target: Path) -> None:
     """The files git knows or would add, and the virtual environment by a link."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=PROJECT,
         capture_output=True,
         text=True,
         check=True,
     )
-    for name in listed.stdout.splitlines():
+    for name in listed.stdout.split("\0"):
         if (PROJECT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(PROJECT / name, target / name)
@@ -79,10 +79,9 @@ class Running:
         """For a folder that has the files already."""
         (project / "sandbox.toml").write_text(ground.config)
         # The sandbox the developer may have must not shine through.
-        hidden = ("AWS_", "NOMAD_", "PULUMI_")
-        known = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
-        chosen = {key: os.environ[key] for key in (NOMAD_VARIABLE,) if key in os.environ}
-        return cls(project, {**known, **chosen}, ground)
+        hidden, kept = ("AWS_", "NOMAD_", "PULUMI_", "PYTHONPATH"), (MODE_VARIABLE, NOMAD_VARIABLE)
+        env = {key: value for key, value in os.environ.items() if key in kept or not key.startswith(hidden)}
+        return cls(project, env, ground)
 
     @contextmanager
     def up(self, *words: str) -> Iterator["Running"]:

@@ -1,0 +1,22 @@
+"""What a sandbox of its own sees of the shell that starts it."""
+
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+
+from tools.trial.ground import Ground
+from tools.trial.running import Running
+
+ELSEWHERE = ("AWS_PROFILE", "NOMAD_TOKEN", "PULUMI_STACK", "NOMAD_STATEFUL_SANDBOX_HOME", "AWS_CA_BUNDLE", "PYTHONPATH")
+
+
+def test_nothing_leads_it_to_a_real_account_or_another_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ELSEWHERE:
+        monkeypatch.setenv(name, "elsewhere")
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "build")
+
+    running = Running.of(tmp_path, Ground("x", IPv4Network("10.0.0.0/24")))
+
+    assert "elsewhere" not in running.env.values()
+    assert running.env["NOMAD_STATEFUL_TOOLCHAIN"] == "build"
