@@ -104,12 +104,11 @@ def test_no_acknowledged_row_is_lost_and_an_older_version_is_refused_afterwards(
     older, newer = versions
     on_older("whole")
     with writes(stack, tmp_path) as writer:
-        pauses = Pauses(writer)
-        pauses.begin()
-        done = stack.run(*words(stack, newer), timeout_s=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert_all_is_there(stack, writer, newer)
-        longest_s, acknowledged = pauses.end(), len(writer.acknowledged)
+        with Pauses(writer) as pauses:
+            done = stack.run(*words(stack, newer), timeout_s=600)
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert_all_is_there(stack, writer, newer)
+        longest_s, acknowledged = pauses.longest_s, len(writer.acknowledged)
     result = json.loads(done.stdout)
     print(f"\n{older} -> {newer}: {acknowledged} acknowledged, 0 lost, longest pause {longest_s:.1f} s; says {result}")
     assert result["from"].startswith("8.4.")

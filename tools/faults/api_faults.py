@@ -19,12 +19,12 @@ Command = Callable[[], "CompletedProcess[str]"]
 def aws_fault(lane: Lane, kind: str, *options: str) -> Iterator[Calls]:
     """While the fault is in force; it ends whatever happens. Options are those of `ctl fault on`."""
     calls = Calls(lane.call_log)
-    _ctl(lane, "on", kind, *options)
+    lane.stack.ctl("fault", "on", kind, *options)
     lane.injected()
     try:
         yield calls
     finally:
-        _ctl(lane, "off")
+        lane.stack.ctl("fault", "off")
 
 
 @contextlib.contextmanager
@@ -33,10 +33,10 @@ def aws_outage(lane: Lane, kind: str, after_s: float, for_s: float, *options: st
     calls = Calls(lane.call_log)
 
     def strike() -> None:
-        _ctl(lane, "on", kind, *options)
+        lane.stack.ctl("fault", "on", kind, *options)
         lane.injected()
 
-    with later(after_s, for_s, strike, lambda: _ctl(lane, "off")):
+    with later(after_s, for_s, strike, lambda: lane.stack.ctl("fault", "off")):
         yield calls
 
 
@@ -81,8 +81,3 @@ def error_of(done: CompletedProcess[str]) -> str:
     lines = [line.strip() for line in text.splitlines() if "error: " in line and "error: update failed" not in line]
     assert lines, f"it failed without telling an error:\n{text[-6000:]}"
     return lines[0].partition("error: ")[2][:160]
-
-
-def _ctl(lane: Lane, *words: str) -> None:
-    done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", "fault", *words)
-    assert done.returncode == 0, done.stderr

@@ -26,6 +26,13 @@ def not_converged(lane: Lane) -> str:
     return "" if preview.returncode == 0 else f"preview is not empty: {preview.stdout}{preview.stderr}"
 
 
+def broken(lane: Lane) -> list[str]:
+    """What a preview would still change, and volumes that two instances had mounted since this was asked last."""
+    found = [*filter(None, [not_converged(lane)]), *map(str, lane.mounts.violations)]
+    lane.mounts.violations.clear()
+    return found
+
+
 def await_jobs(lane: Lane, wanted: Mapping[str, int]) -> None:
     """Waits until exactly these jobs are there, by namespace and id, each with so many running allocations.
 

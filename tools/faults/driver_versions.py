@@ -8,6 +8,7 @@ from typing import Final
 from nomad_stateful.drivers.catalogue import DRIVERS
 from sandbox.standins.ebs_csi_driver.version import VERSION_VARIABLE
 from tools.faults.lane import Lane
+from tools.trial.running import ended_well
 
 _SCRIPT: Final = """
 made=$(docker create "$1:$2")
@@ -21,5 +22,4 @@ def install(lane: Lane, version: str, clients: Iterable[str]) -> None:
     driver = DRIVERS["ebs"]
     for client in clients:
         words = (driver.image, driver.default_version, version, VERSION_VARIABLE)
-        done = lane.inside(client, "sh", "-e", "-c", _SCRIPT, "install", *words)
-        assert done.returncode == 0, done.stderr
+        ended_well(lane.inside(client, "sh", "-e", "-c", _SCRIPT, "install", *words))

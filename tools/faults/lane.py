@@ -22,7 +22,7 @@ from tools.faults.mount_watch import MountWatch, sampler
 from tools.faults.writer import MySql, Writer
 from tools.trial.ground import Ground
 from tools.trial.instances import kill_inside, node_plugins, pid_inside
-from tools.trial.running import Running, eventually
+from tools.trial.running import Running, ended_well, eventually
 
 CLIENTS: Final = ("client-1", "client-2", "client-3")
 PLUGIN: Final = "aws-ebs0"
@@ -78,6 +78,11 @@ class Lane:
     def settings(self) -> SandboxSettings:
         """The settings of the lane's sandbox."""
         return settings_of(self.stack)
+
+    @property
+    def newest_log(self) -> Path:
+        """The output of the command that was started last."""
+        return max(self.logs.glob("*.log"))
 
     @property
     def call_log(self) -> Path:
@@ -142,10 +147,22 @@ class Lane:
         """kill -9 of a process of an instance, by the instance's own numbering."""
         kill_inside(self.stack, client, pid)
 
+    def operate(self, *words: str, timeout_s: float = UP_TIMEOUT_S) -> CompletedProcess[str]:
+        """`python -m operate …` as an operator runs it."""
+        with self.waits(f"operate {words[0]} ends", timeout_s):
+            return self.stack.run(self.stack.python, "-m", "operate", *words, timeout_s=timeout_s)
+
+    def setting(self, path: str) -> str:
+        """The value of a setting in the stack's file."""
+        return ended_well(self.pulumi("config", "get", "--path", path)).stdout.strip()
+
+    def set(self, path: str, value: str) -> None:
+        """Gives a setting in the stack's file another value; the next `up` has it."""
+        ended_well(self.pulumi("config", "set", "--path", path, value))
+
     def resources(self) -> list[dict[str, Any]]:
         """The resources in the stack's state."""
-        done = self.pulumi("stack", "export")
-        assert done.returncode == 0, done.stderr
+        done = ended_well(self.pulumi("stack", "export"))
         return list(json.loads(done.stdout)["deployment"].get("resources") or [])
 
     def await_plugins(self, timeout_s: float = HEALTH_TIMEOUT_S) -> None:

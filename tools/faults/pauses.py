@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Final
 
 from tools.faults.background import Background
@@ -12,28 +13,36 @@ _PERIOD_S: Final = 0.02
 
 
 class Pauses:
-    """Looks fifty times a second whether the writer got on, from `begin` to `end`."""
+    """Looks fifty times a second whether the writer got on, while it is entered."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._background = Background("pauses", self._work)
-        self._at = 0.0
-        self.longest_s = 0.0
+        self._seen: list[tuple[float, int]] = []
+        """When how many rows were acknowledged, at each change."""
 
-    def begin(self) -> None:
-        """Starts to look."""
-        self._at, self.longest_s = time.monotonic(), 0.0
+    def __enter__(self) -> Pauses:
+        self._seen.append(self._now())
         self._background.begin()
+        return self
 
-    def end(self) -> float:
-        """Stops, and gives the longest pause."""
+    def __exit__(self, *_: object) -> None:
         self._background.end()
-        return self.longest_s
+        self._seen.append(self._now())
+
+    @property
+    def longest_s(self) -> float:
+        """The longest pause."""
+        return max(later - at for (at, _), (later, _) in pairwise(self._seen))
+
+    def when(self, number: int) -> float:
+        """When so many rows were there for the first time (monotonic)."""
+        return next(at for at, count in self._seen if count >= number)
+
+    def _now(self) -> tuple[float, int]:
+        return time.monotonic(), len(self._writer.acknowledged)
 
     def _work(self) -> None:
-        before = self._writer.total
         while not self._background.ending.wait(_PERIOD_S):
-            now, total = time.monotonic(), self._writer.total
-            self.longest_s = max(self.longest_s, now - self._at)
-            if total != before:
-                before, self._at = total, now
+            if (now := self._now())[1] != self._seen[-1][1]:
+                self._seen.append(now)

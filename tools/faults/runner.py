@@ -21,7 +21,7 @@ from tools.faults.plan import Step, deal
 from tools.faults.table import Result
 from tools.trial.call_record import Calls, detached_while_mounted
 from tools.trial.ground import Ground
-from tools.trial.running import traces
+from tools.trial.running import ended_well, traces
 
 _REPORT_EVERY_S: Final = 15.0
 
@@ -194,13 +194,11 @@ def bring(lane: Lane, state: State) -> None:
     if state == "empty" and lane.state == "deployed":
         lane.writer.end()
         began = time.monotonic()
-        done = lane.destroy()
-        assert done.returncode == 0, done.stdout + done.stderr
+        ended_well(lane.destroy())
         lane.typical_s["destroy"] = time.monotonic() - began
     lane.writer.begin()
     if state == "deployed" and lane.state == "empty":
-        done = lane.up()
-        assert done.returncode == 0, done.stdout + done.stderr
+        ended_well(lane.up())
         lane.await_writes()
     lane.state = state
 

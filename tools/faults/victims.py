@@ -13,7 +13,7 @@ from sandbox.cluster import server
 from sandbox.machine import processes
 from tools.faults.lane import CLIENTS, HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.trial.instances import AGENT, SERVER, plugin_reports, reported_since
-from tools.trial.running import eventually
+from tools.trial.running import ended_well, eventually
 
 # Of the stand-in, `sandbox.standins.ebs_csi_driver`, and of the driver itself, `aws-ebs-csi-driver`.
 NODE_PLUGIN = "ebs.csi.driver node"
@@ -96,8 +96,7 @@ def server_agent(lane: Lane, _draw: random.Random) -> Victim:
         os.kill(record.pid, signal.SIGKILL)
 
     def await_back() -> None:
-        done = lane.up()
-        assert done.returncode == 0, done.stdout + done.stderr
+        ended_well(lane.up())
 
     return Victim("the server agent", kill, await_back)
 

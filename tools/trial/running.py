@@ -58,6 +58,12 @@ def eventually(
         time.sleep(0.2)
 
 
+def ended_well(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """What a command gave, whose status is 0. Raises AssertionError with its output."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
 @dataclass
 class Running:
     """A sandbox that is up, and the ways to look at it."""
@@ -87,8 +93,7 @@ class Running:
     def up(self, *words: str) -> Iterator["Running"]:
         """While the sandbox is up and its environment entered; it goes down also when coming up failed."""
         try:
-            done = self.sandbox("up", *words)
-            assert done.returncode == 0, done.stdout + done.stderr
+            ended_well(self.sandbox("up", *words))
             self.enter_env()
             yield self
             self.refuse_dead_server()
@@ -135,9 +140,12 @@ class Running:
 
     def enter_env(self) -> None:
         """From now on commands see what `source .sandbox/env` gives a person."""
-        shell = self.run("sh", "-c", ". .sandbox/env && env -0")
-        assert shell.returncode == 0, shell.stderr
+        shell = ended_well(self.run("sh", "-c", ". .sandbox/env && env -0"))
         self.env = dict(line.split("=", 1) for line in shell.stdout.split("\0") if "=" in line)
+
+    def ctl(self, *words: str) -> str:
+        """What `python -m sandbox.cloud.ctl` prints, by which instances are cut off, healed, told and made to fail."""
+        return ended_well(self.run(self.python, "-m", "sandbox.cloud.ctl", *words)).stdout
 
     def close(self) -> None:
         """Closes the connections."""

@@ -36,14 +36,8 @@ def _stop(lane: Lane, client: str) -> float:
     return at
 
 
-def _ctl(lane: Lane, word: str, client: str) -> None:
-    done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", word, client)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-
-
 def _cut(lane: Lane, client: str) -> float:
-    _ctl(lane, "cut", client)
+    lane.stack.ctl("cut", client)
     return time.monotonic()
 
 
@@ -61,7 +55,7 @@ def _heal(lane: Lane, client: str) -> None:
     """One that was fenced is off, and has no network to bring back."""
     found = lane.stack.ec2.describe_instances(InstanceIds=[instance_of(lane.stack, client)])["Reservations"]
     if found[0]["Instances"][0]["State"]["Name"] == "running":
-        _ctl(lane, "heal", client)
+        lane.stack.ctl("heal", client)
     else:
         _replace(lane, client)
 

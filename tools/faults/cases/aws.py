@@ -10,7 +10,7 @@ from typing import Final
 from tools.faults.api_faults import Command, aws_fault, aws_outage, error_of, repeated
 from tools.faults.lane import Lane
 from tools.faults.model import Fault
-from tools.trial.running import eventually
+from tools.trial.running import ended_well, eventually
 
 # Two controllers, three node plugins and Pulumi, each with several requests under way.
 _BUSIEST_CALLS_PER_S: Final = 12.0
@@ -43,7 +43,7 @@ def _hidden_volume(lane: Lane, chance: random.Random) -> str:
         done = lane.up()
         missed = [call for call in calls.read() if call["error"] == "InvalidVolume.NotFound"]
     assert missed, "no call missed a volume"
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(done)
     return f"new volumes not described for {seconds:.1f} s: asked {len(missed)} times; up went through"
 
 
@@ -93,18 +93,16 @@ def _move(lane: Lane, kind: str, *options: str) -> str:
         _stop_allocation(lane, before.allocation_id)
         after = lane.stack.mysql_endpoint(not_allocation=before.allocation_id, timeout_s=_MOVE_TIMEOUT_S)
         asked = [call for call in calls.read() if call["action"] in {"AttachVolume", "DetachVolume"}]
-    done = lane.up()
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(lane.up())
     return f"{kind}: from {before.node_name} to {after.node_name} with {len(asked)} calls to attach or detach"
 
 
 def _stuck_detach(lane: Lane, _chance: random.Random) -> str:
     """A detachment never ends: `destroy` says who holds the volume and forces nothing; later it goes through."""
     key = "nomad-stateful:mysql.releaseTimeoutS"
-    usual = lane.pulumi("config", "get", "--path", key).stdout.strip()
-    _configure(lane, key, str(_RELEASE_S))
-    done = lane.up()
-    assert done.returncode == 0, done.stdout + done.stderr
+    usual = lane.setting(key)
+    lane.set(key, str(_RELEASE_S))
+    ended_well(lane.up())
     lane.writer.end()
     try:
         with aws_fault(lane, "detach") as calls:
@@ -118,14 +116,9 @@ def _stuck_detach(lane: Lane, _chance: random.Random) -> str:
             assert part in said, f"no word of {part!r} in:\n{said[-4000:]}"
         seen = repeated(lane.destroy, attempts=6)
     finally:
-        _configure(lane, key, usual)
+        lane.set(key, usual)
     step = next(line.strip() for line in said.splitlines() if "Next: " in line)
     return f"refused with {step[:100]!r}; then destroy {seen}"
-
-
-def _configure(lane: Lane, key: str, value: str) -> None:
-    done = lane.pulumi("config", "set", "--path", key, value)
-    assert done.returncode == 0, done.stderr
 
 
 def _stop_allocation(lane: Lane, allocation_id: str) -> None:

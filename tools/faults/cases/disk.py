@@ -12,6 +12,7 @@ from tools.faults.lane import Lane
 from tools.faults.model import Fault
 from tools.faults.stack_settings import StackSettings
 from tools.trial.kernel import may_grow_mounted_ext4
+from tools.trial.running import ended_well
 
 _BLOB_MIB = 4
 # What MySQL says of a full disk: the device is full, or the table is. Where InnoDB cannot go on it ends, and
@@ -30,8 +31,7 @@ def _fill(lane: Lane, at: Endpoint) -> str:
     """Fills the file system from outside but for a few MiB, the rest through MySQL; the path of what fills it."""
     filler = f"{_mount_point(lane, at.node_name)}/filler"
     script = 'fallocate --length "$(($(stat --file-system --format "%a * %S" "$(dirname "$1")") - 6291456))" "$1"'
-    done = lane.inside(at.node_name, "sh", "-c", script, "fill", filler)
-    assert done.returncode == 0, done.stderr
+    ended_well(lane.inside(at.node_name, "sh", "-c", script, "fill", filler))
     return filler
 
 
@@ -71,8 +71,7 @@ def _go_on(lane: Lane) -> None:
     """Drops what filled the disk through MySQL, and waits for writes of others."""
     at = lane.stack.mysql_endpoint()
     lane.stack.sql(at, "DROP DATABASE IF EXISTS bulk")
-    done = lane.up()
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(lane.up())
     lane.await_writes()
 
 
@@ -100,8 +99,7 @@ def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     lane.injected()
     volume["sizeGib"] += 1
     settings.write(lane.stack_file)
-    done = lane.up()
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(lane.up())
     lane.await_writes()
     now = lane.stack.mysql_endpoint()
     lane.stack.sql(now, "INSERT INTO bulk.blobs VALUES (REPEAT('x', 4194304))")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from subprocess import CompletedProcess
 
 from tools.faults.lane import Lane
 from tools.faults.model import Fault
+from tools.trial.running import ended_well
 
 _DEADLINE_S = 120
 _TIMEOUT_S = 300.0
@@ -30,12 +30,10 @@ def _drain(*options: str) -> Callable[[Lane, random.Random], str]:
     return run
 
 
-def _nomad(lane: Lane, *words: str) -> CompletedProcess[str]:
+def _nomad(lane: Lane, *words: str) -> None:
     operator = {"NOMAD_TOKEN": lane.stack.env["NOMAD_OPERATOR_TOKEN"]}
     with lane.waits(f"nomad node {' '.join(words)} ends", _TIMEOUT_S):
-        done = lane.stack.run("nomad", "node", *words, timeout_s=_TIMEOUT_S, more_env=operator)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+        ended_well(lane.stack.run("nomad", "node", *words, timeout_s=_TIMEOUT_S, more_env=operator))
 
 
 FAULTS = (

@@ -92,9 +92,7 @@ def _from_empty(*choices: Choice) -> Callable[[Lane, random.Random], str]:
 def switch(lane: Lane, setting: tuple[str, tuple[str, str]]) -> None:
     """Gives a setting the one of its two values that it does not have."""
     path, values = setting
-    found = lane.pulumi("config", "get", "--path", path)
-    done = lane.pulumi("config", "set", "--path", path, values[found.stdout.strip() == values[0]])
-    assert done.returncode == 0, done.stderr
+    lane.set(path, values[lane.setting(path) == values[0]])
 
 
 def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[[Lane, random.Random], str]:

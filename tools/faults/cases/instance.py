@@ -12,7 +12,7 @@ from tools.faults.lane import HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.faults.model import Fault
 from tools.faults.victims import NODE_PLUGIN
 from tools.trial.instances import AGENT, SERVER, instance_of
-from tools.trial.running import eventually
+from tools.trial.running import ended_well, eventually
 
 MOVE_TIMEOUT_S = 300.0
 # Shorter than the servers' grace of 4 s, with what TCP adds: it sends again 0.2, 0.6, 1.4 and 3.0 s after a first try.
@@ -25,10 +25,7 @@ _LOST_CLIENT = (
 
 def recover(lane: Lane, *words: str) -> CompletedProcess[str]:
     """`python -m operate recover mysql`, as an operator runs it."""
-    with lane.waits("operate recover ends", MOVE_TIMEOUT_S):
-        return lane.stack.run(
-            lane.stack.python, "-m", "operate", "recover", "mysql", *words, timeout_s=2 * MOVE_TIMEOUT_S
-        )
+    return lane.operate("recover", "mysql", *words, timeout_s=2 * MOVE_TIMEOUT_S)
 
 
 def moved(lane: Lane, before: Endpoint) -> Endpoint:
@@ -42,8 +39,7 @@ def moved(lane: Lane, before: Endpoint) -> Endpoint:
 
 def restore(lane: Lane) -> None:
     """The command a user repeats: what is off starts, what is gone is made anew."""
-    done = lane.up()
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(lane.up())
     lane.await_plugins()
     lane.await_writes()
 
@@ -57,11 +53,6 @@ def _await_down(lane: Lane, node_id: str) -> None:
 def _terminate(lane: Lane, instance_id: str) -> None:
     lane.stack.ec2.terminate_instances(InstanceIds=[instance_id])
     lane.injected()
-
-
-def _ctl(lane: Lane, word: str, client: str) -> None:
-    done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", word, client)
-    assert done.returncode == 0, done.stderr
 
 
 def _terminated(lane: Lane, _draw: random.Random) -> str:
@@ -112,8 +103,7 @@ def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
     lane.stack.ec2.stop_instances(InstanceIds=[instance_id], Force=True)
     lane.injected()
     _await_down(lane, at.node_id)
-    done = recover(lane, "--yes")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ended_well(recover(lane, "--yes"))
     now = moved(lane, at)
     restore(lane)
     purged = "/purge" in done.stdout
@@ -123,7 +113,7 @@ def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
 def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
     at = lane.stack.mysql_endpoint()
     instance_id = instance_of(lane.stack, at.node_name)
-    _ctl(lane, "cut", at.node_name)
+    lane.stack.ctl("cut", at.node_name)
     lane.injected()
     _await_down(lane, at.node_id)
     told = recover(lane)
@@ -131,8 +121,7 @@ def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
     if writing:
         assert told.returncode == 1, told.stdout
         assert f"aws ec2 stop-instances --instance-ids {instance_id}" in told.stdout, told.stdout
-    fenced = recover(lane, "--fence", "--yes")
-    assert fenced.returncode == 0, fenced.stdout + fenced.stderr
+    ended_well(recover(lane, "--fence", "--yes"))
     now = moved(lane, at)
     restore(lane)
     return f"{'stopped while it wrote' if writing else 'it stopped MySQL first'}; MySQL on {now.node_name}"
@@ -141,11 +130,11 @@ def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
 def _cut_off_for_long(lane: Lane, _draw: random.Random) -> str:
     """Nobody does anything: the client stops MySQL by itself, and only then EC2 detaches the volume."""
     at = lane.stack.mysql_endpoint()
-    _ctl(lane, "cut", at.node_name)
+    lane.stack.ctl("cut", at.node_name)
     lane.injected()
     now = moved(lane, at)
     assert not lane.pid_inside(at.node_name, SERVER), f"MySQL still runs on {at.node_name}, which is cut off"
-    _ctl(lane, "heal", at.node_name)
+    lane.stack.ctl("heal", at.node_name)
     restore(lane)
     return f"{at.node_name} stopped MySQL by itself; MySQL on {now.node_name}"
 
@@ -153,9 +142,9 @@ def _cut_off_for_long(lane: Lane, _draw: random.Random) -> str:
 def _cut_off_for_a_moment(lane: Lane, draw: random.Random) -> str:
     at = lane.stack.mysql_endpoint()
     seconds = draw.uniform(*_SHORT_CUT_S)
-    _ctl(lane, "cut", at.node_name)
+    lane.stack.ctl("cut", at.node_name)
     time.sleep(seconds)
-    _ctl(lane, "heal", at.node_name)
+    lane.stack.ctl("heal", at.node_name)
     lane.injected()
     lane.await_writes()
     restore(lane)

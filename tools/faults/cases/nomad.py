@@ -23,10 +23,7 @@ _Command = Callable[[Lane, str], "CompletedProcess[str]"]
 
 def _change(lane: Lane) -> None:
     """Changes a setting, so that the next `up` registers MySQL's job again."""
-    found = lane.pulumi("config", "get", "--path", _MEMORY)
-    assert found.returncode == 0, found.stderr
-    done = lane.pulumi("config", "set", "--path", _MEMORY, str(int(found.stdout) ^ 8))
-    assert done.returncode == 0, done.stderr
+    lane.set(_MEMORY, str(int(lane.setting(_MEMORY)) ^ 8))
 
 
 def _pulumi(lane: Lane, address: str, *words: str) -> CompletedProcess[str]:

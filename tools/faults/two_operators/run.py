@@ -11,7 +11,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Final
 
-from tools.faults.checks import not_converged
+from tools.faults.checks import broken
 from tools.faults.driver_versions import install
 from tools.faults.lane import Lane
 from tools.faults.zone_change.run import CLIENTS, ZONES, zone_of
@@ -122,7 +122,7 @@ def _wait(process: Popen[bytes], seconds: float) -> None:
 
 def _start(lane: Lane, command: Command) -> tuple[Popen[bytes], Path]:
     process = lane.start(*command.words)
-    return process, max(lane.logs.glob("*.log"))
+    return process, lane.newest_log
 
 
 def _ended(process: Popen[bytes], log: Path) -> str:
@@ -142,7 +142,4 @@ def _judge(lane: Lane, outcome: Outcome, before: int) -> None:
     outcome.lost = len(lane.writer.lost())
     if outcome.lost:
         outcome.problems.append(f"{outcome.lost} acknowledged rows are missing")
-    if changes := not_converged(lane):
-        outcome.problems.append(changes)
-    outcome.problems += [str(one) for one in lane.mounts.violations]
-    lane.mounts.violations.clear()
+    outcome.problems += broken(lane)

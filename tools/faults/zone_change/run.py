@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
-from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any, Final
 
 from nomad_stateful.nomad import clients
-from tools.faults.background import Background
-from tools.faults.checks import not_converged
+from tools.faults.checks import broken
 from tools.faults.lane import Lane
+from tools.faults.pauses import Pauses
 from tools.faults.zone_change.points import Point, strike
 from tools.trial.instances import instance_of
-from tools.trial.running import eventually
+from tools.trial.running import ended_well, eventually
 
 ZONES: Final = ("us-west-2a", "us-west-2b")
 CLIENTS: Final = {"us-west-2a": ("client-1", "client-2"), "us-west-2b": ("client-3", "client-4")}
@@ -45,40 +40,6 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-class Clock(Background):
-    """Notes when how many rows were acknowledged."""
-
-    def __init__(self, lane: Lane) -> None:
-        super().__init__("clock", self._look)
-        self._lane = lane
-        self.seen: list[tuple[float, int]] = []
-
-    def _look(self) -> None:
-        while not self.ending.wait(0.05):
-            self.seen.append((time.monotonic(), len(self._lane.writer.acknowledged)))
-
-    def longest_pause(self) -> float:
-        """The longest time in which no row was added."""
-        changes = [now for before, now in pairwise(self.seen) if now[1] != before[1]]
-        times = [at for at, _ in changes]
-        return max((later - at for at, later in pairwise(times)), default=0.0)
-
-    def when(self, number: int) -> float:
-        """When so many rows were there for the first time."""
-        return next(at for at, count in self.seen if count >= number)
-
-
-@contextmanager
-def clock(lane: Lane) -> Iterator[Clock]:
-    """A clock that runs meanwhile."""
-    made = Clock(lane)
-    made.begin()
-    try:
-        yield made
-    finally:
-        made.end()
-
-
 def zone_of(lane: Lane) -> str:
     """The zone that MySQL's volume is in, by the stack."""
     return str(lane.stack.outputs()["volumes"]["mysql"]["zone"])
@@ -88,11 +49,11 @@ def move(lane: Lane, point: Point | None) -> Outcome:
     """Moves MySQL's volume to the other zone; killed at the point, and run again."""
     there = ZONES[ZONES.index(zone_of(lane)) - 1]
     outcome = _outcome("move", point)
-    with clock(lane) as seen:
+    with Pauses(lane.writer) as pauses:
         lane.await_writes()
         _killed_and_again(lane, ("move", "mysql", "--zone", there), point, outcome)
         lane.await_writes()
-    _judge(lane, outcome, seen)
+    _judge(lane, outcome, pauses)
     return outcome
 
 
@@ -101,11 +62,10 @@ def failover(lane: Lane, point: Point | None) -> Outcome:
     here = zone_of(lane)
     there = ZONES[ZONES.index(here) - 1]
     outcome = _outcome("failover", point)
-    with clock(lane) as seen:
+    with Pauses(lane.writer) as pauses:
         lane.await_writes()
         before_snapshot = set(lane.writer.acknowledged)
-        taken = _operate(lane, "snapshot", "mysql")
-        assert taken.returncode == 0, taken.stderr
+        ended_well(lane.operate("snapshot", "mysql", timeout_s=_TIMEOUT_S))
         lane.await_writes()
         struck_at = _lose(lane, here)
         _killed_and_again(lane, ("failover", "mysql", "--zone", there), point, outcome)
@@ -115,14 +75,14 @@ def failover(lane: Lane, point: Point | None) -> Outcome:
             outcome.problems.append(f"{len(early)} rows from before the snapshot are missing")
         if lost:
             first = next(index for index, one in enumerate(lane.writer.acknowledged) if one in lost)
-            outcome.lost_min = (struck_at - seen.when(first + 1)) / 60
+            outcome.lost_min = (struck_at - pauses.when(first + 1)) / 60
         if outcome.lost_min > outcome.said_min + 0.06:
             outcome.problems.append(f"{outcome.lost_min:.2f} minutes are lost, and {outcome.said_min:.2f} were said")
         _bring_back(lane, here)
         lane.await_writes()
         if later := lane.writer.lost() - lost:
             outcome.problems.append(f"{len(later)} rows went missing when the zone came back")
-    _judge(lane, outcome, seen)
+    _judge(lane, outcome, pauses)
     # Those were told: what comes after is judged for itself.
     lane.writer.elsewhere |= lane.writer.lost()
     return outcome
@@ -136,8 +96,7 @@ def _lose(lane: Lane, zone: str) -> float:
     """Cuts every client of a zone off, and waits until Nomad knows; when it was (monotonic)."""
     at = time.monotonic()
     for client in CLIENTS[zone]:
-        done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", "cut", client)
-        assert done.returncode == 0, done.stderr
+        lane.stack.ctl("cut", client)
     with lane.waits(f"Nomad has lost {zone}", _TIMEOUT_S):
         eventually(
             lambda: {_status(lane, client) for client in CLIENTS[zone]} == {"down"} or None,
@@ -154,8 +113,7 @@ def _status(lane: Lane, client: str) -> str:
 def _bring_back(lane: Lane, zone: str) -> None:
     """Connects a zone again; MySQL may not start there."""
     for client in CLIENTS[zone]:
-        done = lane.stack.run(lane.stack.python, "-m", "sandbox.cloud.ctl", "heal", client)
-        assert done.returncode == 0, done.stderr
+        lane.stack.ctl("heal", client)
     with lane.waits(f"{zone} is back", _TIMEOUT_S):
         eventually(
             lambda: {_status(lane, client) for client in CLIENTS[zone]} == {"ready"} or None,
@@ -169,10 +127,10 @@ def _bring_back(lane: Lane, zone: str) -> None:
 def _killed_and_again(lane: Lane, words: tuple[str, ...], point: Point | None, outcome: Outcome) -> None:
     if point is not None:
         process = lane.start(lane.stack.python, "-m", "operate", *words, "--yes")
-        if not strike(process, _newest_log(lane), point):
-            outcome.problems.append(f"it ended before it was killed: {_newest_log(lane).read_text()[-1500:]}")
+        if not strike(process, lane.newest_log, point):
+            outcome.problems.append(f"it ended before it was killed: {lane.newest_log.read_text()[-1500:]}")
     began = time.monotonic()
-    done = _operate(lane, *words, "--yes", "--json")
+    done = lane.operate(*words, "--yes", "--json", timeout_s=_TIMEOUT_S)
     (lane.logs / f"{len(list(lane.logs.iterdir())) + 1:03d}-again.txt").write_text(done.stdout + done.stderr)
     outcome.seconds = time.monotonic() - began
     if done.returncode != 0:
@@ -181,22 +139,10 @@ def _killed_and_again(lane: Lane, words: tuple[str, ...], point: Point | None, o
     outcome.said_min = float(result["lostMinutes"])
 
 
-def _operate(lane: Lane, *words: str) -> CompletedProcess[str]:
-    with lane.waits(f"operate {words[0]} ends", _TIMEOUT_S):
-        return lane.stack.run(lane.stack.python, "-m", "operate", *words, timeout_s=_TIMEOUT_S)
-
-
-def _newest_log(lane: Lane) -> Path:
-    return max(lane.logs.glob("*.log"))
-
-
-def _judge(lane: Lane, outcome: Outcome, seen: Clock) -> None:
-    outcome.away_s = seen.longest_pause()
+def _judge(lane: Lane, outcome: Outcome, pauses: Pauses) -> None:
+    outcome.away_s = pauses.longest_s
     outcome.acknowledged = len(lane.writer.acknowledged)
     outcome.lost = len(lane.writer.lost())
     if outcome.command == "move" and outcome.lost:
         outcome.problems.append(f"{outcome.lost} acknowledged rows are missing")
-    if changes := not_converged(lane):
-        outcome.problems.append(changes)
-    outcome.problems += [str(one) for one in lane.mounts.violations]
-    lane.mounts.violations.clear()
+    outcome.problems += broken(lane)
