@@ -10,6 +10,7 @@ from tools.bench import growth
 from tools.bench.growth import Measured
 from tools.bench.samples import OK, Sample, ratio, select, summary
 from tools.bench.targets import CASES, CONTENDERS
+from tools.markdown import table
 
 NONE = "-"
 NOT_YET = "Not measured yet."
@@ -128,9 +129,3 @@ def _times(found: Sequence[Sample]) -> str:
 
 def _quoted(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")[:200]
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

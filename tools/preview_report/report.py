@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from nomad_stateful.resource_types import DATA_HOLDERS
+from tools.markdown import block, code, prose, table
 from tools.preview_report import cost as costs
 from tools.preview_report.document import Preview, Step
 from tools.preview_report.jobs import RenderedJob, difference
-from tools.preview_report.markdown import block, code, prose, table
 from tools.preview_report.policies import Finding
 from tools.preview_report.properties import changes
 from tools.preview_report.verdict import ALLOW_LABEL, Verdict, judge, loses_data
@@ -122,7 +122,7 @@ def _changes(preview: Preview) -> list[str]:
         "",
         f"{summary}; {preview.unchanged} unchanged.",
         "",
-        *table(("change", "resource", "type", "what would be lost"), rows),
+        table(("change", "resource", "type", "what would be lost"), rows),
     ]
 
 
@@ -135,7 +135,7 @@ def _properties(preview: Preview) -> list[str]:
     if not rows:
         return []
     heading = ("resource", "property", "now", "then", "replaces")
-    lines = ["", *table(heading, rows), ""]
+    lines = ["", table(heading, rows), ""]
     shown = " open" if len(rows) <= _LONGEST_OPEN else ""
     return [f"<details{shown}><summary>Properties ({len(rows)})</summary>", *lines, "</details>"]
 
@@ -159,7 +159,7 @@ def _costs(preview: Preview, prices: costs.Prices) -> list[str]:
         "",
         f"**{total}**, an estimate from {where}{elsewhere}. Snapshots, I/O and taxes are not in it.",
         "",
-        *table(("volume", "now", "then", f"{prices.currency}/month now", "then"), rows),
+        table(("volume", "now", "then", f"{prices.currency}/month now", "then"), rows),
     ]
 
 
@@ -184,7 +184,7 @@ def _fees(preview: Preview, prices: costs.Prices) -> list[str]:
             f"(`initializationRateMibps`), and bills its full size, which is at most the volume's.{where}"
         ),
         "",
-        *table(("volume", "size", "rate", f"{prices.currency} once"), rows),
+        table(("volume", "size", "rate", f"{prices.currency} once"), rows),
     ]
 
 
@@ -198,7 +198,7 @@ def _policies(findings: Sequence[Finding]) -> list[str]:
     rows = [
         [finding.level, code(finding.policy), code(finding.resource), prose(finding.message)] for finding in findings
     ]
-    return ["### Policies", "", *table(("level", "policy", "resource", "finding"), rows)]
+    return ["### Policies", "", table(("level", "policy", "resource", "finding"), rows)]
 
 
 def _jobs(jobs: Sequence[RenderedJob]) -> list[str]:

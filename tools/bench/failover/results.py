@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from tools.bench import rows, tables
+from tools import markdown
+from tools.bench import rows
 
 NOT_SEEN = -1.0
 PHASES = (
@@ -113,7 +114,7 @@ def table(measured: Sequence[Failover]) -> str:
     names = [name for name, _ in PHASES]
     head = ["lost", "with", "n", "first row, s", *names, "rows lost", "second writers"]
     groups = [(loss, settings, of(measured, settings, loss)) for loss in LOSSES for settings in SETTINGS]
-    return tables.table(
+    return markdown.table(
         head,
         [
             [loss, title(settings, loss), str(len(found)), *_times(found), *_faults(found)]

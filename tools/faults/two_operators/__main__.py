@@ -11,6 +11,7 @@ import secrets
 import sys
 from collections.abc import Callable
 
+from tools import markdown
 from tools.faults.lane import Lane
 from tools.faults.two_operators.run import PAIRS, Outcome
 from tools.faults.zone_change.two_zones import outcomes
@@ -19,16 +20,10 @@ from tools.faults.zone_change.two_zones import outcomes
 def table(found: list[Outcome]) -> str:
     """The outcomes as a table of Markdown."""
     head = ["commands", "later, s", "first", "second", "took, s", "acknowledged", "lost"]
-    lines = [head, ["---"] * len(head)]
-    lines += [
+    lines = [
         [
-            one.pair,
-            f"{one.later_s:.0f}{'' if one.at_once else ', after it'}",
-            one.first,
-            one.second,
-            f"{one.seconds:.0f}",
-            str(one.acknowledged),
-            str(one.lost),
+            *(one.pair, f"{one.later_s:.0f}{'' if one.at_once else ', after it'}", one.first, one.second),
+            *(f"{one.seconds:.0f}", str(one.acknowledged), str(one.lost)),
         ]
         for one in found
     ]
@@ -37,7 +32,7 @@ def table(found: list[Outcome]) -> str:
     lost = found[-1].lost if found else 0
     together = sum(one.at_once for one in found)
     total = f"{len(found)} pairs, {together} at once, {rows} rows acknowledged, {lost} lost, {refused} commands refused"
-    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", total])
+    return f"{markdown.table(head, lines)}\n\n{total}"
 
 
 def _attempt(kind: str, dice: random.Random, number: int) -> Callable[[Lane], Outcome]:

@@ -9,6 +9,7 @@ import argparse
 import sys
 from functools import partial
 
+from tools import markdown
 from tools.faults.zone_change import points, run
 from tools.faults.zone_change.run import Outcome
 from tools.faults.zone_change.two_zones import outcomes
@@ -17,22 +18,16 @@ from tools.faults.zone_change.two_zones import outcomes
 def table(found: list[Outcome]) -> str:
     """The outcomes as a table of Markdown."""
     head = ["command", "killed", "when", "again, s", "MySQL away, s", "acknowledged", "lost", "said, min", "lost, min"]
-    lines = [head, ["---"] * len(head)]
-    lines += [
+    return markdown.table(
+        head,
         [
-            one.command,
-            one.killed,
-            one.at,
-            f"{one.seconds:.0f}",
-            f"{one.away_s:.1f}",
-            str(one.acknowledged),
-            str(one.lost),
-            f"{one.said_min:.1f}",
-            f"{one.lost_min:.2f}",
-        ]
-        for one in found
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            [
+                *(one.command, one.killed, one.at, f"{one.seconds:.0f}", f"{one.away_s:.1f}", str(one.acknowledged)),
+                *(str(one.lost), f"{one.said_min:.1f}", f"{one.lost_min:.2f}"),
+            ]
+            for one in found
+        ],
+    )
 
 
 def main() -> int:

@@ -21,10 +21,9 @@ def prose(text: str) -> str:
     return "".join(part if part.startswith("`") else _escaped(part) for part in parts)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; cells must be fit for one (`code`, `prose`)."""
-    lines = [f"| {' | '.join(head)} |", f"| {' | '.join('---' for _ in head)} |"]
-    return lines + [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
 def block(language: str, lines: Sequence[str]) -> list[str]:
