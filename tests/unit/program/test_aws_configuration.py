@@ -22,11 +22,11 @@ def configuration(keys: dict[str, str], *secret: str) -> tuple[dict[str, Any], b
     """What the resources are given, and whether it is a secret."""
     mocks.set_mocks(Recorder())
     config.set_all_config({f"aws:{key}": value for key, value in keys.items()}, [f"aws:{key}" for key in secret])
-    given = pulumi.Output.from_input(answers.aws_config())
     known: list[Any] = []
 
     @pulumi.runtime.test  # type: ignore[untyped-decorator]
     def run() -> pulumi.Output[Any]:
+        given = pulumi.Output.from_input(answers.aws_config())
         return pulumi.Output.all(given, given.is_secret()).apply(known.extend)
 
     run()
