@@ -27,7 +27,7 @@ up: bootstrap ## start the sandbox, deploy the stack, say where MySQL answers (T
 
 .PHONY: verify
 verify: bootstrap ## prove that rows survive a purge, a redeploy and a move to another client
-	@$(SANDBOX_SHELL) && $(PY) -m operate verify
+	@$(SANDBOX_SHELL) && $(PY) -m nomad_stateful.operate verify
 
 .PHONY: preview
 preview: bootstrap ## show what the program would change in the sandbox
@@ -47,7 +47,7 @@ pictures: bootstrap ## draw doctor, status and explain for the docs, from runs o
 
 .PHONY: mysql
 mysql: bootstrap ## open the database's client on the sandbox's MySQL
-	@$(SANDBOX_SHELL) && $(PY) -m operate mysql
+	@$(SANDBOX_SHELL) && $(PY) -m nomad_stateful.operate mysql
 
 .PHONY: down
 down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both without a destroy)
@@ -127,7 +127,7 @@ check: bootstrap ## formatting, lint, types, dependencies, and the job files as 
 	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
-	@$(PY) -m program.settings.docs --check
+	@$(PY) -m nomad_stateful.program.settings.docs --check
 	@$(PY) -m policy.docs --check
 	@$(PY) -m tools.audit
 	@$(PY) -m tools.toolchain >/dev/null
@@ -154,7 +154,7 @@ image: bootstrap ## make the agent's image, on Debian's Python into dist/, or wi
 fix: bootstrap ## format the code, fix what the linter can fix
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
-	@$(PY) -m program.settings.docs
+	@$(PY) -m nomad_stateful.program.settings.docs
 	@$(PY) -m policy.docs
 	@bin=$$($(PY) -m tools.toolchain) && "$$bin/nomad" fmt jobs/
 

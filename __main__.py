@@ -1,5 +1,5 @@
 """Stateful workloads on Nomad: the driver's permissions, volumes, CSI plugins, registrations, the MySQL server."""
 
-from program.launch import launch
+from nomad_stateful.program.launch import launch
 
 launch()

@@ -11,12 +11,11 @@ import pulumi
 import pulumi_nomad as nomad
 
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.components.nomad_job import private_variable, submit
+from nomad_stateful.components.ownership import Owner, claim
+from nomad_stateful.components.placement import JobPlacement
 from nomad_stateful.nomad.deadlines import healthy_deadline_s, progress_deadline_s
 from nomad_stateful.sdk import JobHealth, Ownership, VolumeRelease
-
-from .nomad_job import private_variable, submit
-from .ownership import Owner, claim
-from .placement import JobPlacement
 
 
 def deadlines(timeout_s: int) -> dict[str, str]:

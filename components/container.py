@@ -4,12 +4,11 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from nomad_stateful.components.consumer import Consumer, RegisteredVolume, deadlines
+from nomad_stateful.components.ownership import Owner
+from nomad_stateful.components.placement import JobConstraint, JobPlacement
+from nomad_stateful.components.restart import JobRestart
 from nomad_stateful.sdk import VolumeRelease
-
-from .consumer import Consumer, RegisteredVolume, deadlines
-from .ownership import Owner
-from .placement import JobConstraint, JobPlacement
-from .restart import JobRestart
 
 
 class ContainerVolume(TypedDict):

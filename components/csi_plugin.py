@@ -5,11 +5,10 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
+from nomad_stateful.components.nomad_job import private_variable, submit
+from nomad_stateful.components.ownership import Owner, claim
+from nomad_stateful.components.placement import JobConstraint, JobPlacement
 from nomad_stateful.sdk import Ownership, PluginHealth
-
-from .nomad_job import private_variable, submit
-from .ownership import Owner, claim
-from .placement import JobConstraint, JobPlacement
 
 
 class HostFolder(TypedDict):

@@ -7,10 +7,9 @@ from typing import TypedDict, Unpack
 import pulumi
 import pulumi_nomad as nomad
 
+from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
+from nomad_stateful.components.ownership import claim
 from nomad_stateful.sdk import CsiVolumeGuard, Ownership, VolumeGrowth, VolumeProtection
-
-from .csi_volume_args import CsiVolumeArgs
-from .ownership import claim
 
 CREATE_TIMEOUT = "3m"
 

@@ -2,8 +2,8 @@
 
 import pulumi
 
-from .csi_registration import Place, register
-from .csi_volume_args import CsiVolumeArgs
+from nomad_stateful.components.csi_registration import Place, register
+from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
 
 class CsiVolume(pulumi.ComponentResource):

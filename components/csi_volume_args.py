@@ -4,7 +4,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from .ownership import Owner
+from nomad_stateful.components.ownership import Owner
 
 
 class CsiVolumeArgs(TypedDict):

@@ -4,8 +4,8 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from .csi_registration import Place, RegisteredCsiVolume, register
-from .csi_volume_args import CsiVolumeArgs
+from nomad_stateful.components.csi_registration import Place, RegisteredCsiVolume, register
+from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
 _OWN_COMPONENT = "nomad-stateful:index:CsiVolume"
 """What each volume stood under in earlier releases, and stands under in other programs."""

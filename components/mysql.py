@@ -5,12 +5,11 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
+from nomad_stateful.components.consumer import Consumer, RegisteredVolume, deadlines
+from nomad_stateful.components.ownership import Owner
+from nomad_stateful.components.placement import JobPlacement
+from nomad_stateful.components.restart import JobRestart
 from nomad_stateful.sdk import GeneratedSecret, VolumeRelease, get_service_output
-
-from .consumer import Consumer, RegisteredVolume, deadlines
-from .ownership import Owner
-from .placement import JobPlacement
-from .restart import JobRestart
 
 
 class MysqlTask(TypedDict):

@@ -4,9 +4,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from .consumer import Consumer, RegisteredVolume
-from .ownership import Owner
-from .placement import JobPlacement
+from nomad_stateful.components.consumer import Consumer, RegisteredVolume
+from nomad_stateful.components.ownership import Owner
+from nomad_stateful.components.placement import JobPlacement
 
 
 class BackupTask(TypedDict):

@@ -5,12 +5,11 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
+from nomad_stateful.components.consumer import Consumer, deadlines
+from nomad_stateful.components.exporter import ExporterService, ExporterTask
+from nomad_stateful.components.ownership import Owner
+from nomad_stateful.components.placement import JobPlacement
 from nomad_stateful.sdk import GeneratedSecret
-
-from .consumer import Consumer, deadlines
-from .exporter import ExporterService, ExporterTask
-from .ownership import Owner
-from .placement import JobPlacement
 
 # Who runs the official image's process.
 NOBODY = 65534

@@ -14,7 +14,7 @@ from pulumi_aws.dlm import (
 )
 from pulumi_aws.iam import Role, RolePolicy
 
-from .ec2_tag import Ec2Tag
+from nomad_stateful.components.ec2_tag import Ec2Tag
 
 
 class SnapshotCopies(TypedDict):

@@ -4,10 +4,10 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from .consumer import Consumer
-from .exporter import ExporterService, ExporterTask
-from .ownership import Owner
-from .placement import JobPlacement
+from nomad_stateful.components.consumer import Consumer
+from nomad_stateful.components.exporter import ExporterService, ExporterTask
+from nomad_stateful.components.ownership import Owner
+from nomad_stateful.components.placement import JobPlacement
 
 
 class VolumeMetricsArgs(TypedDict):

@@ -1,5 +1,5 @@
 # Watches for lost clients, and has their jobs started elsewhere once EC2 says that they cannot write any more.
-# It calls Nomad by its own identity: nomad acl policy apply -namespace NS -job ID NAME program/failover-policy.hcl
+# It calls Nomad by its own identity: nomad acl policy apply -namespace NS -job ID NAME nomad_stateful/program/failover-policy.hcl
 # Run it by hand with: nomad job run -var-file=VARS jobs/failover.nomad.hcl
 
 variable "job" {

@@ -5,9 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).parent
-# In the package in a wheel, beside it in the repository.
-FOLDER = next(folder for folder in (_HERE / "jobs", _HERE.parent / "jobs") if folder.is_dir())
+FOLDER = Path(__file__).with_name("jobs")
 
 
 def spec(name: str, job_id: str, namespace: str) -> str:

@@ -64,7 +64,7 @@ def _folded(line: Line) -> list[Line]:
 
 def _said(*words: str) -> str:
     """Returns what a command prints, in colour; commands that find something wrong fail, and are drawn as well."""
-    command = [sys.executable, "-m", "operate", *words]
+    command = [sys.executable, "-m", "nomad_stateful.operate", *words]
     env = {**os.environ, "CLICOLOR_FORCE": "1"}
     done = subprocess.run(command, cwd=PROJECT, env=env, capture_output=True, text=True, check=False)
     if not done.stdout:

@@ -7,11 +7,11 @@ from pathlib import Path
 def run() -> None:
     """Serves until the engine is done."""
     if __package__:
-        from .host import serve
+        from nomad_stateful.components.package.host import serve
     else:
         # Started as a folder, by PulumiPlugin.yaml: the repository is not on the path.
         sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-        from components.package.host import serve
+        from nomad_stateful.components.package.host import serve
 
     serve(sys.argv[1:])
 

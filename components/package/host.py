@@ -9,21 +9,20 @@ from pulumi.provider.experimental.analyzer import PropertyDefinition, PropertyTy
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.provider import ConstructResult
 
+from nomad_stateful.components.container import Container
+from nomad_stateful.components.csi_plugin import CsiPlugin
+from nomad_stateful.components.csi_volume import CsiVolume
+from nomad_stateful.components.csi_volumes import CsiVolumes
+from nomad_stateful.components.driver_policy import DriverPolicy
+from nomad_stateful.components.dump_bucket import DumpBucket
+from nomad_stateful.components.failover_watch import FailoverWatch
+from nomad_stateful.components.mysql import MysqlServer
+from nomad_stateful.components.mysql_backup import MysqlBackup
+from nomad_stateful.components.mysql_metrics import MysqlMetrics
+from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
+from nomad_stateful.components.volume_metrics import VolumeMetrics
+from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.version import VERSION
-
-from ..container import Container
-from ..csi_plugin import CsiPlugin
-from ..csi_volume import CsiVolume
-from ..csi_volumes import CsiVolumes
-from ..driver_policy import DriverPolicy
-from ..dump_bucket import DumpBucket
-from ..failover_watch import FailoverWatch
-from ..mysql import MysqlServer
-from ..mysql_backup import MysqlBackup
-from ..mysql_metrics import MysqlMetrics
-from ..snapshot_schedules import SnapshotSchedules
-from ..volume_metrics import VolumeMetrics
-from ..zonal_volumes import ZonalVolumes
 
 PACKAGE = "nomad-stateful"
 COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (

@@ -19,7 +19,7 @@ from nomad_stateful.recovery.watcher import Watcher
 
 _POLICY = (
     "The job reads Nomad by its own identity, which needs a policy: nomad acl policy apply -namespace NAMESPACE "
-    "-job JOB NAME program/failover-policy.hcl (docs/failover.md)"
+    "-job JOB NAME nomad_stateful/program/failover-policy.hcl (docs/failover.md)"
 )
 
 

@@ -16,8 +16,11 @@ from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 
 _POLICIES: Final = {"program": "nomad-stateful", "operator": "nomad-stateful-operator"}
 _DESCRIPTIONS: Final = {"program": "The Pulumi program", "operator": "People who operate the stack"}
-_RULES: Final = {"program": PROJECT / "program/nomad-policy.hcl", "operator": PROJECT / "operate/nomad-policy.hcl"}
-_FAILOVER: Final = PROJECT / "program/failover-policy.hcl"
+_RULES: Final = {
+    "program": PROJECT / "nomad_stateful/program/nomad-policy.hcl",
+    "operator": PROJECT / "nomad_stateful/operate/nomad-policy.hcl",
+}
+_FAILOVER: Final = PROJECT / "nomad_stateful/program/failover-policy.hcl"
 _FAILOVER_JOB: Final = {"Namespace": "default", "JobID": "failover"}
 _TIMEOUT_S: Final = 30.0
 # Restore drills run in it; only a management token can make one.

@@ -36,8 +36,7 @@ def tag() -> str:
 
 def digest() -> str:
     """Names what the wheel has in it."""
-    folders = ("nomad_stateful", "components", "jobs")
-    files = sorted(path for folder in folders for path in (PROJECT / folder).rglob("*") if _is_source(path))
+    files = sorted(path for path in (PROJECT / "nomad_stateful").rglob("*") if _is_source(path))
     names = [str(path.relative_to(PROJECT)) for path in files]
     return cache.digest(*names, *(path.read_bytes() for path in files), (PROJECT / "pyproject.toml").read_bytes())
 

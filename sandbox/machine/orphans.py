@@ -12,7 +12,12 @@ from sandbox.settings import HOME_VARIABLE, SandboxSettings
 
 _ENGINE: Final = "pulumi"
 _PROGRAMS: Final = ("pulumi-language-", "pulumi-resource-", "pulumi-analyzer-")
-_MODULES: Final = ("sandbox.standins.plugins.", "nomad_stateful.provider", "components.package", "pulumi.policy")
+_MODULES: Final = (
+    "sandbox.standins.plugins.",
+    "nomad_stateful.provider",
+    "nomad_stateful.components.package",
+    "pulumi.policy",
+)
 """Modules that the launchers of plugins and policy packs run."""
 
 

@@ -27,8 +27,8 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A copy of the program with the page's driver added."""
-    for package in ("components", "jobs", "nomad_stateful", "program", "tests"):
-        shutil.copytree(TOP / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("components", "jobs", "nomad_stateful", "tests"):
+        shutil.copytree(TOP / package, tmp_path / package, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for module in TOP.glob("*.py"):
         shutil.copy(module, tmp_path)
     (tmp_path / "nomad_stateful/drivers/scratch.py").write_text(blocks("python")[0])

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from operate.doctor.checks import account
+from nomad_stateful.operate.doctor.checks import account
 from tests.documents.guide import PAGE, Block, blocks
 from tests.documents.pages import TOP
 from tests.sandbox.test_guide import NAMES

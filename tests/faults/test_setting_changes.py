@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from program import settings as program
+from nomad_stateful.program import settings as program
 from sandbox.settings import STACK
 from tools.faults.setting_changes import KINDS, Change, made, sequence
 from tools.faults.stack_settings import StackSettings

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from components.mysql import option_text
-from program import settings
-from program.settings.errors import SettingsError
+from nomad_stateful.components.mysql import option_text
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings.errors import SettingsError
 from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
 from tests.injection.leaves import Leaf, with_values
 from tests.unit.program.recorder import record

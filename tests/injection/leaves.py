@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from program.settings import Settings
-from program.settings.types import Section
+from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.settings.types import Section
 
 Path = tuple[str | int, ...]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pymysql
 
-from operate.drill import replay, script
-from operate.point_in_time import replay as replays
+from nomad_stateful.operate.drill import replay, script
+from nomad_stateful.operate.point_in_time import replay as replays
 from tests.mysql.place import DATA, Place, Task, place, server_task, words_of
 from tests.ports import unused_port
 from tests.providers.moto_account import environment, moto

@@ -16,9 +16,9 @@ from nomad_stateful.agent.copies.copier import Copier, HeldError
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER, Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.point_in_time import logs
-from operate.point_in_time.logs import PointInTimeError
-from operate.point_in_time.replay import replay
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.replay import replay
 from tests.mysql.place import (
     DATA,
     ROOT_PASSWORD,

@@ -15,8 +15,8 @@ import pytest
 
 from nomad_stateful.databases.mysql.archive import FOLDER
 from nomad_stateful.databases.mysql.binlog import Transaction, contents
-from operate.point_in_time import logs
-from operate.point_in_time import replay as replays
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time import replay as replays
 from tests.mysql.drilled import OPTIONS, data, restored
 from tests.mysql.place import (
     ROOT_PASSWORD,

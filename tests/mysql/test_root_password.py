@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from operate import shell
+from nomad_stateful.operate import shell
 from tests.mysql.databases import SERVERS
 from tests.mysql.place import Place, query, stop, until_it_answers
 from tests.mysql.test_first_start import prepared

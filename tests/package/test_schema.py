@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from components.package.host import COMPONENTS, PACKAGE, ComponentHost
+from nomad_stateful.components.package.host import COMPONENTS, PACKAGE, ComponentHost
 from nomad_stateful.version import VERSION
 from tests.unit.program.recorder import Recorder
 

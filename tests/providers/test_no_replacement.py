@@ -23,7 +23,7 @@ KEY, ALIAS = (f"arn:aws:kms:us-west-2:{ACCOUNT}:{name}" for name in ("key/0a", "
 
 PROGRAM = f"""
 import pulumi
-from components.zonal_volumes import ZonalVolumes
+from nomad_stateful.components.zonal_volumes import ZonalVolumes
 
 common = {{"zone": "us-west-2a", "size_gib": 1, "protect": False}}
 volumes = ZonalVolumes("ebs", {{

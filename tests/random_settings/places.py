@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from program.settings import Settings
-from program.settings.types import Section
+from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.settings.types import Section
 
 Path = tuple[str | int, ...]
 

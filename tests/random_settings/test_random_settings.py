@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis
 
-from program import settings
-from program.settings.errors import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings.errors import SettingsError
 from tests import closing_lines
 from tests.providers.nomad.agent import nomad_binary, running_agent
 from tests.random_settings import aws_judge, plugin_judge

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from program import settings
-from program.settings.errors import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings.errors import SettingsError
 from tests.image_roots import unpack
 from tests.random_settings.bases import BASES
 

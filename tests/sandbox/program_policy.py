@@ -13,7 +13,7 @@ from nomad_stateful.waiting import Context
 from tests.providers.harness import PluginProcess, plugin_process
 from tools.trial.running import Running
 
-POLICY = Path(__file__).parents[2] / "program/nomad-policy.hcl"
+POLICY = Path(__file__).parents[2] / "nomad_stateful/program/nomad-policy.hcl"
 ABSENT = "probe-absent"
 
 _JOB = "nomad:index/job:Job"

@@ -129,7 +129,7 @@ def tags(place: Running, volume_id: str) -> dict[str, str]:
 
 
 def operate(place: Running, *words: str, fails: bool = False) -> str:
-    done = place.run(place.python, "-m", "operate", *words, "--stack", "taken")
+    done = place.run(place.python, "-m", "nomad_stateful.operate", *words, "--stack", "taken")
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stdout + done.stderr
 

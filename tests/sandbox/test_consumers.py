@@ -65,7 +65,7 @@ def test_a_login_is_encrypted_by_the_servers_own_certificate_and_refused_in_the_
 
 def test_the_operators_client_logs_in_where_encryption_is_required(stack: Running) -> None:
     words = ("--batch", "--skip-column-names", "--execute=SELECT CURRENT_USER(), @@require_secure_transport")
-    shown = stack.run(stack.python, "-m", "operate", "mysql", "--", *words)
+    shown = stack.run(stack.python, "-m", "nomad_stateful.operate", "mysql", "--", *words)
     assert shown.stdout == "root@localhost\t1\n", shown.stderr
 
 

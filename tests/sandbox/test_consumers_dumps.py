@@ -42,9 +42,10 @@ def test_a_dump_that_fails_gives_its_volume_to_a_restore_and_stays_to_be_seen(st
     failed = {"ID": child}
     eventually(lambda: summary(stack, failed).get("Failed"), 240, "a failed dump", stack.diagnosis)
     operator = {"NOMAD_OPERATOR_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
-    restored = stack.run(stack.python, "-m", "operate", "restore", "--yes", "--timeout", "60", more_env=operator)
+    command = (stack.python, "-m", "nomad_stateful.operate")
+    restored = stack.run(*command, "restore", "--yes", "--timeout", "60", more_env=operator)
     assert restored.returncode == 0, restored.stderr
-    status = stack.run(stack.python, "-m", "operate", "status", more_env=operator).stdout
+    status = stack.run(*command, "status", more_env=operator).stdout
     assert f"{child}: the dump has failed 1 times" in status
     assert re.search(r"\(Exit Code: 1\b.*\); Nomad retries it", status)
     preview = stack.run("pulumi", "preview", "--non-interactive")

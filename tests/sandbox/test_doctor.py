@@ -58,7 +58,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def examined(stack: Running, env: Env) -> dict[str, dict[str, Any]]:
     """The checks by their names."""
-    done = stack.run(stack.python, "-m", "operate", "doctor", "--json", more_env=env)
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "doctor", "--json", more_env=env)
     assert done.stdout, done.stderr
     known = json.loads(done.stdout)
     assert (done.returncode == 0) == known["ok"]
@@ -156,7 +156,7 @@ def token(stack: Running, rules: str, *words: str) -> str:
 
 
 def full(stack: Running) -> str:
-    return (stack.project / "program/nomad-policy.hcl").read_text()
+    return (stack.project / "nomad_stateful/program/nomad-policy.hcl").read_text()
 
 
 @case("the token's capabilities", "lacks csi-write-volume")

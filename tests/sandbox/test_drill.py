@@ -37,13 +37,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def drill(stack: Running, *words: str) -> tuple[int, dict[str, Any], str]:
     """Exit status, report, and what was said beside it."""
-    command = (stack.python, "-m", "operate", "drill", "mysql", "--yes", "--json", *words)
+    command = (stack.python, "-m", "nomad_stateful.operate", "drill", "mysql", "--yes", "--json", *words)
     done = stack.run(*command, timeout_s=600)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
 
 def take(stack: Running) -> str:
-    done = stack.run(stack.python, "-m", "operate", "snapshot", "mysql")
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "snapshot", "mysql")
     assert done.returncode == 0, done.stderr
     return done.stdout.split()[0]
 
@@ -143,7 +143,7 @@ def test_a_drill_that_is_ended_leaves_nothing_or_the_next_one_removes_it(
     stack: Running, tmp_path: Path, ended_by: signal.Signals
 ) -> None:
     snapshot_id = take(stack)
-    command = [stack.python, "-m", "operate", "drill", "mysql", "--yes", "--snapshot", snapshot_id]
+    command = [stack.python, "-m", "nomad_stateful.operate", "drill", "mysql", "--yes", "--snapshot", snapshot_id]
     with (tmp_path / "said").open("w+") as said:
         running = subprocess.Popen(command, cwd=stack.project, env=stack.env, stdout=said, stderr=said)
         eventually(lambda: stack.nomad.get("jobs", namespace="drill") or None, 60, "the drill's job")

@@ -160,23 +160,23 @@ def test_a_dump_that_does_not_load_is_red_with_the_line_that_says_why(
 
 
 def test_a_drill_of_a_dump_that_is_killed_is_removed_by_the_next_one(stack: Running, dump: str, tmp_path: Path) -> None:
-    command = [stack.python, "-m", "operate", "drill", "--yes", "--dump", dump]
+    command = [stack.python, "-m", "nomad_stateful.operate", "drill", "--yes", "--dump", dump]
     with (tmp_path / "said").open("w+") as said:
         running = subprocess.Popen(command, cwd=stack.project, env=stack.env, stdout=said, stderr=said)
         eventually(lambda: stack.nomad.get("jobs", namespace="drill") or None, 60, "the drill's job")
         os.kill(running.pid, signal.SIGKILL)
         running.wait(timeout=60)
     assert scratch_volumes(stack)
-    cleaned = stack.run(stack.python, "-m", "operate", "drill", "--yes", "--clean", timeout_s=300)
+    cleaned = stack.run(stack.python, "-m", "nomad_stateful.operate", "drill", "--yes", "--clean", timeout_s=300)
     assert cleaned.returncode == 0, cleaned.stderr
     assert "removed what an earlier drill left" in cleaned.stderr
     assert nothing_is_left(stack)
 
 
 def test_the_dumps_volume_is_drilled_by_a_command_in_the_task_that_dumps(stack: Running, dump: str) -> None:
-    taken = stack.run(stack.python, "-m", "operate", "snapshot", "dumps")
+    taken = stack.run(stack.python, "-m", "nomad_stateful.operate", "snapshot", "dumps")
     assert taken.returncode == 0, taken.stderr
-    command = (stack.python, "-m", "operate", "drill", "dumps", "--yes", "--json")
+    command = (stack.python, "-m", "nomad_stateful.operate", "drill", "dumps", "--yes", "--json")
     read = stack.run(*command, "--check", f"gzip -t /dumps/*.sql.gz && ls /dumps/{dump}", timeout_s=600)
     assert read.returncode == 0, read.stderr
     assert json.loads(read.stdout)["output"] == [f"/dumps/{dump}"]

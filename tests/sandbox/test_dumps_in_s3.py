@@ -69,7 +69,7 @@ def keys(stack: Running) -> list[str]:
 
 def operate(stack: Running, *words: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
     operator = {"NOMAD_OPERATOR_TOKEN": stack.env.get("NOMAD_OPERATOR_TOKEN") or stack.env["NOMAD_TOKEN"]}
-    return stack.run(stack.python, "-m", "operate", *words, more_env=operator, timeout_s=timeout_s)
+    return stack.run(stack.python, "-m", "nomad_stateful.operate", *words, more_env=operator, timeout_s=timeout_s)
 
 
 def rows(stack: Running) -> Any:

@@ -18,7 +18,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def operate(stack: Running, *command: str) -> str:
-    done = stack.run(stack.python, "-m", "operate", *command)
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", *command)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

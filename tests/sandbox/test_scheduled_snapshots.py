@@ -109,7 +109,7 @@ def test_a_week_of_snapshots_is_taken_kept_copied_and_listed(stack: Running, led
     forward(stack, "7d")
     for name, one in {"made": made, "ledger": ledger}.items():
         assert (len(snapshots_of(stack, one)), copies(stack, name)) == (3, 7), name
-    done = stack.run(stack.python, "-m", "operate", "snapshots", "ledger")
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "snapshots", "ledger")
     assert done.returncode == 0, done.stdout + done.stderr
     head, *rows = [line.split() for line in done.stdout.splitlines()]
     assert head[:4] == ["SNAPSHOT", "VOLUME", "STACK", "REGION"]

@@ -116,7 +116,7 @@ def test_a_privileged_container_mounts_network_storage_and_an_ordinary_one_does_
 
 
 def test_the_doctor_finds_nothing_wrong(stack: Running) -> None:
-    done = stack.run(stack.python, "-m", "operate", "doctor", "--json")
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "doctor", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     known = json.loads(done.stdout)
     open_ = [check for check in known["checks"] if check["state"] == "not checked"]
@@ -126,7 +126,7 @@ def test_the_doctor_finds_nothing_wrong(stack: Running) -> None:
 
 
 def test_nothing_holds_up_what_runs(stack: Running) -> None:
-    done = stack.run(stack.python, "-m", "operate", "explain", "mysql-server")
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "explain", "mysql-server")
     assert (done.returncode, done.stdout) == (0, "job mysql-server: in order, nothing holds it up\n"), done.stderr
 
 

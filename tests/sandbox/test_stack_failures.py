@@ -30,8 +30,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def test_verify_proves_that_rows_outlive_a_purge_and_a_drain(stack: Running) -> None:
-    verify = stack.run(stack.python, "-m", "operate", "verify", timeout_s=600)
-    why = "" if verify.returncode == 0 else stack.run(stack.python, "-m", "operate", "explain", "mysql-server").stdout
+    command = (stack.python, "-m", "nomad_stateful.operate")
+    verify = stack.run(*command, "verify", timeout_s=600)
+    why = "" if verify.returncode == 0 else stack.run(*command, "explain", "mysql-server").stdout
     assert verify.returncode == 0, verify.stdout + verify.stderr + why
     proof = re.findall(r"^(?:first|after).*?([0-9a-f-]{36}) +(client-\d)", verify.stdout, re.MULTILINE)
     assert len({allocation for allocation, _ in proof}) == 3

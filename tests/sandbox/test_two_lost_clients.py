@@ -60,7 +60,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def watch(stack: Running, log: Path) -> Iterator[None]:
     """While `operate failover` runs."""
     with log.open("w") as file:
-        words = [stack.python, "-m", "operate", "failover"]
+        words = [stack.python, "-m", "nomad_stateful.operate", "failover"]
         process = subprocess.Popen(words, cwd=stack.project, env=stack.env, stdout=file)
     try:
         yield

@@ -100,13 +100,14 @@ def test_a_change_waits_until_every_controller_is_healthy(stack: Running) -> Non
 def test_what_nomad_left_attached_is_named_and_the_next_up_gets_over_it(stack: Running) -> None:
     node_id = leave_attached(stack)
     stack.nomad.put(f"node/{node_id}/eligibility", {"Eligibility": "ineligible"})
-    told = stack.run(stack.python, "-m", "operate", "status").stdout
+    told = stack.run(stack.python, "-m", "nomad_stateful.operate", "status").stdout
     assert f"{volume_id(stack)} is attached to {attachments(stack)[0]} as /dev/" in told
     assert "where nothing claims it" in told
-    explained = stack.run(stack.python, "-m", "operate", "explain", "mysql")
+    explained = stack.run(stack.python, "-m", "nomad_stateful.operate", "explain", "mysql")
     assert explained.returncode == 1
     assert "where nothing claims it" in explained.stdout
-    assert "job mysql-server is stopped" in stack.run(stack.python, "-m", "operate", "explain", "mysql-server").stdout
+    explained = stack.run(stack.python, "-m", "nomad_stateful.operate", "explain", "mysql-server")
+    assert "job mysql-server is stopped" in explained.stdout
     try:
         done = stack.run("pulumi", "up", "--yes", "--refresh", "--skip-preview", "--non-interactive", timeout_s=400)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -118,7 +119,7 @@ def test_what_nomad_left_attached_is_named_and_the_next_up_gets_over_it(stack: R
 
 def test_recover_detaches_it_too(stack: Running) -> None:
     leave_attached(stack)
-    done = stack.run(stack.python, "-m", "operate", "recover", "mysql", "--yes")
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "recover", "mysql", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
     eventually(lambda: not attachments(stack) or None, 240, "EC2 has the volume detached")
 

@@ -77,7 +77,7 @@ def version(stack: Running) -> str:
 
 
 def words(stack: Running, to: str) -> list[str]:
-    return [stack.python, "-m", "operate", "upgrade-mysql", to, "--yes", "--json", "--timeout", "30s"]
+    return [stack.python, "-m", "nomad_stateful.operate", "upgrade-mysql", to, "--yes", "--json", "--timeout", "30s"]
 
 
 @contextlib.contextmanager

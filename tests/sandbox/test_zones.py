@@ -202,7 +202,7 @@ def test_verify_leaves_what_is_pending_as_it_is(stack: Running) -> None:
     configure(stack, 3, memoryMib=1100)
     pending = json.loads(preview(stack, "--json"))["changeSummary"]
     assert pending["update"] > 0
-    done = stack.run(stack.python, "-m", "operate", "verify", timeout_s=600)
+    done = stack.run(stack.python, "-m", "nomad_stateful.operate", "verify", timeout_s=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "stack dev" in done.stderr
     task = stack.nomad.get("job/mysql-server")["TaskGroups"][0]["Tasks"]
@@ -281,10 +281,10 @@ def test_of_two_stacks_what_acts_wants_the_name(stack: Running) -> None:
     assert stack.run("pulumi", "stack", "init", "second", "--non-interactive").returncode == 0
     try:
         for words in (["verify"], ["recover", "--yes"], ["snapshot", "mysql"], ["restore", "--yes"], ["mysql"]):
-            refused = stack.run(stack.python, "-m", "operate", *words)
+            refused = stack.run(stack.python, "-m", "nomad_stateful.operate", *words)
             assert refused.returncode == 1
             assert "--stack is not set: there are the stacks dev, second (selected: second)" in refused.stderr
-        looked = stack.run(stack.python, "-m", "operate", "status", "--stack", "dev")
+        looked = stack.run(stack.python, "-m", "nomad_stateful.operate", "status", "--stack", "dev")
         assert looked.returncode == 0, looked.stderr
         assert "mysql-server" in looked.stdout
     finally:

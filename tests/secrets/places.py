@@ -63,7 +63,7 @@ class Places:
     def commands(self) -> Iterator[Piece]:
         """What the commands say that only read."""
         for command in COMMANDS:
-            said = self._run(self._own_env, sys.executable, "-m", "operate", command, may_fail=True)
+            said = self._run(self._own_env, sys.executable, "-m", "nomad_stateful.operate", command, may_fail=True)
             yield Piece("command", f"operate {command}", said)
 
     def nomad(self) -> Iterator[Piece]:

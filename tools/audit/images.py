@@ -10,8 +10,8 @@ from typing import Any, Final
 import httpx2
 
 from nomad_stateful.drivers.catalogue import DRIVERS
-from program.settings.metrics import MysqlExporter, VolumeExporter
-from program.settings.mysql import Mysql
+from nomad_stateful.program.settings.metrics import MysqlExporter, VolumeExporter
+from nomad_stateful.program.settings.mysql import Mysql
 
 LIST: Final = Path(__file__).with_name("images.toml")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")

@@ -8,7 +8,7 @@ from typing import Any
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import is_running
-from operate.cluster import Cluster, wait_for
+from nomad_stateful.operate.cluster import Cluster, wait_for
 from sandbox.settings import SandboxError
 from sandbox.stack.stack import Stack
 from tools.examples.stacks import Workplace

@@ -78,4 +78,4 @@ class Workplace:
     def operate(self, stack: str, command: str, *words: str) -> str:
         """What an operator's command prints about a stack. Raises SandboxError when it fails."""
         python = os.fspath(PROJECT / ".venv" / "bin" / "python")
-        return self.run(python, "-m", "operate", command, "--stack", stack, *words)
+        return self.run(python, "-m", "nomad_stateful.operate", command, "--stack", stack, *words)

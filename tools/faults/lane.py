@@ -150,7 +150,7 @@ class Lane:
     def operate(self, *words: str, timeout_s: float = UP_TIMEOUT_S) -> CompletedProcess[str]:
         """`python -m operate …` as an operator runs it."""
         with self.waits(f"operate {words[0]} ends", timeout_s):
-            return self.stack.run(self.stack.python, "-m", "operate", *words, timeout_s=timeout_s)
+            return self.stack.run(self.stack.python, "-m", "nomad_stateful.operate", *words, timeout_s=timeout_s)
 
     def setting(self, path: str) -> str:
         """The value of a setting in the stack's file."""

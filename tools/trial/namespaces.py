@@ -18,7 +18,7 @@ def allow(stack: Running, namespace: str) -> None:
     api = management(stack)
     api.put("namespace", {"Name": namespace})
     for folder, name in (("program", "nomad-stateful"), ("operate", "nomad-stateful-operator")):
-        file = stack.project / f"{folder}/nomad-policy.hcl"
+        file = stack.project / f"nomad_stateful/{folder}/nomad-policy.hcl"
         rules = with_namespace(file.read_text(), namespace)
         file.write_text(rules)
         api.put(f"acl/policy/{name}", {"Name": name, "Rules": rules})

@@ -1,4 +1,4 @@
-"""What the policies of program/ and operate/ allow, asked of a Nomad with access control: each request, each token."""
+"""What the policies of program and operator allow, asked of a Nomad with access control: each request and token."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.providers.nomad.agent import Agent, eventually, running_agent
 
 TOP: Final = Path(__file__).parents[3]
 POLICIES: Final = {
-    "program": "program/nomad-policy.hcl",
-    "preview": "program/nomad-preview-policy.hcl",
-    "failover": "program/failover-policy.hcl",
-    "operator": "operate/nomad-policy.hcl",
+    "program": "nomad_stateful/program/nomad-policy.hcl",
+    "preview": "nomad_stateful/program/nomad-preview-policy.hcl",
+    "failover": "nomad_stateful/program/failover-policy.hcl",
+    "operator": "nomad_stateful/operate/nomad-policy.hcl",
 }
 JOB: Final = {
     "Job": {

@@ -93,7 +93,7 @@ class Watch:
 
     def start_operate(self) -> None:
         """Starts `python -m operate metrics`."""
-        words = [self.stack.python, "-m", "operate", "metrics", "--listen", self.operate]
+        words = [self.stack.python, "-m", "nomad_stateful.operate", "metrics", "--listen", self.operate]
         log = self.folder / "operate.log"
         self._running.enter_context(program(words, self.stack.env, self.stack.project, log))
 

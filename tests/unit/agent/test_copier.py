@@ -8,7 +8,7 @@ from nomad_stateful.agent.copies.copier import HeldError
 from nomad_stateful.agent.server import NEEDED, ServerError
 from nomad_stateful.databases.mysql.archive import Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.world import BUCKET, UUID, World, names, up_to
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nomad_stateful.agent.copies.copier import HeldError
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.world import BUCKET, PLACE, UUID, World, names, up_to
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from nomad_stateful.agent.copies.copier import HeldError
 from nomad_stateful.databases.mysql.archive import facts
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.world import BUCKET, START, FakeServer, World, emptied
 
 STEPS = (

@@ -19,8 +19,8 @@ from nomad_stateful.agent.server import ServerError, State
 from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Until, log_name
 from nomad_stateful.databases.mysql.binlog import contents
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder, Origin
-from operate.point_in_time import logs
-from operate.point_in_time.replay import Replay, replay
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time.replay import Replay, replay
 from tests.providers.moto_account import REGION, clients, empty_account
 from tests.unit.databases.mysql.test_binlog import before, event, gtid, log, rotated, stopped
 

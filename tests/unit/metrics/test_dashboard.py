@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from operate.metrics.gauges import GAUGES, PREFIX
+from nomad_stateful.operate.metrics.gauges import GAUGES, PREFIX
 from tests.unit.metrics.test_rules import PROMTOOL, TOP, needs_promtool, rules
 
 DASHBOARD = TOP / "metrics" / "dashboard.json"

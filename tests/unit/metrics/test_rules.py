@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from operate.metrics.gauges import GAUGES, PREFIX
+from nomad_stateful.operate.metrics.gauges import GAUGES, PREFIX
 from tests.documents.runbook import lacking
 from tests.sandbox.alerts.causes import CAUSES
 from tests.sandbox.alerts.rules import ELSEWHERE, scaled, seconds

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from nomad_stateful.nomad.api import NomadApi
-from operate.metrics.targets import targets
+from nomad_stateful.operate.metrics.targets import targets
 from tests.providers.fake_nomad import fake_nomad
 from tests.unit.metrics.test_rules import TOP
 

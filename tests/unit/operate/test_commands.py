@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from operate import __main__ as command_line
-from operate import failover, listed_snapshots, recover, snapshots, stack, status
-from operate.adopt import command as adopt
-from operate.doctor import command as doctor
-from operate.drain import command as drain
-from operate.explain import command as explain
-from operate.upgrade_mysql import command as upgrade_mysql
-from operate.zone_change import command as zone_change
+from nomad_stateful.operate import __main__ as command_line
+from nomad_stateful.operate import failover, listed_snapshots, recover, snapshots, stack, status
+from nomad_stateful.operate.adopt import command as adopt
+from nomad_stateful.operate.doctor import command as doctor
+from nomad_stateful.operate.drain import command as drain
+from nomad_stateful.operate.explain import command as explain
+from nomad_stateful.operate.upgrade_mysql import command as upgrade_mysql
+from nomad_stateful.operate.zone_change import command as zone_change
 
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:

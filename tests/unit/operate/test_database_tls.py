@@ -14,7 +14,7 @@ import pymysql
 import pytest
 
 from nomad_stateful.nomad.running_job import Endpoint
-from operate.database import Database, UntrustedError
+from nomad_stateful.operate.database import Database, UntrustedError
 from tests.unit.provider.test_nomad_tls import issue
 
 _PROTOCOL_41, _SSL, _SECURE, _PLUGIN_AUTH = 0x200, 0x800, 0x8000, 0x80000

@@ -12,11 +12,11 @@ import pytest
 from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
-from operate import cluster, stack
-from operate.drill import command, report, snapshots
-from operate.drill import job as jobs
-from operate.drill.model import DrillError, Json, Options, Report, Scratch, Table, Target
-from operate.errors import OperateError
+from nomad_stateful.operate import cluster, stack
+from nomad_stateful.operate.drill import command, report, snapshots
+from nomad_stateful.operate.drill import job as jobs
+from nomad_stateful.operate.drill.model import DrillError, Json, Options, Report, Scratch, Table, Target
+from nomad_stateful.operate.errors import OperateError
 from tests.unit import aws
 from tests.unit.aws import PLACE
 
@@ -530,7 +530,7 @@ def test_a_namespace_that_may_not_be_made_is_told_with_the_command(
 ) -> None:
     nomad = Nomad()
     nomad.may_make_namespaces = False
-    with pytest.raises(DrillError, match=r"nomad namespace apply .* drill.*operate/nomad-policy\.hcl"):
+    with pytest.raises(DrillError, match=r"nomad namespace apply .* drill.*nomad_stateful/operate/nomad-policy\.hcl"):
         drill(nomad, monkeypatch)
     assert nothing_is_left(ec2, nomad, live)
 

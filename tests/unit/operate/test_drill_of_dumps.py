@@ -11,10 +11,10 @@ from typing import Any
 import boto3
 import pytest
 
-from operate import __main__ as command_line
-from operate import stack
-from operate.drill import dump, report, snapshots
-from operate.drill.model import DrillError, Dump, Json, Report, Scratch, Target
+from nomad_stateful.operate import __main__ as command_line
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.drill import dump, report, snapshots
+from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Report, Scratch, Target
 from tests.unit import aws
 from tests.unit.operate import test_drill as drills
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.drill import replay
-from operate.point_in_time.logs import PointInTimeError
-from operate.point_in_time.replay import Replay
+from nomad_stateful.operate.drill import replay
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.replay import Replay
 from tests.unit.databases.mysql.test_binlog import SOURCE
 from tests.unit.operate.point_in_time.test_logs import at, one
 

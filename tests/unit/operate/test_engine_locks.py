@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from operate import engine_locks
-from operate.engine import Engine, EngineError, StackLockedError
-from operate.engine_locks import Started
+from nomad_stateful.operate import engine_locks
+from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
+from nomad_stateful.operate.engine_locks import Started
 
 LOCKED = """error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end.
   s3://bucket/.pulumi/locks/x.json: created by root@{host} (pid {pid}) at 2026-11-22T10:00:00Z"""

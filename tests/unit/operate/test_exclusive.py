@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nomad_stateful.nomad.api import NomadApiError
-from operate import exclusive as turns
-from operate import stack, variable_lock
-from operate.cluster import wait_for
-from operate.exclusive import BusyError, exclusive
-from operate.variable_lock import VariableLock
+from nomad_stateful.operate import exclusive as turns
+from nomad_stateful.operate import stack, variable_lock
+from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.exclusive import BusyError, exclusive
+from nomad_stateful.operate.variable_lock import VariableLock
 
 PATH = "nomad/jobs/nomad-stateful/operators/shop~2eeu/prod"
 

@@ -10,12 +10,12 @@ from moto.ec2.responses._base_response import EC2BaseResponse
 from nomad_stateful.ebs.filters import MOST_VALUES, in_batches
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.clients import Client
-from operate import listed_snapshots, stack
-from operate.adopt import found
-from operate.doctor.facts import Facts
-from operate.metrics import reading
-from operate.metrics.gauges import Gauges
-from operate.overview import facts as overview
+from nomad_stateful.operate import listed_snapshots, stack
+from nomad_stateful.operate.adopt import found
+from nomad_stateful.operate.doctor.facts import Facts
+from nomad_stateful.operate.metrics import reading
+from nomad_stateful.operate.metrics.gauges import Gauges
+from nomad_stateful.operate.overview import facts as overview
 from sandbox.cloud import account_limits
 from sandbox.machine.errors import ApiError
 from tests.unit.aws import PLACE, REGION

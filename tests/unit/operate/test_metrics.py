@@ -14,12 +14,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
-from operate import stack
-from operate.metrics import command, reading, server
-from operate.metrics.gauges import GAUGES, Gauges
-from operate.metrics.targets import targets
-from operate.point_in_time import place
-from operate.point_in_time.place import late
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.metrics import command, reading, server
+from nomad_stateful.operate.metrics.gauges import GAUGES, Gauges
+from nomad_stateful.operate.metrics.targets import targets
+from nomad_stateful.operate.point_in_time import place
+from nomad_stateful.operate.point_in_time.place import late
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.aws import PLACE, REGION
 from tests.unit.operate.point_in_time.test_logs import Bucket

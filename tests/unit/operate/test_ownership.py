@@ -10,10 +10,10 @@ from botocore.exceptions import ClientError
 
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
-from operate import ownership, stack
-from operate.cluster import Cluster, connect, wait_for
-from operate.errors import TimedOutError
-from operate.ownership import WrongClusterError
+from nomad_stateful.operate import ownership, stack
+from nomad_stateful.operate.cluster import Cluster, connect, wait_for
+from nomad_stateful.operate.errors import TimedOutError
+from nomad_stateful.operate.ownership import WrongClusterError
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}

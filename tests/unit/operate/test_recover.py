@@ -12,12 +12,12 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
+from nomad_stateful.operate import recover
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.recover import Permission, StepRunner
+from nomad_stateful.operate.volumes import StackVolume
 from nomad_stateful.recovery.plan import Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
-from operate import recover
-from operate.errors import OperateError
-from operate.recover import Permission, StepRunner
-from operate.volumes import StackVolume
 
 VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
 CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")

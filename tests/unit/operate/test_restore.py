@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from operate import restore, stack
-from operate.asking import NotConfirmedError
-from operate.drill.model import Options, Report
-from operate.engine import StackLockedError
-from operate.errors import OperateError, TimedOutError
-from operate.exclusive import BusyError
+from nomad_stateful.operate import restore, stack
+from nomad_stateful.operate.asking import NotConfirmedError
+from nomad_stateful.operate.drill.model import Options, Report
+from nomad_stateful.operate.engine import StackLockedError
+from nomad_stateful.operate.errors import OperateError, TimedOutError
+from nomad_stateful.operate.exclusive import BusyError
 
 JOB = "mysql-backup-restore/dispatch-1"
 OUTPUTS = {

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from nomad_stateful.nomad.running_job import Endpoint
-from operate import shell, stack
-from operate.errors import OperateError
-from operate.stack import MysqlOutputs
+from nomad_stateful.operate import shell, stack
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.stack import MysqlOutputs
 
 NOMAD = """#!/bin/sh
 printf '%s\\n' "$@" >"$TOLD/words"

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
-from operate import listed_snapshots, snapshots, stack
+from nomad_stateful.operate import listed_snapshots, snapshots, stack
 from tests.unit.aws import PLACE, REGION, UNLISTED, answers, empty_first_pages
 
 

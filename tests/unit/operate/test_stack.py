@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from operate import stack
+from nomad_stateful.operate import stack
 
 
 def place(monkeypatch: pytest.MonkeyPatch, *arns: str, **config: Any) -> AwsPlace:

@@ -16,10 +16,10 @@ from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.periodic_runs import FailingRun
+from nomad_stateful.operate import dumps, stack, status
+from nomad_stateful.operate.overview import facts, graph, screen
+from nomad_stateful.operate.overview.facts import JobLine, Overview, PluginLine, VolumeLine
 from nomad_stateful.terminal import Span, parsed, rendered, svg, table, takes_colour
-from operate import dumps, stack, status
-from operate.overview import facts, graph, screen
-from operate.overview.facts import JobLine, Overview, PluginLine, VolumeLine
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.operate.test_recover import CLAIM, CUT_OFF, FREE, INSTANCE, NODE, VOLUME, stack_volume
 

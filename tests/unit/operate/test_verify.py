@@ -8,9 +8,9 @@ import pytest
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.running_job import Endpoint
-from operate import verify
-from operate.cluster import Cluster
-from operate.errors import OperateError
+from nomad_stateful.operate import verify
+from nomad_stateful.operate.cluster import Cluster
+from nomad_stateful.operate.errors import OperateError
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 
 AT = Endpoint("alloc-1", "own", "client-1", "10.0.0.1", 3306)

@@ -11,14 +11,14 @@ import pytest
 
 from nomad_stateful.columns import columns
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.operate import __main__ as command_line
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.drill import report as reports
+from nomad_stateful.operate.drill.model import Report, Table
+from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.terminal import Line, Span, parsed, rendered, table
 from nomad_stateful.visible import obeyed, visible, visible_lines
-from operate import __main__ as command_line
-from operate import stack
-from operate.command import Command
-from operate.drill import report as reports
-from operate.drill.model import Report, Table
-from operate.errors import OperateError
 
 # Hides the line; writes to the clipboard; colours; goes back to the line's start; turns the text's direction.
 HOSTILE = "shop\x1b[2K\x1b]52;c;aWQ=\x07\x1b[31m\r\u202e\x9b2K"

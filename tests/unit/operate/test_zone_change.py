@@ -14,16 +14,16 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.nomad.clients import Client
-from operate.drill import snapshots as drills
-from operate.drill.model import Target
-from operate.engine import EngineError, StackLockedError
-from operate.exclusive import BusyError
-from operate.ownership import WrongClusterError
-from operate.zone_change import command, zones
-from operate.zone_change.change import Wanted, ZoneChange
-from operate.zone_change.consumers import Consumers
-from operate.zone_change.copies import Copies
-from operate.zone_change.situation import ZoneChangeError, phase, setting, stored
+from nomad_stateful.operate.drill import snapshots as drills
+from nomad_stateful.operate.drill.model import Target
+from nomad_stateful.operate.engine import EngineError, StackLockedError
+from nomad_stateful.operate.exclusive import BusyError
+from nomad_stateful.operate.ownership import WrongClusterError
+from nomad_stateful.operate.zone_change import command, zones
+from nomad_stateful.operate.zone_change.change import Wanted, ZoneChange
+from nomad_stateful.operate.zone_change.consumers import Consumers
+from nomad_stateful.operate.zone_change.copies import Copies
+from nomad_stateful.operate.zone_change.situation import ZoneChangeError, phase, setting, stored
 from tests.unit.aws import PLACE, account, empty_first_pages
 
 A, B = "us-west-2a", "us-west-2b"
@@ -167,8 +167,8 @@ def ec2() -> Iterator[Any]:
     """One account for all tests, each of which has a volume of its own."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("nomad_stateful.nomad.attaching.await_attachable", lambda *_: [])
-        patched.setattr("operate.zone_change.change._LOCKED_POLL_S", 0.001)
-        patched.setattr("operate.stack.tag", lambda: "shop/prod")
+        patched.setattr("nomad_stateful.operate.zone_change.change._LOCKED_POLL_S", 0.001)
+        patched.setattr("nomad_stateful.operate.stack.tag", lambda: "shop/prod")
         with account() as client:
             yield client
 
@@ -469,7 +469,7 @@ def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypat
         raise BusyError(f"{what} beside another")
 
     monkeypatch.setattr(command, "connect", lambda: SimpleNamespace(close=lambda: None))
-    monkeypatch.setattr("operate.stack.aws_place", AwsPlace)
+    monkeypatch.setattr("nomad_stateful.operate.stack.aws_place", AwsPlace)
     monkeypatch.setattr(command, "Engine", lambda _: None)
     monkeypatch.setattr(command, "ZoneChange", lambda *_: world.change(lost=lost))
     monkeypatch.setattr(command, "exclusive", busy)

@@ -8,9 +8,9 @@ from unittest.mock import patch
 import pulumi
 from pulumi.runtime import mocks
 
-from components.zonal_volumes import Adopted
-from program import settings, story
-from program.environment import Environment
+from nomad_stateful.components.zonal_volumes import Adopted
+from nomad_stateful.program import settings, story
+from nomad_stateful.program.environment import Environment
 
 ENVIRONMENT = Environment(
     account_id="123456789012",

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from pulumi.runtime import config, mocks
 
-from program.preflight import answers
+from nomad_stateful.program.preflight import answers
 from tests.unit.program.recorder import Recorder
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pulumi.runtime import config as pulumi_config
 
-from program.settings import cluster
+from nomad_stateful.program.settings import cluster
 
 
 @pytest.fixture

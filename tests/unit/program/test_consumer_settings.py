@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.settings.errors import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings.errors import SettingsError
 
 VOLUMES: list[dict[str, Any]] = [
     {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10},

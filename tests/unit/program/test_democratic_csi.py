@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from nomad_stateful.drivers.democratic_csi_config import config_problem
-from program import settings
-from program.settings.errors import SettingsError
-from program.wiring import plugins as wiring
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings.errors import SettingsError
+from nomad_stateful.program.wiring import plugins as wiring
 from tests.unit.program.recorder import ENVIRONMENT
 
 KEY = "whispered"

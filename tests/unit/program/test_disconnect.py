@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from program.settings.errors import SettingsError
+from nomad_stateful.program.settings.errors import SettingsError
 from tests.unit.program.recorder import record
 from tests.unit.program.test_consumer_settings import VOLUMES, consumer, parse
 

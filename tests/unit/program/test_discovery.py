@@ -9,8 +9,8 @@ import pytest
 from moto import mock_aws
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from program.preflight import discovery
-from program.settings.errors import SettingsError
+from nomad_stateful.program.preflight import discovery
+from nomad_stateful.program.settings.errors import SettingsError
 
 REGION = "us-west-2"
 TAGS = {"Name": "client-*"}

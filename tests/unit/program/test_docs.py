@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from program.settings import PROJECT, Settings, docs
+from nomad_stateful.program.settings import PROJECT, Settings, docs
 
 TOP = Path(__file__).parents[3]
 STACKS = ["Pulumi.dev.yaml", "Pulumi.aws.yaml.example"]

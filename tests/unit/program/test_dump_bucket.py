@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from components.dump_bucket import tls_only
+from nomad_stateful.components.dump_bucket import tls_only
 from nomad_stateful.drivers import dump_policy
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from program import settings
-from program.prefetch import CallError
-from program.preflight import dump_bucket as preflight
-from program.settings.dump_bucket import DumpBucket
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import CallError
+from nomad_stateful.program.preflight import dump_bucket as preflight
+from nomad_stateful.program.settings.dump_bucket import DumpBucket
 from tests.unit.program.recorder import record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"

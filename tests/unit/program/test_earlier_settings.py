@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from program import settings
+from nomad_stateful.program import settings
 
 ALONE = "in docker alone"
 AGENT = "Remove it, and set agentImage (docs/agent.md)"

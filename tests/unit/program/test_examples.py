@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from program import settings
+from nomad_stateful.program import settings
 
 FILES = sorted((Path(__file__).parents[3] / "examples").glob("Pulumi.*.yaml"))
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import wanted_jobs
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_JOB, VOLUME_PROTECTION
-from program import settings
-from program.preflight import wanted_jobs
 from tests.unit.program.recorder import record
 
 EBS = "vol-0000000000000000d"

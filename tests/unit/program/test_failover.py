@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.preflight import wanted_jobs
-from program.settings.errors import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import wanted_jobs
+from nomad_stateful.program.settings.errors import SettingsError
 from tests.unit.program.recorder import record
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.settings import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings import SettingsError
 
 EFS = {"id": "efs0", "driver": "efs"}
 SHARED = {"plugin": "efs0", "provision": "existing", "accessMode": "multi-node-multi-writer", "fsType": ""}

@@ -47,7 +47,9 @@ def module_path(name: str, top: Path) -> str:
     """Returns the path of the module that a dotted name is or is in, empty where it is not the project's."""
     whole = Path(*name.split("."))
     places = [place for module in (whole, whole.parent) for place in (f"{module}.py", f"{module}/__init__.py")]
-    return next((place for place in places if not place.startswith(".") and (top / place).is_file()), "")
+    found = (top / place for place in places if not place.startswith("."))
+    # The folders at the top are in the package by a link.
+    return next((path.resolve().relative_to(top).as_posix() for path in found if path.is_file()), "")
 
 
 def room_of(path: str, rooms: dict[str, list[str]]) -> str:

@@ -6,8 +6,8 @@ import pytest
 from pulumi.runtime import mocks
 
 from nomad_stateful import jobspec as jobs
-from program import settings
-from program.preflight import wanted_jobs
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import wanted_jobs
 from tests.certificates import CERTIFICATE
 from tests.unit.program.recorder import PASSWORD, record
 from tests.unit.program.test_components import SETTINGS, variables

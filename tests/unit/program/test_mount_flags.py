@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from program.settings import SettingsError, parse
+from nomad_stateful.program.settings import SettingsError, parse
 
 
 def load(driver: str, **volume: Any) -> None:

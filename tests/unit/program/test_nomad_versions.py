@@ -7,9 +7,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from program import settings
-from program.preflight import check as preflight
-from program.settings import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import check as preflight
+from nomad_stateful.program.settings import SettingsError
 from tests.unit.program.owners import nobodys
 
 CONFIG: dict[str, Any] = {

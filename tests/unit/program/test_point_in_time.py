@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.settings import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings import SettingsError
 from tests.unit.program.recorder import record
 
 AGENT = "example/nomad-stateful-agent:1.0"

@@ -11,7 +11,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime import settings
 from pulumi.runtime.proto import provider_pb2
 
-from program.prefetch import CallError, Prefetch
+from nomad_stateful.program.prefetch import CallError, Prefetch
 
 
 class Refusal(grpc.RpcError):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.nomad.registration import text as registration_text
-from program.preflight.ownership import Known, Verdict
+from nomad_stateful.program.preflight.ownership import Known, Verdict
 from tests.unit.program.test_preflight_ownership import BODY, MADE, judge, registration, state
 
 ADOPTED = MADE | {"adopt": True}

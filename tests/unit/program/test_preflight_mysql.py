@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.preflight import mysql as preflight_mysql
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import mysql as preflight_mysql
 from tests.certificates import CERTIFICATE
 
 

@@ -6,11 +6,11 @@ from typing import Any, cast
 import pytest
 
 from nomad_stateful.nomad.registration import text as registration_text
-from program import settings
-from program.prefetch import Prefetch
-from program.preflight import check
-from program.preflight import ownership as preflight_ownership
-from program.preflight.ownership import Known, Verdict
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import Prefetch
+from nomad_stateful.program.preflight import check
+from nomad_stateful.program.preflight import ownership as preflight_ownership
+from nomad_stateful.program.preflight.ownership import Known, Verdict
 
 OURS = "organization/nomad-stateful/ours"
 THEIRS = "organization/nomad-stateful/theirs"

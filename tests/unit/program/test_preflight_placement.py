@@ -6,12 +6,12 @@ from typing import Any
 import pulumi
 import pytest
 
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import CallError
+from nomad_stateful.program.preflight import placement as preflight_placement
+from nomad_stateful.program.preflight import wanted_jobs
+from nomad_stateful.program.settings import Problem
 from nomad_stateful.sdk import Cluster, ClusterNode
-from program import settings
-from program.prefetch import CallError
-from program.preflight import placement as preflight_placement
-from program.preflight import wanted_jobs
-from program.settings import Problem
 
 PLACED = {"jobId": "", "notChecked": "", "refused": "", "registeredToo": False, "failures": []}
 ZONE = "${attr.platform.aws.placement.availability-zone}"

@@ -6,11 +6,11 @@ from typing import Any
 import pulumi
 import pytest
 
-from program import settings
-from program.prefetch import CallError
-from program.preflight import check as preflight
-from program.preflight import dump_bucket
-from program.settings import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import CallError
+from nomad_stateful.program.preflight import check as preflight
+from nomad_stateful.program.preflight import dump_bucket
+from nomad_stateful.program.settings import SettingsError
 from tests.unit.program.owners import nobodys
 
 SCHEDULES = [{"name": "daily", "schedule": "0 3 * * *", "keep": 7}]

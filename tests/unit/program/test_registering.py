@@ -12,7 +12,7 @@ import pulumi
 import pytest
 from pulumi.runtime import mocks
 
-from program import registering
+from nomad_stateful.program import registering
 
 
 def _frames_sent(register: Callable[[], object]) -> list[int]:

@@ -6,10 +6,10 @@ from typing import Any
 import pulumi
 import pytest
 
-from program import settings
-from program.prefetch import CallError
-from program.preflight import restored_snapshots as preflight
-from program.preflight import volumes
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import CallError
+from nomad_stateful.program.preflight import restored_snapshots as preflight
+from nomad_stateful.program.preflight import volumes
 from tests.unit.program.test_volume_changes import BASE
 
 STACK, OTHER = "nomad-stateful/prod", "nomad-stateful/staging"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pulumi.runtime import mocks
 
-from program import settings
-from program.prefetch import CallError
-from program.preflight import scheduled_volumes as preflight
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import CallError
+from nomad_stateful.program.preflight import scheduled_volumes as preflight
 from tests.unit.program.recorder import record
 
 EBS = "vol-0000000000000000d"

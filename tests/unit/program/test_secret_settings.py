@@ -10,7 +10,7 @@ import pytest
 import yaml
 from pulumi.runtime import config as pulumi_config
 
-from program import settings
+from nomad_stateful.program import settings
 from tests.certificates import CERTIFICATE
 
 PREFIX = "nomad-stateful:"

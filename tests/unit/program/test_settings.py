@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.settings.errors import SettingsError
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings.errors import SettingsError
 
 KEY = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
 GOOD_VOLUME: dict[str, Any] = {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pulumi.runtime import mocks
 
-from program import settings
-from program.settings import SettingsError
-from program.settings.snapshots import to_aws
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings import SettingsError
+from nomad_stateful.program.settings.snapshots import to_aws
 from tests.unit.program.recorder import record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/12345678-1234-1234-1234-123456789012"

@@ -6,12 +6,12 @@ from typing import Any
 import pulumi
 import pytest
 
+from nomad_stateful.program import settings
+from nomad_stateful.program.prefetch import CallError
+from nomad_stateful.program.preflight import stack_state
+from nomad_stateful.program.preflight import zones as zone_rules
+from nomad_stateful.program.settings import SettingsError
 from nomad_stateful.sdk import Cluster, ClusterNode
-from program import settings
-from program.prefetch import CallError
-from program.preflight import stack_state
-from program.preflight import zones as zone_rules
-from program.settings import SettingsError
 
 GUARD = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"volumeName": "data[0]", "zone": "us-west-2b"}}
 SEGMENTS = {"topology.ebs.csi.aws.com/zone": "us-west-2c"}

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from components.consumer import deadlines
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.components.consumer import deadlines
 from nomad_stateful.nomad.job_rendering import render
-from program import settings
-from program.settings import times
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings import times
 from tools import toolchain
 
 pytestmark = pytest.mark.nomad

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from components.zonal_volumes import Adopted
-from program import settings
-from program.preflight import adoption as preflight_adoption
-from program.preflight import stored_volumes
-from program.preflight import volumes as preflight_volumes
+from nomad_stateful.components.zonal_volumes import Adopted
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import adoption as preflight_adoption
+from nomad_stateful.program.preflight import stored_volumes
+from nomad_stateful.program.preflight import volumes as preflight_volumes
 from tests.unit.program.test_volume_changes import BASE, DISK, FIRST, ebs, resources
 
 STACK = "nomad-stateful/dev"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from program import settings
-from program.preflight import stored_volumes
-from program.preflight import volumes as preflight_volumes
+from nomad_stateful.program import settings
+from nomad_stateful.program.preflight import stored_volumes
+from nomad_stateful.program.preflight import volumes as preflight_volumes
 from tests.upgrade.upgrading import FOLDER
 
 BASE: dict[str, Any] = {

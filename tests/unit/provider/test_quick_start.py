@@ -27,7 +27,8 @@ def test_a_plugin_starts_without_its_heavy_libraries(module: str) -> None:
 
 
 def test_the_prefetch_needs_no_provider_sdk_and_no_settings() -> None:
-    assert not {"pulumi_aws", "pulumi_nomad", "pydantic", "program.settings", "components"} & modules("program.launch")
+    ours = {"nomad_stateful.program.settings", "nomad_stateful.components"}
+    assert not {"pulumi_aws", "pulumi_nomad", "pydantic", *ours} & modules("nomad_stateful.program.launch")
 
 
 def test_the_classes_of_programs_bring_the_tables_and_neither_the_plugin_nor_its_clients() -> None:

@@ -7,9 +7,9 @@ import pytest
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.snapshots import EbsSnapshots
 from nomad_stateful.ebs.tags import FINAL_TAG, FIRST, MOVE_TAG
+from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.waiting import Context
-from operate.zone_change.copies import Copies
 from tests.unit.aws import PLACE, REGION
 
 OWN = {"Name": "mysql", "team": "db", "nomad-stateful-stack": "shop/prod"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from program import settings
+from nomad_stateful.program import settings
 from sandbox.cluster import client
 from sandbox.docker import daemon, images, python_packages, runtime, store, tree
 from sandbox.docker.errors import DockerError

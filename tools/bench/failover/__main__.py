@@ -98,7 +98,7 @@ def _await_no_evaluation(lane: Lane) -> None:
 
 def _fence_once_down(lane: Lane, watch: Watch) -> None:
     eventually(lambda: watch.moments.get("down_s"), TIMEOUT_S, "Nomad calls the client down")
-    lane.start(lane.stack.python, "-m", "operate", "recover", "mysql", "--fence", "--yes")
+    lane.start(lane.stack.python, "-m", "nomad_stateful.operate", "recover", "mysql", "--fence", "--yes")
 
 
 def wrong(one: Failover, loss: Loss) -> list[str]:
@@ -124,7 +124,7 @@ def run(settings: str, chosen: list[Loss], repetitions: int, folder: Path) -> li
         lane.stack_file.write_text(configure(lane.stack_file.read_text(encoding="utf-8"), settings), encoding="utf-8")
         bring(lane, "deployed")
         if words := _WATCHERS.get(settings):
-            lane.start(lane.stack.python, "-m", "operate", *words)
+            lane.start(lane.stack.python, "-m", "nomad_stateful.operate", *words)
         for repetition in range(1, repetitions + 1):
             for loss in chosen:
                 one = measure(lane, settings, loss, repetition)

@@ -88,7 +88,7 @@ def _elsewhere(lane: Lane) -> str:
 
 
 def _operate(lane: Lane, *words: str) -> tuple[str, ...]:
-    return (lane.stack.python, "-m", "operate", *words)
+    return (lane.stack.python, "-m", "nomad_stateful.operate", *words)
 
 
 def _both(lane: Lane, pair: str, commands: tuple[Command, Command], later_s: float) -> Outcome:

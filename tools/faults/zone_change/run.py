@@ -126,7 +126,7 @@ def _bring_back(lane: Lane, zone: str) -> None:
 
 def _killed_and_again(lane: Lane, words: tuple[str, ...], point: Point | None, outcome: Outcome) -> None:
     if point is not None:
-        process = lane.start(lane.stack.python, "-m", "operate", *words, "--yes")
+        process = lane.start(lane.stack.python, "-m", "nomad_stateful.operate", *words, "--yes")
         if not strike(process, lane.newest_log, point):
             outcome.problems.append(f"it ended before it was killed: {lane.newest_log.read_text()[-1500:]}")
     began = time.monotonic()

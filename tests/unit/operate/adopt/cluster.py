@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from operate.adopt import command
+from nomad_stateful.operate.adopt import command
 from tests.providers.fake_nomad import FakeNomad
 
 ZONE_KEY = "topology.ebs.csi.aws.com/zone"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.ebs import volumes
-from operate import stack
-from operate.adopt import found
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.adopt import found
 from tests.providers.fake_nomad import FakeNomad, fake_nomad
 from tests.unit.operate.adopt.cluster import CLIENT, EBS, PLUGIN, PLUGIN_JOB, Ec2, have, volume
 

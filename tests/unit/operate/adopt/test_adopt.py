@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from operate import stack
-from operate.errors import OperateError
-from program import settings
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.program import settings
 from tests.providers.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import ZONE_KEY, have, run, terraform, told, volume
 

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
-from operate.adopt import command
-from operate.errors import OperateError
-from program import settings
+from nomad_stateful.operate.adopt import command
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.program import settings
 from tests.providers.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import EBS, Ec2, have, run, terraform, told, volume
 

@@ -11,13 +11,13 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
-from operate.doctor import report
-from operate.doctor.checks import acl, client_settings, volumes
-from operate.doctor.facts import Facts
-from operate.doctor.finding import Check, Finding
-from operate.doctor.table import CHECKS
-from program.settings.consumer import Consumer
-from program.settings.mysql import Mysql
+from nomad_stateful.operate.doctor import report
+from nomad_stateful.operate.doctor.checks import acl, client_settings, volumes
+from nomad_stateful.operate.doctor.facts import Facts
+from nomad_stateful.operate.doctor.finding import Check, Finding
+from nomad_stateful.operate.doctor.table import CHECKS
+from nomad_stateful.program.settings.consumer import Consumer
+from nomad_stateful.program.settings.mysql import Mysql
 from tests.unit.operate.doctor.world import VOLUME, World, instance, node, refused
 
 # What only a volume that is registered has is not in this world: see test_volumes.

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.nomad.api import NomadError, NomadNotFound
-from operate.doctor.facts import Facts, Sources
+from nomad_stateful.operate.doctor.facts import Facts, Sources
 
 ACCOUNT, ROLE, VOLUME = "111122223333", "nomad-client", "vol-0123456789abcdef0"
 VOLUME_ARN = f"arn:aws:ec2:us-west-2:{ACCOUNT}:volume/{VOLUME}"

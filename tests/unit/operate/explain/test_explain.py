@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, Volume
-from operate.doctor.facts import Facts, Sources
-from operate.explain import command
-from operate.explain.command import ExplainError, StuckError
-from operate.explain.reason import Reason
+from nomad_stateful.operate.doctor.facts import Facts, Sources
+from nomad_stateful.operate.explain import command
+from nomad_stateful.operate.explain.command import ExplainError, StuckError
+from nomad_stateful.operate.explain.reason import Reason
 from tests.unit.operate.doctor.world import VOLUME, World, node
 
 HOLDER = "8f3c2a1b-0000-0000-0000-000000000000"

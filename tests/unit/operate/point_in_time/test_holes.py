@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from operate.point_in_time import logs
-from operate.point_in_time.logs import Log, PointInTimeError
-from operate.point_in_time.replay import Replay, replay
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError
+from nomad_stateful.operate.point_in_time.replay import Replay, replay
 from tests.unit.databases.mysql.test_binlog import SOURCE, before, gtid, rotated, stopped
 from tests.unit.databases.mysql.test_binlog import log as content
 from tests.unit.operate.point_in_time.test_logs import Bucket, at, one

@@ -10,9 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from operate.point_in_time import logs
-from operate.point_in_time import replay as replays
-from operate.point_in_time.logs import Log, PointInTimeError
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time import replay as replays
+from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError
 from tests.unit.databases.mysql.test_binlog import SOURCE, before, event, gtid, rotated
 from tests.unit.databases.mysql.test_binlog import log as content
 

@@ -11,10 +11,10 @@ import pytest
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.ebs.tags import AS_OF_TAG
-from operate.drill import age, point, snapshots
-from operate.drill.command import COMMAND
-from operate.drill.model import Options, Report, Target
-from operate.errors import OperateError
+from nomad_stateful.operate.drill import age, point, snapshots
+from nomad_stateful.operate.drill.command import COMMAND
+from nomad_stateful.operate.drill.model import Options, Report, Target
+from nomad_stateful.operate.errors import OperateError
 from tests.unit.operate.point_in_time.test_logs import Bucket, at, bucket
 
 TARGET = Target("mysql", "vol-1", "p/s/mysql", "drill-mysql", "drill", "us-west-2a", "aws-ebs0", "")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from operate import stack
-from operate.engine import Change, StackLockedError
-from operate.errors import OperateError
-from operate.exclusive import BusyError
-from operate.ownership import WrongClusterError
-from operate.upgrade import command
-from operate.upgrade.wanted import UpgradeRefusedError
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.engine import Change, StackLockedError
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import BusyError
+from nomad_stateful.operate.ownership import WrongClusterError
+from nomad_stateful.operate.upgrade import command
+from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError
 
 PLUGIN = {"id": "ebs", "driver": "ebs", "version": "v1.48.0", "taskDriver": "docker"}
 CHANGE = Change("update", "nomad:index/job:Job", "ebs-node-job", {"jobspec": 'id = "plugin-ebs-node"'})

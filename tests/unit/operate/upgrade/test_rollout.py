@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from nomad_stateful.nomad.api import NomadApi
-from operate.upgrade.rollout import NodeFailedError, Rollout
+from nomad_stateful.operate.upgrade.rollout import NodeFailedError, Rollout
 
 Json = dict[str, Any]
 OLD, NEW = "v1.48.0", "v1.50.0"

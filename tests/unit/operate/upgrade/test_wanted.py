@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from operate.engine import Change
-from operate.upgrade.preview import refuse_others
-from operate.upgrade.wanted import UpgradeRefusedError, Wanted, wanted
+from nomad_stateful.operate.engine import Change
+from nomad_stateful.operate.upgrade.preview import refuse_others
+from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError, Wanted, wanted
 
 EBS = {"id": "aws-ebs0", "driver": "ebs", "version": "v1.48.0"}
 EFS = {"id": "aws-efs0", "driver": "efs"}

@@ -2,8 +2,14 @@
 
 import pytest
 
-from operate.upgrade_mysql import releases
-from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version, of_server, refuse_path, wanted
+from nomad_stateful.operate.upgrade_mysql import releases
+from nomad_stateful.operate.upgrade_mysql.releases import (
+    MysqlUpgradeRefusedError,
+    Version,
+    of_server,
+    refuse_path,
+    wanted,
+)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from nomad_stateful.errors import ProviderError
-from operate import stack
-from operate.errors import OperateError
-from operate.exclusive import BusyError
-from operate.upgrade_mysql import command, plan, server, steps
-from operate.upgrade_mysql.registered import Registered
-from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError
-from operate.upgrade_mysql.steps import StoppedError, WentBackError
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import BusyError
+from nomad_stateful.operate.upgrade_mysql import command, plan, server, steps
+from nomad_stateful.operate.upgrade_mysql.registered import Registered
+from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError
+from nomad_stateful.operate.upgrade_mysql.steps import StoppedError, WentBackError
 from tests.unit.operate.upgrade_mysql.world import (
     AFTER,
     BEFORE,

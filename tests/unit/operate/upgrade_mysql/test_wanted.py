@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from operate.upgrade_mysql import way_back
-from operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
-from operate.upgrade_mysql.wanted import allows_native_password, images, refuse_options, refuse_other_server
+from nomad_stateful.operate.upgrade_mysql import way_back
+from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
+from nomad_stateful.operate.upgrade_mysql.wanted import (
+    allows_native_password,
+    images,
+    refuse_options,
+    refuse_other_server,
+)
 
 OLD, LTS, NEW = Version(8, 0, 40), Version(8, 4, 6), Version(9, 7, 4)
 

@@ -13,7 +13,7 @@ import pymysql
 
 from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.errors import ProviderError
-from operate.engine import Change, EngineError, StackLockedError
+from nomad_stateful.operate.engine import Change, EngineError, StackLockedError
 
 JOB, VOLUME = "mysql-server", "mysql"
 BEFORE, AFTER = "mysql:8.4.4", "mysql:9.7.4"

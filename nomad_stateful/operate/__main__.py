@@ -1,0 +1,82 @@
+"""Command line: `python -m operate COMMAND`; `--help` lists the commands."""
+
+import argparse
+import sys
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.operate import failover, listed_snapshots, recover, restore, shell, snapshots, stack, status, verify
+from nomad_stateful.operate.adopt import command as adopt
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.doctor import command as doctor
+from nomad_stateful.operate.drain import command as drain
+from nomad_stateful.operate.drill import command as drill
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.explain import command as explain
+from nomad_stateful.operate.metrics import command as metrics
+from nomad_stateful.operate.upgrade import command as upgrade
+from nomad_stateful.operate.upgrade_mysql import command as upgrade_mysql
+from nomad_stateful.operate.zone_change import command as zone_change
+from nomad_stateful.visible import visible_output
+
+COMMANDS: tuple[Command, ...] = (
+    verify.COMMAND,
+    shell.COMMAND,
+    snapshots.TAKE,
+    listed_snapshots.LIST,
+    restore.COMMAND,
+    status.COMMAND,
+    recover.COMMAND,
+    doctor.COMMAND,
+    explain.COMMAND,
+    failover.COMMAND,
+    drain.COMMAND,
+    drill.COMMAND,
+    upgrade.COMMAND,
+    upgrade_mysql.COMMAND,
+    adopt.COMMAND,
+    metrics.COMMAND,
+    zone_change.MOVE,
+)
+# As a shell has it for SIGINT.
+_INTERRUPTED = 130
+_EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m operate", description=__doc__)
+    words = parser.add_subparsers(dest="command", required=True)
+    for command in COMMANDS:
+        made = words.add_parser(command.name, help=command.text)
+        made.add_argument("--stack", default="", help="the stack; by default PULUMI_STACK, or the only one there is")
+        made.set_defaults(chosen=command)
+        command.arguments(made)
+    return parser
+
+
+def main() -> int:
+    """Runs one command; returns its exit status, and says on standard error why it failed."""
+    with visible_output():
+        return _run(_parser().parse_args())
+
+
+def _run(known: argparse.Namespace) -> int:
+    command: Command = known.chosen
+    try:
+        stack.choose(known.stack, f"operate {command.name}", acts=command.acts(known))
+        command.run(known)
+    except KeyboardInterrupt:
+        print("interrupted; `python -m operate status` shows how the stack is now", file=sys.stderr)
+        return _INTERRUPTED
+    except verify.RowsMissingError as error:
+        print(f"\nDATA IS MISSING\n{error}", file=sys.stderr)
+        return 1
+    except _EXPECTED as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_status if isinstance(error, OperateError) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

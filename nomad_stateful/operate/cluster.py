@@ -1,0 +1,163 @@
+"""Operations on jobs: find, stop, wait."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.ebs import ec2_client
+from nomad_stateful.ebs.ec2_client import Ec2Unavailable
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import api as nomad_api
+from nomad_stateful.nomad import running_job
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
+from nomad_stateful.nomad.running_job import Endpoint
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.errors import OperateError, TimedOutError
+
+T = TypeVar("T")
+POLL_S = 0.2
+REPORT_EVERY_S = 5.0
+
+
+def connect(*, operator: bool = True, config: Mapping[str, Any] | None = None) -> NomadApi:
+    """Returns the stack's cluster: that of its configuration, as its resources use it, else of NOMAD_ADDR.
+
+    `config` is the configuration by whole keys, where Pulumi shows none yet.
+    With NOMAD_OPERATOR_TOKEN, if set and wanted: a drain needs more permissions. An election, a server's restart and
+    too many requests are waited out.
+    """
+    token = os.environ.get("NOMAD_OPERATOR_TOKEN", "") if operator else ""
+    overrides = stack.nomad_config(config) | ({"token": token} if token else {})
+    return NomadApi.from_env(overrides, retry=RetryPolicy(RETRY_LIMIT_S))
+
+
+def wait_for(
+    what: str | Callable[[], str],
+    probe: Callable[[], T | None],
+    timeout_s: float,
+    remedy: str,
+    poll_s: float | None = None,
+) -> T:
+    """Returns the probe's first result that is not None. Raises TimedOutError with the remedy.
+
+    `what` may be asked each time that it is printed, for waits that know how far they are. A transient error of Nomad
+    or AWS is no answer yet.
+    """
+    said = what if callable(what) else lambda: what
+    start = time.monotonic()
+    next_report = start + REPORT_EVERY_S
+    while True:
+        result, error = asked(probe)
+        if result is not None:
+            return result
+        passing = f" ({error})" if error else ""
+        now = time.monotonic()
+        if now - start >= timeout_s:
+            raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s{passing}. {remedy}")
+        if now >= next_report:
+            print(
+                f"    waiting for {now - start:.0f} s (of at most {timeout_s:.0f} s): {said()}{passing}",
+                file=sys.stderr,
+            )
+            next_report = now + REPORT_EVERY_S
+        time.sleep(POLL_S if poll_s is None else poll_s)
+
+
+def asked(probe: Callable[[], T | None]) -> tuple[T | None, str]:
+    """Returns what a probe found, and the transient error that kept it from an answer, "" if none did."""
+    try:
+        return probe(), ""
+    except (ProviderError, BotoCoreError, ClientError) as error:
+        if not is_transient(error):
+            raise
+        return None, str(error)
+
+
+def is_transient(error: Exception) -> bool:
+    """Returns whether an error of Nomad or AWS passes by itself."""
+    if isinstance(error, NomadError):
+        return nomad_api.is_transient(error)
+    return isinstance(error, Ec2Unavailable) or ec2_client.is_transient(error)
+
+
+class Cluster:
+    """One job on a Nomad cluster."""
+
+    def __init__(self, nomad: NomadApi, job_id: str, namespace: str, group: str, port_label: str) -> None:
+        self.nomad = nomad
+        self.job_id = job_id
+        self.namespace = namespace
+        self._group = group
+        self._port_label = port_label
+
+    def endpoint(self, not_on: str = "", not_allocation: str = "", timeout_s: float = 120) -> Endpoint:
+        """Returns where the job runs, once it runs; not on `not_on` (a client), not as `not_allocation`."""
+
+        def probe() -> Endpoint | None:
+            try:
+                found = running_job.endpoint(self.nomad, self.job_id, self.namespace, self._group, self._port_label)
+            except NomadNotFound:
+                return None
+            if found is None or found.node_id == not_on or found.allocation_id == not_allocation:
+                return None
+            return found
+
+        where = " on another client" if not_on else ""
+        return wait_for(f"{self.job_id} runs{where}", probe, timeout_s, f"See `nomad job status {self.job_id}`.")
+
+    def purge_and_register(self) -> None:
+        """Purges the job and registers the same version again, even if the purge fails or is interrupted."""
+        kept = self._definition()
+        try:
+            self.stop_and_purge()
+        finally:
+            try:
+                self.nomad.put("jobs", kept, namespace=self.namespace)
+            except ProviderError as error:
+                raise OperateError(
+                    f"{self.job_id} is stopped and could not be registered again: {error}. Run `pulumi up --refresh`"
+                ) from error
+
+    def _definition(self) -> dict[str, Any]:
+        """Returns the job as a registration, with the text of its job file if Nomad has it."""
+        job = self.nomad.get(job_path(self.job_id), namespace=self.namespace)
+        path = f"{job_path(self.job_id)}/submission"
+        source = self.nomad.find(path, namespace=self.namespace, version=job["Version"])
+        return {"Job": job, "Submission": source}
+
+    def stop_and_purge(self) -> None:
+        """Stops the job, waits until it neither runs nor claims a volume, and purges it.
+
+        A purge while it stops would have volumes detached under tasks that still write to them.
+        """
+        job = ConsumerJob(self.nomad, self.namespace, self.job_id)
+        running = [stub["ID"] for stub in self._allocations() if stub["ClientStatus"] in running_job.LIVE]
+        self.nomad.delete(job_path(self.job_id), namespace=self.namespace)
+        for allocation_id in running:
+            wait_for(
+                f"allocation {allocation_id[:8]} stops",
+                partial(self._stopped, allocation_id),
+                120,
+                f"See `nomad alloc status {allocation_id[:8]}`.",
+            )
+        wait_for(
+            f"{self.job_id} releases its volumes",
+            lambda: job.purge_if_ended() or None,
+            120,
+            f"See `nomad job status {self.job_id}`.",
+        )
+
+    def _allocations(self) -> list[dict[str, Any]]:
+        return list(self.nomad.get(f"{job_path(self.job_id)}/allocations", namespace=self.namespace))
+
+    def _stopped(self, allocation_id: str) -> bool | None:
+        allocation = self.nomad.find(f"allocation/{allocation_id}", namespace=self.namespace)
+        return True if allocation is None or allocation["ClientStatus"] in running_job.ENDED else None

@@ -1,0 +1,45 @@
+"""The command `doctor`."""
+
+import json
+import sys
+from argparse import ArgumentParser
+
+from nomad_stateful.operate.command import Command, reads_only
+from nomad_stateful.operate.doctor import report
+from nomad_stateful.operate.doctor.facts import Facts, Sources
+from nomad_stateful.operate.doctor.table import CHECKS
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.terminal import rendered, takes_colour
+from nomad_stateful.visible import obeyed
+
+
+class UnwellError(OperateError):
+    """Something is wrong; it is printed."""
+
+
+def doctor(*, as_json: bool) -> None:
+    """Makes every check and prints what it found. Raises UnwellError where something is wrong."""
+    facts = Facts(Sources.of_stack())
+    try:
+        results = report.examine(CHECKS, facts)
+    finally:
+        facts.close()
+    if as_json:
+        print(json.dumps(report.as_json(results), indent=2))
+    else:
+        print(rendered(report.coloured(report.text(results)), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
+    if not report.is_ok(results):
+        raise UnwellError("something is wrong: see above" if not as_json else report.summary(results))
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print an object for scripts")
+
+
+COMMAND = Command(
+    "doctor",
+    "check account, cluster and stack, before an `up` and any time: what is wrong, why it matters, what cures it",
+    lambda known: doctor(as_json=known.json),
+    _arguments,
+    reads_only,
+)

@@ -1,0 +1,55 @@
+"""The checks, in the order in which they are made and told: what others build on comes first."""
+
+from nomad_stateful.operate.doctor.checks import (
+    account,
+    acl,
+    attach_slots,
+    client_role,
+    client_settings,
+    clock,
+    cluster,
+    encryption,
+    jobs,
+    metadata_service,
+    plugins,
+    task_drivers,
+    versions,
+    volumes,
+    zones,
+)
+from nomad_stateful.operate.doctor.finding import Check
+
+_AWS, _IAM, _NOMAD, _CLIENTS, _CSI = "AWS account", "IAM", "Nomad", "Clients", "Volumes and plugins"
+
+CHECKS: tuple[Check, ...] = (
+    Check(_AWS, "credentials are those of the stack's account", account.credentials),
+    Check(_AWS, "the clients are in the stack's region", account.region),
+    Check(_AWS, "KMS keys are enabled", encryption.keys_usable),
+    Check(_AWS, "EBS encryption by default", encryption.by_default),
+    Check(_IAM, "the credentials may do what `up` and `destroy` do", account.permissions),
+    Check(_IAM, "clientRole is the clients' role", client_role.is_the_clients),
+    Check(_IAM, "the driver's policy is attached to clientRole", client_role.has_policy),
+    Check(_IAM, "clientRole may attach the volumes", client_role.may_attach),
+    Check(_NOMAD, "Nomad answers and has a leader", cluster.answers),
+    Check(_NOMAD, "three servers or more", cluster.leans_on_several),
+    Check(_NOMAD, "versions of the servers", versions.servers),
+    Check(_NOMAD, "the token is valid", acl.token),
+    Check(_NOMAD, "the token's capabilities", acl.capabilities),
+    Check(_NOMAD, "clocks agree", clock.together),
+    Check(_CLIENTS, "versions of the clients", versions.clients),
+    Check(_CLIENTS, "versions of docker", versions.docker),
+    Check(_CLIENTS, "task drivers are healthy", task_drivers.offered),
+    Check(_CLIENTS, "docker allows privileged containers and mounts", task_drivers.privileged),
+    Check(_CLIENTS, "the driver reaches the metadata service", metadata_service.reachable),
+    Check(_CLIENTS, "the metadata service wants tokens (IMDSv2)", metadata_service.wants_tokens),
+    Check(_CLIENTS, "max_kill_timeout", client_settings.kill_timeouts),
+    Check(_CLIENTS, "drain_on_shutdown", client_settings.drain_on_shutdown),
+    Check(_CLIENTS, "attach slots left", attach_slots.left),
+    Check(_CSI, "zones of volumes have clients", zones.have_clients),
+    Check(_CSI, "the stack's jobs are in Nomad, and not stopped", jobs.deployed),
+    Check(_CSI, "versions of the drivers", versions.drivers),
+    Check(_CSI, "plugins are healthy in every zone", plugins.healthy),
+    Check(_CSI, "the driver knows the attach limit", attach_slots.known_to_driver),
+    Check(_CSI, "volumes are registered", volumes.registered),
+    Check(_CSI, "nothing holds a volume that should not", volumes.held),
+)

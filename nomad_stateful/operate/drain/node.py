@@ -1,0 +1,130 @@
+"""The Nomad client that is drained, and what runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.clients import Client
+from nomad_stateful.nomad.paths import volume_path
+from nomad_stateful.nomad.running_job import ENDED
+from nomad_stateful.operate.errors import OperateError
+
+_SHORTEST_ID = 4
+
+
+class NoSuchNodeError(OperateError):
+    """Nomad has no such client, or several."""
+
+
+@dataclass(frozen=True)
+class HeldVolume:
+    """A CSI volume that an allocation on the client has."""
+
+    namespace: str
+    id: str
+    external_id: str
+    plugin_id: str
+    topologies: tuple[Mapping[str, str], ...] = ()
+    """Where it can be reached; empty: everywhere."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """One allocation on the client that has not ended."""
+
+    id: str
+    name: str
+    namespace: str
+    job_id: str
+    job_type: str
+    """service, batch, system or sysbatch."""
+    is_plugin: bool
+    desired: str
+    job: Mapping[str, Any]
+    volumes: tuple[HeldVolume, ...] = ()
+
+    @property
+    def is_system(self) -> bool:
+        return self.job_type in ("system", "sysbatch")
+
+    @property
+    def is_batch(self) -> bool:
+        return self.job_type == "batch"
+
+    @property
+    def is_consumer(self) -> bool:
+        """Whether it uses CSI volumes, and is no plugin."""
+        return bool(self.volumes) and not self.is_plugin
+
+    def __str__(self) -> str:
+        return f"{self.job_id} ({self.id[:8]})"
+
+
+def find(api: NomadApi, wanted: str) -> Client:
+    """Returns the client of that name, id (or its beginning) or EC2 instance id. Raises NoSuchNodeError, NomadError."""
+    stubs = clients.listed(api)
+    if wanted.startswith("i-"):
+        found = [one.id for one in clients.read(api, stubs) if one.instance_id == wanted]
+    else:
+        by_id = [one.id for one in stubs if len(wanted) >= _SHORTEST_ID and one.id.startswith(wanted.lower())]
+        # A client that was replaced may have left its name behind, down.
+        named = [one for one in stubs if one.name == wanted]
+        found = by_id or [one.id for one in named if one.status == "ready" or len(named) == 1]
+    if len(found) == 1:
+        return clients.get(api, found[0])
+    names = ", ".join(f"{one.name} ({one.id[:8]}, {one.status})" for one in stubs) or "none"
+    said = f"there are {len(found)} clients" if found else "there is no client"
+    raise NoSuchNodeError(
+        f"NODE is {wanted}: {said} of that name, id or instance id. Use one of {names}; the id where a name is doubled"
+    )
+
+
+def allocations(api: NomadApi, node_id: str) -> list[Allocation]:
+    """Returns what runs on a client, with the volumes of each; what has ended is left out. Raises NomadError."""
+    listed = api.get(f"node/{node_id}/allocations") or []
+    return [_allocation(api, body) for body in listed if body.get("ClientStatus") not in ENDED]
+
+
+def _allocation(api: NomadApi, body: Mapping[str, Any]) -> Allocation:
+    job = body.get("Job") or {}
+    groups = [group for group in job.get("TaskGroups") or [] if group.get("Name") == body.get("TaskGroup")]
+    tasks = [task for group in groups for task in group.get("Tasks") or []]
+    return Allocation(
+        id=body["ID"],
+        name=str(body.get("Name") or ""),
+        namespace=str(body.get("Namespace") or "default"),
+        job_id=str(body.get("JobID") or ""),
+        job_type=str(job.get("Type") or "service"),
+        is_plugin=any(task.get("CSIPluginConfig") for task in tasks),
+        desired=str(body.get("DesiredStatus") or ""),
+        job=job,
+        volumes=tuple(_volumes(api, body, groups)),
+    )
+
+
+def _volumes(api: NomadApi, body: Mapping[str, Any], groups: list[Mapping[str, Any]]) -> Iterator[HeldVolume]:
+    namespace = str(body.get("Namespace") or "default")
+    for group in groups:
+        for request in (group.get("Volumes") or {}).values():
+            if request.get("Type") != "csi":
+                continue
+            # Its name ends with its index: job.group[2].
+            index = str(body.get("Name") or "").rpartition("[")[2] if request.get("PerAlloc") else ""
+            volume_id = f"{request['Source']}[{index}" if index else str(request["Source"])
+            yield held_volume(namespace, volume_id, api.find(volume_path(volume_id), namespace=namespace) or {})
+
+
+def held_volume(namespace: str, volume_id: str, body: Mapping[str, Any]) -> HeldVolume:
+    """Returns a volume by the body of /v1/volume/csi/<id>, empty where it is not registered."""
+    segments = (topology.get("Segments") or {} for topology in body.get("Topologies") or [])
+    return HeldVolume(
+        namespace=namespace,
+        id=volume_id,
+        external_id=str(body.get("ExternalID") or ""),
+        plugin_id=str(body.get("PluginID") or ""),
+        topologies=tuple(one for one in segments if one),
+    )

@@ -1,0 +1,259 @@
+"""The command `drill`."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from nomad_stateful.ebs.ec2_client import refuse_another_account
+from nomad_stateful.ebs.volumes import is_ebs_volume
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.drill import age as ages
+from nomad_stateful.operate.drill import dump, place, plan, point
+from nomad_stateful.operate.drill import job as jobs
+from nomad_stateful.operate.drill import report as reports
+from nomad_stateful.operate.drill.model import DrillError, Json, Options, Report, Target
+from nomad_stateful.operate.drill.run import Drill
+from nomad_stateful.operate.drill.source import Sources
+from nomad_stateful.operate.options import at_least_0
+from nomad_stateful.operate.ownership import namespaces, stack_cluster
+
+_REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: str) -> Report:
+    """Makes one drill, prints and returns its report. Raises DrillError where it is red, or cannot be made."""
+    known = stack.outputs()
+    volume = options.volume or _mysql_volume(known)
+    nomad = stack_cluster(_checked(known, volume))
+    report: Report | None = None
+    try:
+        # A volume whose deletion nobody waited for has to go too: a request to end leads to the removal.
+        signal.signal(signal.SIGTERM, _interrupt)
+        place_of_aws = stack.aws_place()
+        refuse_another_account(place_of_aws, f"volume {volume}")
+        live = namespaces(nomad, {volume: known["volumes"][volume]}).get(volume, "default")
+        place.refuse_live(options.namespace, live)
+        target = _target(known, volume, options)
+        report = Report(volume, datetime.now(UTC))
+        if clean:
+            plan.confirm(plan.of_removal(target), yes=yes)
+            with place.provided(nomad, target.namespace):
+                Drill(nomad, place_of_aws, target, report).clean()
+        else:
+            source = Sources(known, nomad, place_of_aws, target).choose(options, report)
+            ages.judge(report, options.max_age_s)
+            scratch = None if source is None else source.scratch
+            plan.confirm(plan.text(nomad, target, report, options, scratch), yes=yes)
+            if source is not None:
+                with place.provided(nomad, target.namespace):
+                    job = _job(nomad, known, live, target, options)
+                    source.add(job)
+                    Drill(nomad, place_of_aws, target, report).run(
+                        source.scratch, job, options.timeout_s, keep=options.keep
+                    )
+                if options.max_lag_s is not None:
+                    ages.judge_newest(report, options.max_lag_s)
+    except KeyboardInterrupt:
+        left = report is not None and report.left
+        raise DrillError(
+            "interrupted: nothing is proved. "
+            + ("Something is left: the next drill removes it, or --clean" if left else "What the drill made is removed")
+        ) from None
+    finally:
+        nomad.close()
+    _tell(report, clean=clean, as_json=as_json, metrics=metrics)
+    return report
+
+
+def _tell(report: Report, *, clean: bool, as_json: bool, metrics: str) -> None:
+    if clean:
+        if not report.ok:
+            raise DrillError("; ".join(one.what for one in report.findings))
+        print("nothing of a drill is left")
+        return
+    if metrics:
+        reports.write_metrics(report, Path(metrics))
+    print(json.dumps(reports.as_json(report), indent=2) if as_json else reports.text(report), flush=True)
+    if not report.ok:
+        first, *others = report.findings
+        more = f" (and {len(others)} more)" if others else ""
+        raise DrillError(f"the drill of volume {report.volume} failed: {first.what}{more}. Next: {first.next}")
+
+
+def _job(nomad: NomadApi, known: Json, live: str, target: Target, options: Options) -> Json:
+    if options.check:
+        return jobs.consumer(nomad, live, _entry(known, target.volume)["nomadId"], target, options.check)
+    mysql = stack.mysql_outputs()
+    return jobs.mysql(
+        nomad, stack.resources(), mysql.job, target, newest=options.newest, patience_s=max(60.0, options.timeout_s - 60)
+    )
+
+
+def _target(known: Json, volume: str, options: Options) -> Target:
+    entry = _entry(known, volume)
+    resources = stack.resources()
+    state = next(
+        (
+            one
+            for one in resources
+            if one["type"] in _REGISTRATIONS and one["inputs"].get("volumeId") == entry["nomadId"]
+        ),
+        None,
+    )
+    if state is None:
+        raise DrillError(f"the stack's state has no registration of volume {volume}: run `pulumi up` first")
+    given = state["inputs"]
+    _, _, urn = str(state["urn"]).partition("urn:pulumi:")
+    stack_name, project = urn.split("::")[:2]
+    mount, capability = given.get("mountOptions") or {}, given["capabilities"][0]
+    plugin = (known.get("plugins") or {}).get(entry["plugin"]) or {}
+    return Target(
+        volume=volume,
+        volume_id=str(entry["id"]),
+        made_from=stack.made_from(resources, volume),
+        tag=f"{project}/{stack_name}/{volume}",
+        id=re.sub(r"[^A-Za-z0-9_-]", "-", f"drill-{project}-{stack_name}-{volume}"),
+        namespace=options.namespace,
+        zone=options.zone or str(entry["zone"]),
+        plugin=str(entry["plugin"]),
+        topology_key=str(plugin.get("topologyKey") or ""),
+        mount_options={
+            key: value
+            for key, value in (("FSType", mount.get("fsType")), ("MountFlags", mount.get("mountFlags")))
+            if value
+        },
+        access_mode=str(capability["accessMode"]),
+        attachment_mode=str(capability["attachmentMode"]),
+    )
+
+
+def _entry(known: Json, volume: str) -> Json:
+    found: Json = known["volumes"][volume]
+    return found
+
+
+def _checked(known: Json, volume: str) -> str:
+    """Returns the volume's name. Raises DrillError where it is not an EBS volume of the stack."""
+    volumes = known.get("volumes") or {}
+    if volume not in volumes:
+        raise DrillError(f"the stack has no volume {volume}: it has {', '.join(sorted(volumes)) or 'none'}")
+    if not is_ebs_volume(str(volumes[volume]["id"])):
+        raise DrillError(
+            f"volume {volume} is {volumes[volume]['id']}, which is not an EBS volume: a drill restores EBS snapshots. "
+            "Prove its backups with its own storage system"
+        )
+    return volume
+
+
+def _mysql_volume(known: Json) -> str:
+    mysql = known.get("mysql")
+    if not mysql:
+        raise DrillError(
+            f"the stack has no MySQL server: name a volume ({', '.join(sorted(known.get('volumes') or {}))})"
+        )
+    return str(mysql["volume"])
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    with suppress(ValueError):
+        # Only the first one: the removal goes on.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def age(text: str) -> float:
+    """Returns the seconds of 90m, 26h or 7d. Raises ArgumentTypeError."""
+    found = re.fullmatch(r"(\d+)([smhd])", text)
+    if found is None:
+        raise ArgumentTypeError(f"{text} is not an age: write a number and s, m, h or d, such as 26h")
+    return float(int(found[1]) * _UNITS[found[2]])
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default MySQL's")
+    parser.add_argument("--snapshot", default="", metavar="ID", help="restore this snapshot; by default the newest")
+    parser.add_argument(
+        "--snapshot-stack", default="", metavar="PROJECT/STACK", help="with --snapshot: the other stack whose it is"
+    )
+    parser.add_argument(
+        "--to",
+        type=point.moment,
+        metavar="TIME",
+        help="go to this time by MySQL's binary logs, such as 2026-11-22T10:15:00Z, or latest (mysql.pointInTime)",
+    )
+    parser.add_argument(
+        "--dump",
+        type=dump.named,
+        metavar="NAME",
+        help="load this dump of mysql.backup.s3, or latest, into a new server on an empty volume",
+    )
+    parser.add_argument("--zone", default="", help="restore in this zone; by default the volume's own")
+    parser.add_argument("--namespace", default="drill", help="Nomad namespace of the drill's own; by default drill")
+    parser.add_argument(
+        "--check", default="", metavar="COMMAND", help="run this in the consumer's task; MySQL needs none"
+    )
+    parser.add_argument(
+        "--newest", default="", metavar="SELECT", help="statement that returns the newest row's time, in UTC"
+    )
+    parser.add_argument(
+        "--max-lag",
+        type=age,
+        metavar="AGE",
+        help="how much older than the snapshot or dump its newest row may be, such as 5m",
+    )
+    parser.add_argument("--max-age", type=age, metavar="AGE", help="how old the snapshot or dump may be, such as 26h")
+    parser.add_argument(
+        "--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long restore and checks may take"
+    )
+    parser.add_argument(
+        "--metrics", default="", metavar="FILE", help="write the result for Prometheus's textfile collector"
+    )
+    parser.add_argument("--clean", action="store_true", help="only remove what an earlier drill left")
+    parser.add_argument("--json", action="store_true", help="print the report as an object for scripts")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _run(known: Namespace) -> None:
+    if known.check and known.newest:
+        raise DrillError("--newest is a statement for MySQL, and --check a command of its own: leave one of them out")
+    if known.max_lag is not None and not known.newest:
+        raise DrillError("--max-lag is about the newest row: add --newest 'SELECT MAX(created) FROM …'")
+    if known.check and known.to:
+        raise DrillError("--to is for MySQL's own check: leave --check out")
+    if known.dump and (given := [name for name in ("snapshot", "to", "check") if getattr(known, name)]):
+        raise DrillError(f"--dump fills an empty server, so there is no --{given[0]}: leave one of them out")
+    if known.snapshot_stack and not known.snapshot:
+        raise DrillError("--snapshot-stack says whose --snapshot is: add that, or leave it out")
+    options = Options(
+        volume=known.volume,
+        snapshot=known.snapshot,
+        snapshot_stack=known.snapshot_stack,
+        zone=known.zone,
+        namespace=known.namespace,
+        check=known.check,
+        newest=known.newest,
+        max_age_s=known.max_age,
+        max_lag_s=known.max_lag,
+        to=known.to or "",
+        dump=known.dump or "",
+        timeout_s=known.timeout,
+    )
+    drill(options, yes=known.yes, clean=known.clean, as_json=known.json, metrics=known.metrics)
+
+
+COMMAND = Command(
+    "drill",
+    "prove that the newest snapshot, or a dump, can be restored: on a scratch volume, by the real server",
+    _run,
+    _arguments,
+)

@@ -1,0 +1,153 @@
+"""A drill from its first request to the last thing it removes."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import plugin_path, volume_path
+from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.drill import place, removal, snapshots, watch
+from nomad_stateful.operate.drill.model import Json, Report, Scratch, Target
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.variable_lock import FREED_AFTER_S
+
+# What may go wrong once something was made: it is told in the report, after all of it is removed.
+FAILURES = (OperateError, ProviderError)
+_LOCKED_TIMEOUT_S = 30.0
+
+
+class Drill:
+    """One drill of one volume. Whatever happens to it, it removes what it made; after a kill the next one does."""
+
+    def __init__(self, nomad: NomadApi, aws: AwsPlace, target: Target, report: Report) -> None:
+        self._nomad = nomad
+        self._aws = aws
+        self._target = target
+        self._report = report
+
+    def run(self, scratch: Scratch, job: Json, timeout_s: float, *, keep: bool = False) -> None:
+        """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs.
+
+        With `keep`, a snapshot of what was restored is taken before it is removed, unless something is wrong with it.
+        """
+        with self._locked():
+            self._remove_left()
+            deadline = time.monotonic() + timeout_s
+            done = False
+            try:
+                self._restore(scratch, job, deadline)
+                done = self._report.ok or self._report.unchecked
+            except FAILURES as error:
+                self._report.wrong(str(error), "fix the cause, and run the drill again")
+            finally:
+                self._remove(timeout_s if keep and done else None)
+
+    def clean(self) -> None:
+        """Removes what an earlier drill left. Raises what stands in its way."""
+        with self._locked():
+            self._remove_left()
+
+    def _remove_left(self) -> None:
+        if removed := removal.remove(self._nomad, self._aws, self._target):
+            print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
+
+    def _restore(self, scratch: Scratch, job: Json, deadline: float) -> None:
+        began = time.monotonic()
+        with self._phase("volume", f"an EBS volume in {self._target.zone} {scratch}"):
+            external_id = snapshots.create(self._aws, self._target, scratch)
+        self._await_controller(max(0.0, deadline - time.monotonic()))
+        with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
+            self._register(external_id, max(0.0, deadline - time.monotonic()))
+            # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
+            password = {"root_password": secrets.token_urlsafe(24)}
+            self._variable(password)
+            self._nomad.put("jobs", {"Job": job}, namespace=self._target.namespace)
+        watch.Watch(self._nomad, self._target, self._report, began, deadline).follow()
+
+    def _await_controller(self, timeout_s: float) -> None:
+        """Waits until Nomad can register a volume: after the loss of a client or a zone it takes a while."""
+
+        def healthy() -> bool | None:
+            plugin = self._nomad.find(plugin_path(self._target.plugin)) or {}
+            return True if plugin.get("ControllersHealthy") or not plugin.get("ControllerRequired", True) else None
+
+        what = f"a controller of plugin {self._target.plugin} is healthy"
+        wait_for(what, healthy, timeout_s, "`python -m operate doctor` says what it lacks.")
+
+    def _register(self, external_id: str, timeout_s: float) -> None:
+        """Registers the volume; the controller that Nomad asks may be on a client that it has not called down yet."""
+        target = self._target
+        volume = {
+            "ID": target.id,
+            "Name": target.id,
+            "Namespace": target.namespace,
+            "ExternalID": external_id,
+            "PluginID": target.plugin,
+            "RequestedCapabilities": [{"AccessMode": target.access_mode, "AttachmentMode": target.attachment_mode}],
+            "MountOptions": dict(target.mount_options) or None,
+        }
+        if target.topology_key:
+            volume["RequestedTopologies"] = {"Required": [{"Segments": {target.topology_key: target.zone}}]}
+
+        def registered() -> bool:
+            self._nomad.put(volume_path(target.id), {"Volumes": [volume]}, namespace=target.namespace)
+            return True
+
+        what = f"Nomad registers volume {target.id}"
+        wait_for(what, registered, timeout_s, "`python -m operate doctor` says what its controllers lack.")
+
+    def _variable(self, items: dict[str, str]) -> None:
+        path = removal.variable_path(self._target)
+        body = {"Namespace": self._target.namespace, "Path": path, "Items": items}
+        self._nomad.put(f"var/{path}", body, namespace=self._target.namespace)
+
+    def _remove(self, keep_timeout_s: float | None) -> None:
+        """Removes whatever this drill has made; what cannot be removed is in the report."""
+        print("==> remove" if keep_timeout_s is None else "==> keep a snapshot, then remove", file=sys.stderr)
+        began = time.monotonic()
+
+        def keep(volume_id: str) -> None:
+            with self._phase("keep", f"a snapshot of {volume_id}"):
+                snapshots.keep(self._aws, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0))
+
+        try:
+            removal.remove(self._nomad, self._aws, self._target, None if keep_timeout_s is None else keep)
+            self._report.phases["remove"] = round(time.monotonic() - began - self._report.phases.get("keep", 0), 2)
+        except KeyboardInterrupt:
+            self._report.left.append("the removal was interrupted")
+            raise
+        except FAILURES as error:
+            left = removal.left(self._aws, self._target)
+            self._report.left += [str(error), *left]
+            self._report.wrong(
+                f"the drill's scratch volume is not removed: {error}",
+                f"`python -m operate drill {self._target.volume} --clean` removes it, as the next drill does",
+            )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = place.lock(self._nomad, self._target)
+        wait_for(
+            f"no other drill of {self._target.volume} runs",
+            lambda: lock.take() or None,
+            _LOCKED_TIMEOUT_S,
+            f"Another drill of this volume runs (one that was killed has it for {FREED_AFTER_S} s): wait for its end.",
+        )
+        try:
+            yield
+        finally:
+            lock.free()
+
+    @contextmanager
+    def _phase(self, name: str, what: str) -> Iterator[None]:
+        print(f"==> {name}: {what}", file=sys.stderr)
+        began = time.monotonic()
+        yield
+        self._report.phases[name] = round(time.monotonic() - began, 2)

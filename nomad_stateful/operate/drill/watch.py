@@ -1,0 +1,268 @@
+"""The drill's job from its placement to its end: phases by the clock, and what its check says."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import ENDED, last_events
+from nomad_stateful.nomad.task_log import TaskLog
+from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.drill.job import CHECK
+from nomad_stateful.operate.drill.model import DrillError, Json, Report, Table, Target
+from nomad_stateful.operate.drill.replay import FETCH
+from nomad_stateful.operate.errors import OperateError, TimedOutError
+
+SERVER = "mysql"
+_LAST_LINES = 12
+_LATE_READS = 25
+
+
+class Watch:
+    """Follows one job."""
+
+    def __init__(self, nomad: NomadApi, target: Target, report: Report, began: float, deadline: float) -> None:
+        self._nomad = nomad
+        self._target = target
+        self._report = report
+        self._began = began
+        self._deadline = deadline
+        self._phase_began = time.monotonic()
+        self._read = 0
+        self._partial = ""
+        self._lines: list[str] = []
+        self._checking = ""
+        self._done = False
+        self._has_server = False
+        self._reads_left = _LATE_READS
+
+    def follow(self) -> None:
+        """Returns once the job has ended; what is wrong is in the report. Raises TimedOutError and NomadError."""
+        print(f"==> place and attach: job {self._target.id}", file=sys.stderr)
+        try:
+            self._until("the volume is attached and mounted", self._running, self._why_pending)
+            self._phase("attach")
+            self._until("the job ends", self._ended, self._why_unfinished)
+        except _Failed as failure:
+            checked = all(table.ok for table in self._report.tables)
+            self._report.unchecked = failure.next == _LATER and self._report.replayed and checked
+            self._report.wrong(failure.what, failure.next)
+        if not self._has_server and self._report.ok:
+            # The consumer's check is the proof: until it passed, nothing had answered.
+            self._report.rto_s = round(time.monotonic() - self._began, 2)
+
+    def _until(self, what: str, probe: Any, why: Any) -> None:
+        try:
+            wait_for(what, probe, max(0.0, self._deadline - time.monotonic()), "")
+        except TimedOutError:
+            raise _Failed(f"{what}: not within --timeout. {why()}", _LATER) from None
+
+    def _phase(self, name: str) -> None:
+        now = time.monotonic()
+        self._report.phases[name] = round(now - self._phase_began, 2)
+        self._phase_began = now
+
+    def _allocation(self) -> Json | None:
+        path = f"{job_path(self._target.id)}/allocations"
+        found: list[Json] = self._nomad.get(path, namespace=self._target.namespace) or []
+        return max(found, key=lambda one: int(one["CreateIndex"]), default=None)
+
+    def _running(self) -> bool | None:
+        allocation = self._allocation()
+        if allocation is None:
+            return None
+        states = allocation.get("TaskStates") or {}
+        self._has_server = SERVER in states
+        if allocation["ClientStatus"] in ENDED:
+            return True
+        first = SERVER if self._has_server else CHECK
+        return True if (states.get(first) or {}).get("StartedAt") else None
+
+    def _ended(self) -> bool | None:
+        allocation = self._allocation()
+        if allocation is None:
+            raise DrillError(f"job {self._target.id} is gone from Nomad: somebody purged it while the drill ran")
+        for line in self._new_lines(allocation["ID"]):
+            self._take(line)
+        if allocation["ClientStatus"] not in ENDED or self._is_behind(allocation):
+            return None
+        self._judge(allocation)
+        return True
+
+    def _is_behind(self, allocation: Json) -> bool:
+        """Returns whether the log may lack the last lines of a check that has ended: another process writes it."""
+        if self._done or not self._has_server or allocation["ClientStatus"] != "complete":
+            return False
+        self._reads_left -= 1
+        return self._reads_left > 0
+
+    def _new_lines(self, allocation_id: str) -> list[str]:
+        text = TaskLog(self._nomad, self._target.namespace, allocation_id, CHECK).since(self._read)
+        self._read += len(text.encode())
+        *lines, self._partial = (self._partial + text).split("\n")
+        self._lines = [*self._lines, *lines][-_LAST_LINES:]
+        return lines
+
+    def _take(self, line: str) -> None:
+        mark, *fields = line.split("\t")
+        if mark != "drill" or not fields:
+            return
+        kind, *values = fields
+        value = values[0] if values else ""
+        if kind == "table":
+            self._report.tables.append(_table(values))
+        elif kind == "checking":
+            self._checking = value
+        elif kind == "newest":
+            self._newest(value)
+        elif kind == "done":
+            self._done = True
+        elif kind in _WRONG:
+            what, then = _WRONG[kind]
+            raise _Failed(what.format(value), then.format(earlier=self._report.earlier))
+        elif kind in _NOTES:
+            self._report.notes.append(_NOTES[kind].format(value))
+        else:
+            self._progress(kind, value)
+
+    def _progress(self, kind: str, value: str) -> None:
+        report = self._report
+        if kind == "replaying":
+            print(f"==> replay: {report.logs} binary logs are applied", file=sys.stderr)
+        elif kind == "loading":
+            print("==> load: the dump goes into an empty server", file=sys.stderr)
+        elif kind == "answers":
+            report.server = value
+            self._phase("start" if report.dumps else "recover")
+            print(f"==> check: {value} answers{'' if report.dumps else '; checking its tables'}", file=sys.stderr)
+        elif kind in _FILLED:
+            self._phase(_FILLED[kind])
+        if kind in _FILLED or (kind == "answers" and not report.dumps):
+            report.rto_s = round(time.monotonic() - self._began, 2)
+        report.replayed |= kind == "replayed"
+
+    def _newest(self, value: str) -> None:
+        try:
+            found = datetime.fromtimestamp(int(value), UTC) if value.isdigit() else datetime.fromisoformat(value)
+        except ValueError:
+            raise _Failed(
+                f"--newest returned {value!r}, which is neither a date and time nor seconds since 1970",
+                "have it return one value: SELECT MAX(created) FROM shop.orders",
+            ) from None
+        self._report.newest = found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    def _judge(self, allocation: Json) -> None:
+        """Adds what is wrong once the job has ended."""
+        if self._report.rto_s is not None or not self._has_server:
+            self._phase("check")
+        damaged = [table for table in self._report.tables if not table.ok]
+        for table in damaged:
+            self._report.wrong(
+                f"table {table.name} is damaged in the {self._report.what}: {table.status}",
+                f"{self._report.earlier} for one in which it is whole, and run CHECK TABLE {table.name} on the live "
+                "one: it may be damaged there too",
+            )
+        complete = allocation["ClientStatus"] == "complete"
+        if complete and (self._done or not self._has_server):
+            if not self._has_server:
+                self._report.output = self._lines
+            return
+        events = "; ".join(last_events({"NodeName": "its client", **allocation}, newest=2))
+        if not self._has_server:
+            self._report.output = self._lines or self._tail(allocation["ID"], CHECK)
+            self._report.wrong(
+                f"--check failed on the restored volume: {events}", f"see its output, and {self._report.earlier}"
+            )
+            return
+        if ((allocation.get("TaskStates") or {}).get(FETCH) or {}).get("Failed"):
+            self._judge_fetch(allocation["ID"], events)
+            return
+        self._report.output = self._tail(allocation["ID"], SERVER)
+        volume = "empty" if self._report.dumps else "restored"
+        if not self._report.server:
+            self._report.wrong(
+                f"the server does not start on the {volume} volume: {events}",
+                f"see its log, and {self._report.earlier}",
+            )
+        elif self._report.rto_s is None:
+            self._report.wrong(f"the server ended while the dump was loaded: {events}", "see its log")
+        elif not damaged or self._checking != damaged[-1].name:
+            self._report.wrong(
+                f"the server ended while table {self._checking or '(none yet)'} was checked: {events}",
+                f"see its log (InnoDB stops at a page that it cannot read), and {self._report.earlier}",
+            )
+
+    def _judge_fetch(self, allocation_id: str, events: str) -> None:
+        self._report.output = said = self._tail(allocation_id, FETCH)
+        if self._report.dumps:
+            why = said[-1] if said else events
+            self._report.wrong(f"the dump cannot be fetched: {why}", f"see its output, and {self._report.earlier}")
+            return
+        self._report.wrong(
+            f"the binary logs cannot be fetched: {events}", "see its output, and docs/point-in-time.md, Red"
+        )
+
+    def _tail(self, allocation_id: str, task: str) -> list[str]:
+        log = TaskLog(self._nomad, self._target.namespace, allocation_id, task, "stderr")
+        return log.last(4000).splitlines()[-_LAST_LINES:]
+
+    def _why_pending(self) -> str:
+        """Returns what holds the job up, in words."""
+        from nomad_stateful.operate.doctor.facts import Facts, NotChecked, Sources
+        from nomad_stateful.operate.explain import jobs
+        from nomad_stateful.operate.explain.reason import Scene
+
+        try:
+            facts = Facts(Sources.of_stack())
+            reasons = jobs.reasons(Scene(facts, self._target.namespace), self._target.id)
+        except (NotChecked, OperateError, ProviderError) as error:
+            return f"Why is not known: {error}"
+        return "; ".join(one.what for one in reasons)
+
+    def _why_unfinished(self) -> str:
+        if not self._report.server:
+            return (
+                "The server does not answer yet, or the dump is still fetched"
+                if self._report.dumps
+                else "The server does not answer yet; its recovery may need longer"
+            )
+        if self._report.rto_s is None:
+            return "It loads the dump"
+        if self._report.to is not None and "replay" not in self._report.phases:
+            return f"It applies {self._report.logs} binary logs"
+        return f"It checks table {self._checking}; {len(self._report.tables)} are done"
+
+
+class _Failed(Exception):
+    def __init__(self, what: str, then: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.next = then
+
+
+_LATER = "give it longer with --timeout, or fix what holds it up"
+_LOOK = "if it names --newest, correct the statement; else look at the same table on the live server"
+# What the check says of a fault, and what to do about it.
+_WRONG = {
+    "failed": ("{}", _LOOK),
+    "silent": ("the restored server does not let root in: {}", _LOOK),
+    "unreplayed": ("the binary logs cannot be applied: {}", "see docs/point-in-time.md, Red"),
+    "unloaded": ("the dump does not load: {}", "{earlier}; docs/drills.md, Dumps"),
+}
+# From then on the server has what was to be restored; and the phase that ends with it.
+_FILLED = {"replayed": "replay", "loaded": "load"}
+_NOTES = {
+    "event": "event {} was made or altered since the snapshot, and whoever applies logs leaves it off: ALTER EVENT … "
+    "ENABLE once MySQL has gone on, if it is to run",
+    "engine": "table {} does not recover as InnoDB's do: rows of the snapshot's time may be missing or twice there",
+}
+
+
+def _table(values: list[str]) -> Table:
+    name, rows, status = [*values, "", "", ""][:3]
+    return Table(name, int(rows) if rows.isdigit() else None, status or "OK")

@@ -1,0 +1,39 @@
+"""The newest and the failing dumps of the stack's MySQL server."""
+
+from datetime import UTC, datetime
+
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs, newest_success
+from nomad_stateful.operate import stack
+
+_WHAT = {"upload": "the dump's copy to S3"}
+
+
+def failing(nomad: NomadApi) -> list[FailingRun]:
+    """Returns the runs that failed and have not succeeded since. Raises StackError."""
+    known = stack.outputs()
+    backup = known.get("mysqlBackup")
+    if not backup:
+        return []
+    return failing_runs(nomad, backup["job"], known["mysql"]["namespace"])
+
+
+def newest(nomad: NomadApi) -> tuple[str, str]:
+    """Returns the dumps' job, and when the newest one that succeeded was begun, as far as Nomad remembers."""
+    known = stack.outputs()
+    backup = known.get("mysqlBackup")
+    if not backup:
+        return "", ""
+    job = str(backup["job"])
+    found = newest_success(nomad, job, known["mysql"]["namespace"])
+    return job, f"{datetime.fromtimestamp(found, UTC):%Y-%m-%d %H:%MZ}" if found else ""
+
+
+def text(run: FailingRun) -> str:
+    """Returns a line that says which run failed, how often, and where its log is."""
+    again = "Nomad retries it" if run.again else "Nomad does not retry it"
+    what = _WHAT.get(run.task, "the dump")
+    return (
+        f"{run.job_id}: {what} has failed {run.failures} times since {run.since} ({run.reason}); {again}. "
+        f"`nomad alloc logs -stderr {run.allocation_id[:8]} {run.task or 'dump'}` says why"
+    )

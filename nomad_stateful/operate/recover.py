@@ -1,0 +1,175 @@
+"""Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from nomad_stateful.ebs.volumes import EbsVolumes
+from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.cluster import connect, wait_for
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.volumes import StackVolume, stack_volumes
+from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
+from nomad_stateful.recovery.volume_usage import VolumeUsage
+
+# The kernel of a fenced client first writes what it has in memory.
+STOP_TIMEOUT_S = 600.0
+# Nomad releases stale claims every 5 minutes by default, and its controller plugin waits for EC2 up to two.
+COLLECTION_TIMEOUT_S = 480.0
+SETTLE_S = 5.0
+
+
+class NotRecoveredError(OperateError):
+    """Something is still wrong; the steps are printed."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What may be done besides printing the steps."""
+
+    safe: bool = False
+    fence: bool = False
+
+    def allows(self, action: Action) -> bool:
+        """Returns whether a step may be run. Nothing ever force-detaches."""
+        return (self.safe and action in SAFE) or (self.fence and action == "stop-instance")
+
+
+def recover(name: str, permission: Permission) -> None:
+    """Checks the stack's volumes, or one of them, and runs the permitted steps. Raises NotRecoveredError."""
+    nomad = connect()
+    try:
+        runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
+        stuck = [
+            volume.name
+            for volume in stack_volumes(nomad, name)
+            if not free(volume, permission, runner, partial(_again, nomad, volume.name))
+        ]
+    finally:
+        nomad.close()
+    if stuck:
+        raise NotRecoveredError(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
+
+
+def _again(nomad: NomadApi, name: str) -> StackVolume:
+    return stack_volumes(nomad, name)[0]
+
+
+def _how_to_go_on(permission: Permission) -> str:
+    if not permission.safe and not permission.fence:
+        return "Nothing was done: --yes runs the steps marked safe, --fence stops an instance where that is the step"
+    return "The remaining steps are for you to decide"
+
+
+def free(volume: StackVolume, permission: Permission, runner: "StepRunner", again: Callable[[], StackVolume]) -> bool:
+    """Prints the plans and runs the permitted steps until none is left; returns whether nothing is wrong."""
+    done: set[Step] = set()
+    while True:
+        plans = recovery_plans(volume.usage, wanted_free=False)
+        print(_text(volume, plans), flush=True)
+        # One step of each plan at a time: the next one depends on its result.
+        steps = dict.fromkeys(next((step for step in plan.steps if step not in done), None) for plan in plans)
+        allowed = [step for step in steps if step is not None and permission.allows(step.action)]
+        if not allowed:
+            return not plans
+        for step in allowed:
+            print(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}", flush=True)
+            runner.run(step, volume.usage, again)
+            done.add(step)
+        volume = _settled(volume, again)
+
+
+def _settled(before: StackVolume, again: Callable[[], StackVolume]) -> StackVolume:
+    """Returns the volume once Nomad and EC2 show the change, or as it is after SETTLE_S."""
+    deadline = time.monotonic() + SETTLE_S
+    while (now := again()).usage == before.usage and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return now
+
+
+def _text(volume: StackVolume, plans: Sequence[RecoveryPlan]) -> str:
+    if not plans:
+        return f"{volume.name}: in order"
+    lines = []
+    for plan in plans:
+        lines.append(f"{volume.name}: {plan.problem}")
+        lines += [f"    {_mark(step)} {step}" for step in plan.steps]
+    return "\n".join(lines)
+
+
+def _mark(step: Step) -> str:
+    if step.action in SAFE:
+        return "safe:"
+    return "fence:" if step.action == "stop-instance" else "by hand:"
+
+
+def _allocations(usage: VolumeUsage) -> set[str]:
+    return {claim.alloc_id for claim in usage.claims}
+
+
+class StepRunner:
+    """Runs single steps through Nomad's and EC2's APIs."""
+
+    def __init__(self, nomad: NomadApi, ebs: Callable[[], EbsVolumes]) -> None:
+        self._nomad = nomad
+        self._ebs = ebs
+
+    def run(self, step: Step, usage: VolumeUsage, again: Callable[[], StackVolume]) -> None:
+        """Runs a permitted step. Raises ProviderError and OperateError."""
+        if step.action == "await":
+            before = _allocations(usage)
+            wait_for(
+                f"Nomad releases {usage.volume_id}",
+                lambda: True if before - _allocations(again().usage) else None,
+                COLLECTION_TIMEOUT_S,
+                "See the log of its server. Registering any CSI volume makes Nomad release stale claims at once.",
+            )
+        elif step.action == "purge-client":
+            clients.purge(self._nomad, step.target)
+        elif step.action == "ec2-detach":
+            self._ebs().detach(usage.external_id, step.target)
+        elif step.action == "stop-instance":
+            self._stop(step.target)
+        else:
+            raise OperateError(f"`{step.command}` is for the operator to decide")
+
+    def _stop(self, instance_id: str) -> None:
+        ebs = self._ebs()
+        ebs.stop_instances([instance_id])
+
+        def off() -> bool | None:
+            state = ebs.instance_states([instance_id])[instance_id]
+            return True if state in {"stopped", "terminated", "not-found"} else None
+
+        wait_for(
+            f"{instance_id} is stopped",
+            off,
+            STOP_TIMEOUT_S,
+            f"`aws ec2 stop-instances --force --instance-ids {instance_id}` does not wait for its shutdown",
+        )
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default all")
+    parser.add_argument("--yes", action="store_true", help="run the steps marked safe; never force-detaches")
+    parser.add_argument(
+        "--fence", action="store_true", help="stop an instance that may still write, if that is the step"
+    )
+
+
+def _run(known: Namespace) -> None:
+    recover(known.volume, Permission(safe=known.yes, fence=known.fence))
+
+
+COMMAND = Command(
+    "recover",
+    "show what is wrong with the volumes, and the exact steps to fix it",
+    _run,
+    _arguments,
+    lambda known: bool(known.yes or known.fence),
+)

@@ -1,0 +1,163 @@
+"""A restore of the stack's MySQL server: from one of its dumps, or beside it to a point in time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import ENDED
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.asking import confirm
+from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.drill.command import drill
+from nomad_stateful.operate.drill.model import Options, Report
+from nomad_stateful.operate.drill.point import moment
+from nomad_stateful.operate.engine import Engine
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.options import at_least_0
+from nomad_stateful.operate.ownership import stack_cluster
+
+_ASK_AGAIN_S = 2.0
+_LATEST = "latest"
+
+
+class RestoreError(OperateError):
+    """A restore failed, or there is nothing to restore with."""
+
+
+def restore(dump: str, source: str, timeout_s: float, *, yes: bool) -> None:
+    """Asks, then dispatches the restore job and waits for its end. Raises RestoreError, StackError and TimedOutError.
+
+    The dump is on the dumps' volume, or with the source s3 in the bucket.
+
+    Nomad does not evaluate a job that waits for a volume when the volume is released, so this asks it to.
+    """
+    known = stack.outputs()
+    backup = known.get("mysqlBackup")
+    if not backup:
+        raise RestoreError("the stack has no backup: set mysql.backup and run `pulumi up`")
+    place = backup.get("s3") or ""
+    if source == "s3" and not place:
+        raise RestoreError("the stack copies no dumps to S3: set mysql.backup.s3 and run `pulumi up`")
+    where = f"in {place}" if source == "s3" else "on the dumps' volume"
+    confirm(
+        f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
+        f"are missing: a snapshot (`python -m operate snapshot {known['mysql']['volume']}`) is the way back. Go on?",
+        yes=yes,
+    )
+    namespace = known["mysql"]["namespace"]
+    nomad = stack_cluster(known["mysql"]["volume"])
+    # Jobs of earlier releases know no source.
+    meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}
+    try:
+        with exclusive(nomad, f"restore {dump}"):
+            Engine(stack.chosen()).refuse_locked()
+            answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=namespace)
+            job = str(answer["DispatchedJobID"])
+            print(f"==> {job} restores {dump} {where}", file=sys.stderr)
+            ended = _ended(nomad, job, namespace, timeout_s)
+    finally:
+        nomad.close()
+    log, allocation = "nomad alloc logs", ended["ID"][:8]
+    if ended["ClientStatus"] != "complete":
+        raise RestoreError(f"{job} failed. `{log} -stderr {allocation} {_failed_task(ended)}` says why")
+    print(f"restored. `{log} {allocation} restore` says from which dump")
+
+
+def _failed_task(allocation: dict[str, Any]) -> str:
+    states = allocation.get("TaskStates") or {}
+    return next((name for name, state in states.items() if state.get("Failed")), "restore")
+
+
+def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[str, Any]:
+    path = job_path(job)
+    next_ask = time.monotonic() + _ASK_AGAIN_S
+
+    def probe() -> dict[str, Any] | None:
+        nonlocal next_ask
+        allocations = nomad.get(f"{path}/allocations", namespace=namespace) or []
+        if not allocations and time.monotonic() >= next_ask:
+            nomad.put(f"{path}/evaluate", {"JobID": job, "EvalOptions": {}}, namespace=namespace)
+            next_ask = time.monotonic() + _ASK_AGAIN_S
+        return next((one for one in allocations if one["ClientStatus"] in ENDED), None)
+
+    return wait_for(
+        f"{job} ends",
+        probe,
+        timeout_s,
+        f"The job goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' "
+        f"volume: see `python -m operate status`; once it is free, run `nomad job eval {job}`.",
+    )
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("dump", nargs="?", default=_LATEST, help="name of the dump's file; by default the latest")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        choices=("volume", "s3"),
+        default="volume",
+        help="where the dump is: on the dumps' volume (the default), or in S3 (mysql.backup.s3)",
+    )
+    parser.add_argument(
+        "--to",
+        type=moment,
+        metavar="TIME",
+        help="restore to this time (2026-11-22T10:15:00Z, or latest) beside the running server, from a snapshot and "
+        "the binary logs: what comes of it is a snapshot",
+    )
+    parser.add_argument("--snapshot", default="", metavar="ID", help="with --to: begin with this snapshot")
+    parser.add_argument("--zone", default="", help="with --to: restore in this zone; by default the volume's own")
+    parser.add_argument("--namespace", default="drill", help="with --to: Nomad namespace of its own; by default drill")
+    parser.add_argument(
+        "--newest", default="", metavar="SELECT", help="with --to: statement that returns the newest row's time, in UTC"
+    )
+    parser.add_argument("--json", action="store_true", help="with --to: print the report as an object for scripts")
+    parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _run(known: Namespace) -> None:
+    if not known.to:
+        if given := [name for name in ("snapshot", "zone", "newest", "json") if getattr(known, name)]:
+            raise RestoreError(f"--{given[0]} is for a restore to a point in time: add --to, or leave it out")
+        restore(known.dump, known.source, known.timeout, yes=known.yes)
+        return
+    if known.dump != _LATEST or known.source != "volume":
+        raise RestoreError("--to restores from a snapshot and the binary logs: name no dump, and leave --from out")
+    options = Options(
+        volume="",
+        snapshot=known.snapshot,
+        zone=known.zone,
+        namespace=known.namespace,
+        newest=known.newest,
+        to=known.to,
+        keep=True,
+        timeout_s=known.timeout,
+    )
+    report = drill(options, yes=known.yes, clean=False, as_json=known.json, metrics="")
+    if not known.json:
+        print(_way_on(report))
+
+
+def _way_on(report: Report) -> str:
+    name = f"{report.volume}-{report.to:%Y%m%d-%H%M%S}"
+    return (
+        f"\nTo go on from it, add a volume like {report.volume} to the settings under a new name, with\n"
+        f"    name: {name}\n    snapshotId: {report.kept}\n"
+        f"set mysql.volume to {name}, and run `pulumi up`. The old volume stays: docs/point-in-time.md"
+    )
+
+
+COMMAND = Command(
+    "restore",
+    "restore MySQL from one of its dumps, or to a point in time beside it, and wait until it is done",
+    _run,
+    _arguments,
+)

@@ -1,0 +1,135 @@
+"""Snapshots of the stack's EBS volumes."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql
+
+from nomad_stateful.ebs import tags
+from nomad_stateful.ebs.ec2_client import refuse_another_account
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot, newest
+from nomad_stateful.ebs.tags import STACK_TAG
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.database import Database
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.options import at_least_0
+from nomad_stateful.operate.ownership import mysql_cluster
+from nomad_stateful.operate.progress import CONTEXT
+from nomad_stateful.waiting import Progress
+
+
+class SnapshotError(OperateError):
+    """A snapshot could not be taken or listed."""
+
+
+def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> str:
+    """Takes a snapshot of a volume of the stack, waits until it is complete, and returns its id.
+
+    Raises SnapshotError and ProviderError.
+    """
+    snapshots = Snapshots(volume)
+    text = description or f"{volume} ({snapshots.volume_id})"
+    with _quiesced(volume) if quiesce else _crash_consistent(volume):
+        snapshot_id = snapshots.begin(text, {})
+    print(f"{snapshot_id}  {volume}  {snapshots.volume_id}  {text}", flush=True)
+    remedy = "EC2 goes on copying: `python -m operate snapshots` shows its state; a larger --timeout waits longer"
+    snapshots.await_complete(snapshot_id, timeout_s, remedy)
+    print(
+        f"complete. To restore it, give a new volume in the stack's settings a new name with snapshotId: {snapshot_id}",
+        file=sys.stderr,
+    )
+    return snapshot_id
+
+
+class Snapshots:
+    """Snapshots of one volume of the stack."""
+
+    def __init__(self, volume: str) -> None:
+        """Raises SnapshotError where EC2 takes none of this volume, and ProviderError."""
+        self.volume_id = _ebs_id(stack.outputs(), volume)
+        place = stack.aws_place()
+        refuse_another_account(place, f"volume {volume}")
+        self._snapshots = EbsSnapshots(place)
+        found = EbsVolumes(place).find(self.volume_id)
+        if found is None:
+            raise SnapshotError(f"EC2 has no volume {self.volume_id} any more, which volume {volume} is in the stack")
+        # By these it is found when the volume is gone: the volume's, and whose it is.
+        self._tags = {**tags.of_snapshot(found.tags), "Name": volume, STACK_TAG: stack.tag()}
+
+    def refuse_unpermitted(self) -> None:
+        """Raises ProviderError where EC2 says that it would take none."""
+        self._snapshots.refuse_unpermitted(self.volume_id)
+
+    def begin(self, description: str, mark: Mapping[str, str]) -> str:
+        """Begins a snapshot with further tags and returns its id: from then on its contents are fixed."""
+        return self._snapshots.begin(self.volume_id, description, {**self._tags, **mark})
+
+    def await_complete(self, snapshot_id: str, timeout_s: float, remedy: str) -> None:
+        """Waits until EC2 has copied the whole snapshot, which counts from then on. Raises ProviderError."""
+        self._snapshots.await_complete(Progress(CONTEXT, timeout_s), snapshot_id, remedy)
+
+    def delete(self, snapshot_id: str) -> None:
+        """Deletes a snapshot. Raises ProviderError."""
+        self._snapshots.delete(snapshot_id)
+
+    def newest(self, key: str) -> Snapshot | None:
+        """Returns the volume's newest complete snapshot with a tag of that key, None if there is none."""
+        return newest(one for one in self._snapshots.of_volumes([self.volume_id]) if key in one.tags)
+
+
+def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
+    volumes = known.get("volumes") or {}
+    if volume not in volumes:
+        raise SnapshotError(f"the stack has no volume {volume}: it has {', '.join(sorted(volumes)) or 'none'}")
+    volume_id = str(volumes[volume]["id"])
+    if not is_ebs_volume(volume_id):
+        raise SnapshotError(
+            f"volume {volume} is {volume_id}, which is not an EBS volume: take its snapshot in its own storage system"
+        )
+    return volume_id
+
+
+@contextmanager
+def _crash_consistent(volume: str) -> Iterator[None]:
+    print(
+        f"==> taking a crash-consistent snapshot of {volume}, as after a loss of power: journaling file systems "
+        "and InnoDB recover from it (for MySQL, --quiesce blocks writes for that moment)",
+        file=sys.stderr,
+    )
+    yield
+
+
+@contextmanager
+def _quiesced(volume: str) -> Iterator[None]:
+    """Blocks MySQL's writes: a snapshot's contents are fixed once EC2 has accepted it."""
+    mysql = stack.mysql_outputs()
+    if mysql.volume != volume:
+        raise SnapshotError(f"--quiesce: MySQL is on volume {mysql.volume}, not on {volume}. Omit --quiesce")
+    at = mysql_cluster(mysql).endpoint(timeout_s=30)
+    print(f"==> taking a snapshot of {volume} with MySQL's writes blocked", file=sys.stderr)
+    try:
+        with Database.of(mysql).read_only(at):
+            yield
+    except pymysql.err.MySQLError as error:
+        raise SnapshotError(f"MySQL at {at.host}:{at.port} did not block its writes: {error}") from error
+
+
+def _take_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", help="the volume's name in the stack")
+    parser.add_argument("--description", default="", help="what the snapshot is for")
+    parser.add_argument("--quiesce", action="store_true", help="block MySQL's writes while the snapshot starts")
+    parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
+
+
+def _take(known: Namespace) -> None:
+    take(known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
+
+
+TAKE = Command("snapshot", "take a snapshot of an EBS volume of the stack and print its id", _take, _take_arguments)

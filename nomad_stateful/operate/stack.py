@@ -1,0 +1,216 @@
+"""The Pulumi stack that a command works on: which one it is, and its outputs."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nomad_stateful.ebs import aws_session
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.nomad.api import CONFIG_ARGUMENTS
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, VOLUME_GUARD
+
+_REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
+UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network unencrypted"
+
+
+def project_dir() -> Path:
+    """Returns the Pulumi project in the working directory, else the one this file belongs to."""
+    here = Path.cwd()
+    return here if (here / "Pulumi.yaml").is_file() else Path(__file__).resolve().parents[2]
+
+
+class StackError(OperateError):
+    """The stack cannot be read, lacks what the command needs, or is not named where there are several."""
+
+
+@dataclass(frozen=True)
+class MysqlOutputs:
+    """The stack's outputs about its MySQL server."""
+
+    job: str
+    namespace: str
+    zone: str
+    volume: str
+    user: str
+    password: str
+    tls: str
+    ca: str
+    """CA certificate to verify the server with, in PEM; empty where the server made its own certificate."""
+
+
+class _Chosen:
+    """The stack of this process; until one is chosen, the one that Pulumi has selected."""
+
+    name = ""
+
+
+def choose(named: str, command: str, *, acts: bool) -> str:
+    """Chooses the stack and prints it on standard error: the named one, else the only one.
+
+    Of several, read-only commands take the selected one; others need a name. Raises StackError.
+    """
+    _Chosen.name = named or os.environ.get("PULUMI_STACK", "") or _from_backend(command, acts=acts)
+    print(f"stack {_Chosen.name}", file=sys.stderr)
+    return _Chosen.name
+
+
+def chosen() -> str:
+    """Returns the chosen stack's name."""
+    return _Chosen.name
+
+
+def tag() -> str:
+    """Returns PROJECT/STACK, by which the program knows its volumes. Raises StackError without a project."""
+    import yaml  # of few commands
+
+    path = project_dir() / "Pulumi.yaml"
+    known = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not isinstance(known, dict) or not known.get("name"):
+        raise StackError(f"{path} names no project, which is in the volumes' tags: run this in the Pulumi project")
+    return f"{known['name']}/{chosen().rpartition('/')[2]}"
+
+
+def _from_backend(command: str, *, acts: bool) -> str:
+    listed = _run("stack", "ls", "--json")
+    names = sorted(str(one["name"]) for one in listed)
+    selected = next((str(one["name"]) for one in listed if one.get("current")), "")
+    if not names:
+        raise StackError("the project has no stack here: run `make up`, or `pulumi stack init` and `pulumi up`")
+    if len(names) == 1 or (selected and not acts):
+        return selected or names[0]
+    raise StackError(
+        f"--stack is not set: there are the stacks {', '.join(names)} (selected: {selected or 'none'}), and "
+        f"`{command}` needs a name. Add --stack {selected or names[0]}, or set PULUMI_STACK"
+    )
+
+
+@cache
+def outputs() -> dict[str, Any]:
+    """Returns the stack's outputs, with secrets in plain text. Raises StackError."""
+    return _json("stack", "output", "--json", "--show-secrets")
+
+
+@cache
+def aws_place() -> AwsPlace:
+    """Returns the account and region of the stack's resources, by their ARNs, and the aws provider's configuration.
+
+    Raises StackError.
+    """
+    found = {tuple(arn.split(":")[3:5]) for arn in _arns(resources())}
+    accounts, regions = (
+        {account for _, account in found if account.isdigit()},
+        {region for region, _ in found if region},
+    )
+    of_aws = {key.removeprefix("aws:"): value for key, value in config().items() if key.startswith("aws:")}
+    return AwsPlace(
+        region=regions.pop() if len(regions) == 1 else str(of_aws.get("region") or ""),
+        # With several accounts it stays empty, and then "not found" is never taken for deleted.
+        account_id=accounts.pop() if len(accounts) == 1 else "",
+        config=aws_session.chosen(of_aws),
+    )
+
+
+def config() -> dict[str, Any]:
+    """Returns the stack's configuration by whole keys (aws:region), with secrets in plain text. Raises StackError."""
+    given = _json("config", "--json", "--show-secrets")
+    return {key: value.get("objectValue", value.get("value")) for key, value in given.items()}
+
+
+def namespace() -> str:
+    """Returns the Nomad namespace of the stack's jobs and volumes. Raises StackError."""
+    return str((config().get("nomad-stateful:placement") or {}).get("namespace") or "default")
+
+
+def fresh_config() -> dict[str, Any]:
+    """Returns the configuration as it is now, where this process has changed it. Raises StackError."""
+    _json.cache_clear()
+    return config()
+
+
+def resources() -> list[dict[str, Any]]:
+    """Returns the resources in the stack's state, none before its first `up`. Raises StackError."""
+    return list(deployment().get("resources") or [])
+
+
+def nomad_config(given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Returns the cluster that a configuration names, the stack's if none is given, as NomadApi.from_env takes it.
+
+    It is what its resources use: of the nomad-csi provider, else of the nomad provider. Raises StackError.
+    """
+    known = config() if given is None else given
+    found = {name: known.get(f"nomad-csi:{key}", known.get(f"nomad:{key}")) for key, name in CONFIG_ARGUMENTS.items()}
+    return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def deployment() -> dict[str, Any]:
+    """Returns the stack's state. Raises StackError."""
+    return dict(_json("stack", "export").get("deployment") or {})
+
+
+def registrations(state: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the ids at the provider of the volumes that Nomad has by a state, by their ids in Nomad.
+
+    Without those that an update which was cut off may have removed or made.
+    """
+    unsettled = {one["resource"]["urn"] for one in state.get("pending_operations") or []}
+    known = [one for one in state.get("resources") or [] if one["type"] in _REGISTRATIONS]
+    found = [one.get("outputs") or {} for one in known if one.get("urn") not in unsettled and not one.get("delete")]
+    return {str(one["volumeId"]): str(one["externalId"]) for one in found if one.get("externalId")}
+
+
+def made_from(resources: Iterable[Mapping[str, Any]], volume: str) -> str:
+    """Returns the snapshot that a volume was made from by the state, "" if from none."""
+    guards = (one.get("outputs") or {} for one in resources if one["type"] == VOLUME_GUARD)
+    return next((str(one.get("snapshotId") or "") for one in guards if one.get("volumeName") == volume), "")
+
+
+def forget() -> None:
+    """Has the next question read the stack anew: for commands that go on while it changes."""
+    for cached in (outputs, aws_place, _json):
+        cached.cache_clear()
+
+
+def _arns(known: list[dict[str, Any]]) -> list[str]:
+    found = [one["outputs"].get("arn") for one in known if one["type"].startswith("aws:") and one.get("outputs")]
+    return [arn for arn in found if isinstance(arn, str) and arn.count(":") >= 5]
+
+
+@cache
+def _json(*words: str) -> dict[str, Any]:
+    return dict(_run(*words, *(["--stack", _Chosen.name] if _Chosen.name else [])))
+
+
+def _run(*words: str) -> Any:
+    command = ["pulumi", *words, "--non-interactive"]
+    try:
+        done = subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise StackError("there is no pulumi on PATH: install it, or in the sandbox `source .sandbox/env`") from None
+    if done.returncode != 0:
+        raise StackError(f"pulumi {' '.join(words)} failed: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def mysql_outputs() -> MysqlOutputs:
+    """Returns the outputs about the MySQL server. Raises StackError where the stack has none."""
+    known = outputs()
+    if not known.get("mysql"):
+        raise StackError("the stack has no MySQL server: run `make up` (or `pulumi up`) first")
+    mysql = known["mysql"]
+    return MysqlOutputs(
+        job=mysql["job"],
+        namespace=mysql["namespace"],
+        zone=mysql["zone"],
+        volume=mysql["volume"],
+        user=mysql["user"],
+        password=known["mysqlPassword"],
+        tls=mysql.get("tls", "preferred"),
+        ca=mysql.get("ca", ""),
+    )

@@ -1,0 +1,149 @@
+"""The command `upgrade-mysql`: plan, question, progress and result."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.asking import confirm
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.database import Database
+from nomad_stateful.operate.engine import Engine
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.options import add_change_options, duration_s
+from nomad_stateful.operate.ownership import mysql_cluster
+from nomad_stateful.operate.progress import say
+from nomad_stateful.operate.upgrade_mysql import releases
+from nomad_stateful.operate.upgrade_mysql.plan import Plan, Situation
+from nomad_stateful.operate.upgrade_mysql.registered import Registered
+from nomad_stateful.operate.upgrade_mysql.server import Server
+from nomad_stateful.operate.upgrade_mysql.steps import StoppedError, Upgrade
+
+
+def upgrade(known: Namespace) -> None:
+    """Plans, asks, and upgrades. Raises OperateError and ProviderError."""
+    after = releases.wanted(known.version)
+    mysql = stack.mysql_outputs()
+    nomad = mysql_cluster(mysql).nomad
+    try:
+        server = Server(nomad, Database.of(mysql), mysql.job, mysql.namespace)
+        registered = Registered(nomad, mysql.job, mysql.namespace)
+        now = Situation(Engine(stack.chosen()), server, registered, mysql.volume)
+        _upgrade(now, now.plan(after, known.image), known)
+    finally:
+        nomad.close()
+
+
+def _upgrade(now: Situation, plan: Plan, known: Namespace) -> None:
+    say("\n".join(lines(plan, now)))
+    if plan.phase == "done" or known.dry_run:
+        done = plan.phase == "done"
+        told = "nothing to do" if done else "nothing was changed"
+        print(json.dumps({"ok": True, "dryRun": not done, **as_json(plan)}, indent=2) if known.json else told)
+        return
+    confirm(f"upgrade MySQL to {plan.after}?", yes=known.yes)
+    times = (known.timeout, known.probe_timeout, known.snapshot_timeout)
+    way = Upgrade(now.engine, now.server, now.registered, now.volume, plan, *times)
+    try:
+        with exclusive(now.registered.nomad, f"upgrade-mysql {plan.after}") as way.refuse_lost:
+            result = way.run()
+    except KeyboardInterrupt:
+        kept = f" {way.snapshot_id} is kept." if way.snapshot_id else ""
+        raise OperateError(f"interrupted: the same command goes on from what it finds.{kept}") from None
+    except StoppedError as error:
+        if known.json:
+            failed = {"ok": False, **as_json(plan), "snapshotId": error.snapshot_id, "wayBack": error.commands}
+            print(json.dumps(failed, indent=2), flush=True)
+        raise
+    print(json.dumps(result, indent=2) if known.json else "\n".join(ending(result, plan)), flush=True)
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """Returns the plan for scripts."""
+    return {
+        "phase": plan.phase,
+        "from": str(plan.before),
+        "to": str(plan.after),
+        "image": plan.images.after,
+        "changes": [{"op": one.op, "type": one.type, "name": one.name} for one in plan.changes],
+    }
+
+
+def lines(plan: Plan, now: Situation) -> list[str]:
+    """Returns the plan for people."""
+    job = now.registered.job_id
+    if plan.phase == "done":
+        return [f"{job} runs MySQL {plan.after}, and settings and state agree"]
+    update = f"`pulumi up` with {plan.images.after}"
+    if plan.phase == "settle":
+        return [f"{job} runs MySQL {plan.after}; the settings and the state get it too: {update}"]
+    if plan.phase == "await":
+        return [
+            f"{job}: MySQL {plan.before} -> {plan.after} was begun, with {plan.snapshot_id} from before",
+            f"  {update}, until the server answers as {plan.after}",
+        ]
+    return [
+        f"{job}: MySQL {plan.before} -> {plan.after} ({plan.images.before} -> {plan.images.after})",
+        "  1. the new image is tried beside the server: pulled, its version, and the options that are set",
+        f"  2. a first snapshot of volume {now.volume} is taken; then writes wait until another is complete, which has",
+        "     all that was acknowledged, and copies what changed since the first",
+        f"  3. {update}: {', '.join(sorted(one.name for one in plan.changes))}",
+        "     the server stops (killTimeout at most), and the new one upgrades its dictionary before it answers:",
+        "     seconds, longer with many tables. Writes wait from 2 until then; reads until the server stops",
+        "  4. it answers, every table is there, and a preview is empty",
+        f"  where the new one never starts, {plan.before} comes back; where it started and fails, it is left as it is,",
+        "  and the way back is the snapshot",
+    ]
+
+
+def ending(result: dict[str, Any], plan: Plan) -> list[str]:
+    """Returns the result for people."""
+    told = [f"{result['job']} runs MySQL {result['to']} after {result['seconds']} s; a preview is empty"]
+    if result["writesWaitedS"] is not None:
+        told.append(f"  writes waited {result['writesWaitedS']} s; the server was away for {result['awayS']} s")
+    if result["dictionary"]:
+        told.append(f"  it says: {result['dictionary']}")
+    told.append(f"  {result['tables']} tables are there; commit the stack's settings, which have {plan.images.after}")
+    if result["snapshotId"]:
+        told.append(
+            f"  {result['snapshotId']} is kept, from before; to delete it: aws ec2 delete-snapshot --snapshot-id "
+            f"{result['snapshotId']}"
+        )
+    return told
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("version", metavar="VERSION", help="a version of MySQL, such as 8.4.6")
+    parser.add_argument(
+        "--image", default="", help="its image; by default the present one's name with VERSION as its tag"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=duration_s,
+        default=3600.0,
+        metavar="TIME",
+        help="how long the new server may work on its start, after mysql.timeoutS (1h)",
+    )
+    parser.add_argument(
+        "--probe-timeout", type=duration_s, default=600.0, metavar="TIME", help="how long the image may take (10m)"
+    )
+    parser.add_argument(
+        "--snapshot-timeout",
+        type=duration_s,
+        default=600.0,
+        metavar="TIME",
+        help="how long writes may wait for the last snapshot (10m)",
+    )
+    add_change_options(parser)
+
+
+COMMAND = Command(
+    "upgrade-mysql",
+    "give MySQL a newer version, with a snapshot before from which nothing is missing",
+    upgrade,
+    _arguments,
+    lambda known: not known.dry_run,
+)

@@ -1,0 +1,120 @@
+"""What is going to be done, by what is found.
+
+The settings say which image is wanted, Nomad which one is registered, the server itself which version runs, and EC2 has
+the snapshot, with both versions in its tag. Nothing else is remembered: the same command goes on after a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nomad_stateful.ebs.tags import UPGRADE_TAG
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.operate.engine import Change, Engine
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.snapshots import SnapshotError, Snapshots
+from nomad_stateful.operate.upgrade.preview import changed_job
+from nomad_stateful.operate.upgrade_mysql import wanted
+from nomad_stateful.operate.upgrade_mysql.registered import Registered
+from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version, parse, refuse_path
+from nomad_stateful.operate.upgrade_mysql.server import Server
+from nomad_stateful.operate.upgrade_mysql.wanted import MYSQL, Images
+
+Phase = Literal["begin", "await", "settle", "done"]
+"""What is next.
+
+begin: the server of before runs; await: the new one was begun and does not answer; settle: it answers, and settings or
+state do not agree; done: nothing is left to do.
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One upgrade."""
+
+    phase: Phase
+    before: Version
+    after: Version
+    images: Images
+    snapshot_id: str = ""
+    """Of an upgrade that was begun before: its snapshot."""
+    job: Mapping[str, Any] | None = None
+    """The server's job as the update will register it."""
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass
+class Situation:
+    """The stack as it is now."""
+
+    engine: Engine
+    server: Server
+    registered: Registered
+    volume: str
+
+    def plan(self, after: Version, image: str) -> Plan:
+        """Checks everything that can be checked before something changes. Raises OperateError."""
+        config, runs, here = self.engine.config(), self.server.version(), self.registered.image()
+        now = str((config.get(MYSQL) or {}).get("image") or here)
+        images = wanted.images(now, after, image)
+        wanted.refuse_other_server(here, images.after)
+        if runs == after:
+            return self._finished(after, images, now, here)
+        if runs is None:
+            return self._begun(after, images, now)
+        refuse_path(runs, after)
+        if now not in (here, images.after):
+            raise MysqlUpgradeRefusedError(
+                f"mysql.image is {now} in the settings, and {here} runs: run `pulumi up` (or take it back), and the "
+                "same command again"
+            )
+        return self._first(config, runs, after, Images(here, images.after), now)
+
+    def _finished(self, after: Version, images: Images, now: str, here: str) -> Plan:
+        if now == here and not self.engine.pending():
+            return Plan("done", after, after, images)
+        return Plan("settle", after, after, images)
+
+    def _begun(self, after: Version, images: Images, now: str) -> Plan:
+        """Returns the plan of an upgrade that was begun before. Raises MysqlUpgradeRefusedError where none was."""
+        found = Snapshots(self.volume).newest(UPGRADE_TAG)
+        mark = found.tags[UPGRADE_TAG] if found else ""
+        before, to, image = (*mark.split(" "), "", "", "")[:3]
+        version = parse(before)
+        if found is None or version is None or to != str(after) or now != images.after:
+            raise MysqlUpgradeRefusedError(
+                "MySQL does not answer, and only a server that runs is upgraded. `python -m operate explain "
+                f"{self.registered.job_id}` says why; run the same command again when it answers"
+            )
+        return Plan("await", version, after, Images(image, images.after), found.id)
+
+    def _first(self, config: Mapping[str, Any], before: Version, after: Version, images: Images, now: str) -> Plan:
+        wanted.refuse_options(config, before, after)
+        self.server.refuse_contents(after, native=wanted.allows_native_password(config, after))
+        self._refuse_without_snapshot(images)
+        if now == images.before and (pending := self.engine.pending()):
+            raise MysqlUpgradeRefusedError(
+                f"the stack has other changes to make, which would be made along with this one:\n{pending}\nRun "
+                "`pulumi up`, or take them back, and run the same command again"
+            )
+        changes = tuple(self.engine.changes(images.settings))
+        if others := sorted(one.name for one in changes if one.op != "update"):
+            raise MysqlUpgradeRefusedError(
+                f"an update would do more than change what is there: {', '.join(others)}. Run `pulumi preview`, and "
+                "`pulumi up` for what is pending first"
+            )
+        job = changed_job(self.registered.nomad, self.registered.job_id, changes)
+        if job is None:
+            raise OperateError(f"an update with image {images.after} would not change job {self.registered.job_id}")
+        return Plan("begin", before, after, images, job=job, changes=changes)
+
+    def _refuse_without_snapshot(self, images: Images) -> None:
+        try:
+            Snapshots(self.volume).refuse_unpermitted()
+        except (SnapshotError, ProviderError) as error:
+            raise MysqlUpgradeRefusedError(
+                f"{error}. Without a snapshot there is no way back from an upgrade. Where EC2 can take none: have a "
+                f"dump made and tried (docs/consumers.md), set mysql.image to {images.after}, and run `pulumi up`"
+            ) from error

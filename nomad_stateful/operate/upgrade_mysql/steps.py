@@ -1,0 +1,261 @@
+"""The upgrade, and what is done where it fails: the server of before comes back only on files that no other touched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pymysql
+
+from nomad_stateful.ebs.tags import UPGRADE_TAG
+from nomad_stateful.nomad.api import NomadError
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
+from nomad_stateful.operate.errors import OperateError, TimedOutError
+from nomad_stateful.operate.progress import say
+from nomad_stateful.operate.snapshots import Snapshots
+from nomad_stateful.operate.upgrade_mysql import way_back
+from nomad_stateful.operate.upgrade_mysql.plan import Plan
+from nomad_stateful.operate.upgrade_mysql.probe import Probe
+from nomad_stateful.operate.upgrade_mysql.registered import Registered
+from nomad_stateful.operate.upgrade_mysql.server import Absence, Server
+
+
+class WentBackError(OperateError):
+    """The new version never ran; the one before does, and the settings are as they were."""
+
+    exit_status = 5
+
+
+class StoppedError(OperateError):
+    """The new version does not come up on files that it may have changed: an operator decides."""
+
+    exit_status = 6
+
+    def __init__(self, text: str, snapshot_id: str, commands: list[str]) -> None:
+        super().__init__(text)
+        self.snapshot_id = snapshot_id
+        self.commands = commands
+
+
+@dataclass
+class Upgrade:
+    """One upgrade on its way."""
+
+    engine: Engine
+    server: Server
+    registered: Registered
+    volume: str
+    plan: Plan
+    timeout_s: float
+    probe_timeout_s: float
+    snapshot_timeout_s: float
+    refuse_lost: Callable[[], None] = lambda: None
+    """Raises where another command changes the stack after all."""
+    snapshot_id: str = field(default="", init=False)
+    _tables: frozenset[str] | None = field(default=None, init=False)
+    _locked_at: float = field(default=0.0, init=False)
+
+    def run(self) -> dict[str, Any]:
+        """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
+        began, plan = time.monotonic(), self.plan
+        self.snapshot_id = plan.snapshot_id
+        self.engine.refuse_locked()
+        if plan.phase == "begin":
+            self._probe()
+            self._tables = self.server.tables()
+        absence = Absence(self.server, plan.after)
+        with ExitStack() as held:
+            if plan.phase == "begin":
+                self._hold(held)
+            held.enter_context(absence.watched())
+            self._change()
+            self._await()
+        return self._result(absence, time.monotonic() - began)
+
+    def _hold(self, held: ExitStack) -> None:
+        """Takes the snapshot, with all that the server of before acknowledges until it ends. Raises OperateError."""
+        snapshots = Snapshots(self.volume)
+        first = self._first(snapshots)
+        self._refuse_changed()
+        refuse_ended = self._hold_writes(held)
+        self._snapshot(snapshots)
+        # Reads go on meanwhile, and whatever stops the server ends the session that holds the writes.
+        try:
+            refuse_ended()
+        except pymysql.err.MySQLError as error:
+            raise OperateError(
+                f"the session that held MySQL's writes has ended ({error}): rows may have been acknowledged that "
+                f"{self.snapshot_id} has not. Nothing was changed. Run the same command again"
+            ) from error
+        self._refuse_changed()
+        snapshots.delete(first)
+
+    def _first(self, snapshots: Snapshots) -> str:
+        say("==> a first snapshot while MySQL runs on, so that the last one is short")
+        first = snapshots.begin(f"{self.volume} before the snapshot for MySQL {self.plan.after}", {})
+        remedy = "Nothing was changed. A longer --timeout waits longer."
+        snapshots.await_complete(first, self.timeout_s, remedy)
+        return first
+
+    def _refuse_changed(self) -> None:
+        """Looks again before each act: raises where MySQL is not what it was, or somebody else works on the stack."""
+        self.refuse_lost()
+        self.engine.refuse_locked()
+        if (image := self.registered.image()) != self.plan.images.before:
+            raise OperateError(
+                f"job {self.registered.job_id} has {image} now: somebody else changes it. Nothing was changed. Run the "
+                "same command again after that"
+            )
+
+    def _probe(self) -> None:
+        at = self.server.endpoint()
+        if at is None or self.plan.job is None:
+            raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
+        say(f"==> trying {self.plan.images.after} on {at.node_name}: pulled, its version, the options; MySQL runs on")
+        Probe(self.registered.nomad, self.plan.job, at.node_id, self.probe_timeout_s).run(self.plan.after)
+
+    def _hold_writes(self, held: ExitStack) -> Callable[[], None]:
+        """Has writes wait until the server of before ends; gives what raises where they do not wait any more."""
+        at = self.server.endpoint()
+        if at is None:
+            raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
+        self._locked_at = time.monotonic()
+        try:
+            refuse_ended = held.enter_context(self.server.database.read_only(at))
+        except pymysql.err.MySQLError as error:
+            raise OperateError(
+                f"MySQL at {at.host}:{at.port} did not block its writes: {error}. Nothing was changed. A long query "
+                "may hold it up (SHOW PROCESSLIST); run the same command again"
+            ) from error
+        say("==> writes wait")
+        return refuse_ended
+
+    def _snapshot(self, snapshots: Snapshots) -> None:
+        plan = self.plan
+        mark = {UPGRADE_TAG: f"{plan.before} {plan.after} {plan.images.before}"}
+        text = f"{self.volume} before MySQL {plan.before} becomes {plan.after}"
+        self.snapshot_id = snapshots.begin(text, mark)
+        remedy = "Writes go on, and nothing was changed. A longer --snapshot-timeout waits longer."
+        snapshots.await_complete(self.snapshot_id, self.snapshot_timeout_s, remedy)
+        say(f"==> {self.snapshot_id} is complete, and has all that MySQL {plan.before} acknowledged")
+
+    def _change(self) -> None:
+        """Has the settings name the new image, and updates the stack. Raises OperateError."""
+        plan = self.plan
+        say(f"==> the settings get {', '.join(f'{path} = {value}' for path, value in plan.images.settings.items())}")
+        try:
+            self.engine.set(plan.images.settings)
+            self.engine.up(f"MySQL gets {plan.after}", refresh=plan.phase == "await")
+        except StackLockedError as error:
+            if plan.phase == "begin":
+                self.engine.set(plan.images.earlier)
+            raise OperateError(f"{error}. Nothing was changed, and writes go on") from error
+        except EngineError as error:
+            self._failed(error)
+
+    def _failed(self, error: EngineError) -> None:
+        """Returns where the new server came up after all. Raises WentBackError or StoppedError."""
+        plan = self.plan
+        say(f"FAILED: {error}")
+        started = self.registered.has_started(plan.images.after)
+        if self.registered.image() == plan.images.before:
+            self._go_back(f"the update failed before it changed MySQL ({error})", revert=False)
+        if started is False or (started is None and plan.phase == "begin"):
+            self._go_back(f"MySQL {plan.after} never started ({self.registered.events()})", revert=True)
+        self._await_slow(error)
+        self.engine.up("what is left of it", refresh=True)
+
+    def _go_back(self, why: str, *, revert: bool) -> None:
+        """Brings the image of before back, whose files nothing touched. Raises WentBackError, OperateError."""
+        plan = self.plan
+        say(f"going back to {plan.images.before}: no other server was on the volume")
+        try:
+            if revert:
+                self.registered.revert(plan.images.before)
+            self.engine.set(plan.images.earlier)
+            self.engine.up(f"MySQL gets {plan.before} back", refresh=True)
+        except (NomadError, OperateError) as error:
+            raise OperateError(
+                f"{why}, and so did the way back: {error}. No other server was on the volume: set mysql.image to "
+                f"{plan.images.before}, and run `nomad job revert` (`nomad job history {self.registered.job_id}`) and "
+                "`pulumi up --refresh`"
+            ) from error
+        raise WentBackError(f"{why}. MySQL {plan.before} runs again, and nothing was lost")
+
+    def _await_slow(self, error: EngineError) -> None:
+        """Waits for a server that still works on its start: a large one takes longer than an update waits."""
+        what = f"MySQL {self.plan.after} answers (it has run without an end since its start)"
+
+        def probe() -> bool | None:
+            if self.server.version() == self.plan.after:
+                return True
+            return None if self.registered.runs() else False
+
+        try:
+            answers = wait_for(what, probe, self.timeout_s, "")
+        except TimedOutError:
+            answers = False
+        if not answers:
+            raise self._stopped() from error
+
+    def _await(self) -> None:
+        """Waits until the server that the update found healthy says the new version. Raises StoppedError."""
+
+        def probe() -> bool | None:
+            return True if self.server.version() == self.plan.after else None
+
+        try:
+            wait_for(f"MySQL {self.plan.after} answers", probe, self.timeout_s, "")
+        except TimedOutError as error:
+            raise self._stopped() from error
+
+    def _stopped(self) -> StoppedError:
+        plan = self.plan
+        commands = way_back.commands(
+            self.engine.config(), self.snapshot_id, plan.images.before, str(plan.before), stack.chosen()
+        )
+        text = [
+            f"MySQL {plan.after} started and does not come up: {self.registered.events()}",
+            f"  `nomad alloc logs -stderr -job {self.registered.job_id}` has its reasons; where they can be cured",
+            "  (memory, disk, an option), cure them, and the same command goes on.",
+            f"  It may have changed the files, so {plan.before} is not put back on them: it cannot read them.",
+            f"  The way back is {self.snapshot_id}, on a new volume; it has {self._has()}:",
+            *(f"    {command}" for command in commands),
+        ]
+        return StoppedError("\n".join(text), self.snapshot_id, commands)
+
+    def _has(self) -> str:
+        before = self.plan.before
+        if self.plan.phase == "begin":
+            return f"all that {before} acknowledged"
+        # The command that took it was cut off, and its session with it.
+        return f"what {before} acknowledged until it was begun"
+
+    def _result(self, absence: Absence, took_s: float) -> dict[str, Any]:
+        if left := self.engine.pending():
+            raise OperateError(f"MySQL {self.plan.after} runs, and the next preview is not empty:\n{left}")
+        tables = self.server.tables()
+        if self._tables is not None and (missing := self._tables - tables):
+            raise OperateError(
+                f"MySQL {self.plan.after} runs, and lacks the tables {', '.join(sorted(missing))}, which were there "
+                f"before. {self.snapshot_id} has them: docs/volumes.md, Restore"
+            )
+        back = absence.back_at
+        return {
+            "ok": True,
+            "job": self.registered.job_id,
+            "from": str(self.plan.before),
+            "to": str(self.plan.after),
+            "image": self.plan.images.after,
+            "snapshotId": self.snapshot_id,
+            "writesWaitedS": round(back - self._locked_at, 1) if back and self._locked_at else None,
+            "awayS": round(absence.away_s, 1),
+            "tables": len(tables),
+            "dictionary": self.server.dictionary(),
+            "seconds": round(took_s, 1),
+        }

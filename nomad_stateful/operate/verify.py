@@ -1,0 +1,127 @@
+"""The check that data persists: rows survive a purge of the job and a drain of its client."""
+
+import secrets
+import time
+from argparse import Namespace
+from dataclasses import dataclass, field
+
+from nomad_stateful.columns import columns
+from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.running_job import Endpoint
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.cluster import Cluster
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.database import Database, Row
+from nomad_stateful.operate.engine import Engine
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.ownership import mysql_cluster
+
+ROWS_PER_STEP = 5
+
+
+class RowsMissingError(Exception):
+    """The server lost rows that it had acknowledged."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the result: how many rows which allocation read and wrote."""
+
+    what: str
+    at: Endpoint
+    written: int
+    expected: int
+    read: int
+
+
+@dataclass
+class Proof:
+    """The rows written so far, and the steps taken."""
+
+    run_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    rows: list[Row] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+def verify(timeout_s: float = 180) -> Proof:
+    """Writes rows, purges the job and registers it again, drains its client; reads every row back after each.
+
+    The job comes back as it ran: pending changes of the settings stay pending. Raises RowsMissingError,
+    WrongClusterError, and TimedOutError when the server does not come back.
+    """
+    mysql = stack.mysql_outputs()
+    cluster = mysql_cluster(mysql)
+    with exclusive(cluster.nomad, "verify"):
+        Engine(stack.chosen()).refuse_locked()
+        return _verified(cluster, mysql, timeout_s)
+
+
+def _verified(cluster: Cluster, mysql: stack.MysqlOutputs, timeout_s: float) -> Proof:
+    database = Database.of(mysql)
+    proof = Proof()
+
+    first = cluster.endpoint(timeout_s=timeout_s)
+    _check(proof, database, first, "first allocation", timeout_s)
+
+    print(f"==> stopping and purging {mysql.job}, then registering it again as it was", flush=True)
+    cluster.purge_and_register()
+    second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
+    _check(proof, database, second, "after purge and redeploy", timeout_s)
+
+    third = drain(cluster, second, mysql.zone, timeout_s)
+    _check(proof, database, third, "after drain", timeout_s, write=False)
+    database.delete(third, proof.run_id)
+    return proof
+
+
+def drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoint:
+    """Drains the job's client until the job runs on another one of the zone; returns where. Raises OperateError."""
+    free = [stub for stub in clients.listed(cluster.nomad) if stub.id != at.node_id and stub.takes_work]
+    others = [one.name for one in clients.read(cluster.nomad, free) if one.zone == zone]
+    if not others:
+        raise OperateError(
+            f"{at.node_name} is the only ready client in {zone}, and a volume cannot leave its zone: "
+            "start a second client there, and repeat the command"
+        )
+    print(f"==> draining {at.node_name}; in {zone} there is also {', '.join(others)}", flush=True)
+    clients.drain(cluster.nomad, at.node_id, 300, keep_system=True, message="python -m operate verify")
+    try:
+        return cluster.endpoint(not_on=at.node_id, timeout_s=timeout_s)
+    finally:
+        clients.undrain(cluster.nomad, at.node_id)
+
+
+def _check(proof: Proof, database: Database, at: Endpoint, what: str, timeout_s: float, *, write: bool = True) -> None:
+    """Reads back everything written so far, then writes rows with this allocation's id."""
+    database.wait_until_it_answers(at, time.monotonic() + timeout_s)
+    found = database.read(at, proof.run_id) if proof.rows else []
+    missing = [row for row in proof.rows if row not in found]
+    if missing:
+        lines = "\n".join(f"  row {row.number}, written by {row.allocation_id} on {row.client}" for row in missing)
+        raise RowsMissingError(
+            f"{what}: {len(missing)} of {len(proof.rows)} rows are missing, read by {at.allocation_id} on "
+            f"{at.node_name}:\n{lines}"
+        )
+    written = database.write(at, proof.run_id, first=len(proof.rows) + 1, count=ROWS_PER_STEP) if write else []
+    proof.steps.append(Step(what, at, len(written), len(proof.rows), len(found)))
+    proof.rows += written
+    print(f"    {what}: {at.allocation_id[:8]} on {at.node_name} answers; {len(found)} rows read back", flush=True)
+
+
+def table(proof: Proof) -> str:
+    """Returns the result as a table: which allocation on which client read and wrote how many rows."""
+    header = ("step", "allocation", "client", "read back", "written")
+    lines = [
+        (step.what, step.at.allocation_id, step.at.node_name, f"{step.read} of {step.expected}", str(step.written))
+        for step in proof.steps
+    ]
+    return columns([header, *lines], ruled=True)
+
+
+def _run(_known: Namespace) -> None:
+    proof = verify()
+    print(f"\n{table(proof)}\n\nAll {len(proof.rows)} rows were read back after each step.")
+
+
+COMMAND = Command("verify", "check that rows survive a purge of the job and a drain of its client", _run)

@@ -1,0 +1,159 @@
+"""The commands `move`, and `failover` of a volume: plan, question, progress and result."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.asking import confirm
+from nomad_stateful.operate.cluster import connect
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.engine import Engine
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.options import add_change_options, at_least_0
+from nomad_stateful.operate.zone_change.change import Plan, Wanted, ZoneChange
+
+_DONE = {
+    "begin": "",
+    "prepare": "begun before: moveTo is set",
+    "stop": "begun before: the volume may leave",
+    "switch": "begun before: the settings have the new zone",
+}
+
+
+def change(wanted: Wanted, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Says the plan, asks, and does it. Raises OperateError."""
+    nomad = connect()
+    try:
+        way = ZoneChange(Engine(stack.chosen()), nomad, stack.aws_place(), wanted)
+        plan = way.plan()
+        said = sys.stderr if as_json else sys.stdout
+        print("\n".join(lines(plan, wanted)), file=said, flush=True)
+        if dry_run:
+            _print_json(as_json, {"ok": True, "dryRun": True, "phase": plan.phase, **_loss(plan)})
+            return
+        if plan.phase != "done":
+            confirm("Go on?", yes=yes)
+        word = "failover" if wanted.lost else "move"
+        with exclusive(nomad, f"{word} {wanted.volume}") as way.refuse_lost:
+            result = _run_to_its_end(way, plan)
+        print("\n".join(ending(result, plan)), file=said, flush=True)
+        _print_json(as_json, result)
+    finally:
+        nomad.close()
+
+
+def _run_to_its_end(way: ZoneChange, plan: Plan) -> dict[str, Any]:
+    try:
+        return way.run(plan)
+    except KeyboardInterrupt:
+        raise OperateError("interrupted: nothing is lost. The same command goes on from what it finds") from None
+
+
+def lines(plan: Plan, wanted: Wanted) -> list[str]:
+    """Returns the plan for people."""
+    known, name = plan.known, wanted.volume
+    if plan.phase == "done":
+        return [f"volume {name} is in {wanted.zone}: {known.volume_id}"]
+    jobs = ", ".join(plan.jobs) or "no job"
+    begun = [f"  {_DONE[plan.phase]}; it resumes there"] if _DONE[plan.phase] else []
+    head = f"volume {name} ({known.volume_id}) goes from {known.zone} to {wanted.zone}:"
+    if known.zone == wanted.zone:
+        return [
+            f"volume {name} goes to {wanted.zone}:",
+            *begun,
+            f"  {jobs} starts there, and nothing else is left to do",
+        ]
+    stays = f"  4. {known.volume_id} stays in {known.zone}, in AWS and outside of the stack, until you delete it"
+    if not wanted.lost:
+        return [
+            head,
+            *begun,
+            "  1. `pulumi up` lets the volume go: not protected any more, and not deleted when it leaves the stack",
+            f"  2. a snapshot while it runs; then {jobs} is stopped, and the last snapshot is taken: nothing is lost",
+            f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from it, and starts {jobs} there",
+            stays,
+        ]
+    assert plan.loss is not None  # noqa: S101 - of a lost zone
+    lost = (
+        f"  LOST: what was written after snapshot {plan.loss.snapshot} was begun, at {plan.loss.taken}: the last "
+        f"{plan.loss.minutes:.1f} minutes until Nomad lost {known.zone}, and what is written there since"
+    )
+    also = [f"  ALSO: the stack has other changes to make, which are made along:\n{plan.also}"] if plan.also else []
+    return [
+        head,
+        *begun,
+        *also,
+        lost,
+        "  1. `pulumi up` lets the volume go",
+        f"  2. {known.volume_id} is given up: nothing waits until it is detached; {jobs} is stopped",
+        f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from the snapshot, and starts {jobs} there",
+        stays,
+    ]
+
+
+def ending(result: dict[str, Any], plan: Plan) -> list[str]:
+    """Returns the result for people."""
+    name, earlier = result["volume"], result["earlierVolumeId"]
+    told = [
+        f"volume {name} is in {result['zone']}: {result['volumeId']}, from snapshot {result['snapshotId'] or 'none'}"
+    ]
+    told += [f"  {one}" for one in result["consumers"]]
+    if plan.phase == "done":
+        return told
+    told.append("  a preview is empty; commit the stack's settings, which have the new zone")
+    if plan.loss is not None:
+        told.append(
+            f"  LOST: what was written since {plan.loss.taken}, {plan.loss.minutes:.1f} minutes, and in the lost zone "
+            "after"
+        )
+    if earlier:
+        told.append(
+            f"  {earlier} is kept, outside of the stack; to delete it: aws ec2 delete-volume --volume-id {earlier}"
+        )
+    if result["snapshotId"]:
+        told.append(f"  so is the snapshot: aws ec2 delete-snapshot --snapshot-id {result['snapshotId']}")
+    return told
+
+
+def _loss(plan: Plan) -> dict[str, Any]:
+    if plan.loss is None:
+        return {"lostMinutes": 0}
+    return {"lostMinutes": round(plan.loss.minutes, 1), "snapshotId": plan.loss.snapshot}
+
+
+def _print_json(as_json: bool, result: dict[str, Any]) -> None:
+    if as_json:
+        print(json.dumps(result, indent=2), flush=True)
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Adds what both commands take."""
+    add_change_options(parser)
+    parser.add_argument(
+        "--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long a snapshot may take (3600)"
+    )
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", help="the volume's name in the stack")
+    parser.add_argument("--zone", required=True, help="the availability zone that it moves to")
+    add_options(parser)
+
+
+def _run(known: Namespace) -> None:
+    wanted = Wanted(known.volume, known.zone, timeout_s=known.timeout)
+    change(wanted, yes=known.yes, dry_run=known.dry_run, as_json=known.json)
+
+
+MOVE = Command(
+    "move",
+    "move a volume, with what uses it, to another zone: by a last snapshot, from which nothing is missing",
+    _run,
+    _arguments,
+    lambda known: not known.dry_run,
+)

@@ -1,0 +1,60 @@
+"""What a failover loses: which snapshot it goes on from, and how much older that is than the loss of the zone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.operate.zone_change.copies import Copies
+from nomad_stateful.operate.zone_change.situation import Stored, ZoneChangeError
+
+_SHOWN = "%Y-%m-%d %H:%M:%S UTC"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The snapshot, and what was written since."""
+
+    snapshot: str
+    taken: str
+    minutes: float
+
+
+def expected(copies: Copies, known: Stored, lost_at: datetime, wanted: str, limit_min: float | None) -> Loss:
+    """Returns what is lost by a snapshot, "" for the newest. Raises ZoneChangeError without one, and beyond a limit."""
+    found = copies.chosen(wanted) if wanted else copies.newest()
+    if found is None:
+        raise ZoneChangeError(
+            f"EBS volume {known.volume_id} has no complete snapshot: there is nothing to go on from in "
+            "another zone. Restore a dump: docs/disaster-recovery.md, A zone is lost"
+        )
+    minutes = max(0.0, (lost_at - found.taken).total_seconds() / 60)
+    if limit_min is not None and minutes > limit_min:
+        raise ZoneChangeError(
+            f"--max-loss is {limit_min:g}: snapshot {found.id} was taken {minutes:.1f} minutes before the "
+            "zone was lost, and is the newest. Accept that, or go on from something newer: "
+            "docs/disaster-recovery.md"
+        )
+    return _loss(found, minutes)
+
+
+def of_begun(place: AwsPlace, name: str, known: Stored, wanted: str) -> Loss | None:
+    """Returns what was lost when the volume was given up; it has its new zone already. Raises ZoneChangeError."""
+    if not known.snapshot_id:
+        return None
+    if wanted not in ("", known.snapshot_id):
+        raise ZoneChangeError(
+            f"--snapshot is {wanted}: the volume is made from {known.snapshot_id} by the `up` that was begun. Leave "
+            "--snapshot out"
+        )
+    found = Copies(place, known.volume_id, name).describe(known.snapshot_id)
+    given_up = Copies(place, found.source, name).given_up()
+    if given_up is None:
+        return None
+    return _loss(found, (given_up - found.taken).total_seconds() / 60)
+
+
+def _loss(snapshot: Snapshot, minutes: float) -> Loss:
+    return Loss(snapshot.id, f"{snapshot.taken:{_SHOWN}}", minutes)

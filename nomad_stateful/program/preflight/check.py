@@ -1,0 +1,181 @@
+"""What can only be checked against AWS and Nomad themselves, before the first resource is planned."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+import pulumi
+
+from nomad_stateful.components.zonal_volumes import Adopted
+from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.prefetch import CallError, Prefetch
+from nomad_stateful.program.preflight import (
+    adoption,
+    answers,
+    dump_bucket,
+    mysql,
+    nomad_versions,
+    ownership,
+    placement,
+    restored_snapshots,
+    scheduled_volumes,
+    stack_state,
+    stored_volumes,
+    volumes,
+    zones,
+)
+from nomad_stateful.program.preflight.volumes import Wanted
+from nomad_stateful.program.settings import Problem, Settings, SettingsError, cluster
+from nomad_stateful.visible import visible
+
+_GET_OWNERS = "nomad-csi:index:getOwners"
+_GET_JOB = "nomad-csi:index:getJob"
+_GET_VOLUMES = "nomad-csi:index:getVolumes"
+Call = Future[dict[str, Any]]
+Resources = Mapping[str, dict[str, Any]]
+
+
+def check(settings: Settings, prefetch: Prefetch) -> Environment:
+    """Returns what the stack is deployed into.
+
+    Raises SettingsError where AWS or Nomad cannot be reached or does not have what the settings name.
+    """
+    apart = cluster.mismatches()
+    if apart:
+        raise SettingsError(apart)
+    role = prefetch.call("aws:iam/getRole:getRole", {"name": settings.client_role})
+    jobs = [prefetch.call(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)]
+    planned = placement.plan(settings, prefetch)
+    bucket = dump_bucket.ask(settings, prefetch)
+    scheduled = scheduled_volumes.ask(settings, prefetch)
+    owners = prefetch.call(_GET_OWNERS, ownership.question(settings))
+    environment = _environment(prefetch)
+    nomad = answers.cluster(prefetch)
+    resources = stack_state.resources(prefetch)
+    new, lost = _volume_problems(settings, resources)
+    problems = [
+        *nomad_versions.refused(settings, nomad),
+        *zones.unknown(settings, answers.zones(prefetch)["names"], environment.region),
+        *zones.without_client(settings, nomad, prefetch),
+        *placement.unknown_pools(settings, nomad),
+        *_unknown_role(settings, role),
+        *_mysql_problems(settings, [_job(settings, answer) for answer in jobs]),
+        *dump_bucket.problems(settings, environment.region, bucket),
+        *scheduled_volumes.problems(settings, environment.stack, environment.region, scheduled),
+        *lost,
+    ]
+    problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())
+    adopted, not_adopted = _adopted(prefetch, environment, new, resources)
+    restored = _restored(prefetch, environment, [one for one in new if one.member.volume_id not in adopted], resources)
+    known = ownership.Known.of(resources.values(), {name: one["volume_id"] for name, one in adopted.items()})
+    owned = ownership.judge(settings, environment.claimant, known, _owners(prefetch, settings, known, owners))
+    problems += [*not_adopted, *restored, *owned.problems]
+    if problems:
+        raise SettingsError(problems)
+    for warning in dump_bucket.unversioned(settings, answers.place(prefetch)):
+        pulumi.warn(str(warning))
+    for told in dump_bucket.locks(settings, resources):
+        pulumi.warn(told)
+    for volume_id, one in adopted.items():
+        pulumi.info(f"volume {volume_id} is {one['volume_id']}, this stack's by its tags, with what is on it.")
+    return replace(environment, adopted=adopted, grown=stored_volumes.grown(resources), expects=owned.expects)
+
+
+def _environment(prefetch: Prefetch) -> Environment:
+    identity = answers.identity(prefetch)
+    return Environment(
+        account_id=identity["accountId"],
+        partition=identity["arn"].split(":")[1],
+        region=answers.zones(prefetch)["region"],
+        aws_config=answers.aws_config(),
+        stack=f"{pulumi.get_project()}/{pulumi.get_stack()}",
+        claimant=stack_state.full_name(),
+    )
+
+
+def _namespace(settings: Settings) -> dict[str, str]:
+    return {"namespace": settings.placement.namespace}
+
+
+def _job(settings: Settings, answer: Call) -> dict[str, Any]:
+    """Returns a job that is registered; blames the namespace where the token may not read there."""
+    try:
+        return answer.result()
+    except CallError as error:
+        if "403" in str(error):
+            raise SettingsError([placement.forbidden(settings, str(error))]) from None
+        return answers.of_nomad(answer)
+
+
+def _jobs_to_read(settings: Settings) -> list[str]:
+    """Returns the jobs of MySQL; without it any one, which shows that the token may read jobs."""
+    if settings.mysql is None:
+        return [job for _, job in settings.jobs][:1]
+    return [settings.mysql.job_id, *([settings.mysql.backup.job_id] if settings.mysql.backup else [])]
+
+
+def _mysql_problems(settings: Settings, registered: list[dict[str, Any]]) -> list[Problem]:
+    if settings.mysql is None:
+        return []
+    server, *dumps = registered
+    for job in dumps:
+        for warning in mysql.failing_dumps(job):
+            pulumi.warn(visible(warning))
+    for warning in mysql.unverified(settings, settings.mysql):
+        pulumi.warn(warning)
+    return mysql.downgrade(settings.mysql, server)
+
+
+def _owners(prefetch: Prefetch, settings: Settings, known: ownership.Known, first: Call) -> dict[str, Any]:
+    """Returns the answer about all ids, with the users of volumes whose fate depends on them, which is asked then."""
+    answer = answers.of_nomad(first)
+    strange = ownership.strange_volumes(settings, known, answer)
+    if not strange:
+        return answer
+    again = prefetch.call(_GET_OWNERS, {"volumes": strange, "users": True, **_namespace(settings)})
+    used = {one["id"]: one for one in answers.of_nomad(again)["found"]}
+    found = [used.get(one["id"], one) if one["kind"] == "volume" else one for one in answer["found"]]
+    return {**answer, "found": found}
+
+
+def _volume_problems(settings: Settings, resources: Resources) -> tuple[list[Wanted], list[Problem]]:
+    """Returns the volumes that the stack does not have yet, and what would lose data; tells what changes for others."""
+    found = volumes.judge(settings, stored_volumes.stored(resources))
+    for warning in found.warnings:
+        pulumi.warn(str(warning))
+    for note in found.notes:
+        pulumi.info(str(note))
+    return found.new, found.problems
+
+
+def _adopted(
+    prefetch: Prefetch, environment: Environment, new: list[Wanted], resources: Resources
+) -> tuple[dict[str, Adopted], list[Problem]]:
+    """Returns what the stack left in AWS and adopts again; EC2 is asked where there is something new."""
+    made = [one for one in new if one.volume.provision == "pulumi"]
+    if not made:
+        return {}, []
+    place = {"region": environment.region, "accountId": environment.account_id, "awsConfig": answers.aws_text()}
+    answer = answers.of_volumes(prefetch.call(_GET_VOLUMES, {"stack": environment.stack, **place}))
+    known = stored_volumes.own_ids(resources)
+    left = [one for one in answer["volumes"] if one["id"] not in known]
+    for problem in adoption.not_found(made, environment.stack, left):
+        pulumi.warn(str(problem))
+    return adoption.adopt(made, environment.stack, left, stored_volumes.cut_off(resources))
+
+
+def _restored(prefetch: Prefetch, environment: Environment, made: list[Wanted], resources: Resources) -> list[Problem]:
+    """Returns which snapshots may not be restored; EC2 is asked where a new volume is made from one."""
+    own = stored_volumes.own_ids(resources)
+    return restored_snapshots.problems(made, environment.stack, own, restored_snapshots.ask(made, prefetch))
+
+
+def _unknown_role(settings: Settings, answer: Call) -> list[Problem]:
+    try:
+        answer.result()
+    except CallError as error:
+        rule = f"the role cannot be read: {error}"
+        remedy = "name the role of the Nomad clients' instance profile"
+        return [Problem("clientRole", settings.client_role, rule, remedy)]
+    return []

@@ -1,0 +1,96 @@
+"""The buckets that dumps and binary logs are copied to: whether a given one is there, and what a lock of one means."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
+from nomad_stateful.program.prefetch import CallError, Prefetch
+from nomad_stateful.program.settings import Problem, Settings
+from nomad_stateful.program.settings.dump_bucket import DumpBucket
+from nomad_stateful.program.wiring.dump_bucket import wanted
+
+_LOCK = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
+Answers = dict[str, Future[dict[str, Any]]]
+
+
+def ask(settings: Settings, prefetch: Prefetch) -> Answers:
+    """Asks S3 for the buckets that are given; by the path of their settings."""
+    return {
+        key: prefetch.call("aws:s3/getBucket:getBucket", {"bucket": copies.bucket})
+        for key, copies in wanted(settings).values()
+        if copies.bucket is not None
+    }
+
+
+def problems(settings: Settings, region: str, answers: Answers) -> list[Problem]:
+    """Returns what is wrong with the given buckets; `region` is the stack's."""
+    return [
+        problem
+        for key, copies in wanted(settings).values()
+        if key in answers and (problem := _problem(key, copies, region, answers[key])) is not None
+    ]
+
+
+def unversioned(
+    settings: Settings, place: AwsPlace, ask: Callable[[AwsPlace, str], str] | None = None
+) -> Iterator[Problem]:
+    """Yields the given buckets in which nothing is left of what somebody overwrites or deletes."""
+    for key, copies in wanted(settings).values():
+        if copies.bucket is None:
+            continue
+        state = (ask or versioning)(replace(place, region=copies.region or place.region), copies.bucket)
+        if state != "Enabled":
+            rule = f"its versioning is {state}: of what somebody overwrites or deletes in it nothing would be left"
+            command = (
+                f"aws s3api put-bucket-versioning --bucket {copies.bucket} --versioning-configuration Status=Enabled"
+            )
+            yield Problem(f"{key}.bucket", copies.bucket, rule, f"`{command}`, with a lifecycle for earlier versions")
+
+
+def locks(settings: Settings, resources: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    """Yields what of a change of objectLock cannot be taken back; `resources` are those of the stack's state."""
+    for name, (key, copies) in wanted(settings).items():
+        found = (
+            one for urn, one in resources.items() if one["type"] == _LOCK and urn.endswith(f"::{name}-object-lock")
+        )
+        outputs = next(found, {}).get("outputs") or {}
+        before = (outputs.get("rule") or {}).get("defaultRetention") or {}
+        lock = copies.object_lock
+        if lock and (lock.mode, lock.days) != (before.get("mode"), before.get("days")):
+            who = "nobody" if lock.mode == "COMPLIANCE" else "nobody without s3:BypassGovernanceRetention"
+            yield (
+                f"{key}.objectLock: what is copied from this `up` on {who} can delete for {lock.days} days, for which "
+                "its storage has to be paid, also after a destroy. No later setting takes that back"
+            )
+        elif before and not lock and copies.bucket is None:
+            yield (
+                f"{key}.objectLock is left out, but the bucket goes on locking what is copied: the stack only forgets "
+                "what is set in it. Put it back, or end it for later copies by "
+                f"`aws s3api put-object-lock-configuration --bucket {outputs.get('bucket')} "
+                "--object-lock-configuration ObjectLockEnabled=Enabled`"
+            )
+
+
+def versioning(place: AwsPlace, bucket: str) -> str:
+    """Returns Enabled, Suspended or off; why it is not known where S3 does not say."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return str(aws_client("s3", place).get_bucket_versioning(Bucket=bucket).get("Status") or "off")
+    except (BotoCoreError, ClientError) as error:
+        return f"not known ({error}; allow s3:GetBucketVersioning)"
+
+
+def _problem(key: str, copies: DumpBucket, region: str, answer: Future[dict[str, Any]]) -> Problem | None:
+    try:
+        found = answer.result().get("bucketRegion") or ""
+    except CallError as error:
+        remedy = "name a bucket that exists and that you may read (s3:ListBucket), or leave it out to have one made"
+        return Problem(f"{key}.bucket", str(copies.bucket), f"the bucket cannot be read: {error}", remedy)
+    expected = copies.region or region
+    if found and found != expected:
+        rule = f"the bucket {copies.bucket} is in {found}"
+        return Problem(f"{key}.region", copies.region or f"{region}, the stack's", rule, f"set it to {found}")
+    return None

@@ -1,0 +1,259 @@
+"""The stack's configuration: the only reader of Pulumi's config and the only home of defaults.
+
+Every problem is reported at once, before any resource is created, as key, value, rule and remedy.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import pulumi
+from pulumi.runtime import config as pulumi_config
+from pydantic import Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+
+from nomad_stateful.program.settings import consumer_rules, driver_policy, identity_rules, rules, secure
+from nomad_stateful.program.settings.consumer import Consumer
+from nomad_stateful.program.settings.errors import (
+    NOT_SHOWN,
+    Problem,
+    Refusal,
+    SettingsError,
+    half_characters,
+    problems_of,
+)
+from nomad_stateful.program.settings.failover import Failover
+from nomad_stateful.program.settings.metrics import Metrics, Switched, check_metrics
+from nomad_stateful.program.settings.mysql import Mysql
+from nomad_stateful.program.settings.placement import Placement
+from nomad_stateful.program.settings.plugin import Plugin
+from nomad_stateful.program.settings.types import Identifier, PinnedImage, PlainText, Section
+from nomad_stateful.program.settings.volume import Volume
+
+__all__ = [
+    "Consumer",
+    "Metrics",
+    "Mysql",
+    "Placement",
+    "Plugin",
+    "Problem",
+    "Settings",
+    "SettingsError",
+    "Volume",
+    "load",
+]
+
+PROJECT = "nomad-stateful"
+
+
+class Settings(Section):
+    """Everything a stack configures."""
+
+    client_role: str = Field(
+        pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$",
+        description="IAM role of the Nomad clients' instance profile; the driver's policy is attached to it.",
+        json_schema_extra={"rule": "must be the name of an IAM role"},
+    )
+    client_tags: dict[PlainText, PlainText] = Field(
+        default={},
+        description="Tags of the clients' instances (values may hold `*`). From them come `clientRole`, unless set, "
+        "and the zones of sets of volumes that name none, for volumes that do not exist yet.",
+    )
+    placement: Placement = Field(default=Placement(), description="Where the jobs run.")
+    agent_image: PinnedImage | None = Field(
+        None,
+        description="Image of the agent (docs/agent.md), which copies dumps and binary logs to S3, and watches for "
+        "`failover`.",
+    )
+    plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
+    volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
+    mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
+
+    consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
+    metrics: Switched = Field(None, description="What a Prometheus needs: true, or a section; nothing if left out.")
+    failover: Failover | None = Field(
+        None,
+        description="A job that starts those of a lost client elsewhere once EC2 says that it cannot write.",
+    )
+    adopt: list[Identifier] = Field(
+        default=[],
+        description="Ids of jobs and existing volumes that Nomad has already, and that become this stack's with the "
+        "next `up`. Leave it out afterwards.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Settings":
+        rules.check_names("plugins", "id", [plugin.id for plugin in self.plugins])
+        rules.check_names("volumes", "name", [volume.name for volume in self.volumes])
+        consumer_rules.check_renamed("volume", self.volumes)
+        for volume in self.volumes:
+            rules.check_volume(volume, self.plugins)
+        driver_policy.check_size(self.plugins, self.volumes_of("ebs"))
+        if self.failover is not None and not self.volumes_of("ebs"):
+            remedy = "remove it: of other volumes nobody can say whether a lost client still writes to them"
+            raise Refusal("failover", "set", "watches EBS volumes, and the stack has none", remedy)
+        if self.mysql is not None:
+            rules.check_mysql(self.mysql, self.volumes)
+            consumer_rules.check_backup(self.mysql, self.volumes)
+        for consumer in self.consumers:
+            consumer_rules.check_consumer(consumer, self.volumes)
+        check_metrics(self.metrics, self.mysql, self.plugins)
+        rules.check_agent(self.agent_image, self.mysql, self.failover)
+        identity_rules.check_jobs(self.jobs)
+        identity_rules.check_adopted(self.adopt, self.jobs, self.volumes)
+        identity_rules.check_external_ids(self.volumes, self.plugins)
+        consumer_rules.check_renamed("consumer", self.consumers)
+        consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
+        return self
+
+    def volume(self, name: str) -> Volume:
+        """Returns the volume of that name."""
+        return next(volume for volume in self.volumes if volume.name == name)
+
+    def stop_after_disconnect(self, consumer: Consumer) -> str:
+        """Returns how long a client that is cut off lets a consumer run."""
+        modes = {self.volume(mount.volume).access_mode for mount in consumer.mounts if not mount.read_only}
+        single = any(mode.startswith("single-node") for mode in modes)
+        return consumer.stopped_after(single_writer=single)
+
+    def plugin_of(self, volume: Volume) -> Plugin:
+        """Returns the plugin that mounts a volume."""
+        return rules.plugin_of(volume, self.plugins)
+
+    @property
+    def jobs(self) -> list[tuple[str, str]]:
+        """The setting and the id of every job."""
+        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics, self.failover))
+
+    def volumes_of(self, driver: str) -> list[Volume]:
+        """Returns the volumes of a driver."""
+        return [volume for volume in self.volumes if self.plugin_of(volume).driver == driver]
+
+    @property
+    def zones(self) -> list[str]:
+        """Zones that hold a volume, sorted."""
+        return sorted({member.zone for volume in self.volumes for member in volume.members if member.zone})
+
+    def zones_of(self, plugin: Plugin) -> list[str]:
+        """Returns the zones in which a plugin has to be healthy, sorted."""
+        if not plugin.known.zonal:
+            return sorted(plugin.zones)
+        volumes = [volume for volume in self.volumes if self.plugin_of(volume).id == plugin.id]
+        return sorted({member.zone for volume in volumes for member in volume.members if member.zone})
+
+
+Completion = Callable[[dict[str, Any]], dict[str, Any]]
+"""Fills in what a configuration leaves to be found out in AWS."""
+
+
+def load(complete: Completion | None = None) -> Settings:
+    """Returns the stack's settings; raises SettingsError naming every refused key."""
+    config = _stack_config()
+    keys = [key for key in config if pulumi_config.is_config_secret(f"{PROJECT}:{key}")]
+    paths = secure.stored(Path(f"Pulumi.{pulumi.get_stack()}.yaml"), f"{PROJECT}:") if keys else {}
+    misplaced = secure.problems(config, keys, paths, {key: list(secret_places(config, key)) for key in keys})
+    if misplaced:
+        raise SettingsError(misplaced)
+    return parse(complete(config) if complete else config)
+
+
+def parse(config: dict[str, Any]) -> Settings:
+    """Returns settings from plain values by their keys in the configuration; raises SettingsError."""
+    broken = list(half_characters(config, is_private))
+    if broken:
+        raise SettingsError(broken)
+    try:
+        return Settings.model_validate(config)
+    except ValidationError as error:
+        raise SettingsError(problems_of(error, config, _own_rules(Settings), is_private)) from None
+
+
+def _stack_config() -> dict[str, Any]:
+    config = pulumi.Config(PROJECT)
+    prefix = f"{PROJECT}:"
+    keys = [key.removeprefix(prefix) for key in pulumi_config.CONFIG.get() if key.startswith(prefix)]
+    values = {key: _value(config, key, Settings) for key in keys}
+    # The project file has to give what is optional a default, which can only be an empty one.
+    return {key: value for key, value in values.items() if value not in ({}, "")}
+
+
+def _value(config: pulumi.Config, key: str, model: type[Section]) -> Any:
+    declared = {field.alias: field for field in model.model_fields.values()}.get(key)
+    if not config.get(key):
+        return ""
+    if declared is None or _is_text(declared.annotation):
+        return config.get(key)
+    try:
+        return config.get_object(key)
+    except pulumi.ConfigTypeError:
+        problem = Problem(key, NOT_SHOWN, "must be a value in JSON", f"set its parts by --path {PROJECT}:{key}.…")
+        raise SettingsError([problem]) from None
+
+
+def _is_text(annotation: Any) -> bool:
+    """Returns whether a setting is a text, with rules of its own or not set, and no map or list in JSON."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kinds = [get_args(part)[0] if get_origin(part) is Annotated else part for part in parts]
+    return set(kinds) <= {str, type(None)}
+
+
+def is_private(path: Sequence[str]) -> bool:
+    """Returns whether a secret may stand at a path: in or below such a field, or in the place of its section."""
+    model: type[Section] = Settings
+    within = False
+    for part in path:
+        # Others are the index or the name of an entry.
+        for name, field in model.model_fields.items():
+            if field.alias == part:
+                if name in model.secret_fields | model.private_fields:
+                    return True
+                sections = sections_of(field)
+                model, within = sections[0] if sections else model, not sections
+                break
+    return not within and _holds_private(model)
+
+
+def secret_places(config: dict[str, Any], key: str) -> Iterator[tuple[str | int, ...]]:
+    """Yields the paths below a key whose values are kept as secrets, or are public as certificates are."""
+    field = next((field for field in Settings.model_fields.values() if field.alias == key), None)
+    for section in sections_of(field) if field else ():
+        yield from _secrets_in(section, config[key], (key,))
+
+
+def _secrets_in(model: type[Section], value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _secrets_in(model, entry, (*path, index))
+        return
+    for name, field in model.model_fields.items():
+        alias = str(field.alias)
+        if not isinstance(value, dict) or not value.get(alias):
+            continue
+        if name in model.secret_fields | model.public_fields:
+            yield (*path, alias)
+        for section in sections_of(field):
+            yield from _secrets_in(section, value[alias], (*path, alias))
+
+
+def _holds_private(model: type[Section]) -> bool:
+    inner = (section for field in model.model_fields.values() for section in sections_of(field))
+    return bool(model.secret_fields | model.private_fields) or any(map(_holds_private, inner))
+
+
+def _own_rules(model: type[Section], prefix: str = "") -> dict[str, str]:
+    """Returns the wording of each field's own rule, by the path of its key."""
+    rules: dict[str, str] = {}
+    for field in model.model_fields.values():
+        extra = field.json_schema_extra
+        if isinstance(extra, dict) and "rule" in extra:
+            rules[f"{prefix}{field.alias}"] = str(extra["rule"])
+        for section in sections_of(field):
+            rules.update(_own_rules(section, f"{prefix}{field.alias}."))
+    return rules
+
+
+def sections_of(field: FieldInfo) -> list[type[Section]]:
+    """Returns the groups of settings a field holds."""
+    candidates = [field.annotation, *get_args(field.annotation)]
+    return [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, Section)]

@@ -1,0 +1,169 @@
+"""Rules that span several sections of the settings."""
+
+import re
+from collections import Counter
+
+from nomad_stateful.drivers.model import CsiDriver
+from nomad_stateful.program.settings import mount_flags
+from nomad_stateful.program.settings.errors import Refusal
+from nomad_stateful.program.settings.failover import Failover
+from nomad_stateful.program.settings.mysql import Mysql
+from nomad_stateful.program.settings.plugin import Plugin
+from nomad_stateful.program.settings.volume import Volume
+
+
+def check_names(section: str, key: str, names: list[str]) -> None:
+    """Names within a section are unique."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise Refusal(
+                f"{section}.{name}.{key}", name, f"{count} {section} have this {key}", f"give each a {key} of its own"
+            )
+
+
+def plugin_of(volume: Volume, plugins: list[Plugin]) -> Plugin:
+    """Returns the plugin that mounts a volume; the first one unless it names another."""
+    wanted = volume.plugin or plugins[0].id
+    for plugin in plugins:
+        if plugin.id == wanted:
+            return plugin
+    known = ", ".join(plugin.id for plugin in plugins)
+    raise Refusal(f"volumes.{volume.name}.plugin", wanted, "there is no such plugin", f"use one of {known}")
+
+
+def job_ids(plugin: Plugin) -> dict[str, str]:
+    """Returns the ids of the jobs by which the stack runs a plugin, by role; none of one that is existing."""
+    if plugin.existing:
+        return {}
+    own = {"controller": plugin.job_ids.controller, "node": plugin.job_ids.node, "monolith": plugin.job_ids.node}
+    return {role: own[role] or f"plugin-{plugin.id}-{role}" for role in plugin.known.roles}
+
+
+def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
+    """A volume asks for nothing that its driver cannot do."""
+    plugin = plugin_of(volume, plugins)
+    driver, key = plugin.known, f"volumes.{volume.name}"
+    _check_modes(volume, driver, key)
+    _check_external_id(volume, driver, key)
+    if volume.provision == "pulumi" and driver.name != "ebs":
+        raise Refusal(
+            f"{key}.provision", "pulumi", "Pulumi makes EBS volumes only", "set provision to plugin or existing"
+        )
+    if volume.provision == "plugin" and not driver.controllers:
+        raise Refusal(
+            f"{key}.provision", "plugin", f"the {driver.name} driver has no controller", "set provision to existing"
+        )
+    if volume.final_snapshot and (driver.backend != "ebs" or volume.provision == "existing"):
+        existing = volume.provision == "existing"
+        raise Refusal(
+            f"{key}.finalSnapshot",
+            "true",
+            "an existing volume is never deleted here"
+            if existing
+            else f"of volumes of the {driver.name} driver no snapshot is taken here",
+            "remove it" if existing else "remove it, keep protect: true, and take a copy before the volume is deleted",
+        )
+    if volume.snapshots and driver.backend != "ebs":
+        raise Refusal(
+            f"{key}.snapshots",
+            f"{len(volume.snapshots)} schedules",
+            f"is for EBS volumes: AWS takes no snapshots of volumes of the {driver.name} driver",
+            "remove it, and take snapshots in the storage's own system",
+        )
+    _check_zone(volume, plugin, key)
+
+
+def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
+    if volume.access_mode not in driver.access_modes:
+        modes = ", ".join(sorted(driver.access_modes))
+        reads = volume.access_mode.endswith("reader-only")
+        raise Refusal(
+            f"{key}.accessMode",
+            volume.access_mode,
+            f"the {driver.name} driver does not support this access mode",
+            f"use {modes}" + ("; readOnly: true on a mount keeps its job from writing" if reads else ""),
+        )
+    if volume.attachment_mode not in driver.attachment_modes:
+        modes = ", ".join(sorted(driver.attachment_modes))
+        raise Refusal(
+            f"{key}.attachmentMode",
+            volume.attachment_mode,
+            f"the {driver.name} driver does not support this attachment mode",
+            f"use {modes}",
+        )
+    mounted = volume.attachment_mode == "file-system"
+    if mounted and volume.fs_type and driver.fs_types and volume.fs_type not in driver.fs_types:
+        raise Refusal(
+            f"{key}.fsType",
+            volume.fs_type,
+            f"the {driver.name} driver does not mount this file system",
+            f"use one of {', '.join(sorted(driver.fs_types))}",
+        )
+    fs_type = volume.fs_type or driver.default_fs_type
+    if mounted and (flag := mount_flags.foreign(fs_type, volume.mount_flags)):
+        raise Refusal(
+            f"{key}.mountFlags",
+            flag,
+            f"is not a mount flag of {fs_type}, and the mount would fail",
+            "remove it, or correct it",
+        )
+
+
+def _check_external_id(volume: Volume, driver: CsiDriver, key: str) -> None:
+    is_ebs = volume.provision == "existing" and driver.backend == "ebs"
+    if is_ebs and not re.fullmatch(r"vol-([0-9a-f]{8}|[0-9a-f]{17})", volume.external_id or ""):
+        raise Refusal(
+            f"{key}.externalId",
+            volume.external_id,
+            "must be the id of an EBS volume, vol- and 17 digits of 0-9 and a-f",
+            "look it up in the EC2 console, or with aws ec2 describe-volumes",
+        )
+
+
+def _check_zone(volume: Volume, plugin: Plugin, key: str) -> None:
+    zones = [member.zone for member in volume.members]
+    if plugin.known.zonal and not all(zones):
+        raise Refusal(f"{key}.zone", None, f"a volume of the {plugin.driver} driver lives in one zone", "set it")
+    if not plugin.known.zonal and any(zones):
+        raise Refusal(
+            f"{key}.zone", zones[0], f"volumes of the {plugin.driver} driver are not bound to a zone", "remove it"
+        )
+    outside = [zone for zone in zones if plugin.zones and zone and zone not in plugin.zones]
+    if outside:
+        raise Refusal(
+            f"{key}.zone",
+            outside[0],
+            f"plugin {plugin.id} runs in {', '.join(plugin.zones)} only",
+            "use one of these zones, or another plugin",
+        )
+
+
+def check_mysql(mysql: Mysql, volumes: list[Volume]) -> None:
+    """MySQL has a volume that it can write files to."""
+    names = [volume.name for volume in volumes if volume.count is None]
+    volume = next((volume for volume in volumes if volume.name == mysql.volume), None)
+    if volume is None or volume.count is not None:
+        rule = "there is no such volume" if volume is None else "this is a set, and MySQL has a single volume"
+        raise Refusal("mysql.volume", mysql.volume, rule, f"use one of {', '.join(names)}")
+    writable = volume.access_mode in ("single-node-writer", "multi-node-single-writer", "multi-node-multi-writer")
+    if not writable or volume.attachment_mode != "file-system":
+        raise Refusal(
+            "mysql.volume",
+            volume.name,
+            f"MySQL writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
+            f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
+        )
+
+
+def check_agent(image: str | None, mysql: Mysql | None, failover: Failover | None) -> None:
+    """What the agent does has its image."""
+    tasks = {
+        "mysql.backup.s3": mysql and mysql.backup and mysql.backup.s3,
+        "mysql.pointInTime": mysql and mysql.point_in_time,
+        "failover": failover,
+    }
+    if image is None and (needing := [key for key, set_ in tasks.items() if set_]):
+        remedy = "build it and push it (`make image`, docs/agent.md), and name it by its digest or tag"
+        verb = "runs" if len(needing) == 1 else "run"
+        rule = f"{' and '.join(needing)} {verb} in docker, by the agent's image"
+        raise Refusal("agentImage", None, rule, remedy)
