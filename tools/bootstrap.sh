@@ -34,7 +34,7 @@ quietly() {
 # What .venv must have been made from: the pins, the place it lies in and its Python.
 wanted_stamp() {
     {
-        cat requirements.lock "$installer_pins"
+        cat requirements.lock "$installer_pins" tools/bootstrap.sh
         echo "$project"
         "$venv/bin/python" -c 'import sys; print(sys.version)'
     } 2>/dev/null | sha256sum | cut -d ' ' -f 1
@@ -112,6 +112,15 @@ install_packages() {
             "system trusts the proxy's certificate (uv's settings are in force)."
 }
 
+# The project's own command; a wheel brings it along.
+install_command() {
+    cat >"$venv/bin/nomad-stateful" <<END
+#!/bin/sh
+PYTHONPATH='$project'\${PYTHONPATH:+:\$PYTHONPATH} exec '$venv/bin/python' -P -m nomad_stateful.operate "\$@"
+END
+    chmod +x "$venv/bin/nomad-stateful"
+}
+
 # Byte code of what every command imports; all of the packages would be a minute's work and half a gigabyte.
 compile_packages() {
     env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -c "$imported" >"$log" 2>&1 || true
@@ -126,6 +135,7 @@ rm -f "$stamp"
 make_venv
 provide_uv
 install_packages
+install_command
 compile_packages
 wanted_stamp >"$stamp.new"
 mv "$stamp.new" "$stamp"

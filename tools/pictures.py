@@ -44,7 +44,7 @@ def _draw(name: str, *words: str) -> None:
     lines = [part for line in parsed(_said(*words)) for part in _folded(line)]
     if len(lines) > _LINES:
         lines = [*lines[: _LINES - 1], [Span(f"… {len(lines) - _LINES + 1} more lines", "dim")]]
-    picture = svg(lines, f"python -m operate {' '.join(words)}")
+    picture = svg(lines, f"nomad-stateful {' '.join(words)}")
     (FIGURES / f"operate-{name}.svg").write_text(picture, encoding="utf-8")
     print(f"docs/figures/operate-{name}.svg")
 

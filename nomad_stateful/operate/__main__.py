@@ -1,7 +1,8 @@
-"""Command line: `python -m operate COMMAND`; `--help` lists the commands."""
+"""Command line: `nomad-stateful COMMAND`; `--help` lists the commands."""
 
 import argparse
 import sys
+from typing import NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -45,7 +46,7 @@ _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m operate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="nomad-stateful", description=__doc__)
     words = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
         made = words.add_parser(command.name, help=command.text)
@@ -64,10 +65,10 @@ def main() -> int:
 def _run(known: argparse.Namespace) -> int:
     command: Command = known.chosen
     try:
-        stack.choose(known.stack, f"operate {command.name}", acts=command.acts(known))
+        stack.choose(known.stack, f"nomad-stateful {command.name}", acts=command.acts(known))
         command.run(known)
     except KeyboardInterrupt:
-        print("interrupted; `python -m operate status` shows how the stack is now", file=sys.stderr)
+        print("interrupted; `nomad-stateful status` shows how the stack is now", file=sys.stderr)
         return _INTERRUPTED
     except verify.RowsMissingError as error:
         print(f"\nDATA IS MISSING\n{error}", file=sys.stderr)
@@ -78,5 +79,10 @@ def _run(known: argparse.Namespace) -> int:
     return 0
 
 
-if __name__ == "__main__":
+def run() -> NoReturn:
+    """Runs the command `nomad-stateful`."""
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

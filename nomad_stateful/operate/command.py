@@ -15,7 +15,7 @@ def _always(_known: Namespace) -> bool:
 
 @dataclass(frozen=True)
 class Command:
-    """One word of `python -m operate`."""
+    """One word of `nomad-stateful`."""
 
     name: str
     """The word."""

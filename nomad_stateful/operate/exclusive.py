@@ -76,4 +76,4 @@ def _others(lock: VariableLock) -> str:
     known = lock.holder()
     if not known:
         return "another command changes the stack"
-    return f"`operate {known.get('command')}` of {known.get('by')} changes the stack since {known.get('since')}"
+    return f"`nomad-stateful {known.get('command')}` of {known.get('by')} changes the stack since {known.get('since')}"

@@ -58,15 +58,15 @@ def _run(known: Namespace) -> None:
     if not known.volume and not known.zone:
         if given := _of_a_volume(known):
             raise OperateError(
-                f"{', '.join(given)} is for `operate failover VOLUME --zone ZONE`: without a volume this is a watch, "
-                "which acts until it is ended. Name both, or leave it out. Nothing was changed"
+                f"{', '.join(given)} is for `nomad-stateful failover VOLUME --zone ZONE`: without a volume this is "
+                "a watch, which acts until it is ended. Name both, or leave it out. Nothing was changed"
             )
         watch(fence=known.fence)
         return
     if not known.volume or not known.zone or known.fence:
         raise OperateError(
-            "`operate failover VOLUME --zone ZONE` brings one volume into another zone; without both it is a watch, "
-            "which alone takes --fence"
+            "`nomad-stateful failover VOLUME --zone ZONE` brings one volume into another zone; without both it is "
+            "a watch, which alone takes --fence"
         )
     wanted = Wanted(
         known.volume,

@@ -1,6 +1,6 @@
 # What an operator's token may do beyond the program's: drain clients, read logs and files of tasks, stop allocations and
 # jobs, dispatch restores. With another namespace in the stack's placement, give this block that namespace's name.
-# Nomad shows a token only the allocations of namespaces that it may read. `operate drain` of a client that also runs
+# Nomad shows a token only the allocations of namespaces that it may read. `nomad-stateful drain` of a client that also runs
 # consumers of volumes in other namespaces needs such a block (alloc-lifecycle, csi-read-volume, read-job) for each.
 #
 # `submit-job` is as good as root on every client that the namespace's jobs may run on: docs/guide.md, Nomad's tokens.
@@ -14,11 +14,11 @@ namespace "default" {
     # purge and register, revert, evaluate; and the scheduler's plan before a drain
     "submit-job",
     "parse-job",
-    # `operate restore`
+    # `nomad-stateful restore`
     "dispatch-job",
     "read-logs",
     "read-fs",
-    # `operate mysql`, which enters the server's task
+    # `nomad-stateful mysql`, which enters the server's task
     "alloc-exec",
     # stop and restart allocations
     "alloc-lifecycle",
@@ -26,7 +26,7 @@ namespace "default" {
     "csi-read-volume",
     "csi-write-volume",
     "csi-mount-volume",
-    # the driver's node job, by `operate upgrade-driver`
+    # the driver's node job, by `nomad-stateful upgrade-driver`
     "csi-register-plugin",
   ]
 
@@ -46,7 +46,7 @@ plugin {
   policy = "read"
 }
 
-# A client's own configuration, for `operate doctor`.
+# A client's own configuration, for `nomad-stateful doctor`.
 agent {
   policy = "read"
 }
@@ -55,7 +55,7 @@ operator {
   policy = "read"
 }
 
-# Restore drills (`operate drill`): jobs, volumes, logs and a password of their own. With --dump or --to they also read the
+# Restore drills (`nomad-stateful drill`): jobs, volumes, logs and a password of their own. With --dump or --to they also read the
 # stack's jobs that restore dumps or copy binary logs, which the first block allows. The namespace is made once, by
 # `nomad namespace apply -description "Restore drills" drill`. A token without this block cannot drill.
 namespace "drill" {

@@ -48,7 +48,7 @@ def restore(dump: str, source: str, timeout_s: float, *, yes: bool) -> None:
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
     confirm(
         f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
-        f"are missing: a snapshot (`python -m operate snapshot {known['mysql']['volume']}`) is the way back. Go on?",
+        f"are missing: a snapshot (`nomad-stateful snapshot {known['mysql']['volume']}`) is the way back. Go on?",
         yes=yes,
     )
     namespace = known["mysql"]["namespace"]
@@ -92,7 +92,7 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
         probe,
         timeout_s,
         f"The job goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' "
-        f"volume: see `python -m operate status`; once it is free, run `nomad job eval {job}`.",
+        f"volume: see `nomad-stateful status`; once it is free, run `nomad job eval {job}`.",
     )
 
 

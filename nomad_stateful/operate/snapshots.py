@@ -39,7 +39,7 @@ def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> s
     with _quiesced(volume) if quiesce else _crash_consistent(volume):
         snapshot_id = snapshots.begin(text, {})
     print(f"{snapshot_id}  {volume}  {snapshots.volume_id}  {text}", flush=True)
-    remedy = "EC2 goes on copying: `python -m operate snapshots` shows its state; a larger --timeout waits longer"
+    remedy = "EC2 goes on copying: `nomad-stateful snapshots` shows its state; a larger --timeout waits longer"
     snapshots.await_complete(snapshot_id, timeout_s, remedy)
     print(
         f"complete. To restore it, give a new volume in the stack's settings a new name with snapshotId: {snapshot_id}",

@@ -85,7 +85,7 @@ def drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoi
             "start a second client there, and repeat the command"
         )
     print(f"==> draining {at.node_name}; in {zone} there is also {', '.join(others)}", flush=True)
-    clients.drain(cluster.nomad, at.node_id, 300, keep_system=True, message="python -m operate verify")
+    clients.drain(cluster.nomad, at.node_id, 300, keep_system=True, message="nomad-stateful verify")
     try:
         return cluster.endpoint(not_on=at.node_id, timeout_s=timeout_s)
     finally:

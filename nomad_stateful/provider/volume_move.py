@@ -30,7 +30,7 @@ def failures(snapshots: EbsSnapshots, olds: Props, inputs: Props, volume: Volume
     """Yields what is wrong with the snapshot; the volume is None where EC2 does not show it. Raises ProviderError."""
     wanted = inputs["snapshotId"]
     remedy = (
-        f"`python -m operate move {inputs['volumeName']} --zone {inputs['zone']}` stops what uses it, takes one and "
+        f"`nomad-stateful move {inputs['volumeName']} --zone {inputs['zone']}` stops what uses it, takes one and "
         "sets it"
     )
     if volume is None:
@@ -46,7 +46,7 @@ def failures(snapshots: EbsSnapshots, olds: Props, inputs: Props, volume: Volume
     elif not snapshot.is_complete:
         rule = f"the snapshot is {snapshot.state} ({snapshot.progress})"
         yield _failure(inputs, rule, "Wait until it is completed")
-    # By such a one `operate move` has a preview try the move before it stops anything; the update still refuses it.
+    # By such a one `nomad-stateful move` tries the move in a preview before it stops anything; the update refuses it.
     elif snapshot.tags.get(MOVE_TAG) != FIRST and (written_to := _attached(volume)):
         rule = f"{written_to}, and what is written after the snapshot would stay behind"
         yield _failure(inputs, rule, f"Stop what uses it, and take another snapshot: {remedy}")
@@ -57,7 +57,7 @@ def refuse_attached(inputs: Props, volume: Volume | None) -> None:
     if volume is not None and (written_to := _attached(volume)):
         raise ProviderError(
             f"volumes.{inputs['volumeName']}.zone is {inputs['zone']}: {written_to}, and what is written after "
-            f"snapshot {inputs['snapshotId']} would stay behind. Nothing was changed. `python -m operate move "
+            f"snapshot {inputs['snapshotId']} would stay behind. Nothing was changed. `nomad-stateful move "
             f"{inputs['volumeName']} --zone {inputs['zone']}` stops what uses it, and takes another snapshot"
         )
 

@@ -120,7 +120,7 @@ def test_what_a_volume_cannot_do_is_refused_at_preview(stack: Running) -> None:
     finally:
         config.undo()
     said = (
-        r"volumes\.mysql\.zone is us-west-2b: EBS volumes cannot move.*: .*operate move mysql --zone us-west-2b",
+        r"volumes\.mysql\.zone is us-west-2b: EBS volumes cannot move.*: .*nomad-stateful move mysql --zone us-west-2b",
         r"volumes\.mysql\.sizeGib is 1: EBS volumes cannot shrink, and this one has 2 GiB\. Keep sizeGib: 2 or more",
         r"volumes\.mysql\.encrypted is false: .*snapshot and restore",
         r"volumes\.mysql\.snapshotId is snap-0123456789abcdef0: .*new name",

@@ -58,7 +58,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @contextmanager
 def watch(stack: Running, log: Path) -> Iterator[None]:
-    """While `operate failover` runs."""
+    """While `nomad-stateful failover` runs."""
     with log.open("w") as file:
         words = [stack.python, "-m", "nomad_stateful.operate", "failover"]
         process = subprocess.Popen(words, cwd=stack.project, env=stack.env, stdout=file)

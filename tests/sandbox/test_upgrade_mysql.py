@@ -1,4 +1,4 @@
-"""`operate upgrade-mysql` under a writer: whole, killed again and again, and to a server that fails on the files.
+"""`nomad-stateful upgrade-mysql` under a writer: whole, killed again and again, to a server that fails on the files.
 
 The older server is the newer one's sibling with another number (sandbox/docker/older_mysql.py): what is upgraded, and
 which start is refused, MySQL's own code decides.

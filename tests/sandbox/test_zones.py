@@ -164,7 +164,7 @@ def test_a_zone_that_empties_keeps_its_volumes_and_says_so(stack: Running) -> No
     said = preview(stack, "--expect-no-changes")
     for name in ("ours[1]", "drivers[1]"):
         assert f"volumes.{name}.zone is us-west-2c: no Nomad client of this zone is ready just now. A volume" in said
-        assert f"operate snapshot '{name}'" in said
+        assert f"nomad-stateful snapshot '{name}'" in said
     node = next(node["ID"] for node in stack.nomad.get("nodes") if node["Name"] == "client-4")
     stack.nomad.put(f"node/{node}/purge", {})
     eventually(lambda: status(stack, "client-4") == "" or None, 240, "client-4 forgotten")

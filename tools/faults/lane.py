@@ -148,7 +148,7 @@ class Lane:
         kill_inside(self.stack, client, pid)
 
     def operate(self, *words: str, timeout_s: float = UP_TIMEOUT_S) -> CompletedProcess[str]:
-        """`python -m operate …` as an operator runs it."""
+        """`nomad-stateful …` as an operator runs it."""
         with self.waits(f"operate {words[0]} ends", timeout_s):
             return self.stack.run(self.stack.python, "-m", "nomad_stateful.operate", *words, timeout_s=timeout_s)
 

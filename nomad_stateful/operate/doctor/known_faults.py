@@ -42,7 +42,7 @@ NOMAD_PER_ALLOC: Final = (
     Fault(
         "where one volume of a set cannot be placed, its consumer's other allocations are not placed either (GH-28285)",
         "a set of volumes is as available as its least available one",
-        "upgrade the servers to 2.0.6 or newer; until then find the volume by `python -m operate explain`",
+        "upgrade the servers to 2.0.6 or newer; until then find the volume by `nomad-stateful explain`",
         "https://github.com/hashicorp/nomad/issues/28285",
         before=(2, 0, 6),
     ),

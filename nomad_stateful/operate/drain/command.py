@@ -65,7 +65,7 @@ def _drain(nomad: NomadApi, node: Client, ebs: EbsVolumes | None, known: Namespa
         _run(work)
     took_s = time.monotonic() - began
     print(json.dumps(_result(work, took_s), indent=2) if known.json else _table(work, took_s))
-    say(f"to have it take allocations again: python -m operate drain {node.name} --undo")
+    say(f"to have it take allocations again: nomad-stateful drain {node.name} --undo")
 
 
 def _run(work: Drain) -> None:
@@ -81,8 +81,8 @@ def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
     node = plan.node
     if node.status != "ready":
         raise RefusedError(
-            f"{node} is {node.status}: it cannot unmount anything. `python -m operate status` shows what it holds, "
-            "`python -m operate recover` what to do"
+            f"{node} is {node.status}: it cannot unmount anything. `nomad-stateful status` shows what it holds, "
+            "`nomad-stateful recover` what to do"
         )
     if plan.down and not leave_down:
         names = "; ".join(f"{one.allocation.job_id}: {one.stays_down}" for one in plan.down)

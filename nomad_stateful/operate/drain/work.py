@@ -200,7 +200,7 @@ class Drain:
         """Has Nomad drain what is left: services, then controllers and system jobs."""
         node_id, left_s = self.plan.node.id, max(1.0, self._left_s)
         if not clients.get(self.api, node_id).draining:
-            message = "python -m operate drain"
+            message = "nomad-stateful drain"
             clients.drain(self.api, node_id, left_s, keep_system=self.options.keep_system, message=message)
 
     def _still_there(self) -> list[str]:

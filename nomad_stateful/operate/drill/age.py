@@ -16,9 +16,9 @@ def judge(report: Report, max_age_s: float | None) -> None:
             f"the newest {report.what}, {found.id}, is {_span(report.rpo_s or 0)} old: --max-age allows "
             f"{_span(max_age_s)}",
             "see whether the schedule still runs (`aws dlm get-lifecycle-policies --state ERROR`, and the policy's "
-            f"role); for a snapshot now: `python -m operate snapshot {report.volume}`"
+            f"role); for a snapshot now: `nomad-stateful snapshot {report.volume}`"
             if isinstance(found, Snapshot)
-            else f"see whether they still run and are copied (`python -m operate status`); {_DUMP_NOW}",
+            else f"see whether they still run and are copied (`nomad-stateful status`); {_DUMP_NOW}",
         )
 
 
@@ -47,14 +47,14 @@ def _no_snapshot(report: Report) -> tuple[str, str]:
     return (
         f"there is no completed snapshot of volume {report.volume}{early}",
         (
-            "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`; for one now: `python -m operate "
+            "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`; for one now: `nomad-stateful "
             f"snapshot {report.volume}`"
         ),
     )
 
 
 def _no_dump(report: Report) -> tuple[str, str]:
-    return f"there is no dump in {report.dumps}", f"see what keeps them (`python -m operate status`); {_DUMP_NOW}"
+    return f"there is no dump in {report.dumps}", f"see what keeps them (`nomad-stateful status`); {_DUMP_NOW}"
 
 
 _DUMP_NOW = "for one now: `nomad job periodic force mysql-backup`"

@@ -1,7 +1,7 @@
 """How the drill's empty server gets a dump: by the tasks of the stack's own job that restores dumps.
 
 Its `fetch` brings the dump from S3, here to the scratch volume, and compares its checksum; the script of its `restore`
-loads it, once the server answers. So a drill proves what `operate restore` would do.
+loads it, once the server answers. So a drill proves what `nomad-stateful restore` would do.
 """
 
 from __future__ import annotations

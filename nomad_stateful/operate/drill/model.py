@@ -189,7 +189,7 @@ class Report:
         """How an earlier one is drilled."""
         if self.dumps:
             return f"drill earlier dumps (`aws s3 ls {self.dumps}`, then --dump NAME)"
-        return "drill earlier snapshots (`python -m operate snapshots`, then --snapshot ID)"
+        return "drill earlier snapshots (`nomad-stateful snapshots`, then --snapshot ID)"
 
     def wrong(self, what: str, then: str) -> None:
         """Adds a finding."""

@@ -79,7 +79,7 @@ class Drill:
             return True if plugin.get("ControllersHealthy") or not plugin.get("ControllerRequired", True) else None
 
         what = f"a controller of plugin {self._target.plugin} is healthy"
-        wait_for(what, healthy, timeout_s, "`python -m operate doctor` says what it lacks.")
+        wait_for(what, healthy, timeout_s, "`nomad-stateful doctor` says what it lacks.")
 
     def _register(self, external_id: str, timeout_s: float) -> None:
         """Registers the volume; the controller that Nomad asks may be on a client that it has not called down yet."""
@@ -101,7 +101,7 @@ class Drill:
             return True
 
         what = f"Nomad registers volume {target.id}"
-        wait_for(what, registered, timeout_s, "`python -m operate doctor` says what its controllers lack.")
+        wait_for(what, registered, timeout_s, "`nomad-stateful doctor` says what its controllers lack.")
 
     def _variable(self, items: dict[str, str]) -> None:
         path = removal.variable_path(self._target)
@@ -128,7 +128,7 @@ class Drill:
             self._report.left += [str(error), *left]
             self._report.wrong(
                 f"the drill's scratch volume is not removed: {error}",
-                f"`python -m operate drill {self._target.volume} --clean` removes it, as the next drill does",
+                f"`nomad-stateful drill {self._target.volume} --clean` removes it, as the next drill does",
             )
 
     @contextmanager

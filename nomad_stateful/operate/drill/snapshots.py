@@ -42,13 +42,13 @@ def named(place: AwsPlace, target: Target, options: Options) -> Snapshot:
     if found is None:
         raise DrillError(
             f"--snapshot is {options.snapshot}: EC2 has none of that id in this account and region. Name one of "
-            f"`python -m operate snapshots {target.volume}`"
+            f"`nomad-stateful snapshots {target.volume}`"
         )
     expected, of = options.snapshot_stack or target.stack, found.stack
     if of and of != expected and not found.is_of(target.volume_id, target.made_from):
         raise DrillError(
             f"--snapshot {found.id} is of volume {found.tags.get('Name') or found.volume_id} of stack {of}: name one "
-            f"of `python -m operate snapshots {target.volume}`, or say --snapshot-stack {of} if that is meant"
+            f"of `nomad-stateful snapshots {target.volume}`, or say --snapshot-stack {of} if that is meant"
         )
     if not found.is_complete:
         raise DrillError(

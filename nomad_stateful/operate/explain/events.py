@@ -14,7 +14,7 @@ _EVENTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"max claims reached|claims? (is )?in use",
         "another allocation has the volume; the client asks again with backoff, after a minute at most",
-        "python -m operate explain VOLUME",
+        "nomad-stateful explain VOLUME",
         _HELD,
     ),
     (
@@ -32,31 +32,31 @@ _EVENTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"already published|already attached|VolumeInUse|is attached to another",
         "EC2 has the volume attached to another instance, and one instance has it at a time",
-        "python -m operate recover VOLUME",
+        "nomad-stateful recover VOLUME",
         _HELD,
     ),
     (
         r"AttachmentLimitExceeded|attachment limit|maximum number of (volumes|attachments)",
         "the instance has as many volumes as its type allows",
-        "python -m operate doctor (attach slots left)",
+        "nomad-stateful doctor (attach slots left)",
         "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/volume_limits.html",
     ),
     (
         r"UnauthorizedOperation|AccessDenied|not authorized to perform",
         "the clients' role may not do what the driver asks EC2 for",
-        "python -m operate doctor (IAM), then pulumi up --refresh",
+        "nomad-stateful doctor (IAM), then pulumi up --refresh",
         "docs/iam.md",
     ),
     (
         r"IMDS|NoCredentialProviders|failed to refresh cached credentials|EC2 metadata",
         "the driver reaches no metadata service: it is off, or its hop limit is below 2",
-        "python -m operate doctor (metadata service)",
+        "nomad-stateful doctor (metadata service)",
         "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-options.html",
     ),
     (
         r"InvalidVolume\.NotFound|volume .*not found|VolumeNotFound",
         "EC2 has no such volume in the driver's account and region",
-        "python -m operate status",
+        "nomad-stateful status",
         "docs/volumes.md",
     ),
     (

@@ -126,7 +126,7 @@ def _disconnected(allocation: Json) -> Reason:
     why = (
         "it stops there by itself after stopAfterDisconnect and killTimeout; another starts when the volume is detached"
     )
-    return Reason(what, why, "python -m operate status; python -m operate recover")
+    return Reason(what, why, "nomad-stateful status; nomad-stateful recover")
 
 
 def _unhealthy(allocation: Json) -> Reason:

@@ -71,7 +71,7 @@ def _unhealthy_plugin(scene: Scene, found: Match) -> Iterator[Reason]:
 
 def _full(_scene: Scene, found: Match) -> Iterator[Reason]:
     why = "the instance type's limit of attached volumes, as the driver tells it; the job waits until one is detached"
-    next_ = "python -m operate doctor (attach slots left); start another client in the zone, or a larger instance type"
+    next_ = "nomad-stateful doctor (attach slots left); start another client in the zone, or a larger instance type"
     link = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/volume_limits.html"
     yield Reason(f"client {found[2]} has the most volumes of CSI plugin {found[1]} that it can have", why, next_, link)
 
@@ -93,7 +93,7 @@ def _unschedulable(scene: Scene, found: Match) -> Iterator[Reason]:
 def _drivers(_scene: Scene, _found: Match) -> Iterator[Reason]:
     what, why = "no client has the job's task driver, healthy", "the job waits until one has"
     link = "https://developer.hashicorp.com/nomad/docs/drivers"
-    yield Reason(what, why, "python -m operate doctor (task drivers)", link)
+    yield Reason(what, why, "nomad-stateful doctor (task drivers)", link)
 
 
 def _zone(scene: Scene, zone: str, volume_ids: list[str]) -> Reason:

@@ -75,11 +75,11 @@ def stuck_reasons(scene: Scene, volume_id: str) -> Iterator[Reason]:
         yield Reason(
             f"volume {volume_id}: {_EC2_AWAY[state]} ({usage.external_id})",
             why,
-            "python -m operate snapshots",
+            "nomad-stateful snapshots",
             "docs/volumes.md",
         )
     for plan in recovery_plans(usage, wanted_free=False):
-        next_ = f"python -m operate recover (next: {plan.steps[0]})"
+        next_ = f"nomad-stateful recover (next: {plan.steps[0]})"
         yield Reason(
             f"volume {volume_id}: {plan.problem}", "until it is released nothing else can mount it", next_, _HELD
         )
@@ -110,7 +110,7 @@ def _unreachable(scene: Scene, volume_id: str, plugin_id: str) -> Iterator[Reaso
     told = "; ".join(f"{one.name} is {_why_not(one, plugin_id)}" for one in inside) or "there is none"
     what = f"no client in {', '.join(zones)} can mount volume {volume_id}: {told}"
     why = "an EBS volume is attached in its own zone only"
-    next_ = f"nomad node status; nomad plugin status -verbose {plugin_id}; python -m operate doctor"
+    next_ = f"nomad node status; nomad plugin status -verbose {plugin_id}; nomad-stateful doctor"
     yield Reason(what, why, next_, "docs/volumes.md")
 
 

@@ -16,7 +16,7 @@ GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
     "volume_info": (("volume", "id", "plugin", "zone", "namespace"), "Always 1: which volume it is."),
     "volume_claims": (("volume",), "Claims in Nomad."),
     "volume_dead_claims": (("volume",), "Claims of allocations that have ended, or whose client is away."),
-    "volume_problems": (("volume",), "Claims and attachments that should not be there, as operate status shows them."),
+    "volume_problems": (("volume",), "Stale claims and attachments, as nomad-stateful status shows them."),
     "volume_attachments": (("volume",), "Instances that EC2 has it attached to."),
     "volume_snapshot_schedules": (("volume",), "Schedules by which AWS takes snapshots of it."),
     "volume_snapshots": (("volume", "state"), "Snapshots by EC2's state: pending, completed, error."),

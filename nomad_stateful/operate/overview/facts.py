@@ -1,4 +1,4 @@
-"""What `operate status` shows, read from Nomad, EC2 and the stack's outputs. It only reads."""
+"""What `nomad-stateful status` shows, read from Nomad, EC2 and the stack's outputs. It only reads."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Overview:
             if job.status == "not there":
                 yield job.job_id, "Nomad has no such job: run `pulumi up --refresh`"
             elif job.running < job.wanted:
-                why = f"`python -m operate explain {job.job_id}` says why"
+                why = f"`nomad-stateful explain {job.job_id}` says why"
                 yield job.job_id, f"{job.running} of {job.wanted} instances run: {why}"
         for run in self.failing_dumps:
             yield run.job_id, dumps.text(run).removeprefix(f"{run.job_id}: ")
@@ -123,7 +123,7 @@ class Overview:
 def _volume_problems(line: VolumeLine) -> Iterator[tuple[str, str]]:
     name = line.volume.name
     for plan in recovery_plans(line.volume.usage, wanted_free=False):
-        yield name, f"{plan.problem}. `python -m operate recover {name}` says what to do"
+        yield name, f"{plan.problem}. `nomad-stateful recover {name}` says what to do"
     if not line.volume.registered:
         yield name, "it is not registered with Nomad: run `pulumi up --refresh`"
     if line.volume.usage.ec2_error:
@@ -135,11 +135,11 @@ def _volume_problems(line: VolumeLine) -> Iterator[tuple[str, str]]:
 def _plugin_problems(plugin: PluginLine) -> Iterator[tuple[str, str]]:
     healthy, expected = plugin.controllers
     if healthy + len(controllers_of(plugin.starts)) < expected:
-        yield plugin.plugin_id, f"{healthy} of {expected} controllers are healthy: `python -m operate doctor`"
+        yield plugin.plugin_id, f"{healthy} of {expected} controllers are healthy: `nomad-stateful doctor`"
     for zone, (well, all_) in plugin.zones.items():
         if well + plugin.zones_of_starts.get(zone, 0) < all_:
             where = zone or "clients without a zone"
-            yield plugin.plugin_id, f"{well} of {all_} node plugins are healthy in {where}: `python -m operate doctor`"
+            yield plugin.plugin_id, f"{well} of {all_} node plugins are healthy in {where}: `nomad-stateful doctor`"
 
 
 def read(nomad: NomadApi) -> Overview:

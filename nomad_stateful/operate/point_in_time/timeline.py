@@ -58,7 +58,7 @@ class Timeline:
             first = self._logs[0].began
             raise PointInTimeError(
                 f"the binary logs in S3 begin at {first:{SHOWN}}, after the snapshot of {base:{SHOWN}}: restore from a "
-                "newer one (`python -m operate snapshots`, then --snapshot ID)"
+                "newer one (`nomad-stateful snapshots`, then --snapshot ID)"
             )
         end = sum(log.began <= self._to for log in self._logs)
         with self._read_all(self._logs[started - 1 : end]) as contents_of:

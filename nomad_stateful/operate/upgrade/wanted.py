@@ -44,7 +44,7 @@ def wanted(plugins: Sequence[Mapping[str, Any]], plugin_id: str, version: str, *
     if driver != "ebs":
         raise UpgradeRefusedError(
             f"{key}.driver is {driver}: mounts of this driver may end with its node plugin, so its consumers have to "
-            "be drained first. Set its version, and run `pulumi up` on clients that are drained (operate drain)"
+            "be drained first. Set its version, and run `pulumi up` on clients that are drained (nomad-stateful drain)"
         )
     before = str(plugin.get("version") or DRIVERS[driver].default_version)
     _check_version(key, before, version, down=down)

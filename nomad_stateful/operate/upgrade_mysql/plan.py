@@ -85,7 +85,7 @@ class Situation:
         version = parse(before)
         if found is None or version is None or to != str(after) or now != images.after:
             raise MysqlUpgradeRefusedError(
-                "MySQL does not answer, and only a server that runs is upgraded. `python -m operate explain "
+                "MySQL does not answer, and only a server that runs is upgraded. `nomad-stateful explain "
                 f"{self.registered.job_id}` says why; run the same command again when it answers"
             )
         return Plan("await", version, after, Images(image, images.after), found.id)

@@ -91,7 +91,7 @@ class Server:
     def _names(self, statement: str) -> list[str]:
         at = self.endpoint()
         if at is None:
-            raise OperateError(f"job {self.job_id} does not run: `python -m operate explain {self.job_id}`")
+            raise OperateError(f"job {self.job_id} does not run: `nomad-stateful explain {self.job_id}`")
         try:
             return [str(row[0]) for row in self.database.ask(at, statement)]
         except pymysql.err.MySQLError as error:

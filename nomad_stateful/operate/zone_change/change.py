@@ -141,7 +141,8 @@ class ZoneChange:
                 f"would begin it again. Wait for its end (`nomad job status {runs[0]}`), and run the same command again"
             )
         if known.zone != zone and not self.wanted.lost and not any(one.zone == known.zone for one in there):
-            print(f"    no Nomad client is in {known.zone}: if it is lost, see `operate failover`", file=sys.stderr)
+            advice = "if it is lost, see `nomad-stateful failover`"
+            print(f"    no Nomad client is in {known.zone}: {advice}", file=sys.stderr)
 
     def _with_loss(self, plan: Plan) -> Plan:
         """Returns the plan with what is lost. Raises ZoneChangeError where the zone is there, or no snapshot."""
@@ -294,7 +295,7 @@ class ZoneChange:
             return True if started <= running else None
 
         what = f"{', '.join(sorted(started)) or 'nothing'} runs in {self.wanted.zone}"
-        wait_for(what, probe, 300, f"`python -m operate explain {self.wanted.volume}` says why it does not.")
+        wait_for(what, probe, 300, f"`nomad-stateful explain {self.wanted.volume}` says why it does not.")
 
     def consumers(self, known: Stored) -> Consumers:
         """Returns the jobs that use the volume."""

@@ -90,8 +90,8 @@ class Consumers:
             f"volume {self._volume_id} is released by Nomad, and {external_id} detached by EC2",
             probe,
             timeout_s,
-            f"`python -m operate status` shows what holds it, `operate recover {self._volume_id}` the way out; then "
-            "run the same command again.",
+            f"`nomad-stateful status` shows what holds it, `nomad-stateful recover {self._volume_id}` the way out; "
+            "then run the same command again.",
         )
 
     def running_in(self, zone: str) -> list[str]:

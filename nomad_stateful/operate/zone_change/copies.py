@@ -50,7 +50,9 @@ class Copies:
         """Returns a snapshot by its id. Raises ZoneChangeError where there is none."""
         found = self._snapshots.find(snapshot_id)
         if found is None:
-            raise ZoneChangeError(f"EC2 has no snapshot {snapshot_id} in this account and region: `operate snapshots`")
+            raise ZoneChangeError(
+                f"EC2 has no snapshot {snapshot_id} in this account and region: see `nomad-stateful snapshots`"
+            )
         return found
 
     def chosen(self, snapshot_id: str) -> Snapshot:
@@ -65,7 +67,7 @@ class Copies:
             origin = f", made from {self._made_from}" if self._made_from else ""
             raise ZoneChangeError(
                 f"--snapshot {snapshot_id} is of {found.source}, and volume {self._name} is {self._volume_id}{origin}: "
-                f"name one of that in `python -m operate snapshots {self._name}`. To go on from another, restore it to "
+                f"name one of that in `nomad-stateful snapshots {self._name}`. To go on from another, restore it to "
                 "a volume of a new name: docs/volumes.md"
             )
         return found

@@ -34,7 +34,7 @@ def _warn(version: str, whose: list[str]) -> None:
     names = ", ".join(dict.fromkeys(fault.cve or fault.issue for fault in faults))
     pulumi.warn(
         f"Nomad {version} ({' and '.join(whose)}) has faults that are fixed in newer versions: {names}. "
-        f"`python -m operate doctor` says what each does. {_remedy(version).capitalize()}."
+        f"`nomad-stateful doctor` says what each does. {_remedy(version).capitalize()}."
     )
 
 

@@ -56,9 +56,7 @@ def _problem(
     key, expected = f"{wanted.key}.snapshotId", wanted.volume.snapshot_stack or stack
     of = _stack(stack, own, snapshot)
     if of and of != expected:
-        remedy = (
-            f"choose one of `python -m operate snapshots`; to restore that stack's data here, set snapshotStack: {of}"
-        )
+        remedy = f"choose one of `nomad-stateful snapshots`; to restore that stack's data here, set snapshotStack: {of}"
         if of == stack:
             remedy = f"leave {wanted.key}.snapshotStack ({expected}) out"
         return Problem(key, snapshot_id, f"it is {_described(stack, own, snapshot)}", remedy)

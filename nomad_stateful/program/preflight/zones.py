@@ -57,8 +57,8 @@ def _stays(volume: Volume, member: Member) -> str:
         f"{member.zone}. To have the data in another zone"
     )
     if volume.provision == "pulumi" and volume.count is None:
-        return f"{there}: `python -m operate failover {member.volume_id} --zone ZONE`"
+        return f"{there}: `nomad-stateful failover {member.volume_id} --zone ZONE`"
     return (
-        f"{there}, take a snapshot (`python -m operate snapshot '{member.volume_id}'`) and give a volume of a new name "
+        f"{there}, take a snapshot (`nomad-stateful snapshot '{member.volume_id}'`) and give a volume of a new name "
         "snapshotId: that snapshot's id"
     )

@@ -166,8 +166,8 @@ class Mysql(Section):
     backup: MysqlBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
     point_in_time: PointInTime | None = Field(
         None,
-        description="Copies of the binary logs in S3, from which `operate restore --to` goes to any moment; with MySQL "
-        "alone, which then runs with GTIDs. None if left out.",
+        description="Copies of the binary logs in S3, from which `nomad-stateful restore --to` goes to any moment; "
+        "with MySQL alone, which then runs with GTIDs. None if left out.",
     )
     cpu_mhz: int = Field(500, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
     memory_mib: int = Field(1024, ge=128, le=MOST_MEMORY_MIB, description="Memory, in MiB.")

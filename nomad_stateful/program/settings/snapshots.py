@@ -106,7 +106,7 @@ def check(schedules: Sequence[SnapshotSchedule], zones: Sequence[str], volume_ta
     for one in schedules:
         if local := next((zone for zone in zones if re.fullmatch(r".*-\d-[a-z]+-\d[a-z]", zone)), None):
             rule = f"{local} is a Local Zone, whose snapshots are taken and copied by other rules"
-            raise Refusal(f"snapshots.{one.name}", "set", rule, "remove it, and use `operate snapshot`")
+            raise Refusal(f"snapshots.{one.name}", "set", rule, "remove it, and use `nomad-stateful snapshot`")
         regions = {zone.rstrip("abcdefghijklmnopqrstuvwxyz") for zone in zones if zone}
         if home := next((copy.region for copy in one.copies if copy.region in regions), None):
             raise Refusal(f"snapshots.{one.name}.copies", home, "is the volume's own region", "use another region")

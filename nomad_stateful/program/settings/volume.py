@@ -74,11 +74,11 @@ class Volume(Section):
     external_id: PlainText | None = Field(None, description="Id at the storage provider, of an existing volume.")
     zone: Zone | None = Field(
         None,
-        description="Availability zone the volume lives in (zonal drivers). It moves by `python -m operate move`.",
+        description="Availability zone the volume lives in (zonal drivers). It moves by `nomad-stateful move`.",
     )
     move_to: Zone | None = Field(
         None,
-        description="Zone that it moves to next (`python -m operate move` sets it). An `up` with it changes nothing "
+        description="Zone that it moves to next (`nomad-stateful move` sets it). An `up` with it changes nothing "
         "but that the volume may leave: `zone` may then become this one, with `snapshotId` of a snapshot of it. A "
         "new EBS volume is made, and the old one stays in AWS. Leave it out afterwards.",
     )
@@ -135,8 +135,8 @@ class Volume(Section):
     adopt: bool = Field(
         False,
         description="Adopt the EBS volume that has this name and the stack's tags, which this stack left in AWS or "
-        "`operate adopt --ebs` gave them, instead of creating an empty one. A volume that the stack has is left as it "
-        "is.",
+        "`nomad-stateful adopt --ebs` gave them, instead of creating an empty one. A volume that the stack has is left "
+        "as it is.",
     )
     retain: bool = Field(
         False,

@@ -136,7 +136,7 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
                 news,
                 key,
                 rule,
-                f"Change it back, or snapshot and restore: take a snapshot (`python -m operate snapshot {name}`) and "
+                f"Change it back, or snapshot and restore: take a snapshot (`nomad-stateful snapshot {name}`) and "
                 "give a new volume a new name with snapshotId: that snapshot's id, and this setting",
             )
     if news["snapshotId"] != "" and _changed(olds, news, "snapshotId"):
@@ -151,11 +151,11 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
 def _to_zone(name: str, zone: str) -> str:
     if name.endswith("]"):  # of a set, which is spread over zones
         return (
-            f"snapshot and restore: take a snapshot (`python -m operate snapshot '{name}'`) and give a new volume "
+            f"snapshot and restore: take a snapshot (`nomad-stateful snapshot '{name}'`) and give a new volume "
             f"a new name with zone: {zone} and snapshotId: that snapshot's id"
         )
     return (
-        f"run `python -m operate move {name} --zone {zone}`, which takes a snapshot and makes a new EBS volume "
+        f"run `nomad-stateful move {name} --zone {zone}`, which takes a snapshot and makes a new EBS volume "
         "from it: docs/volumes.md, Another zone"
     )
 

@@ -26,7 +26,7 @@ def run(watch: Watch, *words: str, status: int = 0, timeout_s: float = 600) -> s
 
 
 def operate(watch: Watch, *words: str, status: int = 0) -> str:
-    """`python -m operate …`."""
+    """`nomad-stateful …`."""
     return run(watch, watch.stack.python, "-m", "nomad_stateful.operate", *words, status=status)
 
 

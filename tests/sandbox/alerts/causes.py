@@ -188,7 +188,7 @@ def old_file(watch: Watch) -> Iterator[None]:
     file.unlink()
 
 
-@cause("MetricsMissing", "operate metrics is ended", severity="warning")
+@cause("MetricsMissing", "nomad-stateful metrics is ended", severity="warning")
 def not_running(watch: Watch) -> Iterator[None]:
     watch.stop_operate()
     eventually(lambda: not watch.prometheus.query('up{job="operate"} == 1') or None, 30, "it is not scraped")

@@ -87,12 +87,12 @@ class Watch:
     textfiles: Path
     """The folder that node_exporter reads."""
     operate: str
-    """Where `operate metrics` answers."""
+    """Where `nomad-stateful metrics` answers."""
 
     _running: ExitStack = field(default_factory=ExitStack)
 
     def start_operate(self) -> None:
-        """Starts `python -m operate metrics`."""
+        """Starts `nomad-stateful metrics`."""
         words = [self.stack.python, "-m", "nomad_stateful.operate", "metrics", "--listen", self.operate]
         log = self.folder / "operate.log"
         self._running.enter_context(program(words, self.stack.env, self.stack.project, log))
@@ -104,7 +104,7 @@ class Watch:
 
 @contextmanager
 def watched(stack: Running, folder: Path) -> Iterator[Watch]:
-    """While Prometheus, `operate metrics` and a node_exporter for text files run."""
+    """While Prometheus, `nomad-stateful metrics` and a node_exporter for text files run."""
     textfiles = folder / "textfiles"
     textfiles.mkdir()
     ports = [f"127.0.0.1:{free_port()}" for _ in range(3)]

@@ -62,7 +62,7 @@ def test_it_shows_metrics_that_are_made() -> None:
     made = {f"{PREFIX}{name}" for name in {*GAUGES, *DRILL}} | {rule.get("record", "") for rule in rules()}
     used = {name for one in expressions() for name in re.findall(r"\bnomad_stateful[\w:]+", one)}
     assert used <= made
-    # What operate metrics counts is shown, but for the facts that others are joined with.
+    # What nomad-stateful metrics counts is shown, but for the facts that others are joined with.
     assert made - used <= {
         "",
         *(

@@ -51,7 +51,7 @@ def test_a_command_gets_its_arguments_after_its_stack_is_chosen(monkeypatch: pyt
     monkeypatch.setattr(sys, "argv", words)
     assert command_line.main() == 0
     taken = (("mysql", ""), {"quiesce": True, "timeout_s": 3600})
-    assert seen == [("prod", "operate snapshot", True), taken]
+    assert seen == [("prod", "nomad-stateful snapshot", True), taken]
 
 
 def test_an_interrupted_command_ends_with_a_message(
@@ -64,7 +64,7 @@ def test_an_interrupted_command_ends_with_a_message(
     monkeypatch.setattr(snapshots, "take", interrupt)
     monkeypatch.setattr(sys, "argv", ["operate", "snapshot", "mysql"])
     assert command_line.main() == 130
-    assert "interrupted; `python -m operate status`" in capsys.readouterr().err
+    assert "interrupted; `nomad-stateful status`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_watch_does_not_begin_where_a_volume_was_left_out(
     monkeypatch.setattr(failover, "watch", lambda *, fence: watched.append(fence))
     monkeypatch.setattr(sys, "argv", ["operate", "failover", *option])
     assert command_line.main() == 1
-    assert f"error: {option[0]} is for `operate failover VOLUME --zone ZONE`" in capsys.readouterr().err
+    assert f"error: {option[0]} is for `nomad-stateful failover VOLUME --zone ZONE`" in capsys.readouterr().err
     assert not watched
 
 

@@ -356,7 +356,7 @@ def test_it_waits_for_a_controller_as_after_the_loss_of_a_zone(
     nomad.unhealthy = 3
     drill(nomad, monkeypatch)
     nomad.unhealthy = 10**6
-    with pytest.raises(DrillError, match=r"a controller of plugin aws-ebs0 is healthy.*python -m operate doctor"):
+    with pytest.raises(DrillError, match=r"a controller of plugin aws-ebs0 is healthy.*nomad-stateful doctor"):
         drill(nomad, monkeypatch, timeout_s=0.2)
     assert nothing_is_left(ec2, nomad, live)
 

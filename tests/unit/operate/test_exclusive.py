@@ -69,7 +69,8 @@ def test_a_second_command_is_refused_and_told_who_has_the_stack(nomad: Any) -> N
     with (
         exclusive(nomad, "move mysql"),
         pytest.raises(
-            BusyError, match=r"`operate move mysql` of \S+@\S+ \(pid \d+\) changes the stack since \d{4}-.*one at"
+            BusyError,
+            match=r"`nomad-stateful move mysql` of \S+@\S+ \(pid \d+\) changes the stack since \d{4}-.*one at",
         ),
         exclusive(nomad, "upgrade-driver"),
     ):
@@ -118,5 +119,5 @@ def test_a_command_that_lost_its_turn_stops_before_its_next_step(nomad: Any) -> 
             return None
 
         said = wait_for("it knows", lost, 10, "", poll_s=0.005)
-        assert "`operate upgrade-mysql 9.7.4` of b@host (pid 1) changes the stack since now" in said
+        assert "`nomad-stateful upgrade-mysql 9.7.4` of b@host (pid 1) changes the stack since now" in said
     assert nomad.locked == {f"var/{PATH}": "another's"}

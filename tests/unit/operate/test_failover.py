@@ -1,4 +1,4 @@
-"""`operate failover`: when a lost client's job may start elsewhere at once, and which instances are stopped for it."""
+"""`nomad-stateful failover`: when a lost client's job may start elsewhere, and which instances are stopped for it."""
 
 from __future__ import annotations
 

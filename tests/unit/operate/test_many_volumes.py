@@ -71,12 +71,12 @@ def _of_doctor(ec2: Any) -> int:
 
 
 QUESTIONS: dict[str, tuple[Callable[[Any], int], int]] = {
-    "operate metrics": (lambda _ec2: _of_metrics(), 1),
-    "operate snapshots": (lambda _ec2: len(listed_snapshots.table("").splitlines()), 2),
-    "operate status": (_of_overview, 1),
-    "operate adopt: volumes": (lambda ec2: len(EbsVolumes(PLACE).named([*VOLUMES, volume(ec2)])), 1),
-    "operate adopt: roles": (lambda _ec2: len(found._roles(PLACE, INSTANCES)), 0),
-    "operate doctor": (_of_doctor, 0),
+    "nomad-stateful metrics": (lambda _ec2: _of_metrics(), 1),
+    "nomad-stateful snapshots": (lambda _ec2: len(listed_snapshots.table("").splitlines()), 2),
+    "nomad-stateful status": (_of_overview, 1),
+    "nomad-stateful adopt: volumes": (lambda ec2: len(EbsVolumes(PLACE).named([*VOLUMES, volume(ec2)])), 1),
+    "nomad-stateful adopt: roles": (lambda _ec2: len(found._roles(PLACE, INSTANCES)), 0),
+    "nomad-stateful doctor": (_of_doctor, 0),
     "failover, recover": (lambda _ec2: list(EbsVolumes(PLACE).instance_states(INSTANCES).values()).count("x"), 0),
 }
 

@@ -1,4 +1,4 @@
-"""What `operate metrics` reads from the stack, Nomad and EC2, and how it is served."""
+"""What `nomad-stateful metrics` reads from the stack, Nomad and EC2, and how it is served."""
 
 import json
 import threading

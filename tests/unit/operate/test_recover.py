@@ -1,4 +1,4 @@
-"""What `operate recover` does by itself, and what it leaves to the operator."""
+"""What `nomad-stateful recover` does by itself, and what it leaves to the operator."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -63,20 +63,20 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def test_the_only_stack_is_taken_and_named(stacks: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
     stacks.append({"name": "dev", "current": False})
-    assert stack.choose("", "operate verify", acts=True) == "dev"
+    assert stack.choose("", "nomad-stateful verify", acts=True) == "dev"
     assert capsys.readouterr().err == "stack dev\n"
 
 
 def test_of_several_stacks_what_acts_has_to_name_one(stacks: list[dict[str, Any]]) -> None:
     stacks += [{"name": "prod", "current": True}, {"name": "dev", "current": False}]
     with pytest.raises(stack.StackError) as refused:
-        stack.choose("", "operate verify", acts=True)
+        stack.choose("", "nomad-stateful verify", acts=True)
     assert str(refused.value) == (
-        "--stack is not set: there are the stacks dev, prod (selected: prod), and `operate verify` needs a name. "
-        "Add --stack prod, or set PULUMI_STACK"
+        "--stack is not set: there are the stacks dev, prod (selected: prod), and `nomad-stateful verify` needs a "
+        "name. Add --stack prod, or set PULUMI_STACK"
     )
-    assert stack.choose("", "operate status", acts=False) == "prod"
-    assert stack.choose("dev", "operate verify", acts=True) == "dev"
+    assert stack.choose("", "nomad-stateful status", acts=False) == "prod"
+    assert stack.choose("dev", "nomad-stateful verify", acts=True) == "dev"
 
 
 def test_the_environment_names_a_stack_as_pulumi_takes_it(
@@ -84,7 +84,7 @@ def test_the_environment_names_a_stack_as_pulumi_takes_it(
 ) -> None:
     stacks += [{"name": "prod", "current": True}, {"name": "dev", "current": False}]
     monkeypatch.setenv("PULUMI_STACK", "dev")
-    assert stack.choose("", "operate verify", acts=True) == "dev"
+    assert stack.choose("", "nomad-stateful verify", acts=True) == "dev"
 
 
 def test_every_question_to_pulumi_names_the_chosen_stack(monkeypatch: pytest.MonkeyPatch) -> None:

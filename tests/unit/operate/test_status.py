@@ -1,4 +1,4 @@
-"""What `operate status` shows: the stack on one screen, as an object, and as a graph."""
+"""What `nomad-stateful status` shows: the stack on one screen, as an object, and as a graph."""
 
 import json
 import time
@@ -76,13 +76,13 @@ def test_a_stack_in_order_fits_a_screen() -> None:
 def test_a_volume_is_shown_with_its_holders_and_what_is_wrong_with_it() -> None:
     said = row(CUT, "mysql ")
     assert {"mysql-server", "8f3c2a1b", "(lost)", "client-1", "(down)", "busy"} <= set(said)
-    assert "`python -m operate recover mysql` says what to do" in shown(CUT)
+    assert "`nomad-stateful recover mysql` says what to do" in shown(CUT)
 
 
 @pytest.mark.parametrize(
     ("overview", "who", "what"),
     [
-        (CUT, "mysql", "`python -m operate recover mysql` says what to do"),
+        (CUT, "mysql", "`nomad-stateful recover mysql` says what to do"),
         (replace(WELL, clients=[replace(WELL.clients[0], status="down")]), "client-1", "the client is down"),
         (replace(WELL, plugins=[replace(WELL.plugins[0], controllers=(1, 2))]), "ebs", "1 of 2 controllers"),
         (
@@ -326,6 +326,6 @@ def test_colours_are_for_terminals_that_show_them(capsys: pytest.CaptureFixture[
 def test_a_terminals_text_becomes_a_picture_of_the_same_words_and_colours() -> None:
     lines = parsed("zone  \033[1;31mdown\033[0m <here>\n\nend")
     assert lines[0] == [Span("zone  "), Span("down", "bad"), Span(" <here>")]
-    drawn = ET.fromstring(svg(lines, "operate status"))
+    drawn = ET.fromstring(svg(lines, "nomad-stateful status"))
     spans = [(one.text, one.get("x")) for one in drawn.iter("{http://www.w3.org/2000/svg}tspan")]
     assert spans == [("zone", "14.0"), ("down", "60.8"), ("<here>", "99.8"), ("end", "14.0")]

@@ -609,7 +609,7 @@ def test_another_cluster_is_refused(ec2: Any, there: dict[str, str], said: str, 
 
 
 def test_a_zone_that_has_a_ready_client_is_not_lost(ec2: Any) -> None:
-    with pytest.raises(ZoneChangeError, match=rf"the zone {A} is not lost: client {A} there is ready. `operate move`"):
+    with pytest.raises(ZoneChangeError, match=rf"the zone {A} is not lost: client {A} there is ready. `nomad-stateful"):
         World(ec2).change(lost=True).plan()
 
 

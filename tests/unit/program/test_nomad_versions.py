@@ -149,7 +149,7 @@ def test_servers_and_clients_of_a_version_are_warned_of_together(warned: list[st
     [said] = warned
     assert said == (
         "Nomad 2.0.3 (server and client) has faults that are fixed in newer versions: GH-28275, GH-28394, "
-        "CVE-2026-14891, CVE-2026-14896. `python -m operate doctor` says what each does. "
+        "CVE-2026-14891, CVE-2026-14896. `nomad-stateful doctor` says what each does. "
         "Upgrade to 2.0.5 or newer, the servers first."
     )
 

@@ -53,7 +53,7 @@ def test_another_stacks_snapshot_is_refused_with_its_name() -> None:
     (said,) = refused(of(OTHER))
     assert said == (
         f"volumes.restored.snapshotId is {SNAPSHOT}: it is the snapshot {SNAPSHOT} of volume mysql ({SOURCE}), of "
-        f"stack {OTHER}, begun at 2026-11-22T03:00:00Z. Choose one of `python -m operate snapshots`; to restore that "
+        f"stack {OTHER}, begun at 2026-11-22T03:00:00Z. Choose one of `nomad-stateful snapshots`; to restore that "
         f"stack's data here, set snapshotStack: {OTHER}."
     )
 

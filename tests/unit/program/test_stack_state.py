@@ -109,7 +109,7 @@ def test_a_volume_in_a_zone_without_clients_stays_with_a_warning(monkeypatch: py
         "that exists stays there with its data"
     )
     assert "start one in us-west-2b" in warning
-    assert "python -m operate snapshot 'data[0]'" in warning
+    assert "nomad-stateful snapshot 'data[0]'" in warning
 
 
 def test_a_new_volume_where_no_client_is_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

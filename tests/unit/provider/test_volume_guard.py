@@ -65,7 +65,7 @@ def refusals(olds: dict[str, Any], ec2: Ec2 | None = None, **change: Any) -> str
 def test_another_zone_is_refused_with_key_value_rule_and_remedy() -> None:
     assert refusals(first(), zone="us-west-2b") == (
         "volumes.mysql.zone is us-west-2b: EBS volumes cannot move, and this one is in us-west-2a. Keep zone: "
-        "us-west-2a. To have its data in us-west-2b, run `python -m operate move mysql --zone us-west-2b`, which takes "
+        "us-west-2a. To have its data in us-west-2b, run `nomad-stateful move mysql --zone us-west-2b`, which takes "
         "a snapshot and makes a new EBS volume from it: docs/volumes.md, Another zone"
     )
 
@@ -139,8 +139,8 @@ def test_forgetting_the_snapshot_is_fine_and_remembered() -> None:
 
 def test_one_of_a_set_is_restored_under_another_name() -> None:
     told = refusals(first(volumeName="log[1]"), volumeName="log[1]", zone="us-west-2b")
-    assert "operate snapshot 'log[1]'" in told
-    assert "operate move" not in told
+    assert "nomad-stateful snapshot 'log[1]'" in told
+    assert "nomad-stateful move" not in told
 
 
 def test_the_guards_id_stays_and_is_not_shared() -> None:
@@ -228,7 +228,7 @@ def attached(mark: str = "", **volume: Any) -> Ec2:
 def test_a_volume_that_can_be_written_to_does_not_move(mark: str) -> None:
     said = refusals(first(moveTo="us-west-2b"), attached(mark), **TO_B)
     assert "volumes.mysql.snapshotId is snap-1: EBS volume vol-1 is attached to i-1, and what is written after" in said
-    assert "`python -m operate move mysql --zone us-west-2b` stops what uses it" in said
+    assert "`nomad-stateful move mysql --zone us-west-2b` stops what uses it" in said
 
 
 def test_a_volume_that_was_given_up_with_its_zone_moves_though_it_is_attached() -> None:

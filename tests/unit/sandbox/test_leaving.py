@@ -81,7 +81,7 @@ esac"""
     ("state", "asked"),
     [
         ("ready ineligible complete shutting down", "secret node eligibility -enable n-1\n"),
-        ("ready ineligible complete python -m operate drain", ""),
+        ("ready ineligible complete nomad-stateful drain", ""),
         ("ready eligible ", ""),
     ],
 )

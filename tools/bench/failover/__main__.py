@@ -1,8 +1,9 @@
 """`python -m tools.bench.failover`: from the loss of MySQL's instance to the first acknowledged row elsewhere.
 
 A sandbox of its own (root is needed) with a writer on its MySQL and the faults' watch on its mounts. Every loss is made
-in turn and repaired. Where the instance would never let go of its volume and no watcher fences it, `operate recover
---fence --yes` is run the moment Nomad calls its client down, as by a person who is there. Fails when two instances ever
+in turn and repaired. Where the instance would never let go of its volume and no watcher fences it,
+`nomad-stateful recover --fence --yes` is run the moment
+Nomad calls its client down, as by a person who is there. Fails when two instances ever
 have the volume mounted, when an acknowledged row is missing, and when EC2 is asked to detach a volume that is mounted
 where nobody may ask.
 """

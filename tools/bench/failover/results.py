@@ -25,8 +25,8 @@ SETTINGS = {
     "earlier": "2m and 60s, the earlier defaults",
     "defaults": "1m and 30s, the defaults",
     "short": "30s and 10s",
-    "watched": "the defaults, `operate failover`",
-    "fenced": "the defaults, `operate failover --fence`",
+    "watched": "the defaults, `nomad-stateful failover`",
+    "fenced": "the defaults, `nomad-stateful failover --fence`",
     "deployed": "the defaults, `failover` in the settings",
     "deployed-fenced": "the defaults, `failover` with `fence: true`",
 }

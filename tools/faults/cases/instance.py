@@ -24,7 +24,7 @@ _LOST_CLIENT = (
 
 
 def recover(lane: Lane, *words: str) -> CompletedProcess[str]:
-    """`python -m operate recover mysql`, as an operator runs it."""
+    """`nomad-stateful recover mysql`, as an operator runs it."""
     return lane.operate("recover", "mysql", *words, timeout_s=2 * MOVE_TIMEOUT_S)
 
 

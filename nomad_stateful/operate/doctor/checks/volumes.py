@@ -33,7 +33,7 @@ def held(facts: Facts) -> Iterator[Finding]:
         usage = usage_of(facts, str(made.get("namespace") or "default"), volume_id, str(made["externalId"]))
         for plan in recovery_plans(usage, wanted_free=False):
             why = "until it is released, no other client can mount the volume"
-            cure = f"`python -m operate recover` shows every step; next: {plan.steps[0]}"
+            cure = f"`nomad-stateful recover` shows every step; next: {plan.steps[0]}"
             yield problem(f"volume {volume_id}: {plan.problem}", why, cure, _PAGE)
 
 

@@ -1,1 +1,1 @@
-"""`operate adopt`: from what runs to settings."""
+"""`nomad-stateful adopt`: from what runs to settings."""

@@ -1,1 +1,1 @@
-"""The checks of `operate doctor`, on a world that is in order and on broken ones."""
+"""The checks of `nomad-stateful doctor`, on a world that is in order and on broken ones."""

@@ -1,4 +1,4 @@
-"""`operate drain`: what it plans and refuses, in which order it acts, and how it goes on after an interruption."""
+"""`nomad-stateful drain`: what it plans and refuses, in which order it acts, how it resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_consumer_that_nowhere_can_run_is_named_and_refused(
 
 def test_a_client_that_is_down_is_refused(world: World) -> None:
     world.nodes["1"]["Status"] = "down"
-    with pytest.raises(command.RefusedError, match="operate recover"):
+    with pytest.raises(command.RefusedError, match="nomad-stateful recover"):
         command.refuse(planned(world, "aaaa0001"), leave_down=True)
 
 

@@ -1,1 +1,1 @@
-"""The explanations of `operate explain`."""
+"""The explanations of `nomad-stateful explain`."""

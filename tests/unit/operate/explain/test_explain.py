@@ -241,7 +241,11 @@ KINDS: list[tuple[Callable[[Pending], None], str, str]] = [
     (purged, "Nomad has no job db in namespace default", "pulumi up --refresh"),
     (stopped, "job db is stopped", "pulumi up --refresh"),
     (claimed, "volume mysql is in use: allocation 8f3c2a1b of job old on node-cli (running)", "nomad job stop old"),
-    (claimed_by_a_lost_client, "client client-1 (node-cli) is down; its instance i-1 is running", "operate recover"),
+    (
+        claimed_by_a_lost_client,
+        "client client-1 (node-cli) is down; its instance i-1 is running",
+        "nomad-stateful recover",
+    ),
     (
         unregistered,
         "volume mysql is not registered in namespace default (it is in namespace prod)",
@@ -253,7 +257,7 @@ KINDS: list[tuple[Callable[[Pending], None], str, str]] = [
         "is unhealthy on client node-client-1 (failed fingerprint)",
         "nomad alloc logs -stderr f77f206a",
     ),
-    (full_client, "client client-1 has the most volumes of CSI plugin aws-ebs0", "operate doctor"),
+    (full_client, "client client-1 has the most volumes of CSI plugin aws-ebs0", "nomad-stateful doctor"),
     (
         drained_zone,
         "volume mysql is in us-west-2a, and no client there can take it: client-1 is draining; client-2 is down",
@@ -266,7 +270,7 @@ KINDS: list[tuple[Callable[[Pending], None], str, str]] = [
         "volume mysql is not schedulable: 0 of 2 controllers and 3 of 3 nodes of CSI plugin aws-ebs0",
         "nomad plugin status",
     ),
-    (no_driver, "no client has the job's task driver, healthy", "operate doctor"),
+    (no_driver, "no client has the job's task driver, healthy", "nomad-stateful doctor"),
     (other_constraint, "constraint: ${node.class} = db", "nomad node status -verbose"),
     (
         no_memory,
@@ -275,10 +279,10 @@ KINDS: list[tuple[Callable[[Pending], None], str, str]] = [
     ),
     (port_in_use, "a port that the job reserves is in use on 2 clients", "nomad node status"),
     (no_client, "no client of node pool databases and the job's datacenters is ready", "nomad node status"),
-    (attached_elsewhere, "already published on another node", "operate recover"),
-    (denied, "not authorized to perform: ec2:AttachVolume", "operate doctor (IAM)"),
-    (no_credentials, "no EC2 IMDS role found", "operate doctor (metadata service)"),
-    (ec2_full, "AttachmentLimitExceeded", "operate doctor (attach slots left)"),
+    (attached_elsewhere, "already published on another node", "nomad-stateful recover"),
+    (denied, "not authorized to perform: ec2:AttachVolume", "nomad-stateful doctor (IAM)"),
+    (no_credentials, "no EC2 IMDS role found", "nomad-stateful doctor (metadata service)"),
+    (ec2_full, "AttachmentLimitExceeded", "nomad-stateful doctor (attach slots left)"),
     (not_grown, "Could not resize volume", "see the link"),
     (not_attached, "Device path not provided", "pulumi up"),
     (other_file_system, "wrong fs type", "never mkfs"),
@@ -292,12 +296,12 @@ KINDS: list[tuple[Callable[[Pending], None], str, str]] = [
     ),
     (again_later, "Nomad places job db again at 2026-11-22T18:25:34Z", "nomad job eval -force-reschedule db"),
     (not_evaluated, "Nomad's servers have not evaluated job db for 60 s", "nomad server members"),
-    (cut_off, "allocation 11aa22bb is on client-2, which reaches no Nomad server", "operate status"),
+    (cut_off, "allocation 11aa22bb is on client-2, which reaches no Nomad server", "nomad-stateful status"),
     (predecessor, "allocation 8f3c2a1b on client-1 is to stop and is running", "nomad alloc status 8f3c2a1b"),
     (failed_checks, "runs and its checks have not passed in time", "nomad alloc checks 11aa22bb"),
     (sick_controller, "a controller of CSI plugin aws-ebs0 is unhealthy", "wait a minute"),
     (unknown_plugin, "Nomad knows no CSI plugin aws-ebs0, which volume mysql is of", "pulumi up --refresh"),
-    (gone_in_ec2, "EC2 has no such volume any more", "operate snapshots"),
+    (gone_in_ec2, "EC2 has no such volume any more", "nomad-stateful snapshots"),
 ]
 
 

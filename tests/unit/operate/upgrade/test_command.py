@@ -1,4 +1,4 @@
-"""`operate upgrade-driver` beside others: nothing is registered while somebody else changes the stack."""
+"""`nomad-stateful upgrade-driver` beside others: nothing is registered while somebody else changes the stack."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_a_downgrade_is_done_where_it_is_meant() -> None:
         ([{**EBS, "image": "registry:5000/ebs:v1.48.0"}], "v1.50.0", {}, "pins the version"),
         ([EBS], "v1.50.0", {"plugin_id": "other"}, "no such plugin. Use one of aws-ebs0"),
         ([EBS, {**EBS, "id": "aws-ebs1"}], "v1.50.0", {}, "--plugin is not set"),
-        ([EFS], "v1.50.0", {"plugin_id": "aws-efs0"}, "operate drain"),
+        ([EFS], "v1.50.0", {"plugin_id": "aws-efs0"}, "nomad-stateful drain"),
         ([], "v1.50.0", {}, "Use one of none"),
     ],
 )
