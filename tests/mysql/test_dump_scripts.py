@@ -231,6 +231,7 @@ def damaged(text: str) -> bytes:
         (damaged(DUMP), "is not whole"),
         (gzip.compress(b"-- MySQL dump 10.13\n-- Dump completed on 2026-01-01\n"), "holds no database"),
     ],
+    ids=["empty", "no archive", "nothing in it", "without its end", "cut off", "damaged", "no database"],
 )
 def test_a_dump_that_is_cut_off_damaged_or_empty_touches_no_table(scripts: Scripts, content: bytes, why: str) -> None:
     whole, newest = scripts.put(EARLIER), name(-timedelta(minutes=1))
