@@ -38,9 +38,10 @@ def copy_project(target: Path) -> None:
         check=True,
     )
     for name in listed.stdout.split("\0"):
-        if (PROJECT / name).is_file():
+        source = PROJECT / name
+        if source.is_file() or source.is_symlink():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, target / name)
+            shutil.copy2(source, target / name, follow_symlinks=False)
     (target / ".venv").symlink_to(PROJECT / ".venv")
 
 
