@@ -78,7 +78,9 @@ def ec2_errors(what: str, more: str = "") -> Iterator[None]:
             raise Ec2Unavailable(said) from error
         if isinstance(error, BotoCoreError):
             raise ProviderError(f"{said}. Check the AWS credentials, the region and the endpoint") from error
-        denied = error.response.get("Error", {}).get("Code") in _DENIED_CODES
+        # Credentials are renewed within a call: what STS refuses is no action of EC2's.
+        of_ec2 = not error.operation_name.startswith("AssumeRole")
+        denied = of_ec2 and error.response.get("Error", {}).get("Code") in _DENIED_CODES
         raise ProviderError(f"{said}. Allow ec2:{error.operation_name}{more}" if denied else said) from error
 
 

@@ -15,6 +15,9 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.waiting import Progress
 
 POLL_S = 0.5
+_UNLISTED_S = 60.0
+"""For how long EC2 may not list a snapshot that it has."""
+_ANOTHER = "Run the same command again: it takes another"
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,18 @@ class EbsSnapshots:
 
     def find(self, snapshot_id: str) -> Snapshot | None:
         """Returns a snapshot, which another account may share; None where there is none."""
-        found = self._by_id(snapshot_id)
-        if found is None:
+        from botocore.exceptions import ClientError
+
+        with ec2_errors(f"describe snapshot {snapshot_id}"):
+            try:
+                found = self._pages([[]], SnapshotIds=[snapshot_id])
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "InvalidSnapshot.NotFound":
+                    raise
+                found = []
+        if not found:
             refuse_another_account(self._place, f"snapshot {snapshot_id}")
-        return found
+        return found[0] if found else None
 
     def of_volume(self, volume_id: str, made_from: str = "") -> list[Snapshot]:
         """Returns the snapshots of an EBS volume's data, and the one that it was made from ("" if from none).
@@ -131,16 +142,17 @@ class EbsSnapshots:
 
     def matching(self, calls: Iterable[Filters]) -> list[Snapshot]:
         """Returns the account's own snapshots that match the filters of any of the calls."""
-        return self._described(calls, OwnerIds=["self"])
-
-    def _by_id(self, snapshot_id: str) -> Snapshot | None:
-        found = self._described([[{"Name": "snapshot-id", "Values": [snapshot_id]}]])
-        return found[0] if found else None
-
-    def _described(self, calls: Iterable[Filters], **more: Any) -> list[Snapshot]:
+        # Without an owner EC2 looks through every snapshot that the account may use, public ones too.
         with ec2_errors("describe snapshots"):
-            pages = self._client.get_paginator("describe_snapshots")
-            found = [page for filters in calls for page in pages.paginate(Filters=filters, **more)]
+            return self._pages(calls, OwnerIds=["self"])
+
+    def _listed(self, snapshot_id: str) -> Snapshot | None:
+        """Returns one of the account's own; None where EC2 does not list it, which may be about to."""
+        return next(iter(self.matching([[{"Name": "snapshot-id", "Values": [snapshot_id]}]])), None)
+
+    def _pages(self, calls: Iterable[Filters], **more: Any) -> list[Snapshot]:
+        pages = self._client.get_paginator("describe_snapshots")
+        found = [page for filters in calls for page in pages.paginate(Filters=filters, **more)]
         return [Snapshot.of(one) for page in found for one in page["Snapshots"]]
 
     def refuse_unpermitted(self, volume_id: str) -> None:
@@ -174,18 +186,19 @@ class EbsSnapshots:
 
         Raises ProviderError where EC2 gives it up, and with the remedy where it takes longer.
         """
-        copied, passing = "0%", ""
+        copied, passing, listed_s = "0%", "", progress.elapsed_s
         while True:
             try:
-                # One that was begun just now may not be listed yet.
-                found, passing = progress.ctx.call(lambda: self._by_id(snapshot_id)), ""
+                found, passing = progress.ctx.call(lambda: self._listed(snapshot_id)), ""
             except Ec2Unavailable as error:
                 found, passing = None, f"; {error}"
+            if found is not None or passing:
+                listed_s = progress.elapsed_s
+            # One that was begun just now may not be listed yet.
+            elif progress.elapsed_s - listed_s > _UNLISTED_S:
+                raise ProviderError(f"{which} {snapshot_id} is gone: EC2 does not list it. {_ANOTHER}")
             if found is not None and found.state == "error":
-                raise ProviderError(
-                    f"{which} {snapshot_id} failed: {found.why or 'EC2 gives no reason'}. Run the same command again: "
-                    "it takes another"
-                )
+                raise ProviderError(f"{which} {snapshot_id} failed: {found.why or 'EC2 gives no reason'}. {_ANOTHER}")
             if found is not None and found.is_complete:
                 return
             copied = found.progress if found else copied

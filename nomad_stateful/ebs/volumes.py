@@ -122,7 +122,9 @@ class EbsVolumes:
 
     def guarded_by(self, guard_id: str) -> Volume | None:
         """Returns the volume of a VolumeGuard; None where there is none."""
-        found = self.tagged({GUARD_TAG: guard_id})
+        # By the filter alone: where the tags shown lag behind it, "there is none" would be the unsafe answer.
+        filters = [[{"Name": f"tag:{GUARD_TAG}", "Values": [guard_id]}]]
+        found = [one for one in self._matching(f"a volume of guard {guard_id}", filters) if one.exists]
         if not found:
             prove_absence(self._place, f"a volume of guard {guard_id}")
         # Of a creation that failed there may be another one.

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.ebs import snapshots
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.ebs.snapshots import EbsSnapshots
 from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.waiting import Context, Progress
 from tests.unit.aws import DENIED, PLACE, REGION, THROTTLED, answers, empty_first_pages, handlers
 
 Ids = dict[str, str]
@@ -117,3 +119,35 @@ def test_of_a_guards_volumes_the_one_that_was_made_counts(ec2: Any) -> None:
         found = EbsVolumes(PLACE).guarded_by("g1")
     assert found is not None
     assert found.id == made
+
+
+def waited(snapshot_id: str) -> None:
+    EbsSnapshots(PLACE).await_complete(Progress(Context(), 30), snapshot_id, "Wait longer")
+
+
+def test_a_snapshot_that_was_deleted_meanwhile_is_not_waited_for(
+    ec2: Any, ids: Ids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_UNLISTED_S", 0.0)
+    monkeypatch.setattr(snapshots, "POLL_S", 0.01)
+    ec2.delete_snapshot(SnapshotId=ids["snapshot"])
+    with pytest.raises(ProviderError, match=rf"^snapshot {ids['snapshot']} is gone: .*Run the same command again"):
+        waited(ids["snapshot"])
+
+
+def test_ec2_looks_for_a_snapshot_among_the_accounts_own_or_by_its_id(ec2: Any, ids: Ids) -> None:
+    asked: list[set[str]] = []
+
+    def note(params: Any, **_: Any) -> None:
+        asked.append(set(params["body"]) & {"Owner.1", "SnapshotId.1"})
+
+    with handlers(ec2, {"before-call.ec2.DescribeSnapshots": note}):
+        waited(ids["snapshot"])
+        EbsSnapshots(PLACE).find(ids["snapshot"])
+        EbsSnapshots(PLACE).of_volume(ids["volume"], ids["snapshot"])
+    assert asked
+    assert all(asked)
+
+
+def test_a_snapshot_that_is_not_there_is_found_by_nobody(ec2: Any) -> None:
+    assert EbsSnapshots(PLACE).find("snap-0123456789abcdef0") is None

@@ -82,7 +82,7 @@ def test_a_snapshot_that_is_still_being_copied_is_waited_for_before_the_next_one
             raise answer
         return answer
 
-    monkeypatch.setattr(EbsSnapshots, "_by_id", by_id)
+    monkeypatch.setattr(EbsSnapshots, "_listed", by_id)
     monkeypatch.setattr(EbsSnapshots, "final_of", lambda _self, _id: [copying])
     delete(volume_id)
     assert asked == [*["earlier"] * 4, "final"]
@@ -157,7 +157,7 @@ def test_a_volume_that_is_gone_has_nothing_to_take(ec2: Any, volume_id: str) -> 
 @pytest.mark.usefixtures("ec2")
 def test_a_snapshot_that_takes_too_long_keeps_the_volume(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     copying = Snapshot("snap-1", volume_id, "pending", datetime.now(UTC), progress="40%")
-    monkeypatch.setattr(EbsSnapshots, "_by_id", lambda _self, _id: copying)
+    monkeypatch.setattr(EbsSnapshots, "_listed", lambda _self, _id: copying)
     said = r"is not complete after 1 s \(40% copied\)\. Volume mysql was not deleted\. Run the same command again"
     with pytest.raises(ProviderError, match=said):
         delete(volume_id)
@@ -166,7 +166,7 @@ def test_a_snapshot_that_takes_too_long_keeps_the_volume(volume_id: str, monkeyp
 @pytest.mark.usefixtures("ec2")
 def test_a_snapshot_that_fails_keeps_the_volume_and_says_why(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Snapshot("snap-1", volume_id, "error", datetime.now(UTC), why="Given key ID is not accessible")
-    monkeypatch.setattr(EbsSnapshots, "_by_id", lambda _self, _id: failed)
+    monkeypatch.setattr(EbsSnapshots, "_listed", lambda _self, _id: failed)
     with pytest.raises(
         ProviderError, match=r"final snapshot snap-\w+ failed: Given key ID is not accessible\. Run the"
     ):
