@@ -114,9 +114,12 @@ install_packages() {
 
 # The project's own command; a wheel brings it along.
 install_command() {
-    cat >"$venv/bin/nomad-stateful" <<END
-#!/bin/sh
-PYTHONPATH='$project'\${PYTHONPATH:+:\$PYTHONPATH} exec '$venv/bin/python' -P -m nomad_stateful.operate "\$@"
+    # Not by PYTHONPATH: what it starts may be a program that has another version of the package.
+    "$venv/bin/python" - "$project" "$venv/bin/python" >"$venv/bin/nomad-stateful" <<'END'
+import shlex, sys
+project, python = map(shlex.quote, sys.argv[1:])
+run = "import sys; sys.path.insert(0, sys.argv.pop(1)); from nomad_stateful.operate.__main__ import run; run()"
+print(f"#!/bin/sh\nexec {python} -P -c '{run}' {project} \"$@\"")
 END
     chmod +x "$venv/bin/nomad-stateful"
 }

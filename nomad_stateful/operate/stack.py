@@ -21,9 +21,11 @@ UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network 
 
 
 def project_dir() -> Path:
-    """Returns the Pulumi project in the working directory, else the one this file belongs to."""
-    here = Path.cwd()
-    return here if (here / "Pulumi.yaml").is_file() else Path(__file__).resolve().parents[2]
+    """Returns the Pulumi project in the working directory, else the clone this file is in. Raises StackError."""
+    for folder in (Path.cwd(), Path(__file__).resolve().parents[2]):
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    raise StackError(f"{Path.cwd()} has no Pulumi.yaml: run this in the folder of the Pulumi project")
 
 
 class StackError(OperateError):

@@ -36,7 +36,9 @@ def tag() -> str:
 
 def digest() -> str:
     """Names what the wheel has in it."""
-    files = sorted(path for path in (PROJECT / "nomad_stateful").rglob("*") if _is_source(path))
+    # Those that are in the package by a link are not found through it.
+    folders = ("nomad_stateful", "components", "jobs")
+    files = sorted(path for folder in folders for path in (PROJECT / folder).rglob("*") if _is_source(path))
     names = [str(path.relative_to(PROJECT)) for path in files]
     return cache.digest(*names, *(path.read_bytes() for path in files), (PROJECT / "pyproject.toml").read_bytes())
 

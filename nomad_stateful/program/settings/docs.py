@@ -1,4 +1,4 @@
-"""docs/config.md, generated from the settings: `python -m program.settings.docs` writes it, --check only compares."""
+"""docs/config.md, generated from the settings: `python -m nomad_stateful.program.settings.docs` writes it."""
 
 import sys
 from pathlib import Path

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.trial.ground import Ground
-from tools.trial.running import Running
+from tools.trial.running import Running, copy_project
 
 ELSEWHERE = ("AWS_PROFILE", "NOMAD_TOKEN", "PULUMI_STACK", "NOMAD_STATEFUL_SANDBOX_HOME", "AWS_CA_BUNDLE", "PYTHONPATH")
 
@@ -20,3 +20,9 @@ def test_nothing_leads_it_to_a_real_account_or_another_sandbox(tmp_path: Path, m
 
     assert "elsewhere" not in running.env.values()
     assert running.env["NOMAD_STATEFUL_TOOLCHAIN"] == "build"
+
+
+def test_a_copy_of_the_project_has_the_components_and_the_jobs_in_the_package(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    assert (tmp_path / "nomad_stateful/components/mysql.py").samefile(tmp_path / "components/mysql.py")
+    assert (tmp_path / "nomad_stateful/jobs/mysql.nomad.hcl").samefile(tmp_path / "jobs/mysql.nomad.hcl")
