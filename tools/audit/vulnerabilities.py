@@ -37,6 +37,8 @@ def python(files: Sequence[Path], service: str = SERVICE) -> list[Known]:
     shown = ["--format", "json", "--progress-spinner", "off"]
     read = [word for file in files for word in ("--requirement", str(file))]
     answer = _json([sys.executable, "-m", "pip_audit", *words, *shown, *read], files[0].parent)
+    if skipped := [f"{one['name']}: {one['skip_reason']}" for one in answer["dependencies"] if "skip_reason" in one]:
+        raise NotLookedUp("; ".join(skipped))
     return [
         Known(f"{package['name']} {package['version']}", (found["id"], *found["aliases"]))
         for package in answer["dependencies"]

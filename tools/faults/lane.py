@@ -152,9 +152,10 @@ class Lane:
         with self.waits(f"operate {words[0]} ends", timeout_s):
             return self.stack.run(self.stack.python, "-m", "nomad_stateful.operate", *words, timeout_s=timeout_s)
 
-    def setting(self, path: str) -> str:
-        """The value of a setting in the stack's file."""
-        return ended_well(self.pulumi("config", "get", "--path", path)).stdout.strip()
+    def setting(self, path: str, unset: str | None = None) -> str:
+        """The value of a setting in the stack's file; `unset` where it has none. Raises AssertionError without that."""
+        done = self.pulumi("config", "get", "--path", path)
+        return unset if done.returncode and unset is not None else ended_well(done).stdout.strip()
 
     def set(self, path: str, value: str) -> None:
         """Gives a setting in the stack's file another value; the next `up` has it."""
