@@ -1,18 +1,24 @@
 """Starts the program: what every run calls in AWS and Nomad is sent before the imports, which take as long."""
 
+import pulumi
+
 from nomad_stateful.garbage import collect_rarely
 from nomad_stateful.program.prefetch import Prefetch
 
 
 def launch() -> None:
-    """Loads the settings, checks them against AWS and Nomad, and deploys. Raises SettingsError."""
+    """Loads the settings, checks them against AWS and Nomad, and deploys. Raises RunError, which has no stack trace."""
     collect_rarely()
     prefetch = Prefetch()
     from nomad_stateful.program import registering, story
     from nomad_stateful.program.preflight import check, discovery
+    from nomad_stateful.program.settings import SettingsError
 
-    settings = discovery.load(prefetch)
-    environment = check.check(settings, prefetch)
+    try:
+        settings = discovery.load(prefetch)
+        environment = check.check(settings, prefetch)
+    except SettingsError as error:
+        raise pulumi.RunError(str(error)) from None
     registering.await_resources()
     with registering.without_stack_traces():
         story.deploy(settings, environment)

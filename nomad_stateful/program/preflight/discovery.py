@@ -9,10 +9,9 @@ from typing import Any
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import Prefetch
 from nomad_stateful.program.preflight import answers, stack_state
-from nomad_stateful.program.settings import Problem, Settings, SettingsError
+from nomad_stateful.program.settings import Problem, Settings, SettingsError, stack_config
 from nomad_stateful.program.settings.volume import LARGEST_SET
 
 
@@ -26,7 +25,7 @@ class Clients:
 
 def load(prefetch: Prefetch) -> Settings:
     """Returns the stack's settings, with what they leave to AWS and to the volumes that exist. Raises SettingsError."""
-    return settings.load(
+    return stack_config.load(
         lambda config: complete(config, lambda: answers.place(prefetch), lambda: stack_state.volume_zones(prefetch))
     )
 

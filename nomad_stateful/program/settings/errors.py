@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pulumi
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -25,8 +24,8 @@ class Problem:
         return visible(text)
 
 
-class SettingsError(pulumi.RunError):
-    """Every problem of a configuration; ends the program without a stack trace."""
+class SettingsError(Exception):
+    """Every problem of a configuration."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = list(problems)

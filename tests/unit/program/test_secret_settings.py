@@ -11,6 +11,7 @@ import yaml
 from pulumi.runtime import config as pulumi_config
 
 from nomad_stateful.program import settings
+from nomad_stateful.program.settings import stack_config
 from tests.certificates import CERTIFICATE
 
 PREFIX = "nomad-stateful:"
@@ -43,7 +44,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
             stored = {"config": {f"{PREFIX}{key}": value for key, value in config.items()}}
             Path(f"Pulumi.{pulumi.get_stack()}.yaml").write_text(yaml.safe_dump(stored))
         try:
-            settings.load()
+            stack_config.load()
         except settings.SettingsError as error:
             return str(error)
         return ""
