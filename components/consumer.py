@@ -14,16 +14,7 @@ from nomad_stateful import jobspec as jobs
 from nomad_stateful.components.nomad_job import private_variable, submit
 from nomad_stateful.components.ownership import Owner, claim
 from nomad_stateful.components.placement import JobPlacement
-from nomad_stateful.nomad.deadlines import healthy_deadline_s, progress_deadline_s
 from nomad_stateful.sdk import JobHealth, Ownership, VolumeRelease
-
-
-def deadlines(timeout_s: int) -> dict[str, str]:
-    """Returns the job files' variable `health`, for an `up` that waits that long."""
-    return {
-        "deadline": f"{healthy_deadline_s(timeout_s)}s",
-        "progress_deadline": f"{progress_deadline_s(timeout_s)}s",
-    }
 
 
 class RegisteredVolume(TypedDict):

@@ -4,7 +4,8 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from nomad_stateful.components.consumer import Consumer, RegisteredVolume, deadlines
+from nomad_stateful.components import job_variables
+from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
 from nomad_stateful.components.restart import JobRestart
@@ -149,7 +150,7 @@ class Container(pulumi.ComponentResource):
         super().__init__("nomad-stateful:index:Container", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         items = args.get("secrets")
-        change = own.change("container", job_settings(args))
+        change = own.change("container", job_variables.container(args))
         gates = _gates(own, args["volumes"], args["release_timeout_s"], change)
         secrets = [] if items is None else [own.variable(items, [gate for found in gates for gate in found])]
         job = own.job("container", _variables(args, gates), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
@@ -162,23 +163,7 @@ class Container(pulumi.ComponentResource):
 
 def _variables(args: ContainerArgs, gates: list[list[VolumeRelease]]) -> dict[str, object]:
     volumes = [_volume(volume, found) for volume, found in zip(args["volumes"], gates, strict=True)]
-    return {**job_settings(args), "volumes": pulumi.Output.all(*volumes)}
-
-
-def job_settings(args: ContainerArgs) -> dict[str, object]:
-    """Returns the job's variables without what comes of the gates."""
-    return {
-        "job": {"id": args["job_id"], **args["placement"], "constraints": args["constraints"]},
-        "instances": {"count": args["count"], "canaries": args["canaries"]},
-        "volumes": [_plain(volume) for volume in args["volumes"]],
-        "task": args["task"],
-        "ports": args["ports"],
-        "files": args["files"],
-        "services": args["services"],
-        "restart": args["restart"],
-        "health": deadlines(args["timeout_s"]),
-        "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
-    }
+    return {**job_variables.container(args), "volumes": pulumi.Output.all(*volumes)}
 
 
 def _gates(
@@ -205,8 +190,4 @@ def _gates(
 
 def _volume(volume: ContainerVolume, gates: list[VolumeRelease]) -> dict[str, object]:
     releases = [Consumer.generation(gate, member) for gate, member in zip(gates, volume["members"], strict=True)]
-    return {**_plain(volume), "releases": releases}
-
-
-def _plain(volume: ContainerVolume) -> dict[str, object]:
-    return {key: value for key, value in volume.items() if key not in ("members", "earlier_name")}
+    return {**job_variables.container_volume(volume), "releases": releases}

@@ -5,6 +5,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_nomad as nomad
 
+from nomad_stateful.components import job_variables
 from nomad_stateful.components.nomad_job import private_variable, submit
 from nomad_stateful.components.ownership import Owner, claim
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
@@ -137,7 +138,7 @@ class CsiPlugin(pulumi.ComponentResource):
         )
 
     def _job(self, name: str, role: PluginRole, args: CsiPluginArgs) -> nomad.Job:
-        spec, variables = job_file(role, args)
+        spec, variables = job_variables.csi_plugin(role, args)
         own = f"{name}-{role['role']}"
         namespace = args["placement"]["namespace"]
         claims = claim(own, ("job", namespace, role["job_id"]), args.get("owner"), pulumi.ResourceOptions(parent=self))
@@ -152,39 +153,3 @@ class CsiPlugin(pulumi.ComponentResource):
             return []
         job = (args["placement"]["namespace"], role["job_id"])
         return [private_variable(f"{name}-{role['role']}-config", job, {"driver_config": config}, self, claims)]
-
-
-def job_file(role: PluginRole, args: CsiPluginArgs) -> tuple[str, dict[str, Any]]:
-    """Returns the name of a role's job file, and the values of its variables."""
-    variables: dict[str, Any] = {
-        "job": {"id": role["job_id"], **args["placement"], "constraints": args["constraints"]},
-        "plugin": {
-            "id": args["plugin_id"],
-            "type": role["role"],
-            "mount_dir": args["mount_dir"],
-            "stage_publish_base_dir": args["stage_publish_base_dir"],
-            "health_timeout": args["health_timeout"],
-        },
-        "task": _task(role, args),
-        "metrics": {"provider": args.get("metrics_provider") or ""},
-    }
-    if role["role"] != "controller":
-        return "csi-node", variables
-    variables["count"] = args["controller_count"]
-    variables["task"]["entrypoint"] = role.get("entrypoint") or []
-    return "csi-controller", variables
-
-
-def _task(role: PluginRole, args: CsiPluginArgs) -> dict[str, Any]:
-    return {
-        "image": args["image"],
-        "args": role["args"],
-        "env": role["env"],
-        "privileged": role["privileged"],
-        "network_mode": role["network_mode"],
-        "ipc_mode": role["ipc_mode"],
-        "mounts": role["mounts"],
-        "config_file": args["config_path"],
-        "cpu_mhz": args["cpu_mhz"],
-        "memory_mib": args["memory_mib"],
-    }

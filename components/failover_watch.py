@@ -4,7 +4,8 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from nomad_stateful.components.consumer import Consumer, deadlines
+from nomad_stateful.components import job_variables
+from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
 
@@ -54,17 +55,8 @@ class FailoverWatch(pulumi.ComponentResource):
     def __init__(self, name: str, args: FailoverWatchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:FailoverWatch", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
-        job = own.job("failover", {**job_settings(args), "volumes": pulumi.Output.all(*args["volumes"])})
+        job = own.job(
+            "failover", {**job_variables.failover_watch(args), "volumes": pulumi.Output.all(*args["volumes"])}
+        )
         self.job_id = own.health(job, "failover", args["timeout_s"], [], allocations=args["count"]).job_id
         self.register_outputs({"job_id": self.job_id})
-
-
-def job_settings(args: FailoverWatchArgs) -> dict[str, object]:
-    """Returns the job's variables without what comes of the registrations."""
-    return {
-        "job": {"id": args["job_id"], **args["placement"]},
-        "aws": {"region": args["region"], "account_id": args["account_id"]},
-        "watch": {"count": args["count"], "fence": args["fence"]},
-        "task": args["task"],
-        "health": deadlines(args["timeout_s"]),
-    }

@@ -1,11 +1,11 @@
 """MySQL on a CSI volume."""
 
-import re
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
-from nomad_stateful.components.consumer import Consumer, RegisteredVolume, deadlines
+from nomad_stateful.components import job_variables
+from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
 from nomad_stateful.components.restart import JobRestart
@@ -96,21 +96,6 @@ class BinlogCopies(TypedDict):
     """How often a log is closed and copied, in seconds."""
 
 
-NO_BINLOGS: BinlogCopies = {
-    "bucket": "",
-    "prefix": "",
-    "region": "",
-    "endpoint": "",
-    "image": "",
-    "memory_mib": 64,
-    "account": "",
-    "interval_s": 30,
-}
-"""What stands in the job file where no logs are copied."""
-GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-"""Server arguments with which logs can be applied to a copy of the server, from any point of it."""
-
-
 class MysqlServerArgs(TypedDict):
     """Inputs of MysqlServer."""
 
@@ -177,7 +162,7 @@ class MysqlServer(pulumi.ComponentResource):
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
-        change = own.change("mysql", job_settings(args))
+        change = own.change("mysql", job_variables.mysql(args))
         release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
         job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
@@ -213,54 +198,7 @@ def _secrets(
     return {"root_password": root, **accounts, **given, **authority}
 
 
-def option_text(value: str) -> str:
-    """Returns a value for an option file, where quotes, backslashes and # have a meaning; templates are left alone.
-
-    https://dev.mysql.com/doc/refman/8.4/en/option-files.html
-    """
-    if value == value.strip() and not re.search(r"""[\\#'"]""", value):
-        return value
-    parts = re.split(r"({{.*?}})", value)
-    parts[::2] = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts[::2]]
-    return f'"{"".join(parts)}"'
-
-
 def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, object]:
-    settings = job_settings(args)
+    settings = job_variables.mysql(args)
     volume = {"id": release.volume_id, "release": Consumer.generation(release, args["volume"]), **settings["volume"]}
     return {**settings, "volume": volume}
-
-
-def job_settings(args: MysqlServerArgs) -> dict[str, Any]:
-    """Returns the job's variables without what comes of the gate."""
-    server_args = [
-        f"--datadir={args['data_dir']}",
-        # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
-        "--skip-name-resolve",
-        *(GTIDS if args.get("binlogs") else ()),
-        *args["task"]["args"],
-    ]
-    certificate = args["tls"].get("certificate")
-    return {
-        "job": {"id": args["job_id"], **args["placement"]},
-        "volume": {
-            "access_mode": args["access_mode"],
-            "attachment_mode": "file-system",
-            "mount_path": args["mount_path"],
-        },
-        "task": {**args["task"], "args": server_args},
-        "service": {"port": args["port"], **args["service"]},
-        "restart": args["restart"],
-        "health": deadlines(args["timeout_s"]),
-        "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
-        "config": {name: option_text(value) for name, value in args["config"].items()},
-        "init_scripts": args["init_scripts"],
-        "tls": {
-            "mode": args["tls"]["mode"],
-            "certificate": certificate is not None,
-            "ca": certificate is not None and certificate.get("ca") is not None,
-        },
-        "databases": args["databases"],
-        "accounts": args["accounts"],
-        "binlogs": args.get("binlogs") or NO_BINLOGS,
-    }

@@ -4,6 +4,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from nomad_stateful.components import job_variables
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -61,10 +62,6 @@ class DumpCopies(TypedDict):
     """Memory of the agent, in MiB."""
 
 
-NOWHERE: DumpCopies = {"bucket": "", "prefix": "", "region": "", "endpoint": "", "image": "", "memory_mib": 64}
-"""What stands in the job files where dumps are not copied."""
-
-
 class MysqlBackupArgs(TypedDict):
     """Inputs of MysqlBackup."""
 
@@ -113,10 +110,10 @@ class MysqlBackup(pulumi.ComponentResource):
         # With a variable of its own: the job that dumps every night never sees root's password.
         restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self, owner)
         gate = dump.only_gate(args["volume"], args["release_timeout_s"])
-        volume = volume_variable(args, gate.volume_id, dump.generation(gate, args["volume"]))
+        volume = job_variables.dump_volume(args, gate.volume_id, dump.generation(gate, args["volume"]))
         dumped = dump.job(
             "mysql-backup",
-            dump_variables(args, volume),
+            job_variables.mysql_backup(args, volume),
             depends_on=[dump.variable({"password": args["account_password"]}, [gate])],
         )
         restored = restore.job(
@@ -124,7 +121,7 @@ class MysqlBackup(pulumi.ComponentResource):
             {
                 "volume": volume,
                 "task": args["task"],
-                "s3": args.get("s3") or NOWHERE,
+                "s3": args.get("s3") or job_variables.NOWHERE,
                 "job": {"id": restore.job_id, **args["placement"]},
                 "server": {"ca": "", **args["server"], "account": "root"},
             },
@@ -133,28 +130,3 @@ class MysqlBackup(pulumi.ComponentResource):
         self.job_id = dumped.name
         self.restore_job_id = restored.name
         self.register_outputs({"job_id": self.job_id, "restore_job_id": self.restore_job_id})
-
-
-def volume_variable(
-    args: MysqlBackupArgs, volume_id: pulumi.Input[str], release: pulumi.Input[str]
-) -> dict[str, pulumi.Input[str]]:
-    """Returns both job files' variable `volume`; `release` is what the job carries to follow its volume."""
-    return {
-        "id": volume_id,
-        "release": release,
-        "access_mode": args["access_mode"],
-        "attachment_mode": "file-system",
-        "mount_path": args["mount_path"],
-    }
-
-
-def dump_variables(args: MysqlBackupArgs, volume: dict[str, pulumi.Input[str]]) -> dict[str, object]:
-    """Returns the variables of the job file that dumps."""
-    return {
-        "volume": volume,
-        "task": args["task"],
-        "s3": args.get("s3") or NOWHERE,
-        "job": {"id": args["job_id"], **args["placement"]},
-        "server": {"ca": "", **args["server"], "account": args["account"]},
-        "schedule": args["schedule"],
-    }

@@ -1,18 +1,16 @@
 """Prometheus exporter of a MySQL server, in a job of its own."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_nomad as nomad
 
-from nomad_stateful.components.consumer import Consumer, deadlines
+from nomad_stateful.components import job_variables
+from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.exporter import ExporterService, ExporterTask
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
 from nomad_stateful.sdk import GeneratedSecret
-
-# Who runs the official image's process.
-NOBODY = 65534
 
 
 class MeasuredServer(TypedDict):
@@ -78,26 +76,6 @@ class MysqlMetrics(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=own.claims, delete_before_replace=True),
         )
         variable = own.variable({"password": password, "web_password": self.web_password}, [])
-        job = own.job("mysql-metrics", job_variables(args), depends_on=[variable, of_root])
+        job = own.job("mysql-metrics", job_variables.mysql_metrics(args), depends_on=[variable, of_root])
         self.job_id = own.health(job, "exporter", args["timeout_s"], []).job_id
         self.register_outputs({"job_id": self.job_id, "web_password": self.web_password})
-
-
-def job_variables(args: MysqlMetricsArgs) -> dict[str, Any]:
-    """Returns the variables of the job file."""
-    server = args["server"]
-    return {
-        "job": {"id": args["job_id"], **args["placement"]},
-        "server": {
-            "service": server["service"],
-            "provider": server["provider"],
-            "account": args["account"],
-            "tls": server["tls"],
-            "ca": server.get("ca", ""),
-            "name": server.get("certificate_name", ""),
-        },
-        "client": {"image": server["image"]},
-        "task": {**args["task"], "uid": NOBODY},
-        "service": args["service"],
-        "health": deadlines(args["timeout_s"]),
-    }

@@ -1,9 +1,10 @@
 """Prometheus exporter of the file systems of each client, among them each mounted volume's."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
+from nomad_stateful.components import job_variables
 from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.exporter import ExporterService, ExporterTask
 from nomad_stateful.components.ownership import Owner
@@ -34,14 +35,5 @@ class VolumeMetrics(pulumi.ComponentResource):
     def __init__(self, name: str, args: VolumeMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("nomad-stateful:index:VolumeMetrics", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
-        self.job_id = own.job("volume-metrics", job_variables(args)).name
+        self.job_id = own.job("volume-metrics", job_variables.volume_metrics(args)).name
         self.register_outputs({"job_id": self.job_id})
-
-
-def job_variables(args: VolumeMetricsArgs) -> dict[str, Any]:
-    """Returns the variables of the job file."""
-    return {
-        "job": {"id": args["job_id"], **args["placement"]},
-        "task": args["task"],
-        "service": args["service"],
-    }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from nomad_stateful.components.mysql import option_text
+from nomad_stateful.components.job_variables import option_text
 from nomad_stateful.program import settings
 from nomad_stateful.program.settings.errors import SettingsError
 from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from nomad_stateful.components.mysql import option_text
+from nomad_stateful.components.job_variables import option_text
 
 READER = shutil.which("my_print_defaults") or ""
 VALUES = st.text(st.sampled_from("ab #'\"\\ns;=[]!{}$%~é"), min_size=1, max_size=12)

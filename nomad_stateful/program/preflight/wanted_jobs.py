@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from nomad_stateful import jobspec as jobs
-from nomad_stateful.components import container, csi_plugin, failover_watch, mysql, mysql_backup
-from nomad_stateful.components import mysql_metrics as mysql_metrics_component
-from nomad_stateful.components import volume_metrics as volume_metrics_component
+from nomad_stateful.components import job_variables
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
 from nomad_stateful.components.mysql import MysqlServer
 from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
@@ -131,7 +129,7 @@ def _plugin(settings: Settings, plugin: Plugin) -> Iterator[WantedJob]:
     args = csi_plugin_args(settings, _NOWHERE, plugin)
     zones = [Part((zone,), 1, _in_zone(zone)) for zone in settings.zones_of(plugin)]
     for role in args["roles"]:
-        spec, variables = csi_plugin.job_file(role, args)
+        spec, variables = job_variables.csi_plugin(role, args)
         is_controller = role["role"] == "controller"
         yield WantedJob(
             section=f"plugins.{plugin.id}",
@@ -153,7 +151,7 @@ def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
     shipped = server.point_in_time.s3 if server.point_in_time else None
     binlogs = dump_copies(settings, shipped, _NOWHERE, shipped.bucket or _MADE) if shipped else None
     args = mysql_server(settings, _NOWHERE, server, _registered(server.volume), binlogs=binlogs)
-    variables = mysql.job_settings(args)
+    variables = job_variables.mysql(args)
     variables["volume"] = {"id": server.volume, "release": "", **variables["volume"]}
     yield _of_server(settings, server, server, "mysql", variables)
     backup = server.backup
@@ -162,7 +160,7 @@ def _mysql(settings: Settings, server: Mysql) -> Iterator[WantedJob]:
     registered = {backup.volume: _registered(backup.volume)}
     copies = dump_copies(settings, backup.s3, _NOWHERE, backup.s3.bucket or _MADE) if backup.s3 else None
     for dumps in mysql_backups(settings, _NOWHERE, server, cast("MysqlServer", _Server()), registered, copies=copies):
-        variables = mysql_backup.dump_variables(dumps, mysql_backup.volume_variable(dumps, backup.volume, ""))
+        variables = job_variables.mysql_backup(dumps, job_variables.dump_volume(dumps, backup.volume, ""))
         yield _of_server(settings, server, backup, "mysql-backup", variables)
 
 
@@ -204,7 +202,7 @@ def _consumer(settings: Settings, consumer: Consumer) -> WantedJob:
         memory_mib=consumer.memory_mib,
         spec="container",
         namespace=settings.placement.namespace,
-        variables={**container.job_settings(args), "volumes": []},
+        variables={**job_variables.container(args), "volumes": []},
         parts=parts,
         constraints=constraints,
         alike=repr((*asked, consumer.task_driver, consumer.cpu_mhz, consumer.memory_mib)),
@@ -215,9 +213,9 @@ def _exporters(settings: Settings) -> Iterator[WantedJob]:
     server = cast("MysqlServer", _Server())
     measured = [] if settings.mysql is None else mysql_metrics(settings, _NOWHERE, settings.mysql, server)
     for of_mysql in measured:
-        yield _exporter(settings, "mysql", of_mysql, mysql_metrics_component.job_variables(of_mysql))
+        yield _exporter(settings, "mysql", of_mysql, job_variables.mysql_metrics(of_mysql))
     for of_volumes in volume_metrics(settings, _NOWHERE):
-        yield _exporter(settings, "volumes", of_volumes, volume_metrics_component.job_variables(of_volumes))
+        yield _exporter(settings, "volumes", of_volumes, job_variables.volume_metrics(of_volumes))
 
 
 def _exporter(
@@ -252,7 +250,7 @@ def _failover(settings: Settings) -> Iterator[WantedJob]:
             memory_mib=args["task"]["memory_mib"],
             spec="failover",
             namespace=settings.placement.namespace,
-            variables={**failover_watch.job_settings(args), "volumes": sorted(registered)},
+            variables={**job_variables.failover_watch(args), "volumes": sorted(registered)},
             parts=(Part((), args["count"]),),
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful import jobspec as jobs
-from nomad_stateful.components.consumer import deadlines
+from nomad_stateful.components.job_variables import deadlines
 from nomad_stateful.nomad.job_rendering import render
 from nomad_stateful.program import settings
 from nomad_stateful.program.settings import times
