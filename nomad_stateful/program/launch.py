@@ -10,15 +10,16 @@ def launch() -> None:
     """Loads the settings, checks them against AWS and Nomad, and deploys. Raises RunError, which has no stack trace."""
     collect_rarely()
     prefetch = Prefetch()
-    from nomad_stateful.program import registering, story
-    from nomad_stateful.program.preflight import check, discovery
+    from nomad_stateful.program import plan, registering, story
+    from nomad_stateful.program.preflight import check, discovery, stack_state
     from nomad_stateful.program.settings import SettingsError
 
     try:
         settings = discovery.load(prefetch)
-        environment = check.check(settings, prefetch)
+        planned = plan.of(settings, stack_state.name())
+        environment = check.check(settings, planned, prefetch)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
     registering.await_resources()
     with registering.without_stack_traces():
-        story.deploy(settings, environment)
+        story.deploy(settings, planned, environment)

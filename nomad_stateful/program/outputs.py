@@ -7,7 +7,7 @@ import pulumi
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.mysql import MysqlServer
+from nomad_stateful.components.mysql import BinlogCopies, MysqlServer
 from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackup
 from nomad_stateful.program.settings import Mysql, Settings
 
@@ -56,7 +56,7 @@ def backup(made: MysqlBackup, copies: DumpCopies | None) -> dict[str, Any]:
     return {"job": made.job_id, "restoreJob": made.restore_job_id, "s3": place}
 
 
-def point_in_time(copies: DumpCopies) -> dict[str, Any]:
+def point_in_time(copies: BinlogCopies) -> dict[str, Any]:
     """Returns where the binary logs are."""
     return {"bucket": copies["bucket"], "prefix": copies["prefix"], "region": copies["region"]}
 

@@ -1,46 +1,33 @@
 """The story: every component of the stack in the order that they need each other, and what the stack exports."""
 
-from typing import cast
-
 import pulumi
 
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
-from nomad_stateful.components.csi_registration import RegisteredCsiVolume
 from nomad_stateful.components.csi_volumes import CsiVolumes
 from nomad_stateful.components.driver_policy import DriverPolicy
 from nomad_stateful.components.failover_watch import FailoverWatch
 from nomad_stateful.components.mysql import MysqlServer
-from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackup
+from nomad_stateful.components.mysql_backup import MysqlBackup
 from nomad_stateful.components.mysql_metrics import MysqlMetrics
 from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
 from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.program import outputs
 from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.plan import BINLOGS, DUMPS, Bucket, Plan
 from nomad_stateful.program.settings import Mysql, Settings
-from nomad_stateful.program.settings.dump_bucket import DumpBucket as DumpBucketSettings
-from nomad_stateful.program.wiring import dump_bucket
-from nomad_stateful.program.wiring.consumers import container, container_options
-from nomad_stateful.program.wiring.failover import failover_watches
-from nomad_stateful.program.wiring.metrics import mysql_metrics, volume_metrics
-from nomad_stateful.program.wiring.mysql import mysql_backups, mysql_server
-from nomad_stateful.program.wiring.plugins import csi_plugin
-from nomad_stateful.program.wiring.policies import driver_policies
+from nomad_stateful.program.wiring.policies import bucket_policy, driver_policies
 from nomad_stateful.program.wiring.snapshots import snapshot_schedules
+from nomad_stateful.program.wiring.values import Values
 from nomad_stateful.program.wiring.volumes import csi_volumes, zonal_volumes
 
-Registered = dict[str, RegisteredCsiVolume]
-"""Registered volumes by id in Nomad."""
 
-
-def deploy(settings: Settings, environment: Environment) -> None:
-    """Makes everything that the settings describe."""
+def deploy(settings: Settings, plan: Plan, environment: Environment) -> None:
+    """Makes everything that the plan has."""
+    values = Values(settings, environment)
     # First, since nothing takes longer than a plugin until it is healthy.
-    plugins = {
-        plugin.id: CsiPlugin(f"plugin-{plugin.id}", csi_plugin(settings, environment, plugin))
-        for plugin in settings.plugins
-    }
+    plugins = {name: CsiPlugin(f"plugin-{name}", values.into(args)) for name, args in plan.plugins.items()}
     policies = [
         DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(settings, environment).items()
     ]
@@ -48,73 +35,65 @@ def deploy(settings: Settings, environment: Environment) -> None:
     # The plugin starts without its permissions, but attaches no volume without them.
     registered = CsiVolumes(
         "volumes",
-        csi_volumes(settings, environment, plugins, volumes),
+        csi_volumes(settings, values, plugins, volumes),
         pulumi.ResourceOptions(depends_on=policies),
     ).registered
+    for volume_id, volume in registered.items():
+        values.add_volume(volume_id, volume)
     for schedules in snapshot_schedules(settings, environment, registered):
         pulumi.export("snapshotPolicies", SnapshotSchedules("snapshots", schedules).policy_ids)
     pulumi.export("volumes", outputs.volumes(settings, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
     if settings.mysql is not None:
-        _deploy_mysql(settings, environment, settings.mysql, registered)
-    _deploy_consumers(settings, environment, registered)
-    for args in volume_metrics(settings, environment):
-        pulumi.export("volumeMetrics", {"job": VolumeMetrics("volume-metrics", args).job_id})
-    for watch in failover_watches(settings, environment, registered):
-        pulumi.export("failover", FailoverWatch("failover", watch, pulumi.ResourceOptions(depends_on=policies)).job_id)
+        _deploy_mysql(settings, plan, settings.mysql, values)
+    _deploy_consumers(plan, values)
+    if plan.volume_metrics is not None:
+        metrics = VolumeMetrics("volume-metrics", values.into(plan.volume_metrics))
+        pulumi.export("volumeMetrics", {"job": metrics.job_id})
+    if plan.failover is not None:
+        options = pulumi.ResourceOptions(depends_on=policies)
+        pulumi.export("failover", FailoverWatch("failover", values.into(plan.failover), options).job_id)
 
 
-def _deploy_mysql(settings: Settings, environment: Environment, mysql: Mysql, registered: Registered) -> None:
-    copies = {
-        name: _deploy_bucket(settings, environment, name, wanted)
-        for name, (_, wanted) in dump_bucket.wanted(settings).items()
-    }
-    binlogs, may_copy = copies.get(dump_bucket.BINLOGS, (None, []))
-    server = MysqlServer(
-        "mysql",
-        mysql_server(settings, environment, mysql, registered[mysql.volume], binlogs=binlogs),
-        pulumi.ResourceOptions(depends_on=may_copy),
-    )
+def _deploy_mysql(settings: Settings, plan: Plan, mysql: Mysql, values: Values) -> None:
+    if plan.mysql is None:
+        return
+    may_copy = {bucket.name: _deploy_bucket(settings, bucket, values) for bucket in plan.buckets}
+    args = values.into(plan.mysql)
+    server = MysqlServer("mysql", args, pulumi.ResourceOptions(depends_on=may_copy.get(BINLOGS, [])))
+    values.add_mysql(server, [account["name"] for account in args["accounts"]])
     pulumi.export("mysql", outputs.mysql(settings, mysql, server))
     pulumi.export("mysqlPassword", server.password)
     if mysql.users:
         pulumi.export("mysqlUserPasswords", outputs.user_passwords(mysql, server))
-    if binlogs is not None:
+    if binlogs := args.get("binlogs"):
         pulumi.export("mysqlPointInTime", outputs.point_in_time(binlogs))
-    dumps, may_copy = copies.get(dump_bucket.DUMPS, (None, []))
-    for args in mysql_backups(settings, environment, mysql, server, registered, copies=dumps):
-        backup = MysqlBackup("mysql-backup", args, pulumi.ResourceOptions(depends_on=may_copy))
-        pulumi.export("mysqlBackup", outputs.backup(backup, dumps))
-    for measured in mysql_metrics(settings, environment, mysql, server):
-        exporter = MysqlMetrics("mysql-metrics", measured)
+    if plan.mysql_backup is not None:
+        dumps = values.into(plan.mysql_backup)
+        backup = MysqlBackup("mysql-backup", dumps, pulumi.ResourceOptions(depends_on=may_copy.get(DUMPS, [])))
+        pulumi.export("mysqlBackup", outputs.backup(backup, dumps.get("s3")))
+    if plan.mysql_metrics is not None:
+        exporter = MysqlMetrics("mysql-metrics", values.into(plan.mysql_metrics))
         pulumi.export("mysqlMetrics", {"job": exporter.job_id})
         pulumi.export("mysqlMetricsPassword", exporter.web_password)
 
 
-def _deploy_bucket(
-    settings: Settings, environment: Environment, name: str, wanted: DumpBucketSettings
-) -> tuple[DumpCopies, list[pulumi.Resource]]:
-    """Makes the bucket unless it is given, and lets the clients use it; returns where the copies go to."""
-    bucket: pulumi.Input[str] | None = wanted.bucket
-    if bucket is None:
+def _deploy_bucket(settings: Settings, bucket: Bucket, values: Values) -> list[pulumi.Resource]:
+    """Makes the bucket unless it is given, and lets the clients use it; returns what lets them."""
+    if bucket.inputs is not None:
         # Of all its types this program needs few, and the package takes a while to load.
-        from nomad_stateful.components.dump_bucket import DumpBucket, DumpBucketArgs
+        from nomad_stateful.components.dump_bucket import DumpBucket
 
-        args = cast("DumpBucketArgs", dump_bucket.bucket_inputs(wanted, environment))
-        bucket = DumpBucket(name, args).bucket
-    what = "dumps" if name == dump_bucket.DUMPS else "binary logs"
-    policy = DriverPolicy(f"{name}-access", dump_bucket.bucket_policy(settings, wanted, environment, bucket, what=what))
-    return dump_bucket.dump_copies(settings, wanted, environment, bucket), [policy]
+        values.add_bucket(bucket.name, DumpBucket(bucket.name, values.into(bucket.inputs)).bucket)
+    return [DriverPolicy(f"{bucket.name}-access", bucket_policy(settings, values, bucket))]
 
 
-def _deploy_consumers(settings: Settings, environment: Environment, registered: Registered) -> None:
-    containers = {
-        consumer.name: Container(
-            f"consumer-{consumer.name}",
-            container(settings, environment, consumer, registered),
-            container_options(consumer),
-        )
-        for consumer in settings.consumers
-    }
+def _deploy_consumers(plan: Plan, values: Values) -> None:
+    containers = {}
+    for name, args in plan.consumers.items():
+        before = plan.earlier_consumers.get(name)
+        # Under a new name it is the same resource, whose parts are replaced in the safe order.
+        options = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=f"consumer-{before}")] if before else None)
+        containers[name] = Container(f"consumer-{name}", values.into(args), options)
     if containers:
         pulumi.export("consumers", outputs.consumers(containers))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nomad_stateful.program.wiring.mysql import BACKUP_PRIVILEGES
+from nomad_stateful.program.plan.mysql import BACKUP_PRIVILEGES
 from tests.mysql.place import ROOT_PASSWORD, Place, Task, place, query, server_task, task, until_it_answers
 from tests.ports import unused_port
 

@@ -7,7 +7,7 @@ import subprocess
 import pymysql
 import pytest
 
-from nomad_stateful.program.wiring.mysql import BACKUP_PRIVILEGES
+from nomad_stateful.program.plan.mysql import BACKUP_PRIVILEGES
 from tests.mysql.databases import MARIADB_DUMP, PASSWORD, Databases
 from tests.mysql.place import query
 

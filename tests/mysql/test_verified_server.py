@@ -11,7 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from nomad_stateful.program.wiring.mysql import BACKUP_PRIVILEGES
+from nomad_stateful.program.plan.mysql import BACKUP_PRIVILEGES
 from tests.certificates import Authority
 from tests.mysql.databases import PASSWORD
 from tests.mysql.place import (

@@ -10,7 +10,7 @@ import pytest
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import Role
-from nomad_stateful.program.wiring.plugins import MOUNT_SHARE
+from nomad_stateful.program.plan.plugins import MOUNT_SHARE
 from tests.sandbox.storage_rig import CLIENT_CONFIG, ZFS_CONFIG
 from tools.trial.running import PROJECT, Running, eventually, traces
 

@@ -9,6 +9,7 @@ import pulumi
 
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.plan import Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.preflight import (
     adoption,
@@ -36,7 +37,7 @@ Call = Future[dict[str, Any]]
 Resources = Mapping[str, dict[str, Any]]
 
 
-def check(settings: Settings, prefetch: Prefetch) -> Environment:
+def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
     """Returns what the stack is deployed into.
 
     Raises SettingsError where AWS or Nomad cannot be reached or does not have what the settings name.
@@ -46,8 +47,8 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
         raise SettingsError(apart)
     role = prefetch.call("aws:iam/getRole:getRole", {"name": settings.client_role})
     jobs = [prefetch.call(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)]
-    planned = placement.plan(settings, prefetch)
-    bucket = dump_bucket.ask(settings, prefetch)
+    planned = placement.ask(plan, prefetch)
+    bucket = dump_bucket.ask(plan, prefetch)
     scheduled = scheduled_volumes.ask(settings, prefetch)
     owners = prefetch.call(_GET_OWNERS, ownership.question(settings))
     environment = _environment(prefetch)
@@ -61,7 +62,7 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
         *placement.unknown_pools(settings, nomad),
         *_unknown_role(settings, role),
         *_mysql_problems(settings, [_job(settings, answer) for answer in jobs]),
-        *dump_bucket.problems(settings, environment.region, bucket),
+        *dump_bucket.problems(plan, environment.region, bucket),
         *scheduled_volumes.problems(settings, environment.stack, environment.region, scheduled),
         *lost,
     ]
@@ -73,9 +74,9 @@ def check(settings: Settings, prefetch: Prefetch) -> Environment:
     problems += [*not_adopted, *restored, *owned.problems]
     if problems:
         raise SettingsError(problems)
-    for warning in dump_bucket.unversioned(settings, answers.place(prefetch)):
+    for warning in dump_bucket.unversioned(plan, answers.place(prefetch)):
         pulumi.warn(str(warning))
-    for told in dump_bucket.locks(settings, resources):
+    for told in dump_bucket.locks(plan, resources):
         pulumi.warn(told)
     for volume_id, one in adopted.items():
         pulumi.info(f"volume {volume_id} is {one['volume_id']}, this stack's by its tags, with what is on it.")
@@ -89,7 +90,7 @@ def _environment(prefetch: Prefetch) -> Environment:
         partition=identity["arn"].split(":")[1],
         region=answers.zones(prefetch)["region"],
         aws_config=answers.aws_config(),
-        stack=f"{pulumi.get_project()}/{pulumi.get_stack()}",
+        stack=stack_state.name(),
         claimant=stack_state.full_name(),
     )
 

@@ -6,65 +6,63 @@ from dataclasses import replace
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
+from nomad_stateful.program.plan import Bucket, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
-from nomad_stateful.program.settings import Problem, Settings
-from nomad_stateful.program.settings.dump_bucket import DumpBucket
-from nomad_stateful.program.wiring.dump_bucket import wanted
+from nomad_stateful.program.settings import Problem
 
 _LOCK = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
 Answers = dict[str, Future[dict[str, Any]]]
 
 
-def ask(settings: Settings, prefetch: Prefetch) -> Answers:
+def ask(plan: Plan, prefetch: Prefetch) -> Answers:
     """Asks S3 for the buckets that are given; by the path of their settings."""
     return {
-        key: prefetch.call("aws:s3/getBucket:getBucket", {"bucket": copies.bucket})
-        for key, copies in wanted(settings).values()
-        if copies.bucket is not None
+        bucket.section: prefetch.call("aws:s3/getBucket:getBucket", {"bucket": bucket.given})
+        for bucket in plan.buckets
+        if bucket.given is not None
     }
 
 
-def problems(settings: Settings, region: str, answers: Answers) -> list[Problem]:
+def problems(plan: Plan, region: str, answers: Answers) -> list[Problem]:
     """Returns what is wrong with the given buckets; `region` is the stack's."""
     return [
         problem
-        for key, copies in wanted(settings).values()
-        if key in answers and (problem := _problem(key, copies, region, answers[key])) is not None
+        for bucket in plan.buckets
+        if bucket.section in answers and (problem := _problem(bucket, region, answers[bucket.section])) is not None
     ]
 
 
-def unversioned(
-    settings: Settings, place: AwsPlace, ask: Callable[[AwsPlace, str], str] | None = None
-) -> Iterator[Problem]:
+def unversioned(plan: Plan, place: AwsPlace, ask: Callable[[AwsPlace, str], str] | None = None) -> Iterator[Problem]:
     """Yields the given buckets in which nothing is left of what somebody overwrites or deletes."""
-    for key, copies in wanted(settings).values():
-        if copies.bucket is None:
+    for bucket in plan.buckets:
+        if bucket.given is None:
             continue
-        state = (ask or versioning)(replace(place, region=copies.region or place.region), copies.bucket)
+        state = (ask or versioning)(replace(place, region=bucket.region or place.region), bucket.given)
         if state != "Enabled":
             rule = f"its versioning is {state}: of what somebody overwrites or deletes in it nothing would be left"
             command = (
-                f"aws s3api put-bucket-versioning --bucket {copies.bucket} --versioning-configuration Status=Enabled"
+                f"aws s3api put-bucket-versioning --bucket {bucket.given} --versioning-configuration Status=Enabled"
             )
-            yield Problem(f"{key}.bucket", copies.bucket, rule, f"`{command}`, with a lifecycle for earlier versions")
+            yield Problem(
+                f"{bucket.section}.bucket", bucket.given, rule, f"`{command}`, with a lifecycle for earlier versions"
+            )
 
 
-def locks(settings: Settings, resources: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+def locks(plan: Plan, resources: Mapping[str, dict[str, Any]]) -> Iterator[str]:
     """Yields what of a change of objectLock cannot be taken back; `resources` are those of the stack's state."""
-    for name, (key, copies) in wanted(settings).items():
-        found = (
-            one for urn, one in resources.items() if one["type"] == _LOCK and urn.endswith(f"::{name}-object-lock")
-        )
+    for bucket in plan.buckets:
+        key, own = bucket.section, f"::{bucket.name}-object-lock"
+        found = (one for urn, one in resources.items() if one["type"] == _LOCK and urn.endswith(own))
         outputs = next(found, {}).get("outputs") or {}
         before = (outputs.get("rule") or {}).get("defaultRetention") or {}
-        lock = copies.object_lock
-        if lock and (lock.mode, lock.days) != (before.get("mode"), before.get("days")):
-            who = "nobody" if lock.mode == "COMPLIANCE" else "nobody without s3:BypassGovernanceRetention"
+        lock = bucket.inputs.get("object_lock") if bucket.inputs else None
+        if lock and (lock["mode"], lock["days"]) != (before.get("mode"), before.get("days")):
+            who = "nobody" if lock["mode"] == "COMPLIANCE" else "nobody without s3:BypassGovernanceRetention"
             yield (
-                f"{key}.objectLock: what is copied from this `up` on {who} can delete for {lock.days} days, for which "
-                "its storage has to be paid, also after a destroy. No later setting takes that back"
+                f"{key}.objectLock: what is copied from this `up` on {who} can delete for {lock['days']} days, for "
+                "which its storage has to be paid, also after a destroy. No later setting takes that back"
             )
-        elif before and not lock and copies.bucket is None:
+        elif before and not lock and bucket.given is None:
             yield (
                 f"{key}.objectLock is left out, but the bucket goes on locking what is copied: the stack only forgets "
                 "what is set in it. Put it back, or end it for later copies by "
@@ -83,14 +81,16 @@ def versioning(place: AwsPlace, bucket: str) -> str:
         return f"not known ({error}; allow s3:GetBucketVersioning)"
 
 
-def _problem(key: str, copies: DumpBucket, region: str, answer: Future[dict[str, Any]]) -> Problem | None:
+def _problem(bucket: Bucket, region: str, answer: Future[dict[str, Any]]) -> Problem | None:
     try:
         found = answer.result().get("bucketRegion") or ""
     except CallError as error:
         remedy = "name a bucket that exists and that you may read (s3:ListBucket), or leave it out to have one made"
-        return Problem(f"{key}.bucket", str(copies.bucket), f"the bucket cannot be read: {error}", remedy)
-    expected = copies.region or region
+        return Problem(f"{bucket.section}.bucket", str(bucket.given), f"the bucket cannot be read: {error}", remedy)
+    expected = bucket.region or region
     if found and found != expected:
-        rule = f"the bucket {copies.bucket} is in {found}"
-        return Problem(f"{key}.region", copies.region or f"{region}, the stack's", rule, f"set it to {found}")
+        rule = f"the bucket {bucket.given} is in {found}"
+        return Problem(
+            f"{bucket.section}.region", bucket.region or f"{region}, the stack's", rule, f"set it to {found}"
+        )
     return None

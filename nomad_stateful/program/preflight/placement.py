@@ -9,9 +9,10 @@ from typing import Any
 
 import pulumi
 
+from nomad_stateful import jobspec
+from nomad_stateful.program.plan import Job, Part, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
-from nomad_stateful.program.preflight import placement_wording, wanted_jobs
-from nomad_stateful.program.preflight.wanted_jobs import Part, WantedJob
+from nomad_stateful.program.preflight import placement_wording
 from nomad_stateful.program.settings import Problem, Settings
 from nomad_stateful.sdk import Cluster, ClusterNode
 from nomad_stateful.visible import visible
@@ -24,7 +25,7 @@ Answer = dict[str, Any]
 class PlannedJob:
     """A job, and the scheduler's answer to a plan of it."""
 
-    job: WantedJob
+    job: Job
     answer: "Future[Answer]"
     own: "Callable[[], Future[Answer]] | None" = None
     """Plans the job itself, where the answer is that for one like it."""
@@ -36,22 +37,42 @@ class PlannedJob:
         return self.own().result() if is_wrong and self.own is not None else answer
 
 
-def plan(settings: Settings, prefetch: Prefetch) -> list[PlannedJob]:
-    """Has the jobs of the settings planned in the background; of jobs that ask the same of a client, one."""
+def ask(plan: Plan, prefetch: Prefetch) -> list[PlannedJob]:
+    """Has the jobs planned in the background; of jobs that ask the same of a client, one."""
     found: list[PlannedJob] = []
     first: dict[str, Future[Answer]] = {}
-    for job in wanted_jobs.of(settings):
-        own = partial(_plan, prefetch, job)
-        if job.alike and job.alike in first:
-            found.append(PlannedJob(job, first[job.alike], own))
+    for job in plan.jobs:
+        own, alike = partial(_ask, prefetch, job), _alike(job)
+        if alike in first:
+            found.append(PlannedJob(job, first[alike], own))
         else:
             found.append(PlannedJob(job, own()))
-            first[job.alike] = found[-1].answer
+            first[alike] = found[-1].answer
     return found
 
 
-def _plan(prefetch: Prefetch, job: WantedJob) -> "Future[Answer]":
-    return prefetch.call(_GET_PLACEMENT, job.question)
+def _alike(job: Job) -> str:
+    """Returns the same for jobs that a client takes or does not take together; the id of a job like no other."""
+    if job.spec != "container":
+        return job.job_id
+    job_block = {key: value for key, value in job.variables["job"].items() if key != "id"}
+    asked = (job_block, job.variables["ports"], job.variables["services"], job.parts, job.constraints)
+    return repr((*asked, job.driver, job.cpu_mhz, job.memory_mib))
+
+
+def _ask(prefetch: Prefetch, job: Job) -> "Future[Answer]":
+    return prefetch.call(_GET_PLACEMENT, question(job))
+
+
+def question(job: Job) -> dict[str, Any]:
+    """Returns the arguments of getPlacement."""
+    return {
+        "jobspec": jobspec.spec(job.spec, job.job_id, job.namespace),
+        "variables": "\n".join(f"{name} = {jobspec.hcl_literal(value)}" for name, value in job.variables.items()),
+        "namespace": job.namespace,
+        "constraints": job.constraints,
+        "parts": [{"name": part.name, "count": part.count, "constraints": part.constraints} for part in job.parts],
+    }
 
 
 def unknown_pools(settings: Settings, cluster: Cluster) -> list[Problem]:
@@ -115,7 +136,7 @@ def problems(
     return [*dict.fromkeys(found), *_unchecked(settings, list(unchecked), only_preview=only_preview)]
 
 
-def _unreadable(settings: Settings, job: WantedJob, said: str) -> Problem:
+def _unreadable(settings: Settings, job: Job, said: str) -> Problem:
     if "403" in said:
         return forbidden(settings, said)
     return Problem(job.key, job.value, f"Nomad cannot read the job {job.job_id}: {said}", "correct the setting")
@@ -135,7 +156,7 @@ def forbidden(settings: Settings, said: str) -> Problem:
     return Problem("placement.namespace", settings.placement.namespace, said, remedy)
 
 
-def _refused(settings: Settings, job: WantedJob, said: str) -> Problem:
+def _refused(settings: Settings, job: Job, said: str) -> Problem:
     namespace = settings.placement.namespace
     if "nonexistent namespace" in said:
         remedy = f"make it with `nomad namespace apply {namespace}`, or name another"
@@ -143,9 +164,7 @@ def _refused(settings: Settings, job: WantedJob, said: str) -> Problem:
     return Problem(job.key, job.value, f"Nomad refuses the job {job.job_id}: {said}", "correct what it names")
 
 
-def _unplaced(
-    settings: Settings, cluster: Cluster, job: WantedJob, answer: Answer, zones: set[str]
-) -> Iterator[Problem]:
+def _unplaced(settings: Settings, cluster: Cluster, job: Job, answer: Answer, zones: set[str]) -> Iterator[Problem]:
     parts = {part.name: part for part in job.parts}
     for failure in answer["failures"]:
         part = parts[failure["part"]]
@@ -168,7 +187,7 @@ def _unplaced(
             yield placement_wording.problem(job, part, failure, away)
 
 
-def _candidates(settings: Settings, cluster: Cluster, job: WantedJob, part: Part) -> list[ClusterNode]:
+def _candidates(settings: Settings, cluster: Cluster, job: Job, part: Part) -> list[ClusterNode]:
     return [
         node
         for node in cluster.nodes
@@ -176,7 +195,7 @@ def _candidates(settings: Settings, cluster: Cluster, job: WantedJob, part: Part
     ]
 
 
-def _too_large(job: WantedJob, part: Part, nodes: Sequence[ClusterNode]) -> Iterator[Problem]:
+def _too_large(job: Job, part: Part, nodes: Sequence[ClusterNode]) -> Iterator[Problem]:
     """Yields what no client has even when it is empty."""
     sizes: list[tuple[str, str, int, Callable[[ClusterNode], int]]] = [
         ("cpuMhz", "MHz", job.cpu_mhz, lambda node: node.cpu_mhz),

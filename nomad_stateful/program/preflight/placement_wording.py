@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
-from nomad_stateful.program.preflight.wanted_jobs import Part, WantedJob
+from nomad_stateful.program.plan import Job, Part
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.sdk import ClusterNode
 
@@ -32,17 +32,17 @@ def is_like_another(failure: Mapping[str, Any]) -> bool:
     return set(failure["unfit"]) == {_ALIKE} and not failure["full"]
 
 
-def problem(job: WantedJob, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> Problem:
+def problem(job: Job, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> Problem:
     """Returns why no client can run a part of a job."""
     return Problem(job.key, job.value, _rule(job, part, failure, away), _remedy(failure, away))
 
 
-def warning(job: WantedJob, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
+def warning(job: Job, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
     """Returns the same for what may pass: a client that is away, or has no room just now."""
     return f"{job.key} is {job.value}: just now {_rule(job, part, failure, away)}."
 
 
-def _rule(job: WantedJob, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
+def _rule(job: Job, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
     count, missing, clients = part.count, int(failure["missing"]), int(failure["clients"])
     which = "it" if count == 1 else f"{missing} of its {count} instances"
     unfit = sorted(failure["unfit"].items(), key=lambda item: (item[0] == _ALIKE, item[0]))
@@ -54,7 +54,7 @@ def _rule(job: WantedJob, part: Part, failure: Mapping[str, Any], away: Sequence
     return f"no client{part.where} can run {which} (job {job.job_id}); {found}" + (f"; {states}" if states else "")
 
 
-def _unfit(constraint: str, job: WantedJob) -> str:
+def _unfit(constraint: str, job: Job) -> str:
     if constraint == "missing drivers":
         return f"without a healthy task driver {job.driver}"
     attribute, _, value = constraint.partition(" = ")

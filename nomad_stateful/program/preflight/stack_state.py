@@ -14,9 +14,14 @@ from nomad_stateful.resource_types import NOMAD_CSI_VOLUME, VOLUME_GUARD
 _READ = "pulumi:pulumi:readStackResourceOutputs"
 
 
+def name() -> str:
+    """Returns PROJECT/STACK, by which what the stack makes in AWS is tagged."""
+    return f"{pulumi.get_project()}/{pulumi.get_stack()}"
+
+
 def full_name() -> str:
     """Returns the stack's name, as it stands in its claims."""
-    return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+    return f"{pulumi.get_organization()}/{name()}"
 
 
 @cache

@@ -11,8 +11,8 @@ from nomad_stateful.ebs.tags import STACK_TAG
 from nomad_stateful.program.environment import Environment
 from nomad_stateful.program.settings import Settings, Volume
 from nomad_stateful.program.settings.volume import Member
-from nomad_stateful.program.wiring.jobs import owner
 from nomad_stateful.program.wiring.snapshots import target_tags
+from nomad_stateful.program.wiring.values import Values
 
 
 def zonal_volumes(settings: Settings, environment: Environment) -> ZonalVolumesArgs:
@@ -63,18 +63,16 @@ def _zonal_volume(settings: Settings, volume: Volume, member: Member, environmen
 
 
 def csi_volumes(
-    settings: Settings, environment: Environment, plugins: dict[str, CsiPlugin], volumes: ZonalVolumes
+    settings: Settings, values: Values, plugins: dict[str, CsiPlugin], volumes: ZonalVolumes
 ) -> CsiVolumesArgs:
     """Returns the registrations of every volume."""
-    wanted = [
-        one for volume in settings.volumes for one in _csi_volumes(settings, environment, volume, plugins, volumes)
-    ]
+    wanted = [one for volume in settings.volumes for one in _csi_volumes(settings, values, volume, plugins, volumes)]
     return {"volumes": wanted, "earlier_ids": _earlier_ids(settings)}
 
 
 def _csi_volumes(
     settings: Settings,
-    environment: Environment,
+    values: Values,
     volume: Volume,
     plugins: dict[str, CsiPlugin],
     volumes: ZonalVolumes,
@@ -108,13 +106,13 @@ def _csi_volumes(
             "formatted_as": driver.default_fs_type,
             # Of other storage nothing here takes snapshots.
             "final_snapshot": volume.final_snapshot if driver.backend == "ebs" else False,
-            "region": environment.region,
-            "account_id": environment.account_id,
-            "aws_config": environment.aws_config,
+            "region": values.environment.region,
+            "account_id": values.environment.account_id,
+            "aws_config": values.environment.aws_config,
             "is_guarded": volume.provision == "pulumi",
             "restart_id": volumes.restart_ids.get(member.volume_id, ""),
             # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.
-            "owner": None if volume.provision == "pulumi" else owner(environment),
+            "owner": None if volume.provision == "pulumi" else values.owner,
         }
         for member in volume.members
     ]

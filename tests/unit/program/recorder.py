@@ -9,7 +9,7 @@ import pulumi
 from pulumi.runtime import mocks
 
 from nomad_stateful.components.zonal_volumes import Adopted
-from nomad_stateful.program import settings, story
+from nomad_stateful.program import plan, settings, story
 from nomad_stateful.program.environment import Environment
 
 ENVIRONMENT = Environment(
@@ -56,6 +56,11 @@ class Recorder(mocks.Mocks):
         return {"allocationId": "allocation-1", "nodeName": "client-1", "host": "10.0.0.5", "port": 3306}, []
 
 
+def planned(config: dict[str, Any]) -> plan.Plan:
+    """Returns the plan of a configuration."""
+    return plan.of(settings.parse(config), ENVIRONMENT.stack)
+
+
 def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None) -> dict[str, mocks.MockResourceArgs]:
     """Returns every resource of the program under a configuration, by logical name."""
     recorder = Recorder()
@@ -66,7 +71,7 @@ def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None)
     def run() -> pulumi.Output[Any]:
         exported: dict[str, Any] = {}
         with patch.object(pulumi, "export", exported.__setitem__):
-            story.deploy(settings.parse(config), replace(ENVIRONMENT, adopted=adopted or {}))
+            story.deploy(settings.parse(config), planned(config), replace(ENVIRONMENT, adopted=adopted or {}))
         return pulumi.Output.all(**exported)
 
     run()

@@ -7,9 +7,8 @@ import yaml
 
 from nomad_stateful.drivers.democratic_csi_config import config_problem
 from nomad_stateful.program import settings
+from nomad_stateful.program.plan import plugins as plan
 from nomad_stateful.program.settings.errors import SettingsError
-from nomad_stateful.program.wiring import plugins as wiring
-from tests.unit.program.recorder import ENVIRONMENT
 
 KEY = "whispered"
 ZFS: dict[str, Any] = {
@@ -79,14 +78,14 @@ def test_what_the_driver_would_fail_at_is_refused_before_and_the_key_is_not_show
 
 def test_the_controller_of_nfs_client_finds_its_share_mounted() -> None:
     found = parsed(yaml.safe_dump(CLIENT))
-    controller, node = wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])["roles"]
+    controller, node = plan.csi_plugin(found, found.plugins[0])["roles"]
     share = ["sh", "nas", "/mnt/tank/shares", "/mnt/storage"]
-    assert controller["entrypoint"] == ["sh", "-ec", wiring.MOUNT_SHARE, *share]
+    assert controller["entrypoint"] == ["sh", "-ec", plan.MOUNT_SHARE, *share]
     assert (controller["args"][0], node["args"][0]) == ("bin/democratic-csi", "--csi-version=1.5.0")
     assert node["entrypoint"] == []
 
 
 def test_the_controller_of_zfs_needs_no_share() -> None:
     found = parsed(yaml.safe_dump(ZFS))
-    roles = wiring.csi_plugin(found, ENVIRONMENT, found.plugins[0])["roles"]
+    roles = plan.csi_plugin(found, found.plugins[0])["roles"]
     assert [(role["entrypoint"], role["args"][0]) for role in roles] == [([], "--csi-version=1.5.0")] * 2

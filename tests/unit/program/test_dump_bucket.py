@@ -13,7 +13,7 @@ from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import dump_bucket as preflight
 from nomad_stateful.program.settings.dump_bucket import DumpBucket
-from tests.unit.program.recorder import record
+from tests.unit.program.recorder import planned, record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 AGENT = "example/nomad-stateful-agent:1.0"
@@ -93,23 +93,23 @@ def state(**rule: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_what_cannot_be_taken_back_is_said_once() -> None:
-    wanted = settings.parse(config({"objectLock": LOCK}))
+    wanted = planned(config({"objectLock": LOCK}))
     for before in ({}, state(mode="GOVERNANCE", days=30), state(mode="COMPLIANCE", days=7)):
         (said,) = preflight.locks(wanted, before)
         assert said.startswith(
             "mysql.backup.s3.objectLock: what is copied from this `up` on nobody can delete for 30 days"
         )
     assert list(preflight.locks(wanted, state(**LOCK))) == []
-    governed = settings.parse(config({"objectLock": {"mode": "GOVERNANCE", "days": 30}}))
+    governed = planned(config({"objectLock": {"mode": "GOVERNANCE", "days": 30}}))
     assert "nobody without s3:BypassGovernanceRetention can delete" in next(preflight.locks(governed, {}))
 
 
 def test_a_lock_that_is_left_out_stays_and_is_said_with_the_command_that_ends_it() -> None:
-    (said,) = preflight.locks(settings.parse(config({})), state(**LOCK))
+    (said,) = preflight.locks(planned(config({})), state(**LOCK))
     assert "mysql.backup.s3.objectLock is left out, but the bucket goes on locking" in said
     assert "`aws s3api put-object-lock-configuration --bucket mysql-dumps-bucket-1 " in said
-    assert list(preflight.locks(settings.parse(config({})), {})) == []
-    assert list(preflight.locks(settings.parse(config({"bucket": "given"})), state(**LOCK))) == []
+    assert list(preflight.locks(planned(config({})), {})) == []
+    assert list(preflight.locks(planned(config({"bucket": "given"})), state(**LOCK))) == []
 
 
 def test_clients_that_ask_without_tls_are_not_refused_by_the_bucket() -> None:
@@ -170,7 +170,7 @@ def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview(key: s
     given = config({"bucket": "given"} if key == "mysql.backup.s3" else None)
     if key == "mysql.pointInTime.s3":
         given["mysql"]["pointInTime"] = {"s3": {"bucket": "given"}}
-    wanted = settings.parse(given)
+    wanted = planned(given)
     (missing,) = preflight.problems(wanted, "us-west-2", {key: answer(CallError("there is no bucket 'given'"))})
     assert (missing.key, missing.value) == (f"{key}.bucket", "given")
     assert "there is no bucket 'given'" in missing.rule
@@ -180,7 +180,7 @@ def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview(key: s
 
 
 def test_a_bucket_that_is_made_is_not_asked_for() -> None:
-    assert preflight.ask(settings.parse(config({})), None) == {}  # type: ignore[arg-type]
+    assert preflight.ask(planned(config({})), None) == {}  # type: ignore[arg-type]
     assert DumpBucket.model_validate({}).bucket is None
 
 
@@ -192,7 +192,7 @@ def test_a_given_bucket_that_keeps_no_versions_is_told(state: str) -> None:
         asked.append((place.region, bucket))
         return state
 
-    wanted = settings.parse(config({"bucket": "given", "region": "eu-central-1"}))
+    wanted = planned(config({"bucket": "given", "region": "eu-central-1"}))
     (said,) = preflight.unversioned(wanted, AwsPlace("us-west-2"), ask)
     assert asked == [("eu-central-1", "given")]
     assert f"mysql.backup.s3.bucket is given: its versioning is {state}: of what somebody overwrites" in str(said)
@@ -201,5 +201,5 @@ def test_a_given_bucket_that_keeps_no_versions_is_told(state: str) -> None:
 
 def test_a_versioned_bucket_and_one_that_is_made_are_not_told() -> None:
     place = AwsPlace("us-west-2")
-    assert list(preflight.unversioned(settings.parse(config({"bucket": "given"})), place, lambda *_: "Enabled")) == []
-    assert list(preflight.unversioned(settings.parse(config({})), place, lambda *_: "off")) == []
+    assert list(preflight.unversioned(planned(config({"bucket": "given"})), place, lambda *_: "Enabled")) == []
+    assert list(preflight.unversioned(planned(config({})), place, lambda *_: "off")) == []

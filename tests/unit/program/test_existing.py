@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.program import settings
-from nomad_stateful.program.preflight import wanted_jobs
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_JOB, VOLUME_PROTECTION
-from tests.unit.program.recorder import record
+from tests.unit.program.recorder import planned, record
 
 EBS = "vol-0000000000000000d"
 CONFIG: dict[str, Any] = {
@@ -34,7 +33,7 @@ def changed(section: str, **values: Any) -> dict[str, Any]:
 def test_no_job_no_policy_and_no_volume_is_made() -> None:
     parsed = settings.parse(CONFIG)
     assert parsed.jobs == []
-    assert wanted_jobs.of(parsed) == []
+    assert planned(CONFIG).jobs == []
     made = record(CONFIG).values()
     types = {one.typ for one in made}
     assert NOMAD_JOB not in types

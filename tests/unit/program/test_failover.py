@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.program import settings
-from nomad_stateful.program.preflight import wanted_jobs
 from nomad_stateful.program.settings.errors import SettingsError
-from tests.unit.program.recorder import record
+from tests.unit.program.recorder import planned, record
 
 
 def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -59,7 +58,7 @@ def test_the_job_watches_each_registered_ebs_volume() -> None:
 
 
 def test_the_scheduler_is_asked_before_whether_there_are_clients_for_it() -> None:
-    (watch,) = [one for one in wanted_jobs.of(settings.parse(config({}))) if one.job_id == "failover"]
+    (watch,) = [one for one in planned(config({})).jobs if one.job_id == "failover"]
     assert (watch.key, watch.value, watch.driver, watch.parts[0].count) == ("failover.count", "2", "docker", 2)
 
 

@@ -7,9 +7,8 @@ from pulumi.runtime import mocks
 
 from nomad_stateful import jobspec as jobs
 from nomad_stateful.program import settings
-from nomad_stateful.program.preflight import wanted_jobs
 from tests.certificates import CERTIFICATE
-from tests.unit.program.recorder import PASSWORD, record
+from tests.unit.program.recorder import PASSWORD, planned, record
 from tests.unit.program.test_components import SETTINGS, variables
 
 _EMPTY = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
@@ -135,7 +134,7 @@ def test_the_exporters_can_be_registered_in_consul() -> None:
 
 
 def test_preview_has_nomad_place_the_exporters_too() -> None:
-    known = {job.key: job for job in wanted_jobs.of(settings.parse(with_metrics(True)))}
+    known = {job.key: job for job in planned(with_metrics(True)).jobs}
     assert not known["metrics.mysql.jobId"].on_every_client
     assert known["metrics.volumes.jobId"].on_every_client
 

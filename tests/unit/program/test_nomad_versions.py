@@ -11,6 +11,7 @@ from nomad_stateful.program import settings
 from nomad_stateful.program.preflight import check as preflight
 from nomad_stateful.program.settings import SettingsError
 from tests.unit.program.owners import nobodys
+from tests.unit.program.recorder import planned
 
 CONFIG: dict[str, Any] = {
     "clientRole": "nomad-client",
@@ -63,10 +64,10 @@ def refused(
     """What `preview` says of a cluster of these versions; empty where it goes on."""
     nodes = [NODE | {"name": "other", "version": "2.0.5"}]
     nodes += [NODE | {"name": name, "version": version} | node for name, version in clients.items()]
-    known = settings.parse(CONFIG | ({"placement": placement} if placement else {}))
+    config = CONFIG | ({"placement": placement} if placement else {})
     prefetch: Any = _Answers(servers, nodes)
     try:
-        preflight.check(known, prefetch)
+        preflight.check(settings.parse(config), planned(config), prefetch)
     except SettingsError as error:
         return str(error)
     return ""

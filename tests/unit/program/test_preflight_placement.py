@@ -6,10 +6,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from nomad_stateful.program import settings
+from nomad_stateful.program import plan, settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import placement as preflight_placement
-from nomad_stateful.program.preflight import wanted_jobs
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.sdk import Cluster, ClusterNode
 
@@ -25,6 +24,10 @@ def config(**more: Any) -> Any:
     ]
     base = {"clientRole": "nomad-client", "plugins": [plugin], "volumes": volumes, "mysql": {"volume": "data"}}
     return settings.parse(base | more)
+
+
+def jobs(known: Any) -> list[plan.Job]:
+    return plan.of(known, "").jobs
 
 
 def sharded(**more: Any) -> dict[str, Any]:
@@ -51,7 +54,7 @@ def answered(job: str, answer: Any) -> preflight_placement.PlannedJob:
         future.set_exception(answer)
     else:
         future.set_result(PLACED | answer)
-    (wanted,) = [one for one in wanted_jobs.of(config(consumers=[sharded()])) if one.job_id == job]
+    (wanted,) = [one for one in jobs(config(consumers=[sharded()])) if one.job_id == job]
     return preflight_placement.PlannedJob(wanted, future)
 
 
@@ -81,27 +84,27 @@ def refused(
 
 
 def test_every_job_is_asked_about_with_its_instances_bound_as_their_volumes_are() -> None:
-    jobs = {job.job_id: job for job in wanted_jobs.of(config(consumers=[sharded()]))}
-    parts = {name: [(part["name"], part["count"]) for part in job.question["parts"]] for name, job in jobs.items()}
+    asked = {job.job_id: preflight_placement.question(job) for job in jobs(config(consumers=[sharded()]))}
+    parts = {name: [(part["name"], part["count"]) for part in one["parts"]] for name, one in asked.items()}
     assert parts == {
         "plugin-aws-ebs0-controller": [("any", 3)],
         "plugin-aws-ebs0-node": [("us-west-2a", 1), ("us-west-2b", 1)],
         "mysql-server": [("us-west-2a", 1)],
         "web": [("us-west-2a", 2), ("us-west-2b", 1)],
     }
-    first, *_ = jobs["web"].question["parts"]
+    first, *_ = asked["web"]["parts"]
     assert first["constraints"] == [{"attribute": ZONE, "operator": "=", "value": "us-west-2a"}]
     in_pool = {"attribute": "${node.pool}", "operator": "=", "value": "default"}
-    assert jobs["web"].question["constraints"] == [in_pool]
+    assert asked["web"]["constraints"] == [in_pool]
 
 
 def test_a_consumer_needs_clients_that_the_plugin_of_its_volume_may_run_on() -> None:
     fast = {"attribute": "${meta.disk}", "operator": "=", "value": "fast"}
     plugin = {"id": "aws-ebs0", "driver": "ebs", "constraints": [fast, {"operator": "distinct_hosts", "value": "true"}]}
     known = config(plugins=[plugin], placement={"nodePool": "all"}, consumers=[sharded(nodePool="gpu")])
-    web = next(job for job in wanted_jobs.of(known) if job.job_id == "web")
+    web = next(job for job in jobs(known) if job.job_id == "web")
     assert web.pool == "gpu"
-    assert web.question["constraints"] == [fast]
+    assert preflight_placement.question(web)["constraints"] == [fast]
 
 
 def test_dumps_are_asked_about_in_the_zone_of_their_own_volume() -> None:
@@ -109,7 +112,7 @@ def test_dumps_are_asked_about_in_the_zone_of_their_own_volume() -> None:
         {"name": name, "zone": zone, "sizeGib": 1} for name, zone in (("data", "us-west-2a"), ("b", "us-west-2b"))
     ]
     known = config(volumes=volumes, mysql={"volume": "data", "backup": {"volume": "b"}})
-    zones = {job.key: [part.name for part in job.parts] for job in wanted_jobs.of(known)}
+    zones = {job.key: [part.name for part in job.parts] for job in jobs(known)}
     assert (zones["mysql.jobId"], zones["mysql.backup.jobId"]) == (["us-west-2a"], ["us-west-2b"])
 
 
@@ -283,7 +286,7 @@ def test_consumers_that_ask_the_same_are_asked_about_once_unless_something_is_wr
         }
     )
     scheduler: Any = Scheduler(answer)
-    planned = preflight_placement.plan(known, scheduler)
+    planned = preflight_placement.ask(plan.of(known, ""), scheduler)
     found = preflight_placement.problems(known, BOTH, planned, (), only_preview=True)
     assert [job for job in scheduler.jobs if not job.startswith("plugin-")] == jobs
     assert {problem.key for problem in found if "consumers" in problem.key} == (

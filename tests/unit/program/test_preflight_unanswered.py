@@ -12,6 +12,7 @@ from nomad_stateful.program.preflight import check as preflight
 from nomad_stateful.program.preflight import dump_bucket
 from nomad_stateful.program.settings import SettingsError
 from tests.unit.program.owners import nobodys
+from tests.unit.program.recorder import planned
 
 SCHEDULES = [{"name": "daily", "schedule": "0 3 * * *", "keep": 7}]
 CONFIG: dict[str, Any] = {
@@ -101,7 +102,7 @@ def warned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def check(answers: Any) -> str:
     """What preflight refuses; empty where it goes on."""
     try:
-        preflight.check(settings.parse(CONFIG), answers)
+        preflight.check(settings.parse(CONFIG), planned(CONFIG), answers)
     except SettingsError as error:
         return str(error)
     return ""

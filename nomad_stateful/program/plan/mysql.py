@@ -1,14 +1,17 @@
 """From settings to the MySQL server and its dumps."""
 
-import pulumi
+from __future__ import annotations
 
-from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.mysql import BinlogCopies, MysqlAccount, MysqlCertificate, MysqlServer, MysqlServerArgs
-from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackupArgs
-from nomad_stateful.program.environment import Environment
+from typing import TYPE_CHECKING
+
+from nomad_stateful.program.plan.inputs import THIS_STACK, own_time, placement, registered_volume, restart
+from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.settings import Mysql, Settings, point_in_time
 from nomad_stateful.program.settings.mysql import BACKUP_ACCOUNT
-from nomad_stateful.program.wiring.jobs import own_time, owner, placement, registered_volume, restart, same
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.mysql import BinlogCopies, MysqlAccount, MysqlCertificate, MysqlServerArgs
+    from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackupArgs
 
 # The least with which every database can be read for a dump.
 BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT"
@@ -16,20 +19,13 @@ BACKUP_PRIVILEGES = "SELECT, SHOW VIEW, TRIGGER, EVENT"
 BINLOG_PRIVILEGES = "RELOAD"
 
 
-def mysql_server(
-    settings: Settings,
-    environment: Environment,
-    mysql: Mysql,
-    volume: RegisteredCsiVolume,
-    *,
-    binlogs: DumpCopies | None = None,
-) -> MysqlServerArgs:
+def mysql_server(settings: Settings, mysql: Mysql, binlogs: DumpCopies | None) -> MysqlServerArgs:
     """Returns the MySQL server on its registered volume."""
     return {
         "job_id": mysql.job_id,
-        "owner": owner(environment),
+        "owner": THIS_STACK,
         "placement": placement(settings),
-        "volume": registered_volume(settings, environment, mysql.volume, volume),
+        "volume": registered_volume(settings, mysql.volume, mysql.volume),
         "access_mode": settings.volume(mysql.volume).access_mode,
         "mount_path": mysql.mount_path,
         "data_dir": mysql.data_dir,
@@ -72,11 +68,13 @@ def _certificate(mysql: Mysql) -> MysqlCertificate | None:
     given = mysql.tls_certificate
     if given is None:
         return None
-    return {"certificate": given.certificate, "key": pulumi.Output.secret(given.key), "ca": given.ca}
+    return {"certificate": given.certificate, "key": Later("secret", "mysql.tlsCertificate.key"), "ca": given.ca}
 
 
 def _accounts(mysql: Mysql) -> list[MysqlAccount]:
-    accounts = [same(MysqlAccount, user) for user in mysql.users]
+    accounts: list[MysqlAccount] = [
+        {"name": user.name, "privileges": user.privileges, "database": user.database} for user in mysql.users
+    ]
     if mysql.backup is not None:
         accounts.append({"name": BACKUP_ACCOUNT, "privileges": BACKUP_PRIVILEGES, "database": ""})
     if mysql.point_in_time is not None:
@@ -84,24 +82,16 @@ def _accounts(mysql: Mysql) -> list[MysqlAccount]:
     return accounts
 
 
-def mysql_backups(
-    settings: Settings,
-    environment: Environment,
-    mysql: Mysql,
-    server: MysqlServer,
-    registered: dict[str, RegisteredCsiVolume],
-    *,
-    copies: DumpCopies | None = None,
-) -> list[MysqlBackupArgs]:
+def mysql_backup(settings: Settings, mysql: Mysql, copies: DumpCopies | None) -> MysqlBackupArgs | None:
     """Returns the dumps of the server on a volume of their own, where they are wanted."""
     backup = mysql.backup
     if backup is None:
-        return []
-    args: MysqlBackupArgs = {
+        return None
+    return {
         "job_id": backup.job_id,
-        "owner": owner(environment),
+        "owner": THIS_STACK,
         "placement": placement(settings),
-        "volume": registered_volume(settings, environment, backup.volume, registered[backup.volume]),
+        "volume": registered_volume(settings, backup.volume, backup.volume),
         "access_mode": settings.volume(backup.volume).access_mode,
         "mount_path": "/dumps",
         "server": {
@@ -111,8 +101,8 @@ def mysql_backups(
             "ca": mysql.authority,
         },
         "account": BACKUP_ACCOUNT,
-        "account_password": server.account_passwords[BACKUP_ACCOUNT],
-        "root_password": server.password,
+        "account_password": Later("account_password", BACKUP_ACCOUNT),
+        "root_password": Later("root_password"),
         "schedule": {"cron": backup.schedule, "keep": backup.keep},
         "task": {
             "image": mysql.image,
@@ -123,4 +113,3 @@ def mysql_backups(
         "s3": copies,
         "release_timeout_s": backup.release_timeout_s,
     }
-    return [args]

@@ -1,36 +1,39 @@
 """From settings to the jobs of the CSI plugins."""
 
-import pulumi
+from __future__ import annotations
 
-from nomad_stateful.components.csi_plugin import CsiPluginArgs, PluginRole
+from typing import TYPE_CHECKING
+
 from nomad_stateful.components.placement import JobConstraint
 from nomad_stateful.drivers.model import CONFIG_FILE, DriverOptions, Role
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
-from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.plan.inputs import THIS_STACK, constraint, placement
+from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.settings import Plugin, Settings
 from nomad_stateful.program.settings.metrics import serves
 from nomad_stateful.program.settings.rules import job_ids
-from nomad_stateful.program.wiring.jobs import owner, placement, same
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.csi_plugin import CsiPluginArgs, PluginRole
 
 # In a container of docker's own network the port is another than on the client.
 METRICS_ADDRESS = "0.0.0.0:${NOMAD_PORT_metrics}"
 
 
-def csi_plugin(settings: Settings, environment: Environment, plugin: Plugin) -> CsiPluginArgs:
+def csi_plugin(settings: Settings, plugin: Plugin) -> CsiPluginArgs:
     """Returns a driver's jobs, to be healthy in every zone that holds one of its volumes."""
     driver = plugin.known
     metrics = serves(settings.metrics, plugin)
-    config = None if plugin.config is None else pulumi.Output.secret(plugin.config)
     return {
         "plugin_id": plugin.id,
-        "owner": owner(environment),
+        "owner": THIS_STACK,
         "placement": placement(settings),
-        "constraints": [*_in_zones(plugin.zones), *(same(JobConstraint, one) for one in plugin.constraints)],
+        "constraints": [*_in_zones(plugin.zones), *(constraint(one) for one in plugin.constraints)],
         "image": plugin.pinned_image,
         "roles": [] if plugin.existing else [_role(plugin, role, serves=metrics) for role in driver.roles],
         "controller_count": plugin.controller_count,
         "config_path": CONFIG_FILE if driver.config_file else "",
-        "config": config,
+        "config": None if plugin.config is None else Later("secret", f"plugins.{plugin.id}.config"),
         "mount_dir": plugin.mount_dir,
         "stage_publish_base_dir": plugin.stage_publish_base_dir,
         "health_timeout": plugin.health_timeout,

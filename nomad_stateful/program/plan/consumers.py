@@ -1,28 +1,28 @@
 """From the settings of consumers to the inputs of their components."""
 
-import pulumi
+from __future__ import annotations
 
-from nomad_stateful.components.container import ContainerArgs, ContainerPort, ContainerService, ContainerVolume
-from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.placement import JobConstraint
-from nomad_stateful.program.environment import Environment
+from typing import TYPE_CHECKING
+
+from nomad_stateful.program.plan.inputs import THIS_STACK, constraint, own_time, placement, registered_volume, restart
+from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.settings import Consumer, Settings
 from nomad_stateful.program.settings.consumer import Mount
-from nomad_stateful.program.wiring.jobs import own_time, owner, placement, registered_volume, restart, same
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.container import ContainerArgs, ContainerService, ContainerVolume
 
 
-def container(
-    settings: Settings, environment: Environment, consumer: Consumer, registered: dict[str, RegisteredCsiVolume]
-) -> ContainerArgs:
+def container(settings: Settings, consumer: Consumer) -> ContainerArgs:
     """Returns a program on its registered volumes."""
     return {
         "job_id": consumer.name,
-        "owner": owner(environment),
+        "owner": THIS_STACK,
         "placement": {**placement(settings), "node_pool": consumer.node_pool or settings.placement.node_pool},
-        "constraints": [same(JobConstraint, one) for one in consumer.constraints],
+        "constraints": [constraint(one) for one in consumer.constraints],
         "count": consumer.count,
         "canaries": consumer.canaries,
-        "volumes": [_volume(settings, environment, consumer, mount, registered) for mount in consumer.mounts],
+        "volumes": [_volume(settings, consumer, mount) for mount in consumer.mounts],
         "task": {
             "driver": consumer.task_driver,
             "image": consumer.image or "",
@@ -35,12 +35,13 @@ def container(
             "cpu_mhz": consumer.cpu_mhz,
             "memory_mib": consumer.memory_mib,
         },
-        "ports": [same(ContainerPort, port) for port in consumer.ports],
+        "ports": [{"label": port.label, "static": port.static, "to": port.to} for port in consumer.ports],
         "files": [
             {"path": file.destination, "text": file.text, "perms": file.perms, "change_mode": file.change_mode}
             for file in consumer.files
         ],
-        "secrets": {name: pulumi.Output.secret(value) for name, value in consumer.secrets.items()} or None,
+        "secrets": {name: Later("secret", f"consumers.{consumer.name}.secrets.{name}") for name in consumer.secrets}
+        or None,
         "services": _services(consumer),
         "restart": restart(consumer),
         "stop_after_disconnect": own_time(settings.stop_after_disconnect(consumer)),
@@ -49,19 +50,7 @@ def container(
     }
 
 
-def container_options(consumer: Consumer) -> pulumi.ResourceOptions:
-    """Returns its aliases: under a new name it is the same resource, whose parts are replaced in the safe order."""
-    before = consumer.renamed_from
-    return pulumi.ResourceOptions(aliases=[pulumi.Alias(name=f"consumer-{before}")] if before else None)
-
-
-def _volume(
-    settings: Settings,
-    environment: Environment,
-    consumer: Consumer,
-    mount: Mount,
-    registered: dict[str, RegisteredCsiVolume],
-) -> ContainerVolume:
+def _volume(settings: Settings, consumer: Consumer, mount: Mount) -> ContainerVolume:
     volume = settings.volume(mount.volume)
     # Of a set larger than the job only the volumes that its instances have.
     members = volume.members[: consumer.count] if mount.per_alloc else volume.members
@@ -69,9 +58,7 @@ def _volume(
         "name": mount.volume,
         "source": mount.volume,
         "earlier_name": volume.renamed_from,
-        "members": [
-            registered_volume(settings, environment, volume.name, registered[member.volume_id]) for member in members
-        ],
+        "members": [registered_volume(settings, volume.name, member.volume_id) for member in members],
         "access_mode": volume.access_mode,
         "attachment_mode": volume.attachment_mode,
         "read_only": mount.read_only,
@@ -86,7 +73,11 @@ def _services(consumer: Consumer) -> list[ContainerService]:
         return []
     return [
         {
-            **same(ContainerService, service),
+            "provider": service.provider,
+            "port": service.port,
+            "check": service.check,
             "check_path": service.check_path if service.check == "http" else "",
+            "check_interval": service.check_interval,
+            "check_timeout": service.check_timeout,
         }
     ]

@@ -1,0 +1,34 @@
+"""What the stack will be, as data: made of the settings alone, and read by preflight, the story and tests."""
+
+from nomad_stateful.program.plan import jobs
+from nomad_stateful.program.plan.buckets import BINLOGS, DUMPS, buckets, copies
+from nomad_stateful.program.plan.consumers import container
+from nomad_stateful.program.plan.failover import failover_watch
+from nomad_stateful.program.plan.metrics import mysql_metrics, volume_metrics
+from nomad_stateful.program.plan.model import Bucket, Job, Part, Plan
+from nomad_stateful.program.plan.mysql import mysql_backup, mysql_server
+from nomad_stateful.program.plan.plugins import csi_plugin
+from nomad_stateful.program.settings import Settings
+
+__all__ = ["BINLOGS", "DUMPS", "Bucket", "Job", "Part", "Plan", "of"]
+
+
+def of(settings: Settings, stack: str) -> Plan:
+    """Returns the plan of a stack's settings; `stack` is PROJECT/STACK."""
+    copied_to = {bucket.name: bucket for bucket in buckets(settings, stack)}
+    dumps, binlogs = (copies(settings, copied_to.get(name)) for name in (DUMPS, BINLOGS))
+    mysql = settings.mysql
+    plan = Plan(
+        plugins={plugin.id: csi_plugin(settings, plugin) for plugin in settings.plugins},
+        mysql=None if mysql is None else mysql_server(settings, mysql, binlogs),
+        mysql_backup=None if mysql is None else mysql_backup(settings, mysql, dumps),
+        mysql_metrics=mysql_metrics(settings),
+        volume_metrics=volume_metrics(settings),
+        consumers={consumer.name: container(settings, consumer) for consumer in settings.consumers},
+        earlier_consumers={one.name: one.renamed_from for one in settings.consumers if one.renamed_from},
+        failover=failover_watch(settings),
+        buckets=list(copied_to.values()),
+        jobs=[],
+    )
+    plan.jobs.extend(jobs.of(settings, plan))
+    return plan

@@ -1,0 +1,73 @@
+"""The buckets of MySQL's dumps and binary logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from nomad_stateful.databases.mysql import archive
+from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.plan.model import Bucket
+from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.settings.dump_bucket import KEEP_DAYS, DumpBucket
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.dump_bucket import DumpBucketArgs
+    from nomad_stateful.components.mysql_backup import DumpCopies
+
+DUMPS, BINLOGS = "mysql-dumps", "mysql-binlogs"
+"""Names of the buckets that the program makes."""
+
+
+def buckets(settings: Settings, stack: str) -> Iterator[Bucket]:
+    """Yields where dumps and binary logs are copied to, as far as they are; `stack` is PROJECT/STACK."""
+    mysql = settings.mysql
+    if mysql and mysql.backup and mysql.backup.s3:
+        yield _bucket(DUMPS, mysql.backup.s3, stack)
+    if mysql and mysql.point_in_time:
+        yield _bucket(BINLOGS, mysql.point_in_time.s3, stack)
+
+
+def _bucket(name: str, given: DumpBucket, stack: str) -> Bucket:
+    is_dumps = name == DUMPS
+    return Bucket(
+        name=name,
+        section="mysql.backup.s3" if is_dumps else "mysql.pointInTime.s3",
+        holds="dumps" if is_dumps else "binary logs",
+        bucket=given.bucket or Later("bucket", name, text="made-by-the-stack"),
+        region=given.region,
+        # So that stacks can share a bucket.
+        prefix=given.prefix or f"{stack}/",
+        endpoint=given.endpoint,
+        memory_mib=given.memory_mib,
+        kms_key_arn=given.kms_key_arn,
+        replaced=None if is_dumps else f"{archive.FOLDER}{archive.UNTIL}",
+        inputs=None if given.bucket is not None else _inputs(given),
+    )
+
+
+def _inputs(given: DumpBucket) -> DumpBucketArgs:
+    lock = given.object_lock
+    return {
+        "region": given.region or Later("region"),
+        "partition": Later("partition"),
+        "keep_days": given.keep_days or KEEP_DAYS,
+        "kms_key_arn": given.kms_key_arn,
+        "object_lock": {"mode": lock.mode, "days": lock.days} if lock else None,
+        # The clients' own requests would be refused.
+        "tls_only": not given.endpoint.startswith("http://"),
+    }
+
+
+def copies(settings: Settings, bucket: Bucket | None) -> DumpCopies | None:
+    """Returns where each dump or log is copied to."""
+    if bucket is None:
+        return None
+    return {
+        "bucket": bucket.bucket,
+        "prefix": bucket.prefix,
+        "region": bucket.region or Later("region"),
+        "endpoint": bucket.endpoint,
+        "image": settings.agent_image or "",
+        "memory_mib": bucket.memory_mib,
+    }

@@ -1,0 +1,159 @@
+"""The plan's parts: plain data, with a form in JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from nomad_stateful.program.plan.later import Later
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.container import ContainerArgs
+    from nomad_stateful.components.csi_plugin import CsiPluginArgs
+    from nomad_stateful.components.dump_bucket import DumpBucketArgs
+    from nomad_stateful.components.failover_watch import FailoverWatchArgs
+    from nomad_stateful.components.mysql import MysqlServerArgs
+    from nomad_stateful.components.mysql_backup import MysqlBackupArgs
+    from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
+    from nomad_stateful.components.placement import JobConstraint
+    from nomad_stateful.components.volume_metrics import VolumeMetricsArgs
+
+
+@dataclass(frozen=True)
+class Part:
+    """Instances of a job that ask the same of a client beyond the job itself."""
+
+    zones: list[str]
+    count: int
+    constraints: list[JobConstraint]
+
+    @property
+    def name(self) -> str:
+        """Its name within the job."""
+        return " and ".join(self.zones) or "any"
+
+    @property
+    def where(self) -> str:
+        """Its zones, for a sentence."""
+        return f" in {self.name}" if self.zones else ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as its file will make it."""
+
+    section: str
+    """Path of its settings."""
+    setting: str
+    """The setting to name where it has no client."""
+    value: str
+    """What that is."""
+    job_id: str
+    namespace: str
+    pool: str
+    driver: str
+    cpu_mhz: int
+    memory_mib: int
+    spec: str
+    """Name of its job file."""
+    variables: dict[str, Any]
+    """Of its job file."""
+    parts: list[Part]
+    constraints: list[JobConstraint]
+    """What the node plugins of its volumes ask of a client."""
+    on_every_client: bool
+
+    @property
+    def key(self) -> str:
+        """Path of the setting."""
+        return f"{self.section}.{self.setting}"
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Where dumps or binary logs are copied to."""
+
+    name: str
+    """Of its component, and what the names of its resources begin with."""
+    section: str
+    """Path of its settings."""
+    holds: str
+    """Dumps, or binary logs."""
+    bucket: str
+    """The bucket's name."""
+    region: str | None
+    """Its region; None for the stack's."""
+    prefix: str
+    """What the keys start with."""
+    endpoint: str
+    memory_mib: int
+    kms_key_arn: str | None
+    replaced: str | None
+    """The one object under the prefix that may be replaced."""
+    inputs: DumpBucketArgs | None
+    """Of the component that makes it; None of one that is given."""
+
+    @property
+    def given(self) -> str | None:
+        """Its name where it is given."""
+        return self.bucket if self.inputs is None else None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the stack will be: each component's inputs, and the jobs that they come to."""
+
+    plugins: dict[str, CsiPluginArgs]
+    """By id."""
+    mysql: MysqlServerArgs | None
+    mysql_backup: MysqlBackupArgs | None
+    mysql_metrics: MysqlMetricsArgs | None
+    volume_metrics: VolumeMetricsArgs | None
+    consumers: dict[str, ContainerArgs]
+    """By name."""
+    earlier_consumers: dict[str, str]
+    """The names that consumers had, by name."""
+    failover: FailoverWatchArgs | None
+    buckets: list[Bucket]
+    jobs: list[Job]
+    """Every job that Nomad has to place, in the order in which they are submitted."""
+
+    def to_json(self) -> str:
+        """Returns it as a text; no secret is in it."""
+        return json.dumps(_plain(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Returns the plan that a text was made of."""
+        plan: Plan = _typed(json.loads(text))
+        return plan
+
+    def bucket(self, name: str) -> Bucket | None:
+        """Returns the bucket of that name, if there is one."""
+        return next((bucket for bucket in self.buckets if bucket.name == name), None)
+
+
+_KINDS = {kind.__name__: kind for kind in (Bucket, Job, Later, Part, Plan)}
+_KIND = "$"
+"""The key that names a value's kind; keys of the settings that begin with it are written with one more."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Later):
+        return {_KIND: "Later", "source": value.source, "of": value.of, "text": str(value)}
+    if is_dataclass(value):
+        own = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {_KIND: type(value).__name__, **own}
+    if isinstance(value, dict):
+        return {f"{_KIND}{key}" if key.startswith(_KIND) else key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _typed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_typed(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    own = {key.removeprefix(_KIND): _typed(item) for key, item in value.items() if key != _KIND}
+    return _KINDS[value[_KIND]](**own) if _KIND in value else own

@@ -1,0 +1,74 @@
+"""Puts values in the place of what the plan leaves for later."""
+
+from typing import Any, TypeVar
+
+import pulumi
+
+from nomad_stateful.components.csi_registration import RegisteredCsiVolume
+from nomad_stateful.components.mysql import MysqlServer
+from nomad_stateful.components.ownership import Owner
+from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.plan.inputs import THIS_STACK
+from nomad_stateful.program.plan.later import Later, Source
+from nomad_stateful.program.settings import Settings
+
+T = TypeVar("T")
+
+
+class Values:
+    """What stands for the values that exist later: added as the components that have them are made."""
+
+    def __init__(self, settings: Settings, environment: Environment) -> None:
+        self.environment = environment
+        self.owner: Owner | None = None
+        if environment.claimant:
+            self.owner = {"stack": environment.claimant, "expects": dict(environment.expects)}
+        self._known: dict[tuple[Source, str], Any] = {
+            ("region", ""): environment.region,
+            ("account_id", ""): environment.account_id,
+            ("partition", ""): environment.partition,
+            ("aws_config", ""): environment.aws_config,
+        }
+        for path, secret in _secrets(settings).items():
+            self._known["secret", path] = pulumi.Output.secret(secret)
+
+    def add_volume(self, volume_id: str, registered: RegisteredCsiVolume) -> None:
+        """Adds what a registered volume's consumers need of it."""
+        self._known["volume_id", volume_id] = registered.volume_id
+        self._known["external_id", volume_id] = registered.external_id
+        self._known["registration_id", volume_id] = registered.registration_id
+        self._known["restart_id", volume_id] = registered.restart_id
+
+    def add_mysql(self, server: MysqlServer, accounts: list[str]) -> None:
+        """Adds the passwords of the server's accounts."""
+        self._known["root_password", ""] = server.password
+        for account in accounts:
+            self._known["account_password", account] = server.account_passwords[account]
+
+    def add_bucket(self, name: str, bucket: pulumi.Input[str]) -> None:
+        """Adds a bucket that the stack makes."""
+        self._known["bucket", name] = bucket
+
+    def into(self, inputs: T) -> T:
+        """Returns a component's inputs with the values in them."""
+        whole: T = self._value(inputs)
+        return whole
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, Later):
+            return self._known[value.source, value.of]
+        if value == THIS_STACK:
+            return self.owner
+        if isinstance(value, dict):
+            return {key: self._value(item) for key, item in value.items()}
+        return [self._value(item) for item in value] if isinstance(value, list) else value
+
+
+def _secrets(settings: Settings) -> dict[str, str]:
+    """Returns the secrets that components take, by the path of the setting."""
+    secrets = {f"plugins.{one.id}.config": one.config for one in settings.plugins if one.config is not None}
+    for consumer in settings.consumers:
+        secrets |= {f"consumers.{consumer.name}.secrets.{name}": text for name, text in consumer.secrets.items()}
+    if settings.mysql is not None and settings.mysql.tls_certificate is not None:
+        secrets["mysql.tlsCertificate.key"] = settings.mysql.tls_certificate.key
+    return secrets
