@@ -13,6 +13,7 @@ def launch() -> None:
     from nomad_stateful.program import plan, registering, story
     from nomad_stateful.program.preflight import check, discovery, stack_state
     from nomad_stateful.program.settings import SettingsError
+    from nomad_stateful.program.wiring.values import Values
 
     try:
         settings = discovery.load(prefetch)
@@ -22,4 +23,4 @@ def launch() -> None:
         raise pulumi.RunError(str(error)) from None
     registering.await_resources()
     with registering.without_stack_traces():
-        story.deploy(settings, planned, environment)
+        story.deploy(planned, Values(settings, environment))

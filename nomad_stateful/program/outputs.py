@@ -7,23 +7,22 @@ import pulumi
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.mysql import BinlogCopies, MysqlServer
+from nomad_stateful.components.mysql import BinlogCopies, MysqlAccount, MysqlServer, MysqlServerArgs
 from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackup
-from nomad_stateful.program.settings import Mysql, Settings
+from nomad_stateful.program.plan import Plan
 
 
-def volumes(settings: Settings, registered: dict[str, RegisteredCsiVolume]) -> dict[str, Any]:
+def volumes(plan: Plan, registered: dict[str, RegisteredCsiVolume]) -> dict[str, Any]:
     """Returns by id in Nomad: the id at the storage provider, the zone and the size."""
     return {
-        member.volume_id: {
-            "id": registered[member.volume_id].external_id,
-            "nomadId": registered[member.volume_id].volume_id,
-            "zone": member.zone,
+        volume.id: {
+            "id": registered[volume.id].external_id,
+            "nomadId": registered[volume.id].volume_id,
+            "zone": volume.zone,
             "sizeGib": volume.size_gib,
-            "plugin": settings.plugin_of(volume).id,
+            "plugin": volume.plugin,
         }
-        for volume in settings.volumes
-        for member in volume.members
+        for volume in plan.volumes
     }
 
 
@@ -35,18 +34,20 @@ def plugins(made: dict[str, CsiPlugin]) -> dict[str, Any]:
     }
 
 
-def mysql(settings: Settings, wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
+def mysql(args: MysqlServerArgs, zone: str, server: MysqlServer) -> dict[str, Any]:
     """Returns where the server runs, and where it answers."""
+    certificate = args["tls"].get("certificate")
     return {
-        "job": wanted.job_id,
-        "namespace": settings.placement.namespace,
-        "zone": settings.volume(wanted.volume).zone,
-        "volume": wanted.volume,
+        "job": args["job_id"],
+        "namespace": args["placement"]["namespace"],
+        "zone": zone or None,
+        "volume": args["volume"]["name"],
         "host": server.host,
         "port": server.port,
         "user": "root",
-        "tls": wanted.tls,
-        "ca": _authority(wanted),
+        "tls": args["tls"]["mode"],
+        # What a client knows the server by: its authority, or the certificate where none is given.
+        "ca": (certificate.get("ca") or certificate["certificate"]) if certificate else "",
     }
 
 
@@ -61,15 +62,9 @@ def point_in_time(copies: BinlogCopies) -> dict[str, Any]:
     return {"bucket": copies["bucket"], "prefix": copies["prefix"], "region": copies["region"]}
 
 
-def _authority(wanted: Mysql) -> str:
-    """Returns what a client knows the server by, in PEM: its authority, or the certificate where none is given."""
-    given = wanted.tls_certificate
-    return wanted.authority or ("" if given is None else given.certificate)
-
-
-def user_passwords(wanted: Mysql, server: MysqlServer) -> dict[str, Any]:
-    """Returns by name: the generated passwords of the configured users (secret)."""
-    return {user.name: server.account_passwords[user.name] for user in wanted.users}
+def user_passwords(accounts: list[MysqlAccount], server: MysqlServer) -> dict[str, Any]:
+    """Returns by name: the generated passwords of the configured users (secret), who have a database each."""
+    return {one["name"]: server.account_passwords[one["name"]] for one in accounts if one["database"]}
 
 
 def consumers(made: dict[str, Container]) -> dict[str, Any]:

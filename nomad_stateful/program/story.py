@@ -14,58 +14,59 @@ from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
 from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.program import outputs
-from nomad_stateful.program.environment import Environment
 from nomad_stateful.program.plan import BINLOGS, DUMPS, Bucket, Plan
-from nomad_stateful.program.settings import Mysql, Settings
-from nomad_stateful.program.wiring.policies import bucket_policy, driver_policies
-from nomad_stateful.program.wiring.snapshots import snapshot_schedules
+from nomad_stateful.program.wiring.components import (
+    bucket_policy,
+    csi_volumes,
+    driver_policies,
+    snapshot_schedules,
+    zonal_volumes,
+)
 from nomad_stateful.program.wiring.values import Values
-from nomad_stateful.program.wiring.volumes import csi_volumes, zonal_volumes
 
 
-def deploy(settings: Settings, plan: Plan, environment: Environment) -> None:
+def deploy(plan: Plan, values: Values) -> None:
     """Makes everything that the plan has."""
-    values = Values(settings, environment)
-    # First, since nothing takes longer than a plugin until it is healthy.
-    plugins = {name: CsiPlugin(f"plugin-{name}", values.into(args)) for name, args in plan.plugins.items()}
-    policies = [
-        DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(settings, environment).items()
+    plugins = {}
+    for name, args in plan.plugins.items():
+        # First, since nothing takes longer than a plugin until it is healthy.
+        plugins[name] = CsiPlugin(f"plugin-{name}", values.into(args))
+        values.add_plugin(name, plugins[name], args["zones"])
+    allowed = [
+        DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(plan, values.environment).items()
     ]
-    volumes = ZonalVolumes("ebs", zonal_volumes(settings, environment))
+    values.add_storage(ZonalVolumes("ebs", zonal_volumes(plan, values)))
     # The plugin starts without its permissions, but attaches no volume without them.
-    registered = CsiVolumes(
-        "volumes",
-        csi_volumes(settings, values, plugins, volumes),
-        pulumi.ResourceOptions(depends_on=policies),
-    ).registered
+    may_attach = pulumi.ResourceOptions(depends_on=allowed)
+    registered = CsiVolumes("volumes", csi_volumes(plan, values), may_attach).registered
     for volume_id, volume in registered.items():
         values.add_volume(volume_id, volume)
-    for schedules in snapshot_schedules(settings, environment, registered):
-        pulumi.export("snapshotPolicies", SnapshotSchedules("snapshots", schedules).policy_ids)
-    pulumi.export("volumes", outputs.volumes(settings, registered))
+    if plan.schedules is not None:
+        schedules = SnapshotSchedules("snapshots", snapshot_schedules(plan.schedules, values))
+        pulumi.export("snapshotPolicies", schedules.policy_ids)
+    pulumi.export("volumes", outputs.volumes(plan, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
-    if settings.mysql is not None:
-        _deploy_mysql(settings, plan, settings.mysql, values)
+    _deploy_mysql(plan, values)
     _deploy_consumers(plan, values)
     if plan.volume_metrics is not None:
         metrics = VolumeMetrics("volume-metrics", values.into(plan.volume_metrics))
         pulumi.export("volumeMetrics", {"job": metrics.job_id})
     if plan.failover is not None:
-        options = pulumi.ResourceOptions(depends_on=policies)
-        pulumi.export("failover", FailoverWatch("failover", values.into(plan.failover), options).job_id)
+        watch = FailoverWatch("failover", values.into(plan.failover), pulumi.ResourceOptions(depends_on=allowed))
+        pulumi.export("failover", watch.job_id)
 
 
-def _deploy_mysql(settings: Settings, plan: Plan, mysql: Mysql, values: Values) -> None:
+def _deploy_mysql(plan: Plan, values: Values) -> None:
     if plan.mysql is None:
         return
-    may_copy = {bucket.name: _deploy_bucket(settings, bucket, values) for bucket in plan.buckets}
+    may_copy = {bucket.name: _deploy_bucket(plan, bucket, values) for bucket in plan.buckets}
     args = values.into(plan.mysql)
     server = MysqlServer("mysql", args, pulumi.ResourceOptions(depends_on=may_copy.get(BINLOGS, [])))
     values.add_mysql(server, [account["name"] for account in args["accounts"]])
-    pulumi.export("mysql", outputs.mysql(settings, mysql, server))
+    pulumi.export("mysql", outputs.mysql(plan.mysql, plan.zone_of(plan.mysql["volume"]["name"]), server))
     pulumi.export("mysqlPassword", server.password)
-    if mysql.users:
-        pulumi.export("mysqlUserPasswords", outputs.user_passwords(mysql, server))
+    if passwords := outputs.user_passwords(args["accounts"], server):
+        pulumi.export("mysqlUserPasswords", passwords)
     if binlogs := args.get("binlogs"):
         pulumi.export("mysqlPointInTime", outputs.point_in_time(binlogs))
     if plan.mysql_backup is not None:
@@ -78,14 +79,14 @@ def _deploy_mysql(settings: Settings, plan: Plan, mysql: Mysql, values: Values) 
         pulumi.export("mysqlMetricsPassword", exporter.web_password)
 
 
-def _deploy_bucket(settings: Settings, bucket: Bucket, values: Values) -> list[pulumi.Resource]:
+def _deploy_bucket(plan: Plan, bucket: Bucket, values: Values) -> list[pulumi.Resource]:
     """Makes the bucket unless it is given, and lets the clients use it; returns what lets them."""
     if bucket.inputs is not None:
         # Of all its types this program needs few, and the package takes a while to load.
         from nomad_stateful.components.dump_bucket import DumpBucket
 
         values.add_bucket(bucket.name, DumpBucket(bucket.name, values.into(bucket.inputs)).bucket)
-    return [DriverPolicy(f"{bucket.name}-access", bucket_policy(settings, values, bucket))]
+    return [DriverPolicy(f"{bucket.name}-access", bucket_policy(plan, bucket, values))]
 
 
 def _deploy_consumers(plan: Plan, values: Values) -> None:

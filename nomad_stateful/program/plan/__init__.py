@@ -5,12 +5,37 @@ from nomad_stateful.program.plan.buckets import BINLOGS, DUMPS, buckets, copies
 from nomad_stateful.program.plan.consumers import container
 from nomad_stateful.program.plan.failover import failover_watch
 from nomad_stateful.program.plan.metrics import mysql_metrics, volume_metrics
-from nomad_stateful.program.plan.model import Bucket, Job, Part, Plan
+from nomad_stateful.program.plan.model import (
+    Bucket,
+    DriverVolume,
+    EbsVolume,
+    ExistingVolume,
+    Job,
+    Part,
+    Plan,
+    Schedules,
+    Volume,
+)
 from nomad_stateful.program.plan.mysql import mysql_backup, mysql_server
 from nomad_stateful.program.plan.plugins import csi_plugin
-from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.plan.snapshots import schedules
+from nomad_stateful.program.plan.volumes import volumes
+from nomad_stateful.program.settings import Settings, driver_policy
 
-__all__ = ["BINLOGS", "DUMPS", "Bucket", "Job", "Part", "Plan", "of"]
+__all__ = [
+    "BINLOGS",
+    "DUMPS",
+    "Bucket",
+    "DriverVolume",
+    "EbsVolume",
+    "ExistingVolume",
+    "Job",
+    "Part",
+    "Plan",
+    "Schedules",
+    "Volume",
+    "of",
+]
 
 
 def of(settings: Settings, stack: str) -> Plan:
@@ -18,8 +43,16 @@ def of(settings: Settings, stack: str) -> Plan:
     copied_to = {bucket.name: bucket for bucket in buckets(settings, stack)}
     dumps, binlogs = (copies(settings, copied_to.get(name)) for name in (DUMPS, BINLOGS))
     mysql = settings.mysql
+    policies = {
+        "ebs": driver_policy.of_ebs(settings.plugins, settings.volumes_of("ebs")),
+        "efs": driver_policy.of_efs(settings.plugins, settings.volumes_of("efs")),
+    }
     plan = Plan(
+        client_role=settings.client_role,
         plugins={plugin.id: csi_plugin(settings, plugin) for plugin in settings.plugins},
+        policies={driver: policy for driver, policy in policies.items() if policy is not None},
+        volumes=list(volumes(settings, stack)),
+        schedules=schedules(settings, stack),
         mysql=None if mysql is None else mysql_server(settings, mysql, binlogs),
         mysql_backup=None if mysql is None else mysql_backup(settings, mysql, dumps),
         mysql_metrics=mysql_metrics(settings),

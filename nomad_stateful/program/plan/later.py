@@ -7,6 +7,10 @@ Source = Literal[
     "external_id",
     "registration_id",
     "restart_id",
+    "plugin_id",
+    "topology_key",
+    "storage_id",
+    "storage_restart_id",
     "root_password",
     "account_password",
     "bucket",
@@ -17,7 +21,7 @@ Source = Literal[
     "aws_config",
     "claimant",
 ]
-"""What it is: of a registered volume, of MySQL, of a bucket, of the settings, or of the account and stack."""
+"""What it is: of a registered volume, a plugin in a zone, an EBS volume, MySQL, a bucket, a setting, or the stack."""
 
 
 class Later(str):
@@ -25,7 +29,7 @@ class Later(str):
 
     source: Source
     of: str
-    """Whose: the volume's id, the account, the bucket's resource, or the path of the setting."""
+    """Whose: the volume's id, PLUGIN/ZONE, the account, the bucket's resource, or the path of the setting."""
 
     def __new__(cls, source: Source, of: str = "", text: str = "") -> "Later":
         """Returns one that reads as `text`."""

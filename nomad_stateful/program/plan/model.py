@@ -7,17 +7,21 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.settings.driver_policy import EbsPolicy, EfsPolicy
 
 if TYPE_CHECKING:
     from nomad_stateful.components.container import ContainerArgs
     from nomad_stateful.components.csi_plugin import CsiPluginArgs
+    from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
     from nomad_stateful.components.dump_bucket import DumpBucketArgs
     from nomad_stateful.components.failover_watch import FailoverWatchArgs
     from nomad_stateful.components.mysql import MysqlServerArgs
     from nomad_stateful.components.mysql_backup import MysqlBackupArgs
     from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
     from nomad_stateful.components.placement import JobConstraint
+    from nomad_stateful.components.snapshot_schedules import TaggedVolume, VolumeSnapshots
     from nomad_stateful.components.volume_metrics import VolumeMetricsArgs
+    from nomad_stateful.components.zonal_volumes import ZonalVolume
 
 
 @dataclass(frozen=True)
@@ -101,11 +105,75 @@ class Bucket:
 
 
 @dataclass(frozen=True)
+class _Volume:
+    name: str
+    """In the settings, which is the set's for one of a set."""
+    plugin: str
+    """Id of the plugin that mounts it."""
+    size_gib: int | None
+    earlier_ids: list[str]
+    """Ids in Nomad that it may have had."""
+    registration: CsiVolumeArgs
+
+    @property
+    def id(self) -> str:
+        """Its id in Nomad."""
+        return self.registration["volume_id"]
+
+    @property
+    def zone(self) -> str:
+        """Its zone; "" where it has none."""
+        return self.registration["zone"]
+
+    @property
+    def key(self) -> str:
+        """Path of its settings."""
+        return f"volumes.{self.name}"
+
+
+@dataclass(frozen=True)
+class EbsVolume(_Volume):
+    """An EBS volume that Pulumi makes."""
+
+    storage: ZonalVolume
+
+
+@dataclass(frozen=True)
+class DriverVolume(_Volume):
+    """A volume that its driver makes, when Nomad asks for it."""
+
+
+@dataclass(frozen=True)
+class ExistingVolume(_Volume):
+    """A volume that somebody else made."""
+
+
+Volume = EbsVolume | DriverVolume | ExistingVolume
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """By which AWS takes snapshots."""
+
+    volumes: list[VolumeSnapshots]
+    tagged: list[TaggedVolume]
+    """Volumes that others make, which get the tag of their schedules once they are there."""
+    copy_regions: list[str]
+    kms_keys: list[str]
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that the stack will be: each component's inputs, and the jobs that they come to."""
 
+    client_role: str
+    """Of the Nomad clients, which the policies are attached to."""
     plugins: dict[str, CsiPluginArgs]
     """By id."""
+    policies: dict[str, EbsPolicy | EfsPolicy]
+    """By driver."""
+    volumes: list[Volume]
+    schedules: Schedules | None
     mysql: MysqlServerArgs | None
     mysql_backup: MysqlBackupArgs | None
     mysql_metrics: MysqlMetricsArgs | None
@@ -129,12 +197,18 @@ class Plan:
         plan: Plan = _typed(json.loads(text))
         return plan
 
-    def bucket(self, name: str) -> Bucket | None:
-        """Returns the bucket of that name, if there is one."""
-        return next((bucket for bucket in self.buckets if bucket.name == name), None)
+    def zone_of(self, volume_id: str) -> str:
+        """Returns the zone of a volume."""
+        return next(volume.zone for volume in self.volumes if volume.id == volume_id)
 
 
-_KINDS = {kind.__name__: kind for kind in (Bucket, Job, Later, Part, Plan)}
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        *(Bucket, DriverVolume, EbsPolicy, EbsVolume, EfsPolicy, ExistingVolume),
+        *(Job, Later, Part, Plan, Schedules),
+    )
+}
 _KIND = "$"
 """The key that names a value's kind; keys of the settings that begin with it are written with one more."""
 

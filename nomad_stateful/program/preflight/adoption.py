@@ -6,9 +6,9 @@ from typing import Any
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
+from nomad_stateful.program.plan.snapshots import target_tags
 from nomad_stateful.program.preflight.volumes import Wanted
 from nomad_stateful.program.settings import Problem
-from nomad_stateful.program.wiring.snapshots import target_tags
 
 _USABLE = ("creating", "available", "in-use")
 

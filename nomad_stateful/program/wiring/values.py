@@ -4,9 +4,11 @@ from typing import Any, TypeVar
 
 import pulumi
 
+from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
 from nomad_stateful.components.mysql import MysqlServer
 from nomad_stateful.components.ownership import Owner
+from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.program.environment import Environment
 from nomad_stateful.program.plan.inputs import THIS_STACK
 from nomad_stateful.program.plan.later import Later, Source
@@ -29,8 +31,20 @@ class Values:
             ("partition", ""): environment.partition,
             ("aws_config", ""): environment.aws_config,
         }
-        for path, secret in _secrets(settings).items():
-            self._known["secret", path] = pulumi.Output.secret(secret)
+        self._known |= {("secret", path): pulumi.Output.secret(text) for path, text in _secrets(settings).items()}
+
+    def add_plugin(self, plugin_id: str, plugin: CsiPlugin, zones: list[str]) -> None:
+        """Adds what a volume of each zone waits for, and of one without a zone."""
+        for zone in ("", *zones):
+            health = plugin.healthy_in(zone)
+            self._known["plugin_id", f"{plugin_id}/{zone}"] = health.plugin_id
+            self._known["topology_key", f"{plugin_id}/{zone}"] = health.topology_key
+
+    def add_storage(self, volumes: ZonalVolumes) -> None:
+        """Adds what the registrations of EBS volumes need of them."""
+        for name, storage_id in volumes.volume_ids.items():
+            self._known["storage_id", name] = storage_id
+            self._known["storage_restart_id", name] = volumes.restart_ids[name]
 
     def add_volume(self, volume_id: str, registered: RegisteredCsiVolume) -> None:
         """Adds what a registered volume's consumers need of it."""
@@ -60,8 +74,15 @@ class Values:
         if value == THIS_STACK:
             return self.owner
         if isinstance(value, dict):
-            return {key: self._value(item) for key, item in value.items()}
+            known = {key: self._value(item) for key, item in value.items()}
+            # As a whole: the state hides each one's name, too.
+            return pulumi.Output.secret(known) if _are_secrets(value) else known
         return [self._value(item) for item in value] if isinstance(value, list) else value
+
+
+def _are_secrets(value: dict[str, Any]) -> bool:
+    sources = {item.source if isinstance(item, Later) else "" for item in value.values()}
+    return sources == {"secret"}
 
 
 def _secrets(settings: Settings) -> dict[str, str]:
@@ -69,6 +90,8 @@ def _secrets(settings: Settings) -> dict[str, str]:
     secrets = {f"plugins.{one.id}.config": one.config for one in settings.plugins if one.config is not None}
     for consumer in settings.consumers:
         secrets |= {f"consumers.{consumer.name}.secrets.{name}": text for name, text in consumer.secrets.items()}
+    for volume in settings.volumes:
+        secrets |= {f"volumes.{volume.name}.secrets.{name}": text for name, text in volume.secrets.items()}
     if settings.mysql is not None and settings.mysql.tls_certificate is not None:
         secrets["mysql.tlsCertificate.key"] = settings.mysql.tls_certificate.key
     return secrets

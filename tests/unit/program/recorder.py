@@ -11,6 +11,7 @@ from pulumi.runtime import mocks
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program import plan, settings, story
 from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.wiring.values import Values
 
 ENVIRONMENT = Environment(
     account_id="123456789012",
@@ -71,7 +72,8 @@ def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None)
     def run() -> pulumi.Output[Any]:
         exported: dict[str, Any] = {}
         with patch.object(pulumi, "export", exported.__setitem__):
-            story.deploy(settings.parse(config), planned(config), replace(ENVIRONMENT, adopted=adopted or {}))
+            values = Values(settings.parse(config), replace(ENVIRONMENT, adopted=adopted or {}))
+            story.deploy(planned(config), values)
         return pulumi.Output.all(**exported)
 
     run()

@@ -1,20 +1,23 @@
-"""From settings to the schedules by which AWS takes snapshots, and the role that it takes them with."""
+"""The schedules by which AWS takes snapshots, and what their role needs."""
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
 
-from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.snapshot_schedules import (
-    SnapshotCopies,
-    SnapshotSchedule,
-    SnapshotSchedulesArgs,
-    TaggedVolume,
-    VolumeSnapshots,
-)
-from nomad_stateful.drivers import snapshot_policy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG, STACK_TAG
-from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.plan.model import Schedules
 from nomad_stateful.program.settings import Settings, Volume
 from nomad_stateful.program.settings import snapshots as snapshot_settings
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.snapshot_schedules import (
+        SnapshotCopies,
+        SnapshotSchedule,
+        TaggedVolume,
+        VolumeSnapshots,
+    )
 
 
 def target_tags(volume: Volume, stack: str) -> dict[str, str]:
@@ -22,34 +25,23 @@ def target_tags(volume: Volume, stack: str) -> dict[str, str]:
     return {SNAPSHOTS_TAG: f"{stack}/{volume.name}"} if volume.snapshots else {}
 
 
-def snapshot_schedules(
-    settings: Settings, environment: Environment, registered: Mapping[str, RegisteredCsiVolume]
-) -> list[SnapshotSchedulesArgs]:
-    """Returns the schedules of all volumes together; nothing where no volume has any."""
+def schedules(settings: Settings, stack: str) -> Schedules | None:
+    """Returns the schedules of all volumes together; None where no volume has any."""
     scheduled = [volume for volume in settings.volumes if volume.snapshots]
     if not scheduled:
-        return []
-    scope = {"partition": environment.partition, "region": environment.region, "account_id": environment.account_id}
+        return None
     copies = [copy for volume in scheduled for one in volume.snapshots for copy in one.copies]
     keys = [volume.kms_key_arn for volume in scheduled] + [copy.kms_key_arn for copy in copies]
-    args: SnapshotSchedulesArgs = {
-        "volumes": [_volume(volume, environment) for volume in scheduled],
-        "tagged": [one for volume in scheduled for one in _tagged(volume, environment, registered)],
-        "path": environment.iam_path,
-        "trust": snapshot_policy.trust(**scope),
-        "policy": snapshot_policy.policy(
-            SNAPSHOTS_TAG,
-            environment.stack,
-            copy_regions={copy.region for copy in copies},
-            kms_keys={key for key in keys if key},
-            **scope,
-        ),
-    }
-    return [args]
+    return Schedules(
+        volumes=[_volume(volume, stack) for volume in scheduled],
+        tagged=[one for volume in scheduled for one in _tagged(volume, stack)],
+        copy_regions=sorted({copy.region for copy in copies}),
+        kms_keys=sorted({key for key in keys if key}),
+    )
 
 
-def _volume(volume: Volume, environment: Environment) -> VolumeSnapshots:
-    own = target_tags(volume, environment.stack)
+def _volume(volume: Volume, stack: str) -> VolumeSnapshots:
+    own = target_tags(volume, stack)
     ((key, value),) = own.items()
     args: VolumeSnapshots = {
         "name": volume.name,
@@ -60,21 +52,19 @@ def _volume(volume: Volume, environment: Environment) -> VolumeSnapshots:
     }
     if volume.count is None:
         # Those of a set are told apart by the names that they get from their volumes.
-        args["tags"] = {**volume.tags, "Name": volume.name, STACK_TAG: environment.stack, **own}
+        args["tags"] = {**volume.tags, "Name": volume.name, STACK_TAG: stack, **own}
     return args
 
 
-def _tagged(
-    volume: Volume, environment: Environment, registered: Mapping[str, RegisteredCsiVolume]
-) -> Iterator[TaggedVolume]:
+def _tagged(volume: Volume, stack: str) -> Iterator[TaggedVolume]:
     """Yields the EBS volumes that Pulumi does not make, and so cannot give their tag as it makes them."""
     if volume.provision == "pulumi":
         return
-    ((key, value),) = target_tags(volume, environment.stack).items()
+    ((key, value),) = target_tags(volume, stack).items()
     for member in volume.members:
         yield {
             "name": member.volume_id,
-            "volume_id": member.external_id or registered[member.volume_id].external_id,
+            "volume_id": member.external_id or Later("external_id", member.volume_id),
             "tag_key": key,
             "tag_value": value,
             "earlier_names": volume.earlier_ids(member.volume_id),

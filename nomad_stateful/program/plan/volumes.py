@@ -1,0 +1,105 @@
+"""Every volume, by who makes it, and its registration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from nomad_stateful.ebs.tags import STACK_TAG
+from nomad_stateful.program.plan.inputs import THIS_STACK
+from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.plan.model import DriverVolume, EbsVolume, ExistingVolume, Volume
+from nomad_stateful.program.plan.snapshots import target_tags
+from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.settings import Volume as VolumeSettings
+from nomad_stateful.program.settings.volume import Member
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
+    from nomad_stateful.components.zonal_volumes import ZonalVolume
+
+
+def volumes(settings: Settings, stack: str) -> Iterator[Volume]:
+    """Yields every volume, of a set each; `stack` is PROJECT/STACK."""
+    for volume in settings.volumes:
+        for member in volume.members:
+            kind = DriverVolume if volume.provision == "plugin" else ExistingVolume
+            name, plugin, earlier = volume.name, settings.plugin_of(volume).id, volume.earlier_ids(member.volume_id)
+            registration = _registration(settings, volume, member)
+            if volume.provision == "pulumi":
+                storage = _storage(settings, volume, member, stack)
+                yield EbsVolume(name, plugin, volume.size_gib, earlier, registration, storage)
+            else:
+                yield kind(name, plugin, volume.size_gib, earlier, registration)
+
+
+def _registration(settings: Settings, volume: VolumeSettings, member: Member) -> CsiVolumeArgs:
+    """Returns how Nomad is to know a volume."""
+    plugin, volume_id = settings.plugin_of(volume), member.volume_id
+    there, key = f"{plugin.id}/{member.zone}", volume.registered.topology_key
+    by_pulumi = volume.provision == "pulumi"
+    return {
+        "volume_id": volume_id,
+        "namespace": settings.placement.namespace,
+        "plugin_id": Later("plugin_id", there, text=plugin.id),
+        "external_id": Later("storage_id", volume_id) if by_pulumi else member.external_id,
+        "capacity": volume.made_by_driver,
+        "snapshot_id": volume.snapshot_id if volume.provision == "plugin" else None,
+        "access_mode": volume.access_mode,
+        "attachment_mode": volume.attachment_mode,
+        "topology_key": Later("topology_key", there) if key is None else key,
+        "registered_name": volume.registered.name or "",
+        "retain": volume.retain and volume.provision == "existing",
+        "zone": member.zone,
+        "fs_type": volume.fs_type,
+        "mount_flags": volume.mount_flags,
+        "context": volume.context,
+        "parameters": volume.parameters,
+        "secrets": _secrets(volume),
+        "protect": volume.protect,
+        "has_contents": volume.provision == "existing" or volume.snapshot_id is not None,
+        "formatted_as": plugin.known.default_fs_type,
+        # Of other storage nothing here takes snapshots.
+        "final_snapshot": volume.final_snapshot if plugin.known.backend == "ebs" else False,
+        "region": Later("region"),
+        "account_id": Later("account_id"),
+        "aws_config": Later("aws_config"),
+        "is_guarded": by_pulumi,
+        "restart_id": Later("storage_restart_id", volume_id) if by_pulumi else "",
+        # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.
+        "owner": None if by_pulumi else THIS_STACK,
+    }
+
+
+def _storage(settings: Settings, volume: VolumeSettings, member: Member, stack: str) -> ZonalVolume:
+    """Returns an EBS volume that Pulumi makes."""
+    return {
+        "name": member.volume_id,
+        "zone": member.zone,
+        "size_gib": volume.size_gib or 0,
+        "type": volume.type,
+        "iops": volume.iops,
+        "throughput_mibps": volume.throughput_mibps,
+        "encrypted": volume.encrypted,
+        "kms_key_arn": volume.kms_key_arn,
+        "snapshot_id": volume.snapshot_id,
+        "initialization_rate_mibps": volume.initialization_rate_mibps,
+        "protect": volume.protect,
+        "earlier_names": volume.earlier_ids(member.volume_id),
+        "move_to": volume.moves_to,
+        "retain": volume.retain,
+        "final_snapshot": volume.final_snapshot,
+        "tags": {**volume.tags, STACK_TAG: stack, **target_tags(volume, stack)},
+        "registration": {
+            "namespace": settings.placement.namespace,
+            "attachment_mode": volume.attachment_mode,
+            "fs_type": volume.fs_type or settings.plugin_of(volume).known.default_fs_type,
+            "mount_flags": volume.mount_flags,
+            "secrets": _secrets(volume),
+            "growth": volume.growth,
+        },
+    }
+
+
+def _secrets(volume: VolumeSettings) -> dict[str, str] | None:
+    return {key: Later("secret", f"volumes.{volume.name}.secrets.{key}") for key in volume.secrets} or None
