@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.settings.driver_policy import EbsPolicy, EfsPolicy
@@ -110,10 +110,20 @@ class _Volume:
     """In the settings, which is the set's for one of a set."""
     plugin: str
     """Id of the plugin that mounts it."""
+    driver: str
     size_gib: int | None
     earlier_ids: list[str]
     """Ids in Nomad that it may have had."""
+    renamed_from: str | None
+    """The name that the settings say it had."""
+    adopt: bool
+    """Whether storage that has its name is adopted."""
+    snapshot_id: str | None
+    snapshot_stack: str | None
+    """Whose the snapshot is, where it is another stack's."""
     registration: CsiVolumeArgs
+    provision: ClassVar[str]
+    """Who makes it, as the settings say it."""
 
     @property
     def id(self) -> str:
@@ -135,6 +145,7 @@ class _Volume:
 class EbsVolume(_Volume):
     """An EBS volume that Pulumi makes."""
 
+    provision = "pulumi"
     storage: ZonalVolume
 
 
@@ -142,10 +153,16 @@ class EbsVolume(_Volume):
 class DriverVolume(_Volume):
     """A volume that its driver makes, when Nomad asks for it."""
 
+    provision = "plugin"
+    by_stack: bool
+    """Whether the stack runs the driver, and gives it its permissions."""
+
 
 @dataclass(frozen=True)
 class ExistingVolume(_Volume):
     """A volume that somebody else made."""
+
+    provision = "existing"
 
 
 Volume = EbsVolume | DriverVolume | ExistingVolume

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.ebs.tags import STACK_TAG
 from nomad_stateful.program.plan.inputs import THIS_STACK
@@ -23,14 +23,28 @@ def volumes(settings: Settings, stack: str) -> Iterator[Volume]:
     """Yields every volume, of a set each; `stack` is PROJECT/STACK."""
     for volume in settings.volumes:
         for member in volume.members:
-            kind = DriverVolume if volume.provision == "plugin" else ExistingVolume
-            name, plugin, earlier = volume.name, settings.plugin_of(volume).id, volume.earlier_ids(member.volume_id)
-            registration = _registration(settings, volume, member)
-            if volume.provision == "pulumi":
-                storage = _storage(settings, volume, member, stack)
-                yield EbsVolume(name, plugin, volume.size_gib, earlier, registration, storage)
-            else:
-                yield kind(name, plugin, volume.size_gib, earlier, registration)
+            yield _volume(settings, volume, member, stack)
+
+
+def _volume(settings: Settings, volume: VolumeSettings, member: Member, stack: str) -> Volume:
+    plugin = settings.plugin_of(volume)
+    facts: dict[str, Any] = {
+        "name": volume.name,
+        "plugin": plugin.id,
+        "driver": plugin.driver,
+        "size_gib": volume.size_gib,
+        "earlier_ids": volume.earlier_ids(member.volume_id),
+        "renamed_from": volume.renamed_from,
+        "adopt": volume.adopt,
+        "snapshot_id": volume.snapshot_id,
+        "snapshot_stack": volume.snapshot_stack,
+        "registration": _registration(settings, volume, member),
+    }
+    if volume.provision == "pulumi":
+        return EbsVolume(**facts, storage=_storage(settings, volume, member, stack))
+    if volume.provision == "plugin":
+        return DriverVolume(**facts, by_stack=not plugin.existing)
+    return ExistingVolume(**facts)
 
 
 def _registration(settings: Settings, volume: VolumeSettings, member: Member) -> CsiVolumeArgs:

@@ -6,15 +6,15 @@ from typing import Any
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
-from nomad_stateful.program.plan.snapshots import target_tags
-from nomad_stateful.program.preflight.volumes import Wanted
+from nomad_stateful.program.plan import EbsVolume
 from nomad_stateful.program.settings import Problem
+from nomad_stateful.program.settings.volume import OWN_TAGS
 
 _USABLE = ("creating", "available", "in-use")
 
 
 def adopt(
-    new: Sequence[Wanted], stack: str, left: Sequence[Mapping[str, Any]], cut_off: Mapping[str, str]
+    new: Sequence[EbsVolume], left: Sequence[Mapping[str, Any]], cut_off: Mapping[str, str]
 ) -> tuple[dict[str, Adopted], list[Problem]]:
     """Returns what is adopted, by the id in Nomad, and what is refused.
 
@@ -24,23 +24,23 @@ def adopt(
     adopted: dict[str, Adopted] = {}
     problems: list[Problem] = []
     for wanted in new:
-        name = wanted.member.volume_id
+        name = wanted.id
         named = _named(wanted, left)
         # Made by an `up` that was cut off before its state knew: nobody else can have this guard's id.
         begun = [one for one in named if one["guardId"] and one["guardId"] == cut_off.get(name)]
         found = begun or named
-        refused = list(_refused(wanted, stack, found, wanted.volume.adopt or bool(begun)))
+        refused = list(_refused(wanted, found, wanted.adopt or bool(begun)))
         problems += refused
         if found and not refused:
             adopted[name] = {"volume_id": found[0]["id"], "guard_id": found[0]["guardId"]}
     return adopted, problems
 
 
-def not_found(new: Sequence[Wanted], stack: str, left: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+def not_found(new: Sequence[EbsVolume], stack: str, left: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
     """Yields which volumes are to be adopted and are not there: others are made in their place."""
     for wanted in new:
-        if wanted.volume.adopt and not _named(wanted, left):
-            name, snapshot = wanted.member.volume_id, wanted.volume.snapshot_id
+        if wanted.adopt and not _named(wanted, left):
+            name, snapshot = wanted.id, wanted.snapshot_id
             made = f"one is made from {snapshot}" if snapshot else "an empty one is made"
             rule = f"EC2 has no volume with the tags Name={name} and {STACK_TAG}={stack}, and {made}"
             remedy = (
@@ -50,11 +50,11 @@ def not_found(new: Sequence[Wanted], stack: str, left: Sequence[Mapping[str, Any
             yield Problem(f"{wanted.key}.adopt", "true", rule, remedy)
 
 
-def _named(wanted: Wanted, left: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [one for one in left if one["name"] == wanted.member.volume_id and one["state"] in _USABLE]
+def _named(wanted: EbsVolume, left: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [one for one in left if one["name"] == wanted.id and one["state"] in _USABLE]
 
 
-def _refused(wanted: Wanted, stack: str, found: Sequence[Mapping[str, Any]], may_adopt: bool) -> Iterator[Problem]:
+def _refused(wanted: EbsVolume, found: Sequence[Mapping[str, Any]], may_adopt: bool) -> Iterator[Problem]:
     ids = " ".join(one["id"] for one in found)
     untag = f"take the tag off: `aws ec2 delete-tags --resources {ids} --tags Key={STACK_TAG}`"
     if found and not may_adopt:
@@ -65,18 +65,18 @@ def _refused(wanted: Wanted, stack: str, found: Sequence[Mapping[str, Any]], may
         rule = f"EC2 has {_shown(found)} with this stack's tags and this name"
         yield Problem(f"{wanted.key}.adopt", "true", rule, f"leave the tag on one alone; {untag}")
     elif found:
-        yield from _different(wanted, stack, found[0])
+        yield from _different(wanted, found[0])
 
 
-def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[Problem]:
+def _different(wanted: EbsVolume, left: Mapping[str, Any]) -> Iterator[Problem]:
     """Yields where the settings would change the volume, which is adopted as it is."""
-    volume = wanted.volume
+    volume = wanted.storage
     compared = [
-        ("zone", wanted.member.zone, left["zone"]),
-        ("sizeGib", volume.size_gib, left["sizeGib"]),
-        ("type", volume.type, left["type"]),
-        ("iops", volume.iops, left["iops"]),
-        ("throughputMibps", volume.throughput_mibps, left["throughputMibps"]),
+        ("zone", wanted.zone, left["zone"]),
+        ("sizeGib", volume["size_gib"], left["sizeGib"]),
+        ("type", volume["type"], left["type"]),
+        ("iops", volume["iops"], left["iops"]),
+        ("throughputMibps", volume["throughput_mibps"], left["throughputMibps"]),
     ]
     for key, value, has in compared:
         if value is not None and value != has:
@@ -85,19 +85,18 @@ def _different(wanted: Wanted, stack: str, left: Mapping[str, Any]) -> Iterator[
                 f"{wanted.key}.{key}", str(value), rule, f"set it to {_plain(has)}; it may be changed afterwards"
             )
     own = {
-        "Name": wanted.member.volume_id,
+        "Name": wanted.id,
         MANAGED_TAG: MANAGED_TAG_VALUE,
-        STACK_TAG: stack,
         GUARD_TAG: left["guardId"],
     }
-    tags = {**volume.tags, **own, **target_tags(volume, stack)}
+    tags = {**volume["tags"], **own}
     if tags != left["tags"] or not left["guardId"]:
         keys = sorted(
             key for key in {*tags, *left["tags"]} if not tags.get(key) or tags.get(key) != left["tags"].get(key)
         )
         rule = f"{_shown([left])} is adopted as it is, and has other tags ({', '.join(keys)})"
         remedy = "set tags to those it has (`aws ec2 describe-tags`), or use it with provision: existing and externalId"
-        yield Problem(f"{wanted.key}.tags", ", ".join(sorted(volume.tags)) or "not set", rule, remedy)
+        yield Problem(f"{wanted.key}.tags", ", ".join(sorted({*volume["tags"]} - OWN_TAGS)) or "not set", rule, remedy)
 
 
 def _plain(value: str | float) -> str:

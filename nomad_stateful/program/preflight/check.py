@@ -9,7 +9,7 @@ import pulumi
 
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program.environment import Environment
-from nomad_stateful.program.plan import Plan
+from nomad_stateful.program.plan import EbsVolume, Plan, Volume
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.preflight import (
     adoption,
@@ -26,7 +26,6 @@ from nomad_stateful.program.preflight import (
     volumes,
     zones,
 )
-from nomad_stateful.program.preflight.volumes import Wanted
 from nomad_stateful.program.settings import Problem, Settings, SettingsError, cluster
 from nomad_stateful.visible import visible
 
@@ -54,7 +53,7 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
     environment = _environment(prefetch)
     nomad = answers.cluster(prefetch)
     resources = stack_state.resources(prefetch)
-    new, lost = _volume_problems(settings, resources)
+    new, lost = _volume_problems(plan, resources)
     problems = [
         *nomad_versions.refused(settings, nomad),
         *zones.unknown(settings, answers.zones(prefetch)["names"], environment.region),
@@ -68,7 +67,7 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
     ]
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())
     adopted, not_adopted = _adopted(prefetch, environment, new, resources)
-    restored = _restored(prefetch, environment, [one for one in new if one.member.volume_id not in adopted], resources)
+    restored = _restored(prefetch, environment, [one for one in new if one.id not in adopted], resources)
     known = ownership.Known.of(resources.values(), {name: one["volume_id"] for name, one in adopted.items()})
     owned = ownership.judge(settings, environment.claimant, known, _owners(prefetch, settings, known, owners))
     problems += [*not_adopted, *restored, *owned.problems]
@@ -140,9 +139,9 @@ def _owners(prefetch: Prefetch, settings: Settings, known: ownership.Known, firs
     return {**answer, "found": found}
 
 
-def _volume_problems(settings: Settings, resources: Resources) -> tuple[list[Wanted], list[Problem]]:
+def _volume_problems(plan: Plan, resources: Resources) -> tuple[list[Volume], list[Problem]]:
     """Returns the volumes that the stack does not have yet, and what would lose data; tells what changes for others."""
-    found = volumes.judge(settings, stored_volumes.stored(resources))
+    found = volumes.judge(plan, stored_volumes.stored(resources))
     for warning in found.warnings:
         pulumi.warn(str(warning))
     for note in found.notes:
@@ -151,10 +150,10 @@ def _volume_problems(settings: Settings, resources: Resources) -> tuple[list[Wan
 
 
 def _adopted(
-    prefetch: Prefetch, environment: Environment, new: list[Wanted], resources: Resources
+    prefetch: Prefetch, environment: Environment, new: list[Volume], resources: Resources
 ) -> tuple[dict[str, Adopted], list[Problem]]:
     """Returns what the stack left in AWS and adopts again; EC2 is asked where there is something new."""
-    made = [one for one in new if one.volume.provision == "pulumi"]
+    made = [one for one in new if isinstance(one, EbsVolume)]
     if not made:
         return {}, []
     place = {"region": environment.region, "accountId": environment.account_id, "awsConfig": answers.aws_text()}
@@ -163,10 +162,10 @@ def _adopted(
     left = [one for one in answer["volumes"] if one["id"] not in known]
     for problem in adoption.not_found(made, environment.stack, left):
         pulumi.warn(str(problem))
-    return adoption.adopt(made, environment.stack, left, stored_volumes.cut_off(resources))
+    return adoption.adopt(made, left, stored_volumes.cut_off(resources))
 
 
-def _restored(prefetch: Prefetch, environment: Environment, made: list[Wanted], resources: Resources) -> list[Problem]:
+def _restored(prefetch: Prefetch, environment: Environment, made: list[Volume], resources: Resources) -> list[Problem]:
     """Returns which snapshots may not be restored; EC2 is asked where a new volume is made from one."""
     own = stored_volumes.own_ids(resources)
     return restored_snapshots.problems(made, environment.stack, own, restored_snapshots.ask(made, prefetch))

@@ -8,32 +8,32 @@ import pulumi
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import RESTORED_TAG, stack_of
+from nomad_stateful.program.plan import DriverVolume, Volume
 from nomad_stateful.program.prefetch import CallError, Prefetch
-from nomad_stateful.program.preflight.volumes import Wanted
 from nomad_stateful.program.settings import Problem
 
 Answers = dict[str, Future[dict[str, Any]]]
 
 
-def ask(new: Sequence[Wanted], prefetch: Prefetch) -> Answers:
+def ask(new: Sequence[Volume], prefetch: Prefetch) -> Answers:
     """Asks EC2 for the snapshots of volumes that the stack does not have yet; by the snapshot's id."""
     return {
         snapshot_id: prefetch.call(
             "aws:ebs/getSnapshot:getSnapshot", {"filters": [{"name": "snapshot-id", "values": [snapshot_id]}]}
         )
-        for snapshot_id in dict.fromkeys(one.volume.snapshot_id for one in new)
+        for snapshot_id in dict.fromkeys(one.snapshot_id for one in new)
         if snapshot_id
     }
 
 
-def problems(new: Sequence[Wanted], stack: str, own: Collection[str], answers: Answers) -> list[Problem]:
+def problems(new: Sequence[Volume], stack: str, own: Collection[str], answers: Answers) -> list[Problem]:
     """Returns what may not be restored, and tells what is.
 
     `stack` is PROJECT/STACK, `own` its EBS volumes' ids.
     """
     found: dict[str, Problem] = {}
     for wanted in new:
-        snapshot_id = wanted.volume.snapshot_id
+        snapshot_id = wanted.snapshot_id
         if snapshot_id is None or wanted.key in found:
             continue
         try:
@@ -46,26 +46,26 @@ def problems(new: Sequence[Wanted], stack: str, own: Collection[str], answers: A
         if problem := _problem(wanted, snapshot_id, stack, own, snapshot):
             found[wanted.key] = problem
         else:
-            pulumi.info(f"volume {wanted.member.volume_id} is made from {_described(stack, own, snapshot)}.")
+            pulumi.info(f"volume {wanted.id} is made from {_described(stack, own, snapshot)}.")
     return list(found.values())
 
 
 def _problem(
-    wanted: Wanted, snapshot_id: str, stack: str, own: Collection[str], snapshot: Mapping[str, Any]
+    wanted: Volume, snapshot_id: str, stack: str, own: Collection[str], snapshot: Mapping[str, Any]
 ) -> Problem | None:
-    key, expected = f"{wanted.key}.snapshotId", wanted.volume.snapshot_stack or stack
+    key, expected = f"{wanted.key}.snapshotId", wanted.snapshot_stack or stack
     of = _stack(stack, own, snapshot)
     if of and of != expected:
         remedy = f"choose one of `nomad-stateful snapshots`; to restore that stack's data here, set snapshotStack: {of}"
         if of == stack:
             remedy = f"leave {wanted.key}.snapshotStack ({expected}) out"
         return Problem(key, snapshot_id, f"it is {_described(stack, own, snapshot)}", remedy)
-    if not of and wanted.volume.snapshot_stack:
+    if not of and wanted.snapshot_stack:
         rule = f"it is {_described(stack, own, snapshot)}, so that nothing says that it is {expected}'s"
         return Problem(
             key, snapshot_id, rule, f"leave {wanted.key}.snapshotStack out, if this is the one that is meant"
         )
-    by_driver = wanted.volume.provision == "plugin" and not wanted.plugin.existing
+    by_driver = isinstance(wanted, DriverVolume) and wanted.by_stack
     if by_driver and (snapshot.get("tags") or {}).get(MANAGED_TAG) != MANAGED_TAG_VALUE:
         rule = (
             f"the driver makes the volume, and may read snapshots with the tag {MANAGED_TAG}={MANAGED_TAG_VALUE} alone"

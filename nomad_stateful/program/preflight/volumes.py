@@ -6,9 +6,10 @@ The engine would delete what the settings no longer name, and create what they n
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from nomad_stateful.drivers.catalogue import DRIVERS
+from nomad_stateful.program.plan import EbsVolume, Plan, Volume
 from nomad_stateful.program.preflight.stored_volumes import StoredVolume
-from nomad_stateful.program.settings import Plugin, Problem, Settings, Volume
-from nomad_stateful.program.settings.volume import Member
+from nomad_stateful.program.settings import Problem
 
 _COPY = "give the new one a name of its own, and copy the data"
 
@@ -22,83 +23,63 @@ class Findings:
     """What ends or leaves data behind as the settings say."""
     notes: list[Problem] = field(default_factory=list)
     """What happens to a volume that keeps its data."""
-    new: list["Wanted"] = field(default_factory=list)
+    new: list[Volume] = field(default_factory=list)
     """Volumes that the stack does not have yet."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A volume that is configured."""
-
-    volume: Volume
-    member: Member
-    plugin: Plugin
-
-    @property
-    def key(self) -> str:
-        """Where it stands in the settings."""
-        return f"volumes.{self.volume.name}"
-
-
-def judge(settings: Settings, stored: Mapping[str, StoredVolume]) -> Findings:
-    """Compares the settings with the volumes of the stack by id."""
+def judge(plan: Plan, stored: Mapping[str, StoredVolume]) -> Findings:
+    """Compares the plan with the volumes of the stack by id."""
     found = Findings()
     left = dict(stored)
-    for wanted in _wanted(settings):
+    for wanted in plan.volumes:
         before = _before(wanted, stored)
         if before is None:
             found.new.append(wanted)
             continue
         left.pop(before.volume_id, None)
-        if before.volume_id == wanted.member.volume_id:
+        if before.volume_id == wanted.id:
             found.problems += _two_in_one(wanted, stored)
-        _go_on(wanted, before, settings, found)
+        _go_on(wanted, before, found)
     for gone in left.values():
-        _leave(gone, settings, found)
+        _leave(gone, plan, found)
     return found
 
 
-def _wanted(settings: Settings) -> Iterator[Wanted]:
-    for volume in settings.volumes:
-        for member in volume.members:
-            yield Wanted(volume, member, settings.plugin_of(volume))
-
-
-def _before(wanted: Wanted, stored: Mapping[str, StoredVolume]) -> StoredVolume | None:
+def _before(wanted: Volume, stored: Mapping[str, StoredVolume]) -> StoredVolume | None:
     """Returns the volume that it is already; as the engine does, its own id counts first."""
-    ids = [wanted.member.volume_id, *wanted.volume.earlier_ids(wanted.member.volume_id)]
+    ids = [wanted.id, *wanted.earlier_ids]
     return next((stored[one] for one in ids if one in stored), None)
 
 
-def _two_in_one(wanted: Wanted, stored: Mapping[str, StoredVolume]) -> Iterator[Problem]:
-    earlier = wanted.volume.renamed_from
-    second = stored.get(earlier + wanted.member.volume_id.removeprefix(wanted.volume.name)) if earlier else None
+def _two_in_one(wanted: Volume, stored: Mapping[str, StoredVolume]) -> Iterator[Problem]:
+    earlier = wanted.renamed_from
+    second = stored.get(earlier + wanted.id.removeprefix(wanted.name)) if earlier else None
     if second is not None and earlier is not None:
-        own_id = wanted.member.volume_id
+        own_id = wanted.id
         rule = f"the stack has both: {own_id} is {stored[own_id]}, {second.volume_id} is {second}"
         remedy = f"remove renamedFrom, and put the entry {earlier} back; or remove it and let {earlier} be deleted"
         yield Problem(f"{wanted.key}.renamedFrom", earlier, rule, remedy)
 
 
-def _go_on(wanted: Wanted, before: StoredVolume, settings: Settings, found: Findings) -> None:
+def _go_on(wanted: Volume, before: StoredVolume, found: Findings) -> None:
     """The volume stays configured: whether its data does, too."""
-    if wanted.volume.moves_to:
+    if isinstance(wanted, EbsVolume) and wanted.storage["move_to"]:
         rule = (
             f"{before} may leave the stack, and then stays in AWS as it is: until it has moved, protect does not count"
         )
         remedy = "remove it to have it stay, and be protected again"
-        found.notes.append(Problem(f"{wanted.key}.moveTo", wanted.volume.moves_to, rule, remedy))
-    if wanted.volume.provision != before.provision:
+        found.notes.append(Problem(f"{wanted.key}.moveTo", wanted.storage["move_to"], rule, remedy))
+    if wanted.provision != before.provision:
         _made_otherwise(wanted, before, found)
     elif before.provision == "plugin":
-        found.problems += _made_anew(wanted, before, settings)
+        found.problems += _made_anew(wanted, before)
     else:
         _registered_anew(wanted, before, found)
 
 
-def _made_otherwise(wanted: Wanted, before: StoredVolume, found: Findings) -> None:
-    key, provision = f"{wanted.key}.provision", wanted.volume.provision
-    same = wanted.volume.external_id == before.external_id
+def _made_otherwise(wanted: Volume, before: StoredVolume, found: Findings) -> None:
+    key, provision = f"{wanted.key}.provision", wanted.provision
+    same = wanted.registration["external_id"] == before.external_id
     if (before.provision, provision) == ("pulumi", "existing") and same:
         if before.retained and before.protected is False:
             rule = f"{before} leaves the stack with what is on it, and is no longer grown or protected by it"
@@ -117,14 +98,14 @@ def _made_otherwise(wanted: Wanted, before: StoredVolume, found: Findings) -> No
     found.problems.append(Problem(key, provision, rule, f"set it back to {before.provision}; or {_COPY}"))
 
 
-def _made_anew(wanted: Wanted, before: StoredVolume, settings: Settings) -> Iterator[Problem]:
+def _made_anew(wanted: Volume, before: StoredVolume) -> Iterator[Problem]:
     """Yields the changes of what the driver knows a volume by: it would delete it, and create an empty one."""
     rule = f"{before} was made by its driver, which would delete it with what is on it and make an empty one"
     changes = [
-        (f"{wanted.key}.name", wanted.member.volume_id, before.volume_id),
-        (f"{wanted.key}.plugin", wanted.plugin.id, before.plugin),
-        (f"{wanted.key}.zone", wanted.member.zone, before.zone),
-        ("placement.namespace", settings.placement.namespace, before.namespace),
+        (f"{wanted.key}.name", wanted.id, before.volume_id),
+        (f"{wanted.key}.plugin", wanted.plugin, before.plugin),
+        (f"{wanted.key}.zone", wanted.zone, before.zone),
+        ("placement.namespace", wanted.registration["namespace"], before.namespace),
     ]
     for key, value, earlier in changes:
         if earlier and value != earlier:
@@ -134,28 +115,26 @@ def _made_anew(wanted: Wanted, before: StoredVolume, settings: Settings) -> Iter
             yield Problem(key, value or "not set", rule, remedy)
 
 
-def _registered_anew(wanted: Wanted, before: StoredVolume, found: Findings) -> None:
+def _registered_anew(wanted: Volume, before: StoredVolume, found: Findings) -> None:
     """The storage stays; how Nomad finds it changes, which its consumers are stopped for."""
     own = before.provision == "pulumi"
-    external_id = before.external_id if own else wanted.member.external_id
+    external_id = before.external_id if own else str(wanted.registration["external_id"])
     if external_id != before.external_id:
         rule = f"the volume was {before}: what is on that stays there, and is not moved"
         found.warnings.append(Problem(f"{wanted.key}.externalId", external_id, rule, _back(before.external_id)))
         return
-    driver = wanted.plugin.known.provider or wanted.plugin.id
-    if before.plugin and wanted.plugin.id != before.plugin:
+    driver = DRIVERS[wanted.driver].provider or wanted.plugin
+    if before.plugin and wanted.plugin != before.plugin:
         if before.provider and driver != before.provider:
             rule = f"{before} is storage of the driver {before.provider}: what is on it stays there, and is not moved"
-            found.warnings.append(Problem(f"{wanted.key}.plugin", wanted.plugin.id, rule, _back(before.plugin)))
+            found.warnings.append(Problem(f"{wanted.key}.plugin", wanted.plugin, rule, _back(before.plugin)))
             return
         rule = f"it moves from plugin {before.plugin} and stays {before}, with what is on it: {_REGISTERED_ANEW}"
-        found.notes.append(Problem(f"{wanted.key}.plugin", wanted.plugin.id, rule, "nothing is to be done"))
-    if wanted.member.volume_id != before.volume_id:
+        found.notes.append(Problem(f"{wanted.key}.plugin", wanted.plugin, rule, "nothing is to be done"))
+    if wanted.id != before.volume_id:
         rule = f"volume {before.volume_id} stays {before}, with what is on it: {_REGISTERED_ANEW}"
-        remedy = (
-            "leave renamedFrom out after this `pulumi up`" if wanted.volume.renamed_from else "nothing is to be done"
-        )
-        found.notes.append(Problem(f"{wanted.key}.name", wanted.member.volume_id, rule, remedy))
+        remedy = "leave renamedFrom out after this `pulumi up`" if wanted.renamed_from else "nothing is to be done"
+        found.notes.append(Problem(f"{wanted.key}.name", wanted.id, rule, remedy))
 
 
 _REGISTERED_ANEW = "it is registered again once its consumers have released it, and they start again on it"
@@ -165,15 +144,13 @@ def _back(value: str) -> str:
     return f"set it back to {value} to go on with the data; to have both, give this one a name of its own and copy"
 
 
-def _leave(gone: StoredVolume, settings: Settings, found: Findings) -> None:
+def _leave(gone: StoredVolume, plan: Plan, found: Findings) -> None:
     """The settings name the volume no more."""
     name = gone.volume_id.partition("[")[0]
-    smaller = next((one for one in settings.volumes if one.name == name and one.count is not None), None)
-    key, value = (
-        (f"volumes.{gone.volume_id}", "not set") if smaller is None else (f"volumes.{name}.count", str(smaller.count))
-    )
-    keep = "put the entry back" if smaller is None else "set it back"
-    named = _candidates(gone, found.new) if smaller is None else ""
+    rest = [one for one in plan.volumes if one.name == name and one.id != name]
+    key, value = (f"volumes.{name}.count", str(len(rest))) if rest else (f"volumes.{gone.volume_id}", "not set")
+    keep = "set it back" if rest else "put the entry back"
+    named = "" if rest else _candidates(gone, found.new)
     if gone.provision == "existing":
         again = f"{keep} to use it again" + (f", and list it in adopt: [{gone.volume_id}]" if gone.retained else "")
         kept = "keeps" if gone.retained else "forgets"
@@ -190,11 +167,11 @@ def _leave(gone: StoredVolume, settings: Settings, found: Findings) -> None:
         found.warnings.append(Problem(key, value, _deleted(gone), remedy))
 
 
-def _candidates(gone: StoredVolume, new: list[Wanted]) -> str:
+def _candidates(gone: StoredVolume, new: list[Volume]) -> str:
     """Returns how to say that a new volume is the one that goes."""
     if gone.provision == "plugin":
         return ""
-    names = dict.fromkeys(one.volume.name for one in new if one.volume.provision == gone.provision)
+    names = dict.fromkeys(one.name for one in new if one.provision == gone.provision)
     entry = f"the entry {' or '.join(names)}" if names else "its entry"
     return f"; if it has another name now, give {entry} renamedFrom: {gone.volume_id.partition('[')[0]}"
 

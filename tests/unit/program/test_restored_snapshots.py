@@ -10,6 +10,7 @@ from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import restored_snapshots as preflight
 from nomad_stateful.program.preflight import volumes
+from tests.unit.program.recorder import planned
 from tests.unit.program.test_volume_changes import BASE
 
 STACK, OTHER = "nomad-stateful/prod", "nomad-stateful/staging"
@@ -32,7 +33,7 @@ def refused(tags: dict[str, str] | Exception, *, own: str = "", state: str = "co
     else:
         known = {"snapshotId": SNAPSHOT, "volumeId": SOURCE, "startTime": "2026-11-22T03:00:00Z", "state": state}
         answer.set_result({**known, "tags": tags})
-    new = volumes.judge(settings.parse({**BASE, "volumes": [{**RESTORED, **volume}]}), {}).new
+    new = volumes.judge(planned({**BASE, "volumes": [{**RESTORED, **volume}]}), {}).new
     return [str(one) for one in preflight.problems(new, STACK, {own}, {SNAPSHOT: answer})]
 
 
@@ -108,7 +109,7 @@ def test_each_snapshot_is_asked_for_once_and_a_set_is_refused_once() -> None:
             return Future()
 
     of_set: dict[str, Any] = {"zone": None, "zones": ["us-west-2a"], "count": 3}
-    wanted = settings.parse({**BASE, "volumes": [{**RESTORED, **of_set}, {**RESTORED, "name": "b"}]})
+    wanted = planned({**BASE, "volumes": [{**RESTORED, **of_set}, {**RESTORED, "name": "b"}]})
     prefetch: Any = Asked()
     preflight.ask(volumes.judge(wanted, {}).new, prefetch)
     filters = [{"name": "snapshot-id", "values": [SNAPSHOT]}]

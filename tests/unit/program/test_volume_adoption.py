@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.components.zonal_volumes import Adopted
-from nomad_stateful.program import settings
+from nomad_stateful.program import plan, settings
 from nomad_stateful.program.preflight import adoption as preflight_adoption
 from nomad_stateful.program.preflight import stored_volumes
 from nomad_stateful.program.preflight import volumes as preflight_volumes
@@ -25,9 +25,9 @@ def left(volume_id: str = "vol-1", **more: Any) -> dict[str, Any]:
 def adopted(
     volume: dict[str, Any], *found: dict[str, Any], cut_off: dict[str, str] | None = None
 ) -> tuple[dict[str, Adopted], list[str]]:
-    known = settings.parse({**BASE, "volumes": [volume]})
-    new = preflight_volumes.judge(known, {}).new
-    taken, problems = preflight_adoption.adopt(new, STACK, found, cut_off or {})
+    wanted = plan.of(settings.parse({**BASE, "volumes": [volume]}), STACK)
+    new = [one for one in preflight_volumes.judge(wanted, {}).new if isinstance(one, plan.EbsVolume)]
+    taken, problems = preflight_adoption.adopt(new, found, cut_off or {})
     return taken, [str(problem) for problem in problems]
 
 

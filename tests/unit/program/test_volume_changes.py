@@ -8,6 +8,7 @@ import pytest
 from nomad_stateful.program import settings
 from nomad_stateful.program.preflight import stored_volumes
 from nomad_stateful.program.preflight import volumes as preflight_volumes
+from tests.unit.program.recorder import planned
 from tests.upgrade.upgrading import FOLDER
 
 BASE: dict[str, Any] = {
@@ -68,8 +69,8 @@ def made_by_driver(protect: bool | None = False) -> list[tuple[str, dict[str, An
 def judged(
     state: list[tuple[str, dict[str, Any]]], *volumes: dict[str, Any], **more: Any
 ) -> preflight_volumes.Findings:
-    found = settings.parse({**BASE, "volumes": list(volumes), **more})
-    return preflight_volumes.judge(found, stored_volumes.stored(resources(*state)))
+    wanted = planned({**BASE, "volumes": list(volumes), **more})
+    return preflight_volumes.judge(wanted, stored_volumes.stored(resources(*state)))
 
 
 def said(found: preflight_volumes.Findings) -> tuple[list[str], list[str], list[str]]:
@@ -93,7 +94,7 @@ def test_volumes_that_stay_are_not_spoken_of() -> None:
 def test_an_empty_stack_has_nothing_to_lose() -> None:
     found = judged([], DISK, DYNAMIC, {**SHARED, "renamedFrom": "files"})
     assert said(found) == ([], [], [])
-    assert [one.member.volume_id for one in found.new] == ["disk", "dynamic", "shared"]
+    assert [one.id for one in found.new] == ["disk", "dynamic", "shared"]
 
 
 def test_a_renamed_volume_keeps_its_data_and_says_when_it_is_registered_again() -> None:
@@ -314,17 +315,17 @@ def test_a_move_that_was_cut_off_goes_on_with_a_new_volume_and_leaves_the_old_on
     state = resources(
         *[one for one in ebs() if one[0] != "nomad-csi:index:VolumeGuard"], ("nomad-csi:index:VolumeGuard", guard)
     )
-    wanted = settings.parse({**BASE, "volumes": [{**DISK, "zone": "us-west-2b", "moveTo": "us-west-2b"}]})
+    wanted = planned({**BASE, "volumes": [{**DISK, "zone": "us-west-2b", "moveTo": "us-west-2b"}]})
     found = preflight_volumes.judge(wanted, stored_volumes.stored(state))
     assert (found.problems, found.warnings) == ([], [])
-    assert [one.member.zone for one in found.new] == ["us-west-2b"]
+    assert [one.zone for one in found.new] == ["us-west-2b"]
     assert stored_volumes.left(state) == {FIRST}
     assert stored_volumes.cut_off(state) == {"disk": "g2"}
 
 
 def test_a_volume_that_may_move_is_said_not_to_be_protected() -> None:
     found = preflight_volumes.judge(
-        settings.parse({**BASE, "volumes": [{**DISK, "moveTo": "us-west-2b"}]}),
+        planned({**BASE, "volumes": [{**DISK, "moveTo": "us-west-2b"}]}),
         stored_volumes.stored(resources(*ebs())),
     )
     assert found.problems == []
