@@ -56,8 +56,8 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
     new, lost = _volume_problems(plan, resources)
     problems = [
         *nomad_versions.refused(settings, nomad),
-        *zones.unknown(settings, answers.zones(prefetch)["names"], environment.region),
-        *zones.without_client(settings, nomad, prefetch),
+        *zones.unknown(plan, answers.zones(prefetch)["names"], environment.region),
+        *zones.without_client(plan, nomad, prefetch),
         *placement.unknown_pools(settings, nomad),
         *_unknown_role(settings, role),
         *_mysql_problems(settings, [_job(settings, answer) for answer in jobs]),

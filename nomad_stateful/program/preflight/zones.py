@@ -4,61 +4,53 @@ from collections.abc import Sequence
 
 import pulumi
 
+from nomad_stateful.program.plan import EbsVolume, Plan, Volume
 from nomad_stateful.program.prefetch import Prefetch
 from nomad_stateful.program.preflight import stack_state
-from nomad_stateful.program.settings import Problem, Settings, Volume
-from nomad_stateful.program.settings.volume import Member
+from nomad_stateful.program.settings import Problem
 from nomad_stateful.sdk import Cluster
 
 
-def unknown(settings: Settings, known: Sequence[str], region: str) -> list[Problem]:
+def unknown(plan: Plan, known: Sequence[str], region: str) -> list[Problem]:
     """Returns the zones that the region does not have."""
     return [
         Problem(
-            f"volumes.{volume.name}.zone",
+            f"{key}.zone",
             zone,
             f"the region {region} has no such zone",
             f"use one of {', '.join(known)}",
         )
-        for volume in settings.volumes
-        for zone in dict.fromkeys(member.zone for member in volume.members)
+        for key, zone in dict.fromkeys((volume.key, volume.zone) for volume in plan.volumes)
         if zone and zone not in known
     ]
 
 
-def without_client(settings: Settings, cluster: Cluster, prefetch: Prefetch) -> list[Problem]:
+def without_client(plan: Plan, cluster: Cluster, prefetch: Prefetch) -> list[Problem]:
     """Returns the zones in which nothing could use a new volume; warns of those that a volume exists in."""
-    wanted = [(volume, member) for volume in settings.volumes for member in volume.members if member.zone]
-    members = [member for _, member in wanted]
+    volumes = [volume for volume in plan.volumes if volume.zone]
     zones = {node.zone for node in cluster.nodes if node.zone}
-    lonely = [member for member in members if member.zone not in zones]
+    lonely = [volume for volume in volumes if volume.zone not in zones]
     existing = stack_state.volume_zones(prefetch) if lonely else {}
-    ids = {member: [member.volume_id, *volume.earlier_ids(member.volume_id)] for volume, member in wanted}
-    stays = {member: _stays(volume, member) for volume, member in wanted}
-    stay = [member for member in lonely if member.zone in {existing.get(one) for one in ids[member]}]
+    stay = [one for one in lonely if one.zone in {existing.get(volume_id) for volume_id in (one.id, *one.earlier_ids)}]
     rule = f"no Nomad client is in this zone (clients are in: {', '.join(sorted(zones)) or 'none'})"
-    for member in stay:
-        pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {rule}. {stays[member]}.")
-    for member in members:
-        if member.zone in zones and member.zone not in cluster.zones:
+    for volume in stay:
+        pulumi.warn(f"volumes.{volume.id}.zone is {volume.zone}: {rule}. {_stays(volume)}.")
+    for volume in volumes:
+        if volume.zone in zones and volume.zone not in cluster.zones:
             now = "no Nomad client of this zone is ready just now"
-            pulumi.warn(f"volumes.{member.volume_id}.zone is {member.zone}: {now}. {stays[member]}.")
+            pulumi.warn(f"volumes.{volume.id}.zone is {volume.zone}: {now}. {_stays(volume)}.")
     remedy = "start a client there, or put the volume where a client is"
-    return [
-        Problem(f"volumes.{member.volume_id}.zone", member.zone, rule, remedy)
-        for member in lonely
-        if member not in stay
-    ]
+    return [Problem(f"volumes.{volume.id}.zone", volume.zone, rule, remedy) for volume in lonely if volume not in stay]
 
 
-def _stays(volume: Volume, member: Member) -> str:
+def _stays(volume: Volume) -> str:
     there = (
         "A volume that exists stays there with its data, and nothing can use it until a client is there: start one in "
-        f"{member.zone}. To have the data in another zone"
+        f"{volume.zone}. To have the data in another zone"
     )
-    if volume.provision == "pulumi" and volume.count is None:
-        return f"{there}: `nomad-stateful failover {member.volume_id} --zone ZONE`"
+    if isinstance(volume, EbsVolume) and volume.id == volume.name:
+        return f"{there}: `nomad-stateful failover {volume.id} --zone ZONE`"
     return (
-        f"{there}, take a snapshot (`nomad-stateful snapshot '{member.volume_id}'`) and give a volume of a new name "
+        f"{there}, take a snapshot (`nomad-stateful snapshot '{volume.id}'`) and give a volume of a new name "
         "snapshotId: that snapshot's id"
     )

@@ -6,12 +6,12 @@ from typing import Any
 import pulumi
 import pytest
 
-from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import stack_state
 from nomad_stateful.program.preflight import zones as zone_rules
 from nomad_stateful.program.settings import SettingsError
 from nomad_stateful.sdk import Cluster, ClusterNode
+from tests.unit.program.recorder import planned
 
 GUARD = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"volumeName": "data[0]", "zone": "us-west-2b"}}
 SEGMENTS = {"topology.ebs.csi.aws.com/zone": "us-west-2c"}
@@ -85,7 +85,7 @@ def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple
     """What is refused and what is warned of, with a volume in us-west-2b and clients in us-west-2a only."""
     warned: list[str] = []
     monkeypatch.setattr(pulumi, "warn", warned.append)
-    known = settings.parse(
+    wanted = planned(
         {
             "clientRole": "clients",
             "plugins": [{"id": "aws-ebs0", "driver": "ebs"}],
@@ -97,7 +97,7 @@ def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple
     node |= {"cpuMhz": 4000, "memoryMib": 4000}
     cluster = Cluster.of({"version": "1.11.3", "servers": [], "nodes": [node], "zones": ["us-west-2a"]})
     assert isinstance(cluster.nodes[0], ClusterNode)
-    refused = zone_rules.without_client(known, cluster, Engine(*state))  # type: ignore[arg-type]
+    refused = zone_rules.without_client(wanted, cluster, Engine(*state))  # type: ignore[arg-type]
     return [str(problem) for problem in refused], warned
 
 
