@@ -1,7 +1,7 @@
 """What the stack will be, as data: made of the settings alone, and read by preflight, the story and tests."""
 
 from nomad_stateful.program.plan import jobs
-from nomad_stateful.program.plan.buckets import BINLOGS, DUMPS, buckets, copies
+from nomad_stateful.program.plan.buckets import BINLOGS, DUMPS, buckets
 from nomad_stateful.program.plan.consumers import container
 from nomad_stateful.program.plan.failover import failover_watch
 from nomad_stateful.program.plan.metrics import mysql_metrics, volume_metrics
@@ -40,8 +40,8 @@ __all__ = [
 
 def of(settings: Settings, stack: str) -> Plan:
     """Returns the plan of a stack's settings; `stack` is PROJECT/STACK."""
-    copied_to = {bucket.name: bucket for bucket in buckets(settings, stack)}
-    dumps, binlogs = (copies(settings, copied_to.get(name)) for name in (DUMPS, BINLOGS))
+    places = list(buckets(settings, stack))
+    copies = {bucket.name: bucket.copies for bucket in places}
     mysql = settings.mysql
     policies = {
         "ebs": driver_policy.of_ebs(settings.plugins, settings.volumes_of("ebs")),
@@ -53,14 +53,14 @@ def of(settings: Settings, stack: str) -> Plan:
         policies={driver: policy for driver, policy in policies.items() if policy is not None},
         volumes=list(volumes(settings, stack)),
         schedules=schedules(settings, stack),
-        mysql=None if mysql is None else mysql_server(settings, mysql, binlogs),
-        mysql_backup=None if mysql is None else mysql_backup(settings, mysql, dumps),
+        mysql=None if mysql is None else mysql_server(settings, mysql, copies.get(BINLOGS)),
+        mysql_backup=None if mysql is None else mysql_backup(settings, mysql, copies.get(DUMPS)),
         mysql_metrics=mysql_metrics(settings),
         volume_metrics=volume_metrics(settings),
         consumers={consumer.name: container(settings, consumer) for consumer in settings.consumers},
         earlier_consumers={one.name: one.renamed_from for one in settings.consumers if one.renamed_from},
         failover=failover_watch(settings),
-        buckets=list(copied_to.values()),
+        buckets=places,
         jobs=[],
     )
     plan.jobs.extend(jobs.of(settings, plan))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nomad_stateful.components.dump_bucket import DumpBucketArgs
     from nomad_stateful.components.failover_watch import FailoverWatchArgs
     from nomad_stateful.components.mysql import MysqlServerArgs
-    from nomad_stateful.components.mysql_backup import MysqlBackupArgs
+    from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackupArgs
     from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
     from nomad_stateful.components.placement import JobConstraint
     from nomad_stateful.components.snapshot_schedules import TaggedVolume, VolumeSnapshots
@@ -84,14 +84,10 @@ class Bucket:
     """Path of its settings."""
     holds: str
     """Dumps, or binary logs."""
-    bucket: str
-    """The bucket's name."""
+    copies: DumpCopies
+    """What the jobs that copy are told."""
     region: str | None
     """Its region; None for the stack's."""
-    prefix: str
-    """What the keys start with."""
-    endpoint: str
-    memory_mib: int
     kms_key_arn: str | None
     replaced: str | None
     """The one object under the prefix that may be replaced."""
@@ -101,7 +97,7 @@ class Bucket:
     @property
     def given(self) -> str | None:
         """Its name where it is given."""
-        return self.bucket if self.inputs is None else None
+        return str(self.copies["bucket"]) if self.inputs is None else None
 
 
 @dataclass(frozen=True)

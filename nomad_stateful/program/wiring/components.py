@@ -65,14 +65,14 @@ def driver_policies(plan: Plan, environment: Environment) -> dict[str, DriverPol
 
 def bucket_policy(plan: Plan, bucket: Bucket, values: Values) -> DriverPolicyArgs:
     """Returns what the clients may do with the dumps or logs in a bucket."""
-    environment = values.environment
+    environment, copies = values.environment, values.into(bucket.copies)
 
     def document(known: str) -> dict[str, Any]:
         return dump_policy.policy(
             known,
-            bucket.prefix,
+            copies["prefix"],
             partition=environment.partition,
-            region=bucket.region or environment.region,
+            region=copies["region"],
             kms_key_arn=bucket.kms_key_arn,
             replaced=bucket.replaced,
         )
@@ -80,7 +80,7 @@ def bucket_policy(plan: Plan, bucket: Bucket, values: Values) -> DriverPolicyArg
     return {
         "role": plan.client_role,
         "description": f"What MySQL's {bucket.holds} to S3 on the Nomad clients need",
-        "policy": pulumi.Output.from_input(values.into(bucket.bucket)).apply(document),
+        "policy": pulumi.Output.from_input(copies["bucket"]).apply(document),
         "path": environment.iam_path,
     }
 
