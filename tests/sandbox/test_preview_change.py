@@ -13,7 +13,7 @@ def clone(tmp_path: Path) -> Running:
     """A repository of its own with the project as its one commit."""
     running = Running.prepare(tmp_path / "clone")
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
-    for words in (["init", "-q", "-b", "main"], ["add", ".", ":!.venv"], [*identity, "commit", "-qm", "base"]):
+    for words in (["init", "-q", "-b", "main"], ["add", "."], [*identity, "commit", "-qm", "base"]):
         subprocess.run(["git", *words], cwd=running.project, check=True)
     return running
 
