@@ -34,7 +34,7 @@ OWN_OPTIONS = {
     **dict.fromkeys(("skip_name_resolve", "skip_networking", "skip_grant_tables", "chroot", "daemonize"), ""),
     # The image's entrypoint, or the server, would do this and end.
     **dict.fromkeys(("help", "version", "print_defaults", "validate_config", "initialize", "initialize_insecure"), ""),
-    **dict.fromkeys(("install", "install_manual", "remove", "standalone", "gdb"), ""),
+    **dict.fromkeys(("bootstrap", "install", "install_manual", "remove", "standalone", "gdb"), ""),
 }
 """Options that the program sets, or that keep the server from serving; and the setting that decides each, if any."""
 

@@ -169,7 +169,7 @@ def test_files_of_the_data_stay_on_the_volume(argument: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "argument", ["--aria-log-dir-path=/x", "--tokudb-data-dir=/x", "--log-basename=/x", "--autoset-port", "--bootstrap"]
+    "argument", ["--aria-log-dir-path=/x", "--tokudb-data-dir=/x", "--log-basename=/x", "--autoset-port"]
 )
 def test_options_that_mysql_has_not_are_left_to_the_server_which_does_not_start_with_them(argument: str) -> None:
     assert parse([], serverArgs=[argument]).mysql is not None
