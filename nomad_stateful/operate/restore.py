@@ -15,8 +15,9 @@ from nomad_stateful.operate.asking import confirm
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.drill.command import drill
-from nomad_stateful.operate.drill.model import Options, Report
-from nomad_stateful.operate.drill.point import moment
+from nomad_stateful.operate.drill.model import Options
+from nomad_stateful.operate.drill.report import Report
+from nomad_stateful.operate.drill.source import moment
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import exclusive

@@ -1,6 +1,9 @@
 #!/bin/sh
 # Waits for the restored server, replays or loads what it is to have, checks its tables and counts their rows.
-# Its lines begin with "drill", then have fields between tabs (script.py). Names that are split or in quotes are meant so.
+# Its lines begin with "drill", then have fields between tabs: answers VERSION, replaying, replayed, unreplayed WHY,
+# event NAME, engine TABLE ENGINE, loading, loaded, unloaded WHY, tables N, checking NAME, table NAME ROWS STATUS,
+# newest TIME and done. MySQL's batch mode writes names without tabs and line breaks.
+# Names that are split or in quotes are meant so.
 # "a && b || fail" fails where either does.
 # shellcheck disable=SC2016,SC2015
 set -u

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,13 +17,12 @@ from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.command import Command
-from nomad_stateful.operate.drill import age as ages
-from nomad_stateful.operate.drill import dump, place, plan, point
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill import report as reports
-from nomad_stateful.operate.drill.model import DrillError, Json, Options, Report, Target
-from nomad_stateful.operate.drill.run import Drill
-from nomad_stateful.operate.drill.source import Sources
+from nomad_stateful.operate.drill import scratch, source
+from nomad_stateful.operate.drill.model import DrillError, Json, Options, Target
+from nomad_stateful.operate.drill.report import Report
+from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
 from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.ownership import namespaces, stack_cluster
 
@@ -42,27 +42,26 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         place_of_aws = stack.aws_place()
         refuse_another_account(place_of_aws, f"volume {volume}")
         live = namespaces(nomad, {volume: known["volumes"][volume]}).get(volume, "default")
-        place.refuse_live(options.namespace, live)
+        _refuse_live(options.namespace, live)
         target = _target(known, volume, options)
         report = Report(volume, datetime.now(UTC))
         if clean:
-            plan.confirm(plan.of_removal(target), yes=yes)
-            with place.provided(nomad, target.namespace):
+            _confirm(removal_plan(target), yes=yes)
+            with scratch.provided(nomad, target.namespace):
                 Drill(nomad, place_of_aws, target, report).clean()
         else:
-            source = Sources(known, nomad, place_of_aws, target).choose(options, report)
-            ages.judge(report, options.max_age_s)
-            scratch = None if source is None else source.scratch
-            plan.confirm(plan.text(nomad, target, report, options, scratch), yes=yes)
-            if source is not None:
-                with place.provided(nomad, target.namespace):
+            backup = source.Sources(known, nomad, place_of_aws, target).choose(options, report)
+            source.judge(report, options.max_age_s)
+            _confirm(plan(nomad, target, report, options, backup.scratch if backup else None), yes=yes)
+            if backup is not None:
+                with scratch.provided(nomad, target.namespace):
                     job = _job(nomad, known, live, target, options)
-                    source.add(job)
+                    backup.add(job)
                     Drill(nomad, place_of_aws, target, report).run(
-                        source.scratch, job, options.timeout_s, keep=options.keep
+                        backup.scratch, job, options.timeout_s, keep=options.keep
                     )
                 if options.max_lag_s is not None:
-                    ages.judge_newest(report, options.max_lag_s)
+                    source.judge_newest(report, options.max_lag_s)
     except KeyboardInterrupt:
         left = report is not None and report.left
         raise DrillError(
@@ -73,6 +72,27 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         nomad.close()
     _tell(report, clean=clean, as_json=as_json, metrics=metrics)
     return report
+
+
+def _refuse_live(namespace: str, live: str) -> None:
+    """Raises DrillError where a drill would run beside what it drills."""
+    if namespace == live:
+        raise DrillError(
+            f"--namespace is {namespace}, which the stack itself runs in: a drill has a namespace of its own. Leave it "
+            "out (drill), or name another"
+        )
+
+
+def _confirm(text: str, *, yes: bool) -> None:
+    """Shows the plan and asks. Raises DrillError where the answer is no, or nobody can give one."""
+    print(text, file=sys.stderr)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise DrillError("nothing was done: this is the plan. Add --yes to run it")
+    print("Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise DrillError("nothing was done")
 
 
 def _tell(report: Report, *, clean: bool, as_json: bool, metrics: str) -> None:
@@ -187,13 +207,13 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--to",
-        type=point.moment,
+        type=source.moment,
         metavar="TIME",
         help="go to this time by MySQL's binary logs, such as 2026-11-22T10:15:00Z, or latest (mysql.pointInTime)",
     )
     parser.add_argument(
         "--dump",
-        type=dump.named,
+        type=source.dump_name,
         metavar="NAME",
         help="load this dump of mysql.backup.s3, or latest, into a new server on an empty volume",
     )

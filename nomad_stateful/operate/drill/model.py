@@ -1,13 +1,12 @@
-"""What a drill is asked to do, what it works with, and what came of it."""
+"""What a drill is asked to do, and what it works with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.operate.errors import OperateError
 
 Json = dict[str, Any]
@@ -98,99 +97,3 @@ class Target:
     def stack(self) -> str:
         """PROJECT/STACK."""
         return self.tag.removesuffix(f"/{self.volume}")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that makes a drill red."""
-
-    what: str
-    next: str
-    """What to do about it."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table of the restored server."""
-
-    name: str
-    rows: int | None
-    """None where they could not be counted."""
-    status: str
-    """OK, or what is wrong with it."""
-
-    @property
-    def ok(self) -> bool:
-        return self.status == "OK" and self.rows is not None
-
-    @property
-    def is_servers(self) -> bool:
-        """Whether it is one of the server's own."""
-        return self.name.startswith("`mysql`.")
-
-
-@dataclass
-class Report:
-    """What came of a drill; it is filled in as the drill goes on."""
-
-    volume: str
-    started: datetime
-    backup: Snapshot | Dump | None = None
-    """What is restored; None where there is none."""
-    dumps: str = ""
-    """Where the stack's dumps are, as s3://BUCKET/PREFIX; "" where a snapshot is restored."""
-    to: datetime | None = None
-    """The point in time that binary logs were applied up to; None where the snapshot is as it was."""
-    logs: int = 0
-    """How many logs were applied."""
-    log_bytes: int = 0
-    """Their size."""
-    kept: str = ""
-    """The snapshot of what was restored."""
-    server: str = ""
-    """Version of the server that ran on the scratch volume."""
-    phases: dict[str, float] = field(default_factory=dict)
-    """Seconds by phase, in order."""
-    rto_s: float | None = None
-    """From the first request until the server answered (with the dump loaded), or the consumer's check had passed; None
-    where it never did."""
-    tables: list[Table] = field(default_factory=list)
-    newest: datetime | None = None
-    output: Sequence[str] = ()
-    """The last lines of the consumer's check, or of a server that failed."""
-    notes: list[str] = field(default_factory=list)
-    """What is no fault of the snapshot, and has to be known by whoever goes on from it."""
-    replayed: bool = False
-    """Whether the server has every transaction up to the point in time."""
-    unchecked: bool = False
-    """Whether nothing is wrong with what was restored but that the checks took too long."""
-    findings: list[Finding] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    """What could not be removed."""
-
-    @property
-    def ok(self) -> bool:
-        return not self.findings
-
-    @property
-    def rpo_s(self) -> float | None:
-        """Age of what was restored: what would be lost if the volume were lost now."""
-        if self.backup is None:
-            return None
-        return max(0.0, (self.started - (self.to or self.backup.taken)).total_seconds())
-
-    @property
-    def what(self) -> str:
-        """What is restored, in a word."""
-        return "dump" if self.dumps else "snapshot"
-
-    @property
-    def earlier(self) -> str:
-        """How an earlier one is drilled."""
-        if self.dumps:
-            return f"drill earlier dumps (`aws s3 ls {self.dumps}`, then --dump NAME)"
-        return "drill earlier snapshots (`nomad-stateful snapshots`, then --snapshot ID)"
-
-    def wrong(self, what: str, then: str) -> None:
-        """Adds a finding."""
-        self.findings.append(Finding(what, then))

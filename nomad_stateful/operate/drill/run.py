@@ -1,4 +1,4 @@
-"""A drill from its first request to the last thing it removes."""
+"""A drill from its plan to the last thing it removes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,57 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.drill import place, removal, snapshots, watch
-from nomad_stateful.operate.drill.model import Json, Report, Scratch, Target
+from nomad_stateful.operate.drill import scratch as scratches
+from nomad_stateful.operate.drill import watch
+from nomad_stateful.operate.drill.model import Dump, Json, Options, Scratch, Target
+from nomad_stateful.operate.drill.report import Report, mib, taken
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.variable_lock import FREED_AFTER_S
 
 # What may go wrong once something was made: it is told in the report, after all of it is removed.
 FAILURES = (OperateError, ProviderError)
 _LOCKED_TIMEOUT_S = 30.0
+
+
+def plan(nomad: NomadApi, target: Target, report: Report, options: Options, scratch: Scratch | None) -> str:
+    """Returns the plan; without a scratch volume nothing is restored. Raises NomadError."""
+    if scratch is None or report.backup is None:
+        why = f"there is no dump in {report.dumps}" if report.dumps else f"volume {target.volume} has no snapshot"
+        return f"nothing is restored: {why}{' of before --to' if options.to else ''}"
+    made = "" if scratches.exists(nomad, target.namespace) else " (made and removed)"
+    what = (
+        f"run `{options.check}` in its consumer's task"
+        if options.check
+        else "start MySQL, check its tables, count rows"
+    )
+    return (
+        f"{_restored(target, report, scratch)}\n{_replayed(report)}"
+        f"register it as {target.id} in namespace {target.namespace}{made}; {what}\n"
+        + ("take a snapshot of it, and " if options.keep else "")
+        + "remove all of it. The live volume, its job and its namespace are not touched"
+    )
+
+
+def removal_plan(target: Target) -> str:
+    """Returns the plan of --clean."""
+    return f"remove what drills of volume {target.volume} left: {target.id} in Nomad, EBS volumes tagged {target.tag}"
+
+
+def _restored(target: Target, report: Report, scratch: Scratch) -> str:
+    found = report.backup
+    if isinstance(found, Dump):
+        return (
+            f"load {found.id} ({mib(found.size)}) of {report.dumps} into a new server on an empty EBS volume "
+            f"({scratch.size_gib} GiB, {target.zone})"
+        )
+    snapshot = "" if found is None else f"{found.id} ({taken(found)})"
+    return f"restore {snapshot} to an EBS volume ({scratch.size_gib} GiB, {target.zone})"
+
+
+def _replayed(report: Report) -> str:
+    if report.to is None:
+        return ""
+    return f"apply {report.logs} binary logs ({mib(report.log_bytes)}) up to {report.to:%Y-%m-%dT%H:%M:%S.%fZ}\n"
 
 
 class Drill:
@@ -55,13 +98,13 @@ class Drill:
             self._remove_left()
 
     def _remove_left(self) -> None:
-        if removed := removal.remove(self._nomad, self._aws, self._target):
+        if removed := scratches.remove(self._nomad, self._aws, self._target):
             print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
 
     def _restore(self, scratch: Scratch, job: Json, deadline: float) -> None:
         began = time.monotonic()
         with self._phase("volume", f"an EBS volume in {self._target.zone} {scratch}"):
-            external_id = snapshots.create(self._aws, self._target, scratch)
+            external_id = scratches.create(self._aws, self._target, scratch)
         self._await_controller(max(0.0, deadline - time.monotonic()))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
             self._register(external_id, max(0.0, deadline - time.monotonic()))
@@ -104,7 +147,7 @@ class Drill:
         wait_for(what, registered, timeout_s, "`nomad-stateful doctor` says what its controllers lack.")
 
     def _variable(self, items: dict[str, str]) -> None:
-        path = removal.variable_path(self._target)
+        path = scratches.variable_path(self._target)
         body = {"Namespace": self._target.namespace, "Path": path, "Items": items}
         self._nomad.put(f"var/{path}", body, namespace=self._target.namespace)
 
@@ -115,16 +158,18 @@ class Drill:
 
         def keep(volume_id: str) -> None:
             with self._phase("keep", f"a snapshot of {volume_id}"):
-                snapshots.keep(self._aws, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0))
+                scratches.keep_snapshot(
+                    self._aws, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0)
+                )
 
         try:
-            removal.remove(self._nomad, self._aws, self._target, None if keep_timeout_s is None else keep)
+            scratches.remove(self._nomad, self._aws, self._target, None if keep_timeout_s is None else keep)
             self._report.phases["remove"] = round(time.monotonic() - began - self._report.phases.get("keep", 0), 2)
         except KeyboardInterrupt:
             self._report.left.append("the removal was interrupted")
             raise
         except FAILURES as error:
-            left = removal.left(self._aws, self._target)
+            left = scratches.left(self._aws, self._target)
             self._report.left += [str(error), *left]
             self._report.wrong(
                 f"the drill's scratch volume is not removed: {error}",
@@ -133,7 +178,7 @@ class Drill:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = place.lock(self._nomad, self._target)
+        lock = scratches.lock(self._nomad, self._target)
         wait_for(
             f"no other drill of {self._target.volume} runs",
             lambda: lock.take() or None,

@@ -1,17 +1,38 @@
-"""What a drill restores, and what its job needs for that besides the server."""
+"""What a drill restores: a snapshot, a point in time or a dump; and whether it is too old."""
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
+from nomad_stateful.databases.mysql.archive import named_time
+from nomad_stateful.databases.mysql.dumps import is_dump
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
+from nomad_stateful.ebs.snapshots import newest as newest_of
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.operate.drill import dump, load, point, replay, snapshots
-from nomad_stateful.operate.drill.model import Json, Options, Report, Scratch, Target
+from nomad_stateful.operate.drill import job as jobs
+from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Options, Scratch, Target
+from nomad_stateful.operate.drill.report import Report
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.place import client
+from nomad_stateful.operate.point_in_time.replay import Replay
+from nomad_stateful.operate.point_in_time.replay import replay as read
+
+LATEST = "latest"
+_GIB = 1 << 30
+_CLOCKS = timedelta(minutes=5)
+"""How far clocks may be apart."""
+# A snapshot may have what was written shortly after EC2 says that it was begun.
+_MARGIN = timedelta(seconds=15)
+_DUMP_NOW = "for one now: `nomad job periodic force mysql-backup`"
 
 
 @dataclass(frozen=True)
@@ -42,24 +63,24 @@ class Sources:
             return self._dump(options, report)
         if options.to:
             return self._point_in_time(options, report)
-        found = snapshots.named(self.aws, self.target, options) if options.snapshot else None
-        report.backup = found = found or snapshots.newest(self.aws, self.target)
+        found = named(self.aws, self.target, options) if options.snapshot else None
+        report.backup = found = found or newest(self.aws, self.target)
         return None if found is None else Source(_from(found), _as_it_is)
 
     def _dump(self, options: Options, report: Report) -> Source | None:
-        restore = dump.restore_job(self.known, self.nomad, self.target)
-        found = dump.choose(restore, self.aws, options, report)
+        restore = _restore_job(self.known, self.nomad, self.target)
+        found = choose_dump(restore, self.aws, options, report)
         if found is None:
             return None
-        return Source(dump.scratch(self.aws, self.target, found), partial(load.add, restore=restore, dump=found))
+        return Source(empty(self.aws, self.target, found), partial(jobs.add_dump, restore=restore, dump=found))
 
     def _point_in_time(self, options: Options, report: Report) -> Source | None:
-        found = point.replay(self.known, self.aws, self.target, options, report)
+        found = replay(self.known, self.aws, self.target, options, report)
         if found is None or not isinstance(report.backup, Snapshot):
             return None
         mysql = self.known["mysql"]
         live = self.nomad.get(job_path(str(mysql["job"])), namespace=str(mysql["namespace"]))
-        return Source(_from(report.backup), partial(replay.add, live=live, replay=found))
+        return Source(_from(report.backup), partial(jobs.add_logs, live=live, replay=found))
 
 
 def _from(snapshot: Snapshot) -> Scratch:
@@ -68,3 +89,207 @@ def _from(snapshot: Snapshot) -> Scratch:
 
 def _as_it_is(_job: Json) -> None:
     """For a snapshot: all is on its volume."""
+
+
+def newest(place: AwsPlace, target: Target, before: datetime | None = None) -> Snapshot | None:
+    """Returns the newest complete snapshot of the volume: what a failover would go on from.
+
+    With `before`, the newest that was begun by then, also of an earlier EBS volume of its name in the stack.
+    """
+    snapshots = EbsSnapshots(place)
+    if before is None:
+        return newest_of(snapshots.of_volume(target.volume_id, target.made_from))
+    found = snapshots.of_volume(target.volume_id) + snapshots.of_name(target.volume, target.stack)
+    return newest_of(found, before)
+
+
+def named(place: AwsPlace, target: Target, options: Options) -> Snapshot:
+    """Returns the snapshot of --snapshot.
+
+    Raises DrillError where there is none, or it is another stack's or not complete, and ProviderError.
+    """
+    found = EbsSnapshots(place).find(options.snapshot)
+    if found is None:
+        raise DrillError(
+            f"--snapshot is {options.snapshot}: EC2 has none of that id in this account and region. Name one of "
+            f"`nomad-stateful snapshots {target.volume}`"
+        )
+    expected, of = options.snapshot_stack or target.stack, found.stack
+    if of and of != expected and not found.is_of(target.volume_id, target.made_from):
+        raise DrillError(
+            f"--snapshot {found.id} is of volume {found.tags.get('Name') or found.volume_id} of stack {of}: name one "
+            f"of `nomad-stateful snapshots {target.volume}`, or say --snapshot-stack {of} if that is meant"
+        )
+    if not found.is_complete:
+        raise DrillError(
+            f"snapshot {found.id} is {found.state} ({found.progress}): wait until it is completed, or leave --snapshot "
+            "out, which takes the newest that is"
+        )
+    return found
+
+
+def replay(known: Json, place: AwsPlace, target: Target, options: Options, report: Report) -> Replay | None:
+    """Chooses snapshot and logs, and notes them in the report; None where there is no snapshot.
+
+    Raises OperateError where the point in time cannot be reached, and botocore's errors.
+    """
+    where = known.get("mysqlPointInTime")
+    if not where:
+        raise PointInTimeError("the stack copies no binary logs: set mysql.pointInTime and run `pulumi up`")
+    if target.volume != known["mysql"]["volume"]:
+        raise PointInTimeError(
+            f"volume {target.volume} is not MySQL's: leave --to out, or name {known['mysql']['volume']}"
+        )
+    s3 = client(place, where)
+    there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
+    to = there.until if options.to == LATEST and there.until else _moment(options.to)
+    report.to = to
+    chosen = named(place, target, options) if options.snapshot else None
+    if chosen is not None and chosen.taken > to:
+        raise PointInTimeError(
+            f"--snapshot {options.snapshot} was taken at {chosen.taken:%Y-%m-%dT%H:%M:%SZ}, after --to: "
+            "name an earlier one, or leave it out"
+        )
+    report.backup = base = chosen or newest(place, target, before=to - _MARGIN)
+    if base is None:
+        return None
+    found = read(s3, there, base.taken, to)
+    report.logs, report.log_bytes = len(found.logs), found.size
+    return found
+
+
+def _moment(text: str) -> datetime:
+    # Until something was copied, the latest is now; that nothing was is told by the logs.
+    return datetime.now(UTC) if text == LATEST else datetime.fromisoformat(text)
+
+
+def moment(text: str) -> str:
+    """Returns a checked --to: latest, or date and time with a zone. Raises ArgumentTypeError."""
+    if text == LATEST:
+        return text
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is no time: write it as 2026-11-22T10:15:00Z, or latest") from None
+    if found.tzinfo is None:
+        raise ArgumentTypeError(f"{text} has no time zone: add Z for UTC, as in {text}Z")
+    if found > datetime.now(UTC):
+        raise ArgumentTypeError(f"{text} is in the future")
+    return found.astimezone(UTC).isoformat()
+
+
+def _restore_job(known: Json, nomad: NomadApi, target: Target) -> Json:
+    """Returns the stack's job that restores dumps, by whose tasks a drill does too.
+
+    Raises DrillError where there is none that fetches them from S3, and NomadError.
+    """
+    backup, mysql = known.get("mysqlBackup"), known.get("mysql")
+    if not backup or not mysql:
+        raise DrillError("--dump: the stack makes no dumps: set mysql.backup and mysql.backup.s3, and run `pulumi up`")
+    if target.volume != mysql["volume"]:
+        raise DrillError(f"--dump: volume {target.volume} is not MySQL's: leave --dump out, or name {mysql['volume']}")
+    if not backup.get("s3"):
+        raise DrillError(
+            "--dump: mysql.backup.s3 is not set, and a dump that lies on its volume alone is not drilled, since that "
+            "has one writer: set it (mysql.backup.s3: {}) and run `pulumi up`"
+        )
+    job: Json = nomad.find(job_path(str(backup["restoreJob"])), namespace=str(mysql["namespace"])) or {}
+    if not any(task["Name"] == jobs.FETCH for group in job.get("TaskGroups") or [] for task in group["Tasks"]):
+        raise DrillError(f"job {backup['restoreJob']} fetches no dumps from {backup['s3']}: run `pulumi up`")
+    return job
+
+
+def choose_dump(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump | None:
+    """Notes the dump in the report, and returns it; None where there is none at all.
+
+    Raises DrillError where the named one is not there, and botocore's errors.
+    """
+    [group] = job["TaskGroups"]
+    fetcher = next(task for task in group["Tasks"] if task["Name"] == jobs.FETCH)
+    bucket, prefix = (jobs.argument(fetcher, name) for name in ("bucket", "prefix"))
+    report.dumps = f"s3://{bucket}/{prefix}"
+    found = _stored(client(aws, {"region": fetcher["Env"]["AWS_REGION"]}), bucket, prefix)
+    # A name of a later time than its upload is of a clock that was ahead, or of no dump.
+    newest = max((name for name, one in found.items() if one.taken <= one.stored + _CLOCKS), default="")
+    if options.dump != LATEST and options.dump not in found:
+        there = ", ".join(sorted(found)) or "none"
+        raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {there}")
+    report.backup = dump = found.get(newest if options.dump == LATEST else options.dump)
+    return dump
+
+
+def empty(place: AwsPlace, target: Target, dump: Dump) -> Scratch:
+    """Returns an empty volume as large as the live one, with room for the dump itself. Raises DrillError."""
+    live = EbsVolumes(place).find(target.volume_id)
+    if live is None:
+        raise DrillError(
+            f"--dump: EBS volume {target.volume_id} of volume {target.volume} is gone, and an empty one would have "
+            "its size: run `pulumi up` first"
+        )
+    return Scratch(live.size_gib + -(-dump.size // _GIB))
+
+
+def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
+    found = {}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+        for one in page.get("Contents") or []:
+            name = str(one["Key"]).removeprefix(prefix)
+            if is_dump(name) and (begun := named_time(name[:16])) is not None:
+                found[name] = Dump(name, begun, int(one["Size"]), one["LastModified"])
+    return found
+
+
+def dump_name(text: str) -> str:
+    """Returns a checked --dump: latest, or the name of a dump's file. Raises ArgumentTypeError."""
+    if text != LATEST and not is_dump(text):
+        raise ArgumentTypeError(f"{text} is no dump: write its file's name, as 20260101T030000Z.sql.gz, or latest")
+    return text
+
+
+def judge(report: Report, max_age_s: float | None) -> None:
+    """Adds what is wrong before anything is restored: no snapshot or dump, or an old one."""
+    found = report.backup
+    if found is None:
+        report.wrong(*_nothing(report))
+    elif max_age_s is not None and (report.rpo_s or 0) > max_age_s:
+        report.wrong(
+            f"the newest {report.what}, {found.id}, is {_age(report.rpo_s or 0)} old: --max-age allows "
+            f"{_age(max_age_s)}",
+            "see whether the schedule still runs (`aws dlm get-lifecycle-policies --state ERROR`, and the policy's "
+            f"role); for a snapshot now: `nomad-stateful snapshot {report.volume}`"
+            if isinstance(found, Snapshot)
+            else f"see whether they still run and are copied (`nomad-stateful status`); {_DUMP_NOW}",
+        )
+
+
+def judge_newest(report: Report, max_lag_s: float) -> None:
+    """Adds what is wrong with a newest row that is much older than what was restored: rows are missing from it."""
+    found = report.backup
+    if found is None or report.newest is None:
+        return
+    what = "point in time" if report.to else report.what
+    lag_s = ((report.to or found.taken) - report.newest).total_seconds()
+    if lag_s > max_lag_s:
+        why = (
+            " (the snapshot's redo log may be damaged, or something was written without the binary log)"
+            if isinstance(found, Snapshot)
+            else ""
+        )
+        report.wrong(
+            f"the newest row is {_age(lag_s)} older than the {what}: --max-lag allows {_age(max_lag_s)}",
+            f"see whether the live server has newer rows of that time: if it has, the {what} lacks them{why}: "
+            f"{report.earlier}",
+        )
+
+
+def _nothing(report: Report) -> tuple[str, str]:
+    if report.dumps:
+        return f"there is no dump in {report.dumps}", f"see what keeps them (`nomad-stateful status`); {_DUMP_NOW}"
+    early = f" that was begun 15 s before {report.to:%Y-%m-%dT%H:%M:%SZ}, or earlier" if report.to else ""
+    then = "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`"
+    now = f"for one now: `nomad-stateful snapshot {report.volume}`"
+    return f"there is no completed snapshot of volume {report.volume}{early}", f"{then}; {now}"
+
+
+def _age(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds:.0f} s"

@@ -13,12 +13,11 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, last_events
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.drill.job import CHECK
-from nomad_stateful.operate.drill.model import DrillError, Json, Report, Table, Target
-from nomad_stateful.operate.drill.replay import FETCH
+from nomad_stateful.operate.drill.job import CHECK, FETCH, SERVER
+from nomad_stateful.operate.drill.model import DrillError, Json, Target
+from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 
-SERVER = "mysql"
 _LAST_LINES = 12
 _LATE_READS = 25
 

@@ -8,7 +8,7 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.drill.model import DrillError, Scratch
-from nomad_stateful.operate.drill.snapshots import make_like
+from nomad_stateful.operate.drill.scratch import make_like
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError
 

@@ -13,9 +13,10 @@ from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from nomad_stateful.operate import cluster, stack
-from nomad_stateful.operate.drill import command, report, snapshots
+from nomad_stateful.operate.drill import command, report, scratch
 from nomad_stateful.operate.drill import job as jobs
-from nomad_stateful.operate.drill.model import DrillError, Json, Options, Report, Scratch, Table, Target
+from nomad_stateful.operate.drill.model import DrillError, Json, Options, Scratch, Target
+from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError
 from tests.unit import aws
 from tests.unit.aws import PLACE
@@ -572,14 +573,14 @@ def test_a_volume_that_cannot_be_removed_is_red_with_the_command_that_removes_it
         raise OperateError("vol-1 is detached: not after 180 s")
 
     nomad = Nomad()
-    monkeypatch.setattr(snapshots, "await_detached", stuck)
+    monkeypatch.setattr(scratch, "await_detached", stuck)
     with pytest.raises(DrillError, match=r"scratch volume is not removed: vol-1 .*drill mysql --clean"):
         drill(nomad, monkeypatch)
 
 
 def test_only_volumes_with_a_drills_tags_are_deleted(ec2: Any, live: str) -> None:
     with pytest.raises(DrillError, match="does not have the tags of a drill's volume"):
-        snapshots.delete(PLACE, live)
+        scratch.delete(PLACE, live)
     assert ec2.describe_volumes(VolumeIds=[live])["Volumes"]
 
 
@@ -587,20 +588,20 @@ def test_the_scratch_volume_is_unknown_to_schedules_and_performs_like_the_live_o
     ec2: Any, live: str, snapshot_id: str
 ) -> None:
     target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
-    made = snapshots.create(PLACE, target, Scratch(2, snapshot_id))
+    made = scratch.create(PLACE, target, Scratch(2, snapshot_id))
     [found] = ec2.describe_volumes(VolumeIds=[made])["Volumes"]
     tags = {one["Key"]: one["Value"] for one in found["Tags"]}
     assert tags == {"Name": JOB, DRILL_TAG: "shop/prod/mysql", "ebs.csi.aws.com/cluster": "true"}
     assert (found["VolumeType"], found["SnapshotId"]) == ("gp3", snapshot_id)
-    assert snapshots.left_over(PLACE, target) == [made]
+    assert scratch.left_over(PLACE, target) == [made]
 
 
 def test_a_scratch_volume_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, live: str, snapshot_id: str) -> None:
     target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
     with aws.answers(ec2, "DescribeVolumes", "", aws.UNLISTED) as left:
-        made = snapshots.create(PLACE, target, Scratch(2, snapshot_id))
+        made = scratch.create(PLACE, target, Scratch(2, snapshot_id))
     assert left == []
-    assert snapshots.left_over(PLACE, target) == [made]
+    assert scratch.left_over(PLACE, target) == [made]
 
 
 def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from nomad_stateful.operate import restore, stack
 from nomad_stateful.operate.asking import NotConfirmedError
-from nomad_stateful.operate.drill.model import Options, Report
+from nomad_stateful.operate.drill.model import Options
+from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.engine import StackLockedError
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.exclusive import BusyError

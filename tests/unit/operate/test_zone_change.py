@@ -14,7 +14,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.nomad.clients import Client
-from nomad_stateful.operate.drill import snapshots as drills
+from nomad_stateful.operate.drill import source as drills
 from nomad_stateful.operate.drill.model import Target
 from nomad_stateful.operate.engine import EngineError, StackLockedError
 from nomad_stateful.operate.exclusive import BusyError

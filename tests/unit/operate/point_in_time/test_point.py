@@ -11,9 +11,10 @@ import pytest
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.ebs.tags import AS_OF_TAG
-from nomad_stateful.operate.drill import age, point, snapshots
+from nomad_stateful.operate.drill import source
 from nomad_stateful.operate.drill.command import COMMAND
-from nomad_stateful.operate.drill.model import Options, Report, Target
+from nomad_stateful.operate.drill.model import Options, Target
+from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.errors import OperateError
 from tests.unit.operate.point_in_time.test_logs import Bucket, at, bucket
 
@@ -32,16 +33,16 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
     def newest(_place: AwsPlace, _target: Target, before: datetime) -> Snapshot | None:
         return max((one for one in TAKEN if one.taken <= before), key=lambda one: one.taken, default=None)
 
-    monkeypatch.setattr(point, "client", lambda *_: bucket())
-    monkeypatch.setattr(snapshots, "newest", newest)
+    monkeypatch.setattr(source, "client", lambda *_: bucket())
+    monkeypatch.setattr(source, "newest", newest)
     monkeypatch.setattr(
-        snapshots, "named", lambda _place, _target, options: next(one for one in TAKEN if one.id == options.snapshot)
+        source, "named", lambda _place, _target, options: next(one for one in TAKEN if one.id == options.snapshot)
     )
 
 
 def chosen(to: str, known: dict[str, Any] = KNOWN, **options: Any) -> Report:
     report = Report("mysql", at(10))
-    point.replay(known, AwsPlace(), TARGET, Options("mysql", to=to, **options), report)
+    source.replay(known, AwsPlace(), TARGET, Options("mysql", to=to, **options), report)
     return report
 
 
@@ -61,9 +62,9 @@ def test_the_newest_snapshot_that_is_surely_of_before_and_the_logs_from_there(
 def test_rows_that_the_logs_should_have_brought_are_missed() -> None:
     report = chosen("latest")
     report.newest = at(5)
-    age.judge_newest(report, 300)
+    source.judge_newest(report, 300)
     assert report.ok
-    age.judge_newest(report, 60)
+    source.judge_newest(report, 60)
     assert ["is 270 s older than the point in time" in one.what for one in report.findings] == [True]
 
 
@@ -85,14 +86,14 @@ def test_after_a_snapshot_as_of_a_point_in_time_come_the_logs_from_that_point_on
 ) -> None:
     restored = Snapshot("snap-8", "vol-9", "completed", at(8), tags={AS_OF_TAG: at(2).isoformat()})
     expected = chosen(at(5.5).isoformat(), snapshot="snap-2").logs
-    monkeypatch.setattr(snapshots, "named", lambda *_: restored)
+    monkeypatch.setattr(source, "named", lambda *_: restored)
     assert chosen(at(5.5).isoformat(), snapshot="snap-8").logs == expected
 
 
 def test_without_a_snapshot_of_before_there_is_nothing_to_go_on_from() -> None:
     report = chosen(at(1.5).isoformat())
     assert report.backup is None
-    age.judge(report, None)
+    source.judge(report, None)
     [finding] = report.findings
     assert "that was begun 15 s before 2026-11-22T10:01:30Z, or earlier" in finding.what
 
@@ -102,7 +103,7 @@ def test_what_copies_no_logs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         chosen("latest", {"mysql": {"volume": "mysql"}})
     with pytest.raises(OperateError, match="volume mysql is not MySQL's"):
         chosen("latest", {**KNOWN, "mysql": {"volume": "other"}})
-    monkeypatch.setattr(point, "client", lambda *_: Bucket({}))
+    monkeypatch.setattr(source, "client", lambda *_: Bucket({}))
     with pytest.raises(OperateError, match="there is no binary log"):
         chosen("latest")
 
@@ -117,12 +118,12 @@ def test_what_copies_no_logs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_times_that_are_none(text: str, why: str) -> None:
     with pytest.raises(ArgumentTypeError, match=why):
-        point.moment(text)
+        source.moment(text)
 
 
 def test_times_are_taken_with_any_zone() -> None:
-    assert point.moment("2026-11-22T12:15:00.5+02:00") == "2026-11-22T10:15:00.500000+00:00"
-    assert point.moment("latest") == "latest"
+    assert source.moment("2026-11-22T12:15:00.5+02:00") == "2026-11-22T10:15:00.500000+00:00"
+    assert source.moment("latest") == "latest"
 
 
 def test_a_drill_needs_no_point_in_time() -> None:
