@@ -3,6 +3,7 @@
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -42,16 +43,13 @@ class Permission:
 
 def recover(name: str, permission: Permission) -> None:
     """Checks the stack's volumes, or one of them, and runs the permitted steps. Raises NotRecoveredError."""
-    nomad = connect()
-    try:
+    with closing(connect()) as nomad:
         runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
         stuck = [
             volume.name
             for volume in stack_volumes(nomad, name)
             if not free(volume, permission, runner, partial(_again, nomad, volume.name))
         ]
-    finally:
-        nomad.close()
     if stuck:
         raise NotRecoveredError(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
 

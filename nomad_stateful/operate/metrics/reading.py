@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -71,13 +72,10 @@ def _settings_of(name: str) -> Json:
 
 
 def _of_nomad(gauges: Gauges) -> None:
-    nomad = connect()
-    try:
+    with closing(connect()) as nomad:
         _plugins(gauges, nomad)
         _volumes(gauges, nomad)
         _dumps(gauges, nomad)
-    finally:
-        nomad.close()
 
 
 def _plugins(gauges: Gauges, nomad: NomadApi) -> None:

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from socketserver import ThreadingMixIn
 from typing import Any, Generic, TypeVar
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -110,11 +111,8 @@ def application(collector: Collector) -> Any:
 
 
 def _targets() -> bytes:
-    nomad = connect()
-    try:
+    with closing(connect()) as nomad:
         return json.dumps(targets(nomad, stack.namespace())).encode()
-    finally:
-        nomad.close()
 
 
 def serve(host: str, port: int) -> None:
