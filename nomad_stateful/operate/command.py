@@ -9,8 +9,8 @@ def _none(_parser: ArgumentParser) -> None:
     """Adds no arguments."""
 
 
-def _always(_known: Namespace) -> bool:
-    return True
+def _acts(known: Namespace) -> bool:
+    return not getattr(known, "dry_run", False)
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Command:
     """Does it, with the arguments."""
     arguments: Callable[[ArgumentParser], None] = _none
     """Adds the arguments."""
-    acts: Callable[[Namespace], bool] = _always
+    acts: Callable[[Namespace], bool] = _acts
     """Whether it may change something: then the stack has to be named where there are several."""
 
 

@@ -1,13 +1,14 @@
 """Failover without Nomad's wait: watches for lost clients, and asks EC2 whether they can still write."""
 
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Frame, framed
 from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.zone_change.change import Wanted
 from nomad_stateful.operate.zone_change.command import add_options, change
@@ -16,11 +17,8 @@ from nomad_stateful.recovery.watcher import Watcher
 
 def watch(*, fence: bool) -> None:
     """Looks once a second, for ever. Raises OperateError and ProviderError only before its first look."""
-    nomad = connect()
-    try:
+    with closing(connect()) as nomad:
         of_stack(nomad, fence=fence).watch()
-    finally:
-        nomad.close()
 
 
 def of_stack(nomad: NomadApi, *, fence: bool) -> Watcher:
@@ -54,7 +52,7 @@ def _of_a_volume(known: Namespace) -> list[str]:
     return [name for name, value in given.items() if value]
 
 
-def _run(known: Namespace) -> None:
+def _run(frame: Frame, known: Namespace) -> None:
     if not known.volume and not known.zone:
         if given := _of_a_volume(known):
             raise OperateError(
@@ -76,14 +74,13 @@ def _run(known: Namespace) -> None:
         max_loss_min=known.max_loss,
         timeout_s=known.timeout,
     )
-    change(wanted, yes=known.yes, dry_run=known.dry_run, as_json=known.json)
+    change(frame, wanted)
 
 
-COMMAND = Command(
+COMMAND = framed(
     "failover",
     "watch for lost clients, and start their jobs elsewhere as soon as EC2 says that they cannot write; with VOLUME "
     "and --zone: its zone is lost, go on in another one from its newest snapshot",
     _run,
     _arguments,
-    lambda known: not known.dry_run,
 )

@@ -5,22 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.asking import confirm
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.drill.command import drill
 from nomad_stateful.operate.drill.model import Options
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.source import moment
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.frame import Frame, framed
 from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.ownership import stack_cluster
 
@@ -32,7 +31,7 @@ class RestoreError(OperateError):
     """A restore failed, or there is nothing to restore with."""
 
 
-def restore(dump: str, source: str, timeout_s: float, *, yes: bool) -> None:
+def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
     """Asks, then dispatches the restore job and waits for its end. Raises RestoreError, StackError and TimedOutError.
 
     The dump is on the dumps' volume, or with the source s3 in the bucket.
@@ -47,24 +46,18 @@ def restore(dump: str, source: str, timeout_s: float, *, yes: bool) -> None:
     if source == "s3" and not place:
         raise RestoreError("the stack copies no dumps to S3: set mysql.backup.s3 and run `pulumi up`")
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
-    confirm(
+    frame.agree(
         f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
-        f"are missing: a snapshot (`nomad-stateful snapshot {known['mysql']['volume']}`) is the way back. Go on?",
-        yes=yes,
+        f"are missing: a snapshot (`nomad-stateful snapshot {known['mysql']['volume']}`) is the way back. Go on?"
     )
     namespace = known["mysql"]["namespace"]
-    nomad = stack_cluster(known["mysql"]["volume"])
     # Jobs of earlier releases know no source.
     meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}
-    try:
-        with exclusive(nomad, f"restore {dump}"):
-            Engine(stack.chosen()).refuse_locked()
-            answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=namespace)
-            job = str(answer["DispatchedJobID"])
-            print(f"==> {job} restores {dump} {where}", file=sys.stderr)
-            ended = _ended(nomad, job, namespace, timeout_s)
-    finally:
-        nomad.close()
+    with closing(stack_cluster(known["mysql"]["volume"])) as nomad, frame.turn(nomad, dump, Engine(stack.chosen())):
+        answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=namespace)
+        job = str(answer["DispatchedJobID"])
+        print(f"==> {job} restores {dump} {where}", file=sys.stderr)
+        ended = _ended(nomad, job, namespace, timeout_s)
     log, allocation = "nomad alloc logs", ended["ID"][:8]
     if ended["ClientStatus"] != "complete":
         raise RestoreError(f"{job} failed. `{log} -stderr {allocation} {_failed_task(ended)}` says why")
@@ -124,11 +117,11 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _run(known: Namespace) -> None:
+def _run(frame: Frame, known: Namespace) -> None:
     if not known.to:
         if given := [name for name in ("snapshot", "zone", "newest", "json") if getattr(known, name)]:
             raise RestoreError(f"--{given[0]} is for a restore to a point in time: add --to, or leave it out")
-        restore(known.dump, known.source, known.timeout, yes=known.yes)
+        restore(frame, known.dump, known.source, known.timeout)
         return
     if known.dump != _LATEST or known.source != "volume":
         raise RestoreError("--to restores from a snapshot and the binary logs: name no dump, and leave --from out")
@@ -142,7 +135,7 @@ def _run(known: Namespace) -> None:
         keep=True,
         timeout_s=known.timeout,
     )
-    report = drill(options, yes=known.yes, clean=False, as_json=known.json, metrics="")
+    report = drill(frame, options)
     if not known.json:
         print(_way_on(report))
 
@@ -156,7 +149,7 @@ def _way_on(report: Report) -> str:
     )
 
 
-COMMAND = Command(
+COMMAND = framed(
     "restore",
     "restore MySQL from one of its dumps, or to a point in time beside it, and wait until it is done",
     _run,

@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from nomad_stateful.operate import stack
 from nomad_stateful.operate.adopt import ebs, terraform
 from nomad_stateful.operate.adopt import found as cluster
 from nomad_stateful.operate.adopt.settings import Adoption, adoption
-from nomad_stateful.operate.asking import confirm
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import confirm
 
 _PREFIX = "nomad-stateful:"
 
@@ -29,11 +30,9 @@ def run(known: Namespace) -> None:
     """Prints the settings, and writes them where that is asked for. Raises OperateError where there are none."""
     managed = terraform.read(known.terraform_state) if known.terraform_state else []
     config = _of_providers()
-    nomad, place = connect(config=config), _place(config)
-    try:
+    place = _place(config)
+    with closing(connect(config=config)) as nomad:
         found = cluster.read(nomad, place, dict(known.driver))
-    finally:
-        nomad.close()
     namespace = known.namespace or _only_namespace(found)
     flags = terraform.mount_flags(managed) | dict(known.mount_flags)
     made = adoption(found, namespace, flags)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import Any
 
 from nomad_stateful.columns import columns
@@ -12,15 +12,14 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.operate import ownership, stack
-from nomad_stateful.operate.asking import confirm
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain import plan as plans
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.undo import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.work import Drain, Options
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.progress import say
 
@@ -33,47 +32,37 @@ class RefusedError(OperateError):
     exit_status = 4
 
 
-def drain(known: Namespace) -> None:
+def drain(frame: Frame, known: Namespace) -> None:
     """Plans, asks and drains, or takes a drain back. Raises OperateError and ProviderError."""
-    nomad = connect()
-    try:
+    with closing(connect()) as nomad:
         ownership.required(nomad)
         node = nodes.find(nomad, known.node)
         if known.undo:
-            _undo(nomad, node, yes=known.yes, dry_run=known.dry_run)
+            _undo(frame, nomad, node)
             return
         ebs = EbsVolumes(stack.aws_place()) if node.instance_id else None
-        _drain(nomad, node, ebs, known)
-    finally:
-        nomad.close()
+        _drain(frame, nomad, node, ebs, known)
 
 
-def _drain(nomad: NomadApi, node: Client, ebs: EbsVolumes | None, known: Namespace) -> None:
+def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, known: Namespace) -> None:
     plan = plans.make(nomad, node, ebs.attached_to(node.instance_id) if ebs else [])
     options = Options(known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch)
     say(plans.text(plan, keep_system=options.keep_system))
-    if known.dry_run and known.json:
-        print(json.dumps(plans.as_object(plan), indent=2))
+    if frame.dry_run:
+        frame.tell(plans.as_object(plan))
     refuse(plan, leave_down=known.leave_down)
-    if known.dry_run:
+    if frame.dry_run:
         return
     work, began = Drain(nomad, ebs, plan, options, say), time.monotonic()
     if plan.is_done(keep_system=options.keep_system):
         say(f"{node.name} is drained already: nothing to do")
     else:
-        confirm(f"drain {node.name}?", yes=known.yes)
-        _run(work)
+        frame.agree(f"drain {node.name}?")
+        with interruptible(lambda: f"{node.name} takes no new allocations. The same command goes on"):
+            work.run()
     took_s = time.monotonic() - began
-    print(json.dumps(_result(work, took_s), indent=2) if known.json else _table(work, took_s))
+    frame.tell(_result(work, took_s), _table(work, took_s))
     say(f"to have it take allocations again: nomad-stateful drain {node.name} --undo")
-
-
-def _run(work: Drain) -> None:
-    try:
-        work.run()
-    except KeyboardInterrupt:
-        name = work.plan.node.name
-        raise OperateError(f"interrupted: {name} takes no new allocations. The same command goes on") from None
 
 
 def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
@@ -92,16 +81,16 @@ def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
         )
 
 
-def _undo(nomad: NomadApi, node: Client, *, yes: bool, dry_run: bool) -> None:
+def _undo(frame: Frame, nomad: NomadApi, node: Client) -> None:
     wanted = plugins_elsewhere(nomad, node)
     if node.eligible and not node.draining:
         say(f"{node} is eligible already")
     else:
         say(f"{node} becomes eligible, and Nomad places what waits for it")
-    if dry_run:
+    if frame.dry_run:
         return
     if node.draining or not node.eligible:
-        confirm(f"make {node.name} eligible?", yes=yes)
+        frame.agree(f"make {node.name} eligible?")
     undo(nomad, node, wanted, _UNDO_TIMEOUT_S, say)
 
 
@@ -143,10 +132,9 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--undo", action="store_true", help="make the client eligible again, and end a drain of it")
 
 
-COMMAND = Command(
+COMMAND = framed(
     "drain",
     "take a client out of service: consumers first, their volumes seen detached, plugins last",
     drain,
     _arguments,
-    lambda known: not known.dry_run,
 )

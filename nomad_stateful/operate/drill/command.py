@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -16,13 +14,13 @@ from nomad_stateful.ebs.ec2_client import refuse_another_account
 from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill import report as reports
 from nomad_stateful.operate.drill import scratch, source
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
+from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.ownership import namespaces, stack_cluster
 
@@ -30,13 +28,18 @@ _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "no
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: str) -> Report:
+def drill(frame: Frame, options: Options, *, clean: bool = False, metrics: str = "") -> Report:
     """Makes one drill, prints and returns its report. Raises DrillError where it is red, or cannot be made."""
     known = stack.outputs()
     volume = options.volume or _mysql_volume(known)
-    nomad = stack_cluster(_checked(known, volume))
-    report: Report | None = None
-    try:
+    _check(known, volume)
+    report = Report(volume, datetime.now(UTC))
+
+    def resume() -> str:
+        left = "Something is left: the next drill removes it, or --clean"
+        return f"nothing is proved. {left if report.left else 'What the drill made is removed'}"
+
+    with closing(stack_cluster(volume)) as nomad, interruptible(resume):
         # A volume whose deletion nobody waited for has to go too: a request to end leads to the removal.
         signal.signal(signal.SIGTERM, _interrupt)
         place_of_aws = stack.aws_place()
@@ -44,33 +47,23 @@ def drill(options: Options, *, yes: bool, clean: bool, as_json: bool, metrics: s
         live = namespaces(nomad, {volume: known["volumes"][volume]}).get(volume, "default")
         _refuse_live(options.namespace, live)
         target = _target(known, volume, options)
-        report = Report(volume, datetime.now(UTC))
+        one = Drill(nomad, place_of_aws, target, report)
         if clean:
-            _confirm(removal_plan(target), yes=yes)
+            frame.agree("Run it?", removal_plan(target))
             with scratch.provided(nomad, target.namespace):
-                Drill(nomad, place_of_aws, target, report).clean()
+                one.clean()
         else:
             backup = source.Sources(known, nomad, place_of_aws, target).choose(options, report)
             source.judge(report, options.max_age_s)
-            _confirm(plan(nomad, target, report, options, backup.scratch if backup else None), yes=yes)
+            frame.agree("Run it?", plan(nomad, target, report, options, backup.scratch if backup else None))
             if backup is not None:
                 with scratch.provided(nomad, target.namespace):
                     job = _job(nomad, known, live, target, options)
                     backup.add(job)
-                    Drill(nomad, place_of_aws, target, report).run(
-                        backup.scratch, job, options.timeout_s, keep=options.keep
-                    )
+                    one.run(backup.scratch, job, options.timeout_s, keep=options.keep)
                 if options.max_lag_s is not None:
                     source.judge_newest(report, options.max_lag_s)
-    except KeyboardInterrupt:
-        left = report is not None and report.left
-        raise DrillError(
-            "interrupted: nothing is proved. "
-            + ("Something is left: the next drill removes it, or --clean" if left else "What the drill made is removed")
-        ) from None
-    finally:
-        nomad.close()
-    _tell(report, clean=clean, as_json=as_json, metrics=metrics)
+    _tell(frame, report, clean=clean, metrics=metrics)
     return report
 
 
@@ -83,19 +76,7 @@ def _refuse_live(namespace: str, live: str) -> None:
         )
 
 
-def _confirm(text: str, *, yes: bool) -> None:
-    """Shows the plan and asks. Raises DrillError where the answer is no, or nobody can give one."""
-    print(text, file=sys.stderr)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise DrillError("nothing was done: this is the plan. Add --yes to run it")
-    print("Run it? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise DrillError("nothing was done")
-
-
-def _tell(report: Report, *, clean: bool, as_json: bool, metrics: str) -> None:
+def _tell(frame: Frame, report: Report, *, clean: bool, metrics: str) -> None:
     if clean:
         if not report.ok:
             raise DrillError("; ".join(one.what for one in report.findings))
@@ -103,7 +84,7 @@ def _tell(report: Report, *, clean: bool, as_json: bool, metrics: str) -> None:
         return
     if metrics:
         reports.write_metrics(report, Path(metrics))
-    print(json.dumps(reports.as_json(report), indent=2) if as_json else reports.text(report), flush=True)
+    frame.tell(reports.as_json(report), reports.text(report))
     if not report.ok:
         first, *others = report.findings
         more = f" (and {len(others)} more)" if others else ""
@@ -162,8 +143,8 @@ def _entry(known: Json, volume: str) -> Json:
     return found
 
 
-def _checked(known: Json, volume: str) -> str:
-    """Returns the volume's name. Raises DrillError where it is not an EBS volume of the stack."""
+def _check(known: Json, volume: str) -> None:
+    """Raises DrillError where it is not an EBS volume of the stack."""
     volumes = known.get("volumes") or {}
     if volume not in volumes:
         raise DrillError(f"the stack has no volume {volume}: it has {', '.join(sorted(volumes)) or 'none'}")
@@ -172,7 +153,6 @@ def _checked(known: Json, volume: str) -> str:
             f"volume {volume} is {volumes[volume]['id']}, which is not an EBS volume: a drill restores EBS snapshots. "
             "Prove its backups with its own storage system"
         )
-    return volume
 
 
 def _mysql_volume(known: Json) -> str:
@@ -243,7 +223,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _run(known: Namespace) -> None:
+def _run(frame: Frame, known: Namespace) -> None:
     if known.check and known.newest:
         raise DrillError("--newest is a statement for MySQL, and --check a command of its own: leave one of them out")
     if known.max_lag is not None and not known.newest:
@@ -268,10 +248,10 @@ def _run(known: Namespace) -> None:
         dump=known.dump or "",
         timeout_s=known.timeout,
     )
-    drill(options, yes=known.yes, clean=known.clean, as_json=known.json, metrics=known.metrics)
+    drill(frame, options, clean=known.clean, metrics=known.metrics)
 
 
-COMMAND = Command(
+COMMAND = framed(
     "drill",
     "prove that the newest snapshot, or a dump, can be restored: on a scratch volume, by the real server",
     _run,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.operate import ownership, stack
-from nomad_stateful.operate.asking import confirm
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.engine import Change, Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.upgrade import preview
@@ -29,20 +27,17 @@ class RolledBackError(OperateError):
     exit_status = 5
 
 
-def upgrade(known: Namespace) -> None:
+def upgrade(frame: Frame, known: Namespace) -> None:
     """Plans, asks, and upgrades; rolls back by itself. Raises OperateError and ProviderError."""
     config = stack.config()
     asked = wanted(config.get(PLUGINS) or [], known.plugin, known.version, down=known.downgrade)
-    nomad = connect(operator=False)
-    try:
+    with closing(connect(operator=False)) as nomad:
         ownership.required(nomad)
         roll = Rollout(nomad, asked.plugin_id, asked.node_job, stack.namespace(), known.node_timeout, say)
-        _upgrade(nomad, Engine(stack.chosen()), roll, asked, known)
-    finally:
-        nomad.close()
+        _upgrade(frame, nomad, Engine(stack.chosen()), roll, asked)
 
 
-def _upgrade(nomad: NomadApi, engine: Engine, roll: Rollout, asked: Wanted, known: Namespace) -> None:
+def _upgrade(frame: Frame, nomad: NomadApi, engine: Engine, roll: Rollout, asked: Wanted) -> None:
     found = engine.changes(asked.settings)
     preview.refuse_others(asked, found)
     job = preview.node_job(nomad, asked, found)
@@ -54,19 +49,16 @@ def _upgrade(nomad: NomadApi, engine: Engine, roll: Rollout, asked: Wanted, know
         "clients": clients if job else [],
         "changes": [{"op": one.op, "type": one.type, "name": one.name} for one in found],
     }
-    say(_text(asked, clients if job else [], [one.name for one in found]))
-    if known.dry_run or not found:
-        print(json.dumps(plan, indent=2) if known.json else ("nothing to do" if not found else "nothing was changed"))
+    text = _text(asked, clients if job else [], [one.name for one in found])
+    if not frame.agree(f"upgrade {asked.plugin_id} to {asked.version}?", text, plan, needed=bool(found)):
         return
-    confirm(f"upgrade {asked.plugin_id} to {asked.version}?", yes=known.yes)
     began = time.monotonic()
-    with exclusive(nomad, f"upgrade-driver {asked.version}") as refuse_lost:
-        engine.refuse_locked()
+    with frame.turn(nomad, asked.version, engine) as refuse_lost:
         _refuse_changed(nomad, engine, asked, found)
         _change(engine, roll, asked, job, refuse_lost)
     result = plan | {"ok": True, "seconds": round(time.monotonic() - began, 1), "healthyAfter": roll.done}
     took = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
-    print(json.dumps(result, indent=2) if known.json else took)
+    frame.tell(result, took)
 
 
 def _refuse_changed(nomad: NomadApi, engine: Engine, asked: Wanted, found: Sequence[Change]) -> None:
@@ -86,12 +78,11 @@ def _change(
     """Rolls the new version out, and back where it fails. Raises OperateError."""
     before = roll.before()
     try:
-        if job:
-            _roll(roll, job)
-        refuse_lost()
-        _settle(engine, asked)
-    except KeyboardInterrupt:
-        raise OperateError(f"interrupted: the same command goes on; `{_revert(roll, before)}` goes back") from None
+        with interruptible(lambda: f"the same command goes on; `{_revert(roll, before)}` goes back"):
+            if job:
+                _roll(roll, job)
+            refuse_lost()
+            _settle(engine, asked)
     except StackLockedError as error:
         raise OperateError(
             f"{error}. The node plugins and the settings have {asked.version}, the state has {asked.before} until then"
@@ -163,10 +154,9 @@ def _arguments(parser: ArgumentParser) -> None:
     add_change_options(parser)
 
 
-COMMAND = Command(
+COMMAND = framed(
     "upgrade-driver",
     "give a CSI plugin another version of its driver, client by client, rolled back where one fails",
     upgrade,
     _arguments,
-    lambda known: not known.dry_run,
 )

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import Any
 
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.asking import confirm
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.engine import Engine
-from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.ownership import mysql_cluster
-from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.upgrade_mysql import releases
 from nomad_stateful.operate.upgrade_mysql.plan import Plan, Situation
 from nomad_stateful.operate.upgrade_mysql.registered import Registered
@@ -23,42 +19,36 @@ from nomad_stateful.operate.upgrade_mysql.server import Server
 from nomad_stateful.operate.upgrade_mysql.steps import StoppedError, Upgrade
 
 
-def upgrade(known: Namespace) -> None:
+def upgrade(frame: Frame, known: Namespace) -> None:
     """Plans, asks, and upgrades. Raises OperateError and ProviderError."""
     after = releases.wanted(known.version)
     mysql = stack.mysql_outputs()
-    nomad = mysql_cluster(mysql).nomad
-    try:
+    with closing(mysql_cluster(mysql).nomad) as nomad:
         server = Server(nomad, Database.of(mysql), mysql.job, mysql.namespace)
         registered = Registered(nomad, mysql.job, mysql.namespace)
         now = Situation(Engine(stack.chosen()), server, registered, mysql.volume)
-        _upgrade(now, now.plan(after, known.image), known)
-    finally:
-        nomad.close()
+        _upgrade(frame, now, now.plan(after, known.image), known)
 
 
-def _upgrade(now: Situation, plan: Plan, known: Namespace) -> None:
-    say("\n".join(lines(plan, now)))
-    if plan.phase == "done" or known.dry_run:
-        done = plan.phase == "done"
-        told = "nothing to do" if done else "nothing was changed"
-        print(json.dumps({"ok": True, "dryRun": not done, **as_json(plan)}, indent=2) if known.json else told)
+def _upgrade(frame: Frame, now: Situation, plan: Plan, known: Namespace) -> None:
+    needed = plan.phase != "done"
+    preview = {"ok": True, "dryRun": needed, **as_json(plan)}
+    if not frame.agree(f"upgrade MySQL to {plan.after}?", "\n".join(lines(plan, now)), preview, needed=needed):
         return
-    confirm(f"upgrade MySQL to {plan.after}?", yes=known.yes)
     times = (known.timeout, known.probe_timeout, known.snapshot_timeout)
     way = Upgrade(now.engine, now.server, now.registered, now.volume, plan, *times)
-    try:
-        with exclusive(now.registered.nomad, f"upgrade-mysql {plan.after}") as way.refuse_lost:
-            result = way.run()
-    except KeyboardInterrupt:
+
+    def resume() -> str:
         kept = f" {way.snapshot_id} is kept." if way.snapshot_id else ""
-        raise OperateError(f"interrupted: the same command goes on from what it finds.{kept}") from None
+        return f"the same command goes on from what it finds.{kept}"
+
+    try:
+        with interruptible(resume), frame.turn(now.registered.nomad, str(plan.after), now.engine) as way.refuse_lost:
+            result = way.run()
     except StoppedError as error:
-        if known.json:
-            failed = {"ok": False, **as_json(plan), "snapshotId": error.snapshot_id, "wayBack": error.commands}
-            print(json.dumps(failed, indent=2), flush=True)
+        frame.tell({"ok": False, **as_json(plan), "snapshotId": error.snapshot_id, "wayBack": error.commands})
         raise
-    print(json.dumps(result, indent=2) if known.json else "\n".join(ending(result, plan)), flush=True)
+    frame.tell(result, "\n".join(ending(result, plan)))
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
@@ -140,10 +130,9 @@ def _arguments(parser: ArgumentParser) -> None:
     add_change_options(parser)
 
 
-COMMAND = Command(
+COMMAND = framed(
     "upgrade-mysql",
     "give MySQL a newer version, with a snapshot before from which nothing is missing",
     upgrade,
     _arguments,
-    lambda known: not known.dry_run,
 )

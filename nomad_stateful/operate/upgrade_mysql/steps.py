@@ -64,7 +64,6 @@ class Upgrade:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
         began, plan = time.monotonic(), self.plan
         self.snapshot_id = plan.snapshot_id
-        self.engine.refuse_locked()
         if plan.phase == "begin":
             self._probe()
             self._tables = self.server.tables()

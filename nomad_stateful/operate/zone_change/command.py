@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import Any
 
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.asking import confirm
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.engine import Engine
-from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, at_least_0
 from nomad_stateful.operate.zone_change.change import Plan, Wanted, ZoneChange
 
@@ -25,33 +22,23 @@ _DONE = {
 }
 
 
-def change(wanted: Wanted, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+def change(frame: Frame, wanted: Wanted) -> None:
     """Says the plan, asks, and does it. Raises OperateError."""
-    nomad = connect()
-    try:
+    with closing(connect()) as nomad:
         way = ZoneChange(Engine(stack.chosen()), nomad, stack.aws_place(), wanted)
         plan = way.plan()
-        said = sys.stderr if as_json else sys.stdout
+        said = sys.stderr if frame.as_json else sys.stdout
         print("\n".join(lines(plan, wanted)), file=said, flush=True)
-        if dry_run:
-            _print_json(as_json, {"ok": True, "dryRun": True, "phase": plan.phase, **_loss(plan)})
+        if frame.dry_run:
+            frame.tell({"ok": True, "dryRun": True, "phase": plan.phase, **_loss(plan)})
             return
         if plan.phase != "done":
-            confirm("Go on?", yes=yes)
-        word = "failover" if wanted.lost else "move"
-        with exclusive(nomad, f"{word} {wanted.volume}") as way.refuse_lost:
-            result = _run_to_its_end(way, plan)
+            frame.agree("Go on?")
+        resume = interruptible(lambda: "nothing is lost. The same command goes on from what it finds")
+        with resume, frame.turn(nomad, wanted.volume) as way.refuse_lost:
+            result = way.run(plan)
         print("\n".join(ending(result, plan)), file=said, flush=True)
-        _print_json(as_json, result)
-    finally:
-        nomad.close()
-
-
-def _run_to_its_end(way: ZoneChange, plan: Plan) -> dict[str, Any]:
-    try:
-        return way.run(plan)
-    except KeyboardInterrupt:
-        raise OperateError("interrupted: nothing is lost. The same command goes on from what it finds") from None
+        frame.tell(result)
 
 
 def lines(plan: Plan, wanted: Wanted) -> list[str]:
@@ -126,11 +113,6 @@ def _loss(plan: Plan) -> dict[str, Any]:
     return {"lostMinutes": round(plan.loss.minutes, 1), "snapshotId": plan.loss.snapshot}
 
 
-def _print_json(as_json: bool, result: dict[str, Any]) -> None:
-    if as_json:
-        print(json.dumps(result, indent=2), flush=True)
-
-
 def add_options(parser: ArgumentParser) -> None:
     """Adds what both commands take."""
     add_change_options(parser)
@@ -145,15 +127,13 @@ def _arguments(parser: ArgumentParser) -> None:
     add_options(parser)
 
 
-def _run(known: Namespace) -> None:
-    wanted = Wanted(known.volume, known.zone, timeout_s=known.timeout)
-    change(wanted, yes=known.yes, dry_run=known.dry_run, as_json=known.json)
+def _run(frame: Frame, known: Namespace) -> None:
+    change(frame, Wanted(known.volume, known.zone, timeout_s=known.timeout))
 
 
-MOVE = Command(
+MOVE = framed(
     "move",
     "move a volume, with what uses it, to another zone: by a last snapshot, from which nothing is missing",
     _run,
     _arguments,
-    lambda known: not known.dry_run,
 )

@@ -18,6 +18,7 @@ from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Frame, NotConfirmedError
 from tests.unit import aws
 from tests.unit.aws import PLACE
 
@@ -276,7 +277,8 @@ def drill(
     nomad: Nomad, monkeypatch: pytest.MonkeyPatch, *, clean: bool = False, metrics: str = "", **options: Any
 ) -> None:
     monkeypatch.setattr(command, "stack_cluster", lambda _volume: nomad)
-    command.drill(Options(options.pop("volume", ""), **options), yes=True, clean=clean, as_json=True, metrics=metrics)
+    frame = Frame("drill", yes=True, as_json=True)
+    command.drill(frame, Options(options.pop("volume", ""), **options), clean=clean, metrics=metrics)
 
 
 def nothing_is_left(ec2: Any, nomad: Nomad, live: str) -> bool:
@@ -495,7 +497,7 @@ def test_nothing_is_kept_that_lacks_transactions_or_is_damaged(
 def test_ctrl_c_removes_what_was_made(ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nomad = Nomad(status="running")
     nomad.interrupts = 1
-    with pytest.raises(DrillError, match=r"interrupted: .*What the drill made is removed"):
+    with pytest.raises(OperateError, match=r"interrupted: .*What the drill made is removed"):
         drill(nomad, monkeypatch)
     assert nothing_is_left(ec2, nomad, live)
 
@@ -560,8 +562,8 @@ def test_without_yes_a_script_gets_the_plan_and_nothing_is_done(
     nomad = Nomad()
     monkeypatch.setattr(command, "stack_cluster", lambda _volume: nomad)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    with pytest.raises(DrillError, match=r"nothing was done: .*--yes"):
-        command.drill(Options("mysql"), yes=False, clean=False, as_json=False, metrics="")
+    with pytest.raises(NotConfirmedError, match=r"add --yes\. Nothing was changed"):
+        command.drill(Frame("drill", yes=False), Options("mysql"))
     assert f"restore {snapshot_id}" in capsys.readouterr().err
     assert nomad.sent == []
 

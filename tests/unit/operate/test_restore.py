@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.operate import restore, stack
-from nomad_stateful.operate.asking import NotConfirmedError
+from nomad_stateful.operate import frame, restore, stack
 from nomad_stateful.operate.drill.model import Options
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.engine import StackLockedError
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.exclusive import BusyError
+from nomad_stateful.operate.frame import Frame, NotConfirmedError
 
+YES = Frame("restore", yes=True)
 JOB = "mysql-backup-restore/dispatch-1"
 OUTPUTS = {
     "mysql": {"namespace": "data", "volume": "mysql"},
@@ -62,7 +63,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, *, busy: bool = False, locked: bool =
         if locked:
             raise StackLockedError("the stack is locked by ci@runner")
 
-    monkeypatch.setattr(restore, "exclusive", exclusive)
+    monkeypatch.setattr(frame, "exclusive", exclusive)
     monkeypatch.setattr(restore, "Engine", lambda _: SimpleNamespace(refuse_locked=refuse_locked))
 
 
@@ -72,7 +73,7 @@ def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, sourc
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     alone(monkeypatch)
-    restore.restore("20260101T030000Z.sql.gz", source, timeout_s, yes=True)
+    restore.restore(YES, "20260101T030000Z.sql.gz", source, timeout_s)
     return nomad
 
 
@@ -104,14 +105,14 @@ def test_beside_another_command_no_table_is_dropped(
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     alone(monkeypatch, **others)
     with pytest.raises(OperateError, match=said):
-        restore.restore("latest", "volume", 1, yes=True)
+        restore.restore(YES, "latest", "volume", 1)
     assert not nomad.puts
 
 
 def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: {"mysql": {"namespace": "data"}})
     with pytest.raises(restore.RestoreError, match=r"set mysql\.backup"):
-        restore.restore("latest", "volume", 1, yes=True)
+        restore.restore(YES, "latest", "volume", 1)
 
 
 def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +123,7 @@ def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.Monkey
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     with pytest.raises(NotConfirmedError, match="Every table in dump latest on the dumps' volume is dropped"):
-        restore.restore("latest", "volume", 1, yes=False)
+        restore.restore(Frame("restore", yes=False), "latest", "volume", 1)
 
 
 def test_a_restore_from_s3_names_its_source(
@@ -154,7 +155,7 @@ def test_a_restore_to_a_point_in_time_keeps_a_snapshot_and_says_how_to_go_on(
 ) -> None:
     asked: list[Options] = []
 
-    def drilled(options: Options, **_words: Any) -> Report:
+    def drilled(_frame: Frame, options: Options) -> Report:
         asked.append(options)
         moment = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
         return Report("mysql", moment, to=moment, kept="snap-2")
@@ -173,4 +174,4 @@ def test_a_restore_from_s3_where_nothing_is_copied_there_says_what_to_set(monkey
     without = OUTPUTS | {"mysqlBackup": OUTPUTS["mysqlBackup"] | {"s3": ""}}
     monkeypatch.setattr(stack, "outputs", lambda: without)
     with pytest.raises(restore.RestoreError, match=r"set mysql\.backup\.s3"):
-        restore.restore("latest", "s3", 1, yes=True)
+        restore.restore(YES, "latest", "s3", 1)

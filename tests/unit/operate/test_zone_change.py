@@ -14,6 +14,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.nomad.clients import Client
+from nomad_stateful.operate import frame
 from nomad_stateful.operate.drill import source as drills
 from nomad_stateful.operate.drill.model import Target
 from nomad_stateful.operate.engine import EngineError, StackLockedError
@@ -472,9 +473,9 @@ def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypat
     monkeypatch.setattr("nomad_stateful.operate.stack.aws_place", AwsPlace)
     monkeypatch.setattr(command, "Engine", lambda _: None)
     monkeypatch.setattr(command, "ZoneChange", lambda *_: world.change(lost=lost))
-    monkeypatch.setattr(command, "exclusive", busy)
+    monkeypatch.setattr(frame, "exclusive", busy)
     with pytest.raises(BusyError, match=f"^{'failover' if lost else 'move'} mysql beside another"):
-        command.change(Wanted("mysql", B, lost=lost), yes=True, dry_run=False, as_json=False)
+        command.change(frame.Frame("failover" if lost else "move", yes=True), Wanted("mysql", B, lost=lost))
     assert world.engine.done == []
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.ebs.volumes import Attachment
-from nomad_stateful.operate import asking
 from nomad_stateful.operate.drain import command, letting_go, node, plan
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.undo import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.work import Drain, NotDrainedError, Options
+from nomad_stateful.operate.frame import Frame, NotConfirmedError, confirm
 from nomad_stateful.operate.options import duration_s
 from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
 
@@ -232,9 +232,9 @@ def test_undo_makes_it_eligible_and_waits_for_its_plugins(world: World) -> None:
 
 def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    with pytest.raises(asking.NotConfirmedError, match="add --yes"):
-        asking.confirm("drain client-1?", yes=False)
-    asking.confirm("drain client-1?", yes=True)
+    with pytest.raises(NotConfirmedError, match="add --yes"):
+        confirm("drain client-1?", yes=False)
+    confirm("drain client-1?", yes=True)
 
 
 @pytest.mark.parametrize(("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h", 3600.0)])
@@ -244,5 +244,5 @@ def test_deadlines_are_times(given: str, seconds: float) -> None:
 
 def test_a_dry_run_of_undo_changes_nothing(world: World) -> None:
     ineligible(world)
-    command._undo(world.api, node.find(world.api, "client-2"), yes=True, dry_run=True)
+    command._undo(Frame("drain", yes=True, dry_run=True), world.api, node.find(world.api, "client-2"))
     assert world.did == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import frame, stack
 from nomad_stateful.operate.engine import Change, StackLockedError
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import BusyError
@@ -95,7 +95,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(stack, "chosen", lambda: "prod")
     monkeypatch.setattr(command, "connect", lambda *, operator: made if not operator else None)
     monkeypatch.setattr(command, "ownership", SimpleNamespace(required=made.required))
-    monkeypatch.setattr(command, "exclusive", made.exclusive)
+    monkeypatch.setattr(frame, "exclusive", made.exclusive)
     monkeypatch.setattr(command, "Engine", made.engine)
     monkeypatch.setattr(command, "Rollout", made.rollout)
     return made
@@ -103,7 +103,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 def upgrade() -> None:
     given = {"version": "v1.50.0", "plugin": "", "program": "", "downgrade": False, "node_timeout": 1.0}
-    command.upgrade(Namespace(**given, dry_run=False, yes=True, json=False))
+    command.COMMAND.run(Namespace(**given, dry_run=False, yes=True, json=False))
 
 
 def test_the_node_plugins_come_first_and_then_the_settings(world: World) -> None:

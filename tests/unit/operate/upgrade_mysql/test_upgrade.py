@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import frame, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.upgrade_mysql import command, plan, server, steps
@@ -47,7 +47,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(command, "mysql_cluster", lambda _: SimpleNamespace(nomad=nomad))
     monkeypatch.setattr(command, "Database", SimpleNamespace(of=lambda _: FakeDatabase(made)))
     monkeypatch.setattr(command, "Engine", lambda _: FakeEngine(made))
-    monkeypatch.setattr(command, "exclusive", alone)
+    monkeypatch.setattr(frame, "exclusive", alone)
     monkeypatch.setattr(server, "connect", lambda: nomad)
     for module in (plan, steps):
         monkeypatch.setattr(module, "Snapshots", lambda _: FakeSnapshots(made))
@@ -59,7 +59,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 def upgrade(**given: Any) -> None:
     known: Any = arguments(**given)
-    command.upgrade(known)
+    command.COMMAND.run(known)
 
 
 def refused(**given: Any) -> str:
@@ -134,7 +134,7 @@ def test_beside_another_command_nothing_is_begun(world: World, monkeypatch: pyte
     def busy(_nomad: Any, what: str) -> None:
         raise BusyError(f"{what} beside another")
 
-    monkeypatch.setattr(command, "exclusive", busy)
+    monkeypatch.setattr(frame, "exclusive", busy)
     with pytest.raises(BusyError, match=r"upgrade-mysql 9.7.4 beside another"):
         upgrade()
     assert world.done == []
