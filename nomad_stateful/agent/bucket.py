@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import io
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -13,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+from nomad_stateful.ebs import s3
 
 # What one request takes; a larger object goes in parts.
 _LARGEST_PUT = 5 << 30
@@ -27,10 +26,6 @@ _CHUNK = 1 << 20
 # Connections that broke without a byte in between, until an object cannot be read.
 _TRIES = 5
 _AGAIN_S = 2.0
-_CALLS = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 5})
-# A second and one attempt, the defaults, are short for the metadata service of a busy client.
-_METADATA = {"AWS_METADATA_SERVICE_NUM_ATTEMPTS": "5", "AWS_METADATA_SERVICE_TIMEOUT": "5"}
-_ENDPOINT = "AWS_ENDPOINT_URL_S3"
 
 
 def place_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,14 +66,8 @@ class Bucket:
 
     @classmethod
     def connect(cls, name: str) -> Bucket:
-        """Returns a bucket whose region, endpoint and credentials boto3 reads from the environment."""
-        for variable, value in _METADATA.items():
-            os.environ.setdefault(variable, value)
-        # A job names no endpoint by an empty one.
-        if not os.environ.get(_ENDPOINT):
-            os.environ.pop(_ENDPOINT, None)
-        # Of the two variables, boto3 reads AWS_DEFAULT_REGION alone.
-        return cls(boto3.client("s3", region_name=os.environ.get("AWS_REGION") or None, config=_CALLS), name)
+        """Returns a bucket by what the task's environment says of S3."""
+        return cls(s3.client(), name)
 
     def store(self, key: str, path: Path, metadata: Mapping[str, str]) -> None:
         """Stores a file under a key that is free; S3 compares its SHA-256. Raises TakenError and botocore's errors."""

@@ -62,6 +62,17 @@ def is_in(path: str, place: str) -> bool:
     return path == place or (place.endswith("/") and path.startswith(place))
 
 
+_CLIENTS = frozenset({"boto3", "http.client", "httpx", "httpx2", "requests", "urllib.request", "urllib3"})
+
+
+def outside(path: Path) -> set[str]:
+    """Returns the modules that a module imports anywhere in it, by their whole names."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    both = [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
+    named = {alias.name for node in both if isinstance(node, ast.Import) for alias in node.names}
+    return named | {node.module or "" for node in both if isinstance(node, ast.ImportFrom)}
+
+
 @cache
 def is_bare(path: Path) -> bool:
     """Returns whether a package's own module holds a docstring at most: that imports nothing and gives nothing."""
@@ -105,6 +116,17 @@ def test_no_room_stands_on_itself_by_way_of_others() -> None:
         for room, allowed in ROOMS.items()
     }
     assert list(TopologicalSorter(below).static_order())
+
+
+def test_only_the_rooms_of_the_apis_import_a_client_of_http_or_aws() -> None:
+    installed = [path.relative_to(TOP).as_posix() for path in sources() if path.is_relative_to(TOP / "nomad_stateful")]
+    wrong = {
+        f"{name} imports {module}"
+        for name in [*installed, *(path.relative_to(TOP).as_posix() for path in (TOP / "components").glob("*.py"))]
+        if not name.startswith(("nomad_stateful/nomad/", "nomad_stateful/ebs/"))
+        for module in outside(TOP / name) & _CLIENTS
+    }
+    assert wrong == set()
 
 
 def test_imports_are_found_in_functions_relative_and_of_modules_by_name(tmp_path: Path) -> None:
