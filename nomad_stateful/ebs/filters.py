@@ -1,4 +1,4 @@
-"""EC2's filters with many values, in as many calls as that takes."""
+"""What EC2 lists by filters: with many values in as many calls as that takes, and each answer page by page."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def in_batches(name: str, values: Iterable[str]) -> Iterator[Filters]:
     wanted = list(values)
     for first in range(0, len(wanted), MOST_VALUES):
         yield [{"Name": name, "Values": wanted[first : first + MOST_VALUES]}]
+
+
+def described(client: Any, kind: str, calls: Iterable[Filters], **more: Any) -> list[dict[str, Any]]:
+    """Returns what all calls find of Volumes, Snapshots or Instances, on every page. Raises botocore's errors."""
+    paginator = client.get_paginator(f"describe_{kind.lower()}")
+    pages = [page for filters in calls for page in paginator.paginate(Filters=filters, **more)]
+    if kind == "Instances":
+        pages = [reservation for page in pages for reservation in page["Reservations"]]
+    return [one for page in pages for one in page[kind]]

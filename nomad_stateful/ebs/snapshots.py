@@ -9,7 +9,7 @@ from typing import Any
 
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, ec2_errors, refuse_another_account
-from nomad_stateful.ebs.filters import Filters, in_batches
+from nomad_stateful.ebs.filters import Filters, described, in_batches
 from nomad_stateful.ebs.tags import AS_OF_TAG, FINAL_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.waiting import Progress
@@ -107,7 +107,7 @@ class EbsSnapshots:
 
         with ec2_errors(f"describe snapshot {snapshot_id}"):
             try:
-                found = self._pages([[]], SnapshotIds=[snapshot_id])
+                found = self._described([[]], SnapshotIds=[snapshot_id])
             except ClientError as error:
                 if error.response["Error"]["Code"] != "InvalidSnapshot.NotFound":
                     raise
@@ -144,16 +144,14 @@ class EbsSnapshots:
         """Returns the account's own snapshots that match the filters of any of the calls."""
         # Without an owner EC2 looks through every snapshot that the account may use, public ones too.
         with ec2_errors("describe snapshots"):
-            return self._pages(calls, OwnerIds=["self"])
+            return self._described(calls, OwnerIds=["self"])
 
     def _listed(self, snapshot_id: str) -> Snapshot | None:
         """Returns one of the account's own; None where EC2 does not list it, which may be about to."""
         return next(iter(self.matching([[{"Name": "snapshot-id", "Values": [snapshot_id]}]])), None)
 
-    def _pages(self, calls: Iterable[Filters], **more: Any) -> list[Snapshot]:
-        pages = self._client.get_paginator("describe_snapshots")
-        found = [page for filters in calls for page in pages.paginate(Filters=filters, **more)]
-        return [Snapshot.of(one) for page in found for one in page["Snapshots"]]
+    def _described(self, calls: Iterable[Filters], **more: Any) -> list[Snapshot]:
+        return [Snapshot.of(one) for one in described(self._client, "Snapshots", calls, **more)]
 
     def refuse_unpermitted(self, volume_id: str) -> None:
         """Raises ProviderError where EC2 says that it would take no snapshot of a volume."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client, ec2_errors, prove_absence
-from nomad_stateful.ebs.filters import Filters, in_batches
+from nomad_stateful.ebs.filters import Filters, described, in_batches
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG, GUARD_TAG, LEFT_TAG, SNAPSHOTS_TAG, STACK_TAG
 
 _GONE = frozenset({"deleting", "deleted", "not-found"})
@@ -123,8 +123,7 @@ class EbsVolumes:
     def guarded_by(self, guard_id: str) -> Volume | None:
         """Returns the volume of a VolumeGuard; None where there is none."""
         # By the filter alone: where the tags shown lag behind it, "there is none" would be the unsafe answer.
-        filters = [[{"Name": f"tag:{GUARD_TAG}", "Values": [guard_id]}]]
-        found = [one for one in self._matching(f"a volume of guard {guard_id}", filters) if one.exists]
+        found = self._found_by_tags(f"a volume of guard {guard_id}", {GUARD_TAG: guard_id})
         if not found:
             prove_absence(self._place, f"a volume of guard {guard_id}")
         # Of a creation that failed there may be another one.
@@ -132,10 +131,12 @@ class EbsVolumes:
 
     def tagged(self, wanted: Mapping[str, str]) -> list[Volume]:
         """Returns the volumes that exist and have all of these tags."""
-        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in wanted.items()]
-        found = self._matching("volumes", [filters])
         # A filter's tags are eventually right: what has these is meant.
-        return [one for one in found if one.exists and wanted.items() <= one.tags.items()]
+        return [one for one in self._found_by_tags("volumes", wanted) if wanted.items() <= one.tags.items()]
+
+    def _found_by_tags(self, what: str, wanted: Mapping[str, str]) -> list[Volume]:
+        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in wanted.items()]
+        return [one for one in self._matching(what, [filters]) if one.exists]
 
     def named(self, volume_ids: Iterable[str]) -> dict[str, Volume]:
         """Returns those of these volumes that EC2 has, by id."""
@@ -149,18 +150,14 @@ class EbsVolumes:
 
     def _matching(self, what: str, calls: Iterable[Filters]) -> list[Volume]:
         with ec2_errors(f"describe {what}"):
-            pages = self._client.get_paginator("describe_volumes")
-            found = [page for filters in calls for page in pages.paginate(Filters=filters)]
-        return [Volume.of(one) for page in found for one in page["Volumes"]]
+            return [Volume.of(one) for one in described(self._client, "Volumes", calls)]
 
     def instance_states(self, instance_ids: Sequence[str]) -> dict[str, str]:
         """Returns the state of each instance now; `not-found` where EC2 no longer has it."""
         with ec2_errors(f"say whether {', '.join(instance_ids)} runs"):
-            pages = self._client.get_paginator("describe_instances")
             # A filter, unlike ids, is not refused when one of them is gone.
-            calls = in_batches("instance-id", instance_ids)
-            reservations = [one for by in calls for page in pages.paginate(Filters=by) for one in page["Reservations"]]
-        found = {item["InstanceId"]: item["State"]["Name"] for one in reservations for item in one["Instances"]}
+            listed = described(self._client, "Instances", in_batches("instance-id", instance_ids))
+        found = {one["InstanceId"]: one["State"]["Name"] for one in listed}
         if missing := [instance_id for instance_id in instance_ids if instance_id not in found]:
             prove_absence(self._place, f"instance {', '.join(missing)}")
         return {instance_id: found.get(instance_id, "not-found") for instance_id in instance_ids}

@@ -9,7 +9,7 @@ from typing import Any
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
-from nomad_stateful.ebs.filters import in_batches
+from nomad_stateful.ebs.filters import described, in_batches
 from nomad_stateful.ebs.volumes import EbsVolumes, Volume, is_ebs_volume
 from nomad_stateful.nomad import clients, csi_diagnosis
 from nomad_stateful.nomad.api import NomadApi
@@ -113,9 +113,7 @@ def _plugin(nomad: NomadApi, plugin_id: str, named: str, zones: Mapping[str, str
 def _roles(place: AwsPlace, instances: list[str]) -> list[str]:
     if not instances:
         return []
-    ec2 = aws_client("ec2", place)
-    answers = [ec2.describe_instances(Filters=filters) for filters in in_batches("instance-id", instances)]
-    found = [one for answer in answers for reserved in answer["Reservations"] for one in reserved["Instances"]]
+    found = described(aws_client("ec2", place), "Instances", in_batches("instance-id", instances))
     profiles = sorted(
         {one["IamInstanceProfile"]["Arn"].rpartition("/")[2] for one in found if "IamInstanceProfile" in one}
     )

@@ -1,13 +1,14 @@
 """Role and zones of the Nomad clients, from their EC2 instances, and the zones of sets of volumes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
+from nomad_stateful.ebs.filters import described
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.program.prefetch import Prefetch
 from nomad_stateful.program.preflight import answers, stack_state
@@ -39,7 +40,7 @@ def clients(tags: dict[str, str], place: AwsPlace) -> Clients:
         if account != place.account_id:
             rule = f"the aws provider is in account {place.account_id}, but these credentials are of {account} ({arn})"
             raise _refused(tags, rule, "use the aws provider's credentials here too (AWS_PROFILE, aws:profile)")
-        found = list(_instances(aws_client("ec2", place), tags))
+        found = _instances(aws_client("ec2", place), tags)
         profiles = sorted({item["IamInstanceProfile"]["Arn"] for item in found if "IamInstanceProfile" in item})
         roles = _roles(aws_client("iam", place), profiles)
     except (BotoCoreError, ClientError, ProviderError) as error:
@@ -137,12 +138,10 @@ def _take(taken: Counter[str], zone: str) -> bool:
     return True
 
 
-def _instances(ec2: Any, tags: dict[str, str]) -> Iterable[dict[str, Any]]:
+def _instances(ec2: Any, tags: dict[str, str]) -> list[dict[str, Any]]:
     filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in sorted(tags.items())]
     filters.append({"Name": "instance-state-name", "Values": ["running"]})
-    for page in ec2.get_paginator("describe_instances").paginate(Filters=filters):
-        for reservation in page["Reservations"]:
-            yield from reservation["Instances"]
+    return described(ec2, "Instances", [filters])
 
 
 def _roles(iam: Any, profiles: list[str]) -> list[str]:

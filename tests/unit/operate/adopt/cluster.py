@@ -78,7 +78,9 @@ class Ec2:
             for one in self.volumes
             if all(self.tags(one["VolumeId"]).get(key) in values for key, values in by_tag.items())
         ]
-        return [{"Volumes": found}]
+        profile = {"Arn": "arn:aws:iam::123456789012:instance-profile/clients"}
+        clients = [{"InstanceId": "i-1", "IamInstanceProfile": profile}]
+        return [{"Volumes": found, "Reservations": [{"Instances": clients}]}]
 
     def tags(self, volume_id: str) -> dict[str, str]:
         """What a volume is tagged with."""
@@ -92,10 +94,6 @@ class Ec2:
             if one["VolumeId"] in Resources:
                 whole = self.tags(one["VolumeId"]) | {tag["Key"]: tag["Value"] for tag in Tags}
                 one["Tags"] = [{"Key": key, "Value": value} for key, value in whole.items()]
-
-    def describe_instances(self, **_filters: Any) -> dict[str, Any]:
-        profile = {"Arn": "arn:aws:iam::123456789012:instance-profile/clients"}
-        return {"Reservations": [{"Instances": [{"InstanceId": "i-1", "IamInstanceProfile": profile}]}]}
 
     def get_instance_profile(self, **_name: Any) -> dict[str, Any]:
         return {"InstanceProfile": {"Roles": [{"RoleName": "nomad-client"}]}}
