@@ -1,5 +1,7 @@
 """What the stack will be, as data: made of the settings alone, and read by preflight, the story and tests."""
 
+from dataclasses import replace
+
 from nomad_stateful.program.plan import jobs
 from nomad_stateful.program.plan.buckets import BINLOGS, DUMPS, buckets
 from nomad_stateful.program.plan.consumers import container
@@ -63,5 +65,4 @@ def of(settings: Settings, stack: str) -> Plan:
         buckets=places,
         jobs=[],
     )
-    plan.jobs.extend(jobs.of(settings, plan))
-    return plan
+    return replace(plan, jobs=list(jobs.of(settings, plan)))
