@@ -53,19 +53,26 @@ class Frame:
 
     @contextmanager
     def turn(self, nomad: NomadApi, subject: str, engine: Engine | None = None) -> Iterator[Callable[[], None]]:
-        """A context in which no other command changes the stack; gives what raises BusyError where one does after all.
-
-        With its engine, no other pulumi may have its lock either. Raises BusyError, StackLockedError and ProviderError.
-        """
-        with exclusive(nomad, f"{self.command} {subject}") as refuse_lost:
-            if engine is not None:
-                engine.refuse_locked()
+        """As the function, for this command and what it is about."""
+        with turn(nomad, f"{self.command} {subject}", engine) as refuse_lost:
             yield refuse_lost
 
     def tell(self, result: Mapping[str, Any], text: str = "") -> None:
         """Prints the result, for scripts or for people."""
         if self.as_json or text:
             print(json.dumps(result, indent=2) if self.as_json else text, flush=True)
+
+
+@contextmanager
+def turn(nomad: NomadApi, command: str, engine: Engine | None = None) -> Iterator[Callable[[], None]]:
+    """A context in which no other command changes the stack; gives what raises BusyError where one does after all.
+
+    With its engine, no other pulumi may have its lock either. Raises BusyError, StackLockedError and ProviderError.
+    """
+    with exclusive(nomad, command) as refuse_lost:
+        if engine is not None:
+            engine.refuse_locked()
+        yield refuse_lost
 
 
 @contextmanager

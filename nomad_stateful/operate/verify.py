@@ -14,7 +14,7 @@ from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.frame import turn
 from nomad_stateful.operate.ownership import mysql_cluster
 
 ROWS_PER_STEP = 5
@@ -52,8 +52,7 @@ def verify(timeout_s: float = 180) -> Proof:
     """
     mysql = stack.mysql_outputs()
     cluster = mysql_cluster(mysql)
-    with exclusive(cluster.nomad, "verify"):
-        Engine(stack.chosen()).refuse_locked()
+    with turn(cluster.nomad, "verify", Engine(stack.chosen())):
         return _verified(cluster, mysql, timeout_s)
 
 
