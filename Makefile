@@ -127,8 +127,7 @@ check: bootstrap ## formatting, lint, types, dependencies, job files as Nomad re
 	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
-	@$(PY) -m nomad_stateful.program.settings.docs --check
-	@$(PY) -m policy.docs --check
+	@$(PY) -m tools.pages --check
 	@$(PY) -m tools.audit
 	@$(PY) -m tools.toolchain >/dev/null
 	@$(PY) -m tools.check_jobs jobs/
@@ -155,8 +154,7 @@ image: bootstrap ## make the agent's image, on Debian's Python into dist/, or wi
 fix: bootstrap ## format the code, fix what the linter can fix
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
-	@$(PY) -m nomad_stateful.program.settings.docs
-	@$(PY) -m policy.docs
+	@$(PY) -m tools.pages
 	@bin=$$($(PY) -m tools.toolchain) && "$$bin/nomad" fmt jobs/
 
 .PHONY: clean-cache

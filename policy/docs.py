@@ -1,7 +1,6 @@
-"""Generates docs/policies.md from the rules: `python -m policy.docs` writes it, --check only compares."""
+"""docs/policies.md, generated from the rules; `make fix` writes it."""
 
 import json
-import sys
 from pathlib import Path
 
 from policy.catalogue import RULES
@@ -62,19 +61,3 @@ def _details(rule: Rule) -> list[str]:
         ]
         lines.append("")
     return lines
-
-
-def main() -> int:
-    """Writes the page; with --check, returns 1 when it is out of date."""
-    page = render()
-    if "--check" not in sys.argv:
-        PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page:
-        return 0
-    print("docs/policies.md is out of date: run `make fix`", file=sys.stderr)
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

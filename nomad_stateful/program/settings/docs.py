@@ -1,6 +1,5 @@
-"""docs/config.md, generated from the settings: `python -m nomad_stateful.program.settings.docs` writes it."""
+"""docs/config.md, generated from the settings; `make fix` writes it."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,19 +48,3 @@ def _default(field: FieldInfo, is_section: bool) -> str:
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return f"`{value}`"
-
-
-def main() -> int:
-    """Writes the page; with --check, 1 when it is out of date."""
-    page = render()
-    if "--check" not in sys.argv:
-        PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page:
-        return 0
-    print("docs/config.md is out of date: run `make fix`", file=sys.stderr)
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
