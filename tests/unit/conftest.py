@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from botocore.loaders import JSONFileLoader
 
+from tests.providers.fake_nomad import FakeNomad, fake_nomad
+
 _kept = functools.cache(JSONFileLoader().load_file)
 
 
@@ -23,6 +25,13 @@ def ec2() -> Iterator[Any]:
 
     with account() as client:
         yield client
+
+
+@pytest.fixture
+def nomad() -> Iterator[FakeNomad]:
+    """A Nomad that answers what the test puts there."""
+    with fake_nomad() as fake:
+        yield fake
 
 
 @pytest.fixture(scope="module", autouse=True)

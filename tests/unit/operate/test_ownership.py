@@ -14,16 +14,10 @@ from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import Cluster, connect, wait_for
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.ownership import WrongClusterError
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.providers.fake_nomad import FakeNomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}
 JOB = {"ID": "mysql-server", "Version": 3, "Stop": False, "TaskGroups": []}
-
-
-@pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -8,15 +8,9 @@ import pytest
 
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.providers.fake_nomad import FakeNomad
 
 READY = {"ID": "b", "Name": "client-1", "Status": "ready", "SchedulingEligibility": "eligible"}
-
-
-@pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        yield fake
 
 
 @pytest.fixture

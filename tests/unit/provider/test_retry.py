@@ -10,18 +10,12 @@ from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad import retry
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
 from nomad_stateful.nomad.retry import Backoff, RetryPolicy
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.providers.fake_nomad import FakeNomad
 
 
 @pytest.fixture(autouse=True)
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "FIRST_BACKOFF_S", 0.01)
-
-
-@pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        yield fake
 
 
 @pytest.fixture
