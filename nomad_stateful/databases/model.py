@@ -24,6 +24,9 @@ class ServerOptions(Protocol):
     def option(self, name: str, value: str, mount_path: str) -> Problem | None:
         """Returns what is wrong with an option of the server's file."""
 
+    def text(self, value: str) -> str:
+        """Returns a value as the server's file has it; templates in it are left alone."""
+
 
 @dataclass(frozen=True)
 class Account:
@@ -35,17 +38,83 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Logs:
+    """The server's logs, whose copies in S3 lead to any point in time."""
+
+    account: Account
+    """Who closes a log, so that it can be copied."""
+    arguments: tuple[str, ...]
+    """Of the server, with which logs can be applied to a copy of it, from any point of it."""
+    replaced: str
+    """The one object under the prefix that a copy may replace."""
+    option_problem: Callable[[str, str], Problem | None]
+    """Returns why the logs would lack transactions, or be gone too soon, with an option and its value."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a client finds the server from an allocation, and who it is. The texts are Nomad templates."""
+
+    service: str
+    """Name of the server's service."""
+    provider: str
+    """Where that is registered: nomad or consul."""
+    tls: str
+    """off, preferred or required."""
+    verifies: bool
+    """Whether the authority's certificate is in the secrets folder, as ca.pem, to verify the server by."""
+    account: str
+    password: str
+    """Shows the password."""
+
+    def at(self, text: str) -> str:
+        """Returns a template that shows a text with {{ .Address }}, {{ .Port }} and {{ .ID }} of the server's service.
+
+        It shows nothing where there is none. Another allocation of the server has another ID.
+        """
+        lookup = "service" if self.provider == "consul" else "nomadService"
+        return f'{{{{ with {lookup} "{self.service}" }}}}{{{{ with index . 0 }}}}{text}{{{{ end }}}}{{{{ end }}}}'
+
+
+@dataclass(frozen=True)
+class Client:
+    """What a task has for the database's client to log in."""
+
+    env: Mapping[str, str]
+    files: Mapping[str, str]
+    """Of the secrets folder, as Nomad templates, by name."""
+
+
+@dataclass(frozen=True)
+class Exporter(Client):
+    """What the task of the exporter has for Prometheus; web.yml with Prometheus' own password is there as well."""
+
+    args: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Database:
     """One database server."""
 
     name: str
-    """Key of its section in the settings and of its outputs; its scripts are in jobs/NAME/, its job in NAME.nomad.hcl."""
+    """Key of its settings and of its outputs; its job is jobs/NAME.nomad.hcl, its scripts are in jobs/NAME/."""
     title: str
     """As people write it."""
+    image: str
+    """That runs unless another is set: its server, and its client."""
+    port: int
+    uid: int
+    """User id that the server drops to in its image."""
+    data_dir_argument: str
+    """The server's argument that names its data directory, before the path."""
+    arguments: tuple[str, ...]
+    """Further arguments that the server always has."""
     superuser: str
     reserved_accounts: frozenset[str]
     """Accounts beside those of the program that no person may configure."""
     system_databases: frozenset[str]
+    privileges: frozenset[str]
+    """What can be granted on a database, one by one."""
     options: ServerOptions
     image_problem: Callable[[str], Problem | None]
     """Returns why an image is not this server's, as far as its name says."""
@@ -53,8 +122,26 @@ class Database:
     """Returns whether a version, as numbers, is too old for the files of another."""
     backup: Account
     """Who dumps."""
-    has_logs: bool
-    """Whether its logs can be copied to S3, for points in time."""
+    client: Callable[[Login], Client]
+    """Returns what jobs/NAME/dump.sh, restore.sh and exporter-account.sh log in with."""
+    exporter_image: str
+    exporter: Callable[[Login, str], Exporter]
+    """Returns what the exporter runs with; the second is a name that the server's certificate has, or empty."""
+    exporter_account: Callable[[str, str], str]
+    """Returns the SQL that makes the account of that name and password, which sees the server's state and no rows."""
+    logs: Logs | None = None
+    """None where they cannot be copied."""
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether its logs can be copied to S3, for points in time."""
+        return self.logs is not None
+
+    @property
+    def own_accounts(self) -> frozenset[str]:
+        """The superuser's and the program's accounts, and those reserved beside them."""
+        logs = {self.logs.account.name} if self.logs else set()
+        return self.reserved_accounts | {self.superuser, self.backup.name} | logs
 
     def output(self, role: str = "") -> str:
         """Returns the name of a stack's output about it, such as mysqlPassword for Password."""

@@ -1,0 +1,6 @@
+"""The databases that a stack may have."""
+
+from nomad_stateful.databases.model import Database
+from nomad_stateful.databases.mysql.database import MYSQL
+
+DATABASES: dict[str, Database] = {database.name: database for database in (MYSQL,)}

@@ -1,0 +1,128 @@
+"""Options of the MySQL server: nothing that overrides what the program decides, or puts data outside of the volume.
+
+The server takes `-` for `_`, the beginning of a name for the whole, and words such as loose- before it.
+https://dev.mysql.com/doc/refman/8.4/en/command-line-options.html
+https://dev.mysql.com/doc/refman/8.4/en/option-modifiers.html
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from nomad_stateful.databases.model import Problem
+
+_TURNS_OFF = ("skip", "disable")
+_MODIFIERS = ("loose", *_TURNS_OFF, "enable", "maximum")
+
+OWN_OPTIONS = {
+    "datadir": "mysql.dataDir",
+    "port": "mysql.port",
+    "user": "mysql.user and mysql.serverUid",
+    "init_file": "mysql.initScripts",
+    "require_secure_transport": "mysql.tls",
+    "tls_version": "mysql.tls",
+    "ssl": "mysql.tls",
+    "skip_ssl": "mysql.tls",
+    "auto_generate_certs": "mysql.tls",
+    "ssl_ca": "mysql.tlsCertificate.ca",
+    "ssl_cert": "mysql.tlsCertificate.certificate",
+    "ssl_key": "mysql.tlsCertificate.key",
+    "defaults_file": "mysql.config",
+    "defaults_extra_file": "mysql.config",
+    "defaults_group_suffix": "mysql.config",
+    "no_defaults": "mysql.config",
+    **dict.fromkeys(("skip_name_resolve", "skip_networking", "skip_grant_tables", "chroot", "daemonize"), ""),
+    # The image's entrypoint, or the server, would do this and end.
+    **dict.fromkeys(("help", "version", "print_defaults", "validate_config", "initialize", "initialize_insecure"), ""),
+    **dict.fromkeys(("bootstrap", "install", "install_manual", "remove", "standalone", "gdb"), ""),
+}
+"""Options that the program sets, or that keep the server from serving; and the setting that decides each, if any."""
+
+DATA_PATHS = frozenset(
+    {
+        *("innodb_data_home_dir", "innodb_data_file_path", "innodb_log_group_home_dir", "innodb_undo_directory"),
+        *("innodb_doublewrite_dir", "innodb_directories", "innodb_temp_data_file_path", "log_bin", "log_bin_index"),
+        *("log_bin_basename", "relay_log", "relay_log_index", "relay_log_basename", "relay_log_info_file"),
+        *("master_info_file", "rocksdb_datadir", "rocksdb_wal_dir", "log_tc", "keyring_file_data"),
+    }
+)
+"""Options that name files which belong to the data."""
+
+
+class Options:
+    """Which options of the server a person may set, and how they stand in its file."""
+
+    def argument(self, argument: str, mount_path: str) -> Problem | None:
+        """Returns why an argument is not an option with its value, or is one that the program decides."""
+        found = re.fullmatch(r"--(?P<name>[A-Za-z][A-Za-z0-9_-]*)(=(?P<value>.*))?", argument, re.DOTALL)
+        if found is None:
+            return Problem("must be one option by its long name, with its value", "write it as --name=value")
+        return _problem(found["name"], found["value"] or "", mount_path)
+
+    def option(self, name: str, value: str, mount_path: str) -> Problem | None:
+        """Returns why an option of the file is none, or is one that the program decides."""
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+            return Problem("is not a valid option name", "write it as in the server's manual")
+        if not value.isprintable():
+            return Problem("must not contain line breaks or other control characters", "write it on one line")
+        return _problem(name, value, mount_path)
+
+    def text(self, value: str) -> str:
+        """Returns a value for an option file, where quotes, backslashes and # have a meaning.
+
+        https://dev.mysql.com/doc/refman/8.4/en/option-files.html
+        """
+        if value == value.strip() and not re.search(r"""[\\#'"]""", value):
+            return value
+        parts = re.split(r"({{.*?}})", value)
+        parts[::2] = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts[::2]]
+        return f'"{"".join(parts)}"'
+
+
+def may_be(name: str, option: str) -> bool:
+    """Returns whether a name, with or without the words that may stand before it, is or begins an option."""
+    return any(_begins(rest, option) for rest, _ in _readings(name))
+
+
+def turns_off(name: str, option: str) -> bool:
+    """Returns whether a name is that of an option behind skip- or disable-, whatever its value says."""
+    found = next((before for rest, before in _readings(name) if _begins(rest, option)), ())
+    return any(word in _TURNS_OFF for word in found)
+
+
+def _begins(rest: str, option: str) -> bool:
+    return option.replace("_", "").startswith(rest.replace("_", ""))
+
+
+def _readings(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields what is left of a name without the first words that may stand before an option, and these words."""
+    rest = name.lower().replace("-", "_")
+    before: tuple[str, ...] = ()
+    while rest:
+        yield rest, before
+        modifier, _, rest = rest.partition("_")
+        if modifier not in _MODIFIERS:
+            return
+        before = (*before, modifier)
+
+
+def _problem(name: str, value: str, mount_path: str) -> Problem | None:
+    own = next((option for option in OWN_OPTIONS if may_be(name, option)), None)
+    if own is not None:
+        setting = OWN_OPTIONS[own]
+        rule = f"{setting} sets this" if setting else f"the program reserves {own.replace('_', '-')}"
+        return Problem(rule, f"remove it, and set {setting}" if setting else "remove it")
+    names_data = any(may_be(name, option) for option in DATA_PATHS)
+    if names_data and not all(_on_volume(path, mount_path) for path in re.split(r"[;,]", value)):
+        return Problem(
+            "this is a part of the data, and would be outside of the volume",
+            f"use a path in {mount_path}, or one that is relative to mysql.dataDir and stays in it",
+        )
+    return None
+
+
+def _on_volume(path: str, mount_path: str) -> bool:
+    parts = path.split("/")
+    if "${" in path or "{{" in path or ".." in parts:
+        return False
+    return not path.startswith("/") or posixpath.normpath(path).startswith(f"{mount_path}/")
