@@ -1,6 +1,6 @@
 #!/bin/sh
 # Names of dumps, before the scripts that dump and restore. A name is the time at which Nomad launched its run, by Nomad's
-# clock: a client's may be wrong. (nomad_stateful/databases/mysql/dumps.py for the agent.)
+# clock: a client's may be wrong. (nomad_stateful/databases/dumps.py for the agent.)
 # test compares texts with > in dash and bash; what grep lets through has no blanks.
 # shellcheck disable=SC3012,SC2010
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from nomad_stateful.databases.mysql.dumps import is_dump
+from nomad_stateful.databases.dumps import is_dump
 
 _NOTES = ".uploaded"
 _MOST_NOTES = 1000

@@ -12,7 +12,7 @@ from pathlib import Path
 from nomad_stateful.agent.bucket import Bucket, place_arguments
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
-from nomad_stateful.databases.mysql.dumps import dump_name, is_dump, launched
+from nomad_stateful.databases.dumps import dump_name, is_dump, launched
 
 LATEST = "latest"
 FETCHED = ".fetched"

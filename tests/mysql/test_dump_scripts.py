@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nomad_stateful.databases.mysql.dumps import dump_name
+from nomad_stateful.databases.dumps import dump_name
 from tests.mysql.databases import Databases
 from tests.mysql.place import query, rendered, task
 

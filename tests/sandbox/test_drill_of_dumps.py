@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.databases.mysql.dumps import dump_name
+from nomad_stateful.databases.dumps import dump_name
 from tests.sandbox.consuming import force_dump, sql, summary
 from tests.sandbox.test_drill import NUMBERS, drill, nothing_is_left, scratch_volumes
 from tests.sandbox.test_dumps_in_s3 import PORT, PREFIX, bucket, keys, s3, set_s3

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from nomad_stateful.databases.dumps import is_dump
 from nomad_stateful.databases.mysql.archive import named_time
-from nomad_stateful.databases.mysql.dumps import is_dump
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.ebs.snapshots import newest as newest_of

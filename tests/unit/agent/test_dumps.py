@@ -18,7 +18,7 @@ from nomad_stateful.agent import fetch_dump, upload_dumps
 from nomad_stateful.agent.bucket import Bucket
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
-from nomad_stateful.databases.mysql.dumps import dump_name
+from nomad_stateful.databases.dumps import dump_name
 from tests.unit.agent.world import BUCKET
 
 PREFIX = "mysql/prod/"
