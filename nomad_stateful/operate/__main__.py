@@ -23,7 +23,7 @@ from nomad_stateful.visible import visible_output
 
 COMMANDS: tuple[Command, ...] = (
     verify.COMMAND,
-    shell.COMMAND,
+    *shell.COMMANDS,
     snapshots.TAKE,
     listed_snapshots.LIST,
     restore.COMMAND,

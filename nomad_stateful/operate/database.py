@@ -1,4 +1,4 @@
-"""MySQL, as far as an operator's commands need it."""
+"""The stack's database server, as far as an operator's commands need it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pymysql
-from pymysql.connections import Connection
-from pymysql.constants import CR
-from pymysql.cursors import Cursor
-
+from nomad_stateful.databases.operations import Connection, Cursor, UnencryptedError, UnverifiedError, operations
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.stack import UNENCRYPTED, MysqlOutputs
+from nomad_stateful.operate.stack import DatabaseOutputs
 
-DATABASE = "nomad_stateful"
-TABLE = f"{DATABASE}.verification"
+SCHEMA = "nomad_stateful"
+TABLE = f"{SCHEMA}.verification"
 
 
 @dataclass(frozen=True)
@@ -51,20 +47,30 @@ def _context(ca: str) -> ssl.SSLContext:
 
 
 class Database:
-    """Verification rows on one MySQL server."""
+    """Sessions on the server, each for one question, and verification rows."""
 
-    def __init__(self, user: str, password: str, *, tls: str, ca: str) -> None:
-        """Unless `tls` is off, the password is sent only encrypted, and with `ca` only to a server that it verifies."""
-        self._user = user
-        self._password = password
-        self._tls = None if tls == "off" else _context(ca)
+    def __init__(self, server: DatabaseOutputs) -> None:
+        """Unless TLS is off, the password is sent only encrypted, and with a CA only to a server that it verifies."""
+        self._server = server
+        self._operations = operations(server.kind.name)
+        self._tls = None if server.tls == "off" else _context(server.ca)
+        self.errors = self._operations.errors
+        """What a session raises where the server does not answer, or not as it should."""
 
     @classmethod
-    def of(cls, mysql: MysqlOutputs) -> Database:
-        """Returns the stack's server."""
-        if mysql.tls == "off":
-            print(UNENCRYPTED, file=sys.stderr)
-        return cls(mysql.user, mysql.password, tls=mysql.tls, ca=mysql.ca)
+    def of(cls, server: DatabaseOutputs) -> Database:
+        """Returns the stack's server, and warns of a login that is not encrypted."""
+        if server.tls == "off":
+            print(
+                f"warning: {server.kind.name}.tls is off: the login of {server.user} crosses the network unencrypted",
+                file=sys.stderr,
+            )
+        return cls(server)
+
+    @property
+    def holds_writes(self) -> bool:
+        """Whether the server can hold its writes."""
+        return bool(self._operations.holding)
 
     def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:
         """Returns once the server accepts a login. Raises the last error at the deadline (time.monotonic)."""
@@ -72,7 +78,7 @@ class Database:
             try:
                 with self._session(at):
                     return
-            except pymysql.err.OperationalError:
+            except self.errors:
                 if time.monotonic() >= deadline:
                     raise
             time.sleep(0.2)
@@ -81,7 +87,7 @@ class Database:
         """Inserts rows that carry the allocation's id, numbered from ``first``; returns them once committed."""
         rows = [Row(run_id, number, at.allocation_id, at.node_name) for number in range(first, first + count)]
         with self._session(at) as (connection, cursor):
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             cursor.execute(
                 f"CREATE TABLE IF NOT EXISTS {TABLE} (run_id CHAR(32), number INT, allocation_id CHAR(36),"
                 " client VARCHAR(255), written_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (run_id, number))"
@@ -112,14 +118,11 @@ class Database:
     def read_only(self, at: Endpoint) -> Iterator[Callable[[], None]]:
         """A context in which every table is flushed and no write is in progress.
 
-        Gives what raises MySQLError where the session has ended, with which the server lets writes through again.
+        Gives what raises where the session has ended, with which the server lets writes through again.
         """
         with self._session(at) as (_, cursor):
-            # The lock would end with a session that the server thinks idle.
-            cursor.execute("SET SESSION wait_timeout = 86400")
-            # While it waits for a long query, all other writes wait too; shorter than this client waits.
-            cursor.execute("SET SESSION lock_wait_timeout = 20")
-            cursor.execute("FLUSH TABLES WITH READ LOCK")
+            for statement in self._operations.holding:
+                cursor.execute(statement)
             # The end of the session releases the lock, also if this process dies.
 
             def refuse_ended() -> None:
@@ -131,39 +134,25 @@ class Database:
         """Returns the rows of one statement."""
         with self._session(at) as (_, cursor):
             cursor.execute(statement)
-            return list(cursor.fetchall())
+            return [tuple(row) for row in cursor.fetchall()]
 
     @contextmanager
-    def _session(self, at: Endpoint) -> Iterator[tuple[Connection[Cursor], Cursor]]:
-        connection = self._connect(at)
-        try:
-            with connection.cursor() as cursor:
-                yield connection, cursor
-        finally:
-            connection.close()
+    def _session(self, at: Endpoint) -> Iterator[tuple[Connection, Cursor]]:
+        with closing(self._connect(at)) as connection, closing(connection.cursor()) as cursor:
+            yield connection, cursor
 
-    def _connect(self, at: Endpoint) -> Connection[Cursor]:
+    def _connect(self, at: Endpoint) -> Connection:
+        server, name = self._server, self._server.kind.name
         try:
-            return pymysql.connect(
-                host=at.host,
-                port=at.port,
-                user=self._user,
-                password=self._password,
-                ssl=self._tls,
-                ssl_disabled=self._tls is None,
-                connect_timeout=5,
-                read_timeout=30,
-            )
-        except pymysql.err.OperationalError as error:
-            if isinstance(getattr(error, "original_exception", None), ssl.SSLCertVerificationError):
-                raise UntrustedError(
-                    f"the server at {at.host}:{at.port} does not have the certificate of mysql.tlsCertificate: "
-                    f"{error.args[1]}. No password was sent. Check which server that is; after a change of the "
-                    "certificate run `pulumi up`"
-                ) from error
-            if error.args[0] == CR.CR_SSL_CONNECTION_ERROR and self._tls is not None:
-                raise UntrustedError(
-                    f"the server at {at.host}:{at.port} does not encrypt: {error.args[1]}. No password was sent. If it "
-                    "cannot encrypt, set mysql.tls: off and run `pulumi up`"
-                ) from error
-            raise
+            return self._operations.connect(at.host, at.port, server.user, server.password, self._tls)
+        except UnverifiedError as error:
+            raise UntrustedError(
+                f"the server at {at.host}:{at.port} does not have the certificate of {name}.tlsCertificate: "
+                f"{error}. No password was sent. Check which server that is; after a change of the "
+                "certificate run `pulumi up`"
+            ) from error
+        except UnencryptedError as error:
+            raise UntrustedError(
+                f"the server at {at.host}:{at.port} does not encrypt: {error}. No password was sent. If it "
+                f"cannot encrypt, set {name}.tls: off and run `pulumi up`"
+            ) from error

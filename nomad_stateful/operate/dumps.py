@@ -1,4 +1,4 @@
-"""The newest and the failing dumps of the stack's MySQL server."""
+"""The newest and the failing dumps of the stack's database server."""
 
 from datetime import UTC, datetime
 
@@ -11,21 +11,19 @@ _WHAT = {"upload": "the dump's copy to S3"}
 
 def failing(nomad: NomadApi) -> list[FailingRun]:
     """Returns the runs that failed and have not succeeded since. Raises StackError."""
-    known = stack.outputs()
-    backup = known.get("mysqlBackup")
-    if not backup:
+    server = stack.database()
+    if server is None or not server.backup:
         return []
-    return failing_runs(nomad, backup["job"], known["mysql"]["namespace"])
+    return failing_runs(nomad, server.backup["job"], server.namespace)
 
 
 def newest(nomad: NomadApi) -> tuple[str, str]:
     """Returns the dumps' job, and when the newest one that succeeded was begun, as far as Nomad remembers."""
-    known = stack.outputs()
-    backup = known.get("mysqlBackup")
-    if not backup:
+    server = stack.database()
+    if server is None or not server.backup:
         return "", ""
-    job = str(backup["job"])
-    found = newest_success(nomad, job, known["mysql"]["namespace"])
+    job = str(server.backup["job"])
+    found = newest_success(nomad, job, server.namespace)
     return job, f"{datetime.fromtimestamp(found, UTC):%Y-%m-%d %H:%MZ}" if found else ""
 
 

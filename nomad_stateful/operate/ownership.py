@@ -30,9 +30,10 @@ def stack_cluster(volume: str) -> NomadApi:
     )
 
 
-def mysql_cluster(mysql: stack.MysqlOutputs) -> Cluster:
-    """Returns the MySQL server's job on its cluster. Raises WrongClusterError and StackError."""
-    return Cluster(stack_cluster(mysql.volume), mysql.job, mysql.namespace, group="mysql", port_label="db")
+def database_cluster(server: stack.DatabaseOutputs) -> Cluster:
+    """Returns the database server's job on its cluster. Raises WrongClusterError and StackError."""
+    nomad = stack_cluster(server.volume)
+    return Cluster(nomad, server.job, server.namespace, group=server.kind.name, port_label="db")
 
 
 def namespaces(nomad: NomadApi, volumes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A restore of the stack's MySQL server: from one of its dumps, or beside it to a point in time."""
+"""A restore of the stack's database server: from one of its dumps, or beside it to a point in time."""
 
 from __future__ import annotations
 
@@ -38,26 +38,25 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
 
     Nomad does not evaluate a job that waits for a volume when the volume is released, so this asks it to.
     """
-    known = stack.outputs()
-    backup = known.get("mysqlBackup")
+    server = stack.database_outputs()
+    backup, settings = server.backup, f"{server.kind.name}.backup"
     if not backup:
-        raise RestoreError("the stack has no backup: set mysql.backup and run `pulumi up`")
+        raise RestoreError(f"the stack has no backup: set {settings} and run `pulumi up`")
     place = backup.get("s3") or ""
     if source == "s3" and not place:
-        raise RestoreError("the stack copies no dumps to S3: set mysql.backup.s3 and run `pulumi up`")
+        raise RestoreError(f"the stack copies no dumps to S3: set {settings}.s3 and run `pulumi up`")
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
     frame.agree(
         f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
-        f"are missing: a snapshot (`nomad-stateful snapshot {known['mysql']['volume']}`) is the way back. Go on?"
+        f"are missing: a snapshot (`nomad-stateful snapshot {server.volume}`) is the way back. Go on?"
     )
-    namespace = known["mysql"]["namespace"]
     # Jobs of earlier releases know no source.
     meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}
-    with closing(stack_cluster(known["mysql"]["volume"])) as nomad, frame.turn(nomad, dump, Engine(stack.chosen())):
-        answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=namespace)
+    with closing(stack_cluster(server.volume)) as nomad, frame.turn(nomad, dump, Engine(stack.chosen())):
+        answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=server.namespace)
         job = str(answer["DispatchedJobID"])
         print(f"==> {job} restores {dump} {where}", file=sys.stderr)
-        ended = _ended(nomad, job, namespace, timeout_s)
+        ended = _ended(nomad, job, server.namespace, timeout_s)
     log, allocation = "nomad alloc logs", ended["ID"][:8]
     if ended["ClientStatus"] != "complete":
         raise RestoreError(f"{job} failed. `{log} -stderr {allocation} {_failed_task(ended)}` says why")
@@ -97,7 +96,7 @@ def _arguments(parser: ArgumentParser) -> None:
         dest="source",
         choices=("volume", "s3"),
         default="volume",
-        help="where the dump is: on the dumps' volume (the default), or in S3 (mysql.backup.s3)",
+        help="where the dump is: on the dumps' volume (the default), or in S3 (backup.s3)",
     )
     parser.add_argument(
         "--to",
@@ -137,21 +136,21 @@ def _run(frame: Frame, known: Namespace) -> None:
     )
     report = drill(frame, options)
     if not known.json:
-        print(_way_on(report))
+        print(_way_on(report, stack.database_outputs().kind.name))
 
 
-def _way_on(report: Report) -> str:
+def _way_on(report: Report, section: str) -> str:
     name = f"{report.volume}-{report.to:%Y%m%d-%H%M%S}"
     return (
         f"\nTo go on from it, add a volume like {report.volume} to the settings under a new name, with\n"
         f"    name: {name}\n    snapshotId: {report.kept}\n"
-        f"set mysql.volume to {name}, and run `pulumi up`. The old volume stays: docs/point-in-time.md"
+        f"set {section}.volume to {name}, and run `pulumi up`. The old volume stays: docs/point-in-time.md"
     )
 
 
 COMMAND = framed(
     "restore",
-    "restore MySQL from one of its dumps, or to a point in time beside it, and wait until it is done",
+    "restore the database from one of its dumps, or to a point in time beside it, and wait until it is done",
     _run,
     _arguments,
 )

@@ -1,4 +1,4 @@
-"""MySQL's client in the server's own task: here it takes Nomad's command line, and no way to the server's port."""
+"""A database's client in the server's own task: here it takes Nomad's command line, and no way to the server's port."""
 
 import os
 import shutil
@@ -7,40 +7,34 @@ import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Database
+from nomad_stateful.databases.operations import operations
 from nomad_stateful.nomad import tls
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.ownership import mysql_cluster
+from nomad_stateful.operate.ownership import database_cluster
 
-CLIENT = """\
-MYSQL_PWD=$(cat "$MYSQL_ROOT_PASSWORD_FILE") && export MYSQL_PWD || exit
-mysql --user=root --socket="$START_SOCKET" "$@"
-status=$?
-sleep 0.2
-exit "$status"
-"""
-"""What runs in the task, whose environment names both files: the password does not leave it.
-
-Nomad may lose what a container's command has said that ends at once.
-"""
 _VARIABLES = {"NOMAD_ADDR": "address", "NOMAD_TOKEN": "token", "NOMAD_REGION": "region", **tls.ENVIRONMENT}
 _TEXTS = {"NOMAD_CACERT": "ca_pem", "NOMAD_CLIENT_CERT": "cert_pem", "NOMAD_CLIENT_KEY": "key_pem"}
 
 
-def mysql(arguments: list[str]) -> None:
+def client(name: str, arguments: list[str]) -> None:
     """Runs the client, and ends this process with its exit status. Raises OperateError where it cannot be run."""
+    server = stack.database_outputs()
+    if server.kind.name != name:
+        raise OperateError(f"the stack's database is {server.kind.title}: `nomad-stateful {server.kind.name}`")
     nomad = shutil.which("nomad")
     if nomad is None:
         raise OperateError(
             "there is no nomad on PATH, by which the client runs in the server's task: install it, or in the sandbox "
             "`source .sandbox/env`"
         )
-    known = stack.mysql_outputs()
-    at = mysql_cluster(known).endpoint(timeout_s=30)
-    enter = [nomad, "alloc", "exec", f"-namespace={known.namespace}", "-task=mysql", at.allocation_id]
+    at = database_cluster(server).endpoint(timeout_s=30)
+    enter = [nomad, "alloc", "exec", f"-namespace={server.namespace}", f"-task={name}", at.allocation_id]
     with tempfile.TemporaryDirectory() as folder:
-        command = [*enter, "sh", "-c", CLIENT, "mysql", *arguments]
+        command = [*enter, "sh", "-c", operations(name).client, name, *arguments]
         raise SystemExit(subprocess.run(command, env=_environment(Path(folder)), check=False).returncode)
 
 
@@ -60,9 +54,13 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("arguments", nargs="*")
 
 
-COMMAND = Command(
-    "mysql",
-    "open a MySQL client, with further arguments passed to it",
-    lambda known: mysql(known.arguments),
-    _arguments,
-)
+def _command(kind: Database) -> Command:
+    return Command(
+        kind.name,
+        f"open a {kind.title} client, with further arguments passed to it",
+        lambda known: client(kind.name, known.arguments),
+        _arguments,
+    )
+
+
+COMMANDS = tuple(_command(kind) for kind in DATABASES.values())

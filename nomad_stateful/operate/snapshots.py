@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import pymysql
-
 from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import refuse_another_account
 from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot, newest
@@ -20,7 +18,7 @@ from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.options import at_least_0
-from nomad_stateful.operate.ownership import mysql_cluster
+from nomad_stateful.operate.ownership import database_cluster
 from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.waiting import Progress
 
@@ -100,7 +98,7 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
 def _crash_consistent(volume: str) -> Iterator[None]:
     print(
         f"==> taking a crash-consistent snapshot of {volume}, as after a loss of power: journaling file systems "
-        "and InnoDB recover from it (for MySQL, --quiesce blocks writes for that moment)",
+        "and databases recover from it (--quiesce blocks the stack's database for that moment)",
         file=sys.stderr,
     )
     yield
@@ -108,23 +106,26 @@ def _crash_consistent(volume: str) -> Iterator[None]:
 
 @contextmanager
 def _quiesced(volume: str) -> Iterator[None]:
-    """Blocks MySQL's writes: a snapshot's contents are fixed once EC2 has accepted it."""
-    mysql = stack.mysql_outputs()
-    if mysql.volume != volume:
-        raise SnapshotError(f"--quiesce: MySQL is on volume {mysql.volume}, not on {volume}. Omit --quiesce")
-    at = mysql_cluster(mysql).endpoint(timeout_s=30)
-    print(f"==> taking a snapshot of {volume} with MySQL's writes blocked", file=sys.stderr)
+    """Blocks the database's writes: a snapshot's contents are fixed once EC2 has accepted it."""
+    server = stack.database_outputs()
+    title, database = server.kind.title, Database.of(server)
+    if server.volume != volume:
+        raise SnapshotError(f"--quiesce: {title} is on volume {server.volume}, not on {volume}. Omit --quiesce")
+    if not database.holds_writes:
+        raise SnapshotError(f"--quiesce: {title} cannot block its writes, and recovers without. Omit --quiesce")
+    at = database_cluster(server).endpoint(timeout_s=30)
+    print(f"==> taking a snapshot of {volume} with {title}'s writes blocked", file=sys.stderr)
     try:
-        with Database.of(mysql).read_only(at):
+        with database.read_only(at):
             yield
-    except pymysql.err.MySQLError as error:
-        raise SnapshotError(f"MySQL at {at.host}:{at.port} did not block its writes: {error}") from error
+    except database.errors as error:
+        raise SnapshotError(f"{title} at {at.host}:{at.port} did not block its writes: {error}") from error
 
 
 def _take_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", help="the volume's name in the stack")
     parser.add_argument("--description", default="", help="what the snapshot is for")
-    parser.add_argument("--quiesce", action="store_true", help="block MySQL's writes while the snapshot starts")
+    parser.add_argument("--quiesce", action="store_true", help="block the database's writes while the snapshot starts")
     parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
 
 

@@ -1,5 +1,7 @@
 """The Pulumi stack that a command works on: which one it is, and its outputs."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess
@@ -10,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Database
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import CONFIG_ARGUMENTS
@@ -17,7 +21,6 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, VOLUME_GUARD
 
 _REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
-UNENCRYPTED = "warning: mysql.tls is off: the login of root crosses the network unencrypted"
 
 
 def project_dir() -> Path:
@@ -33,9 +36,10 @@ class StackError(OperateError):
 
 
 @dataclass(frozen=True)
-class MysqlOutputs:
-    """The stack's outputs about its MySQL server."""
+class DatabaseOutputs:
+    """The stack's outputs about its database server."""
 
+    kind: Database
     job: str
     namespace: str
     zone: str
@@ -45,6 +49,27 @@ class MysqlOutputs:
     tls: str
     ca: str
     """CA certificate to verify the server with, in PEM; empty where the server made its own certificate."""
+    backup: Mapping[str, Any] | None = None
+    """Its dumps: job, restoreJob and s3; None where it has none."""
+    point_in_time: Mapping[str, Any] | None = None
+    """Where its logs are copied to: bucket, prefix and region; None where they are not."""
+
+    @classmethod
+    def of(cls, known: Mapping[str, Any]) -> DatabaseOutputs | None:
+        """Returns what a stack's outputs say of its server, None where it has none."""
+        kind = next((one for one in DATABASES.values() if known.get(one.output())), None)
+        if kind is None:
+            return None
+        server = known[kind.output()]
+        return cls(
+            kind,
+            **{name: str(server.get(name) or "") for name in ("job", "namespace", "zone", "volume", "user")},
+            password=str(known.get(kind.output("Password")) or ""),
+            tls=str(server.get("tls") or "preferred"),
+            ca=str(server.get("ca") or ""),
+            backup=known.get(kind.output("Backup")),
+            point_in_time=known.get(kind.output("PointInTime")),
+        )
 
 
 class _Chosen:
@@ -200,19 +225,14 @@ def _run(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def mysql_outputs() -> MysqlOutputs:
-    """Returns the outputs about the MySQL server. Raises StackError where the stack has none."""
-    known = outputs()
-    if not known.get("mysql"):
-        raise StackError("the stack has no MySQL server: run `make up` (or `pulumi up`) first")
-    mysql = known["mysql"]
-    return MysqlOutputs(
-        job=mysql["job"],
-        namespace=mysql["namespace"],
-        zone=mysql["zone"],
-        volume=mysql["volume"],
-        user=mysql["user"],
-        password=known["mysqlPassword"],
-        tls=mysql.get("tls", "preferred"),
-        ca=mysql.get("ca", ""),
-    )
+def database() -> DatabaseOutputs | None:
+    """Returns the outputs about the database server, None where the stack has none. Raises StackError."""
+    return DatabaseOutputs.of(outputs())
+
+
+def database_outputs() -> DatabaseOutputs:
+    """Returns the outputs about the database server. Raises StackError where the stack has none."""
+    found = database()
+    if found is None:
+        raise StackError("the stack has no database server: run `make up` (or `pulumi up`) first")
+    return found

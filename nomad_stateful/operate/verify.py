@@ -15,7 +15,7 @@ from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import turn
-from nomad_stateful.operate.ownership import mysql_cluster
+from nomad_stateful.operate.ownership import database_cluster
 
 ROWS_PER_STEP = 5
 
@@ -50,25 +50,25 @@ def verify(timeout_s: float = 180) -> Proof:
     The job comes back as it ran: pending changes of the settings stay pending. Raises RowsMissingError,
     WrongClusterError, and TimedOutError when the server does not come back.
     """
-    mysql = stack.mysql_outputs()
-    cluster = mysql_cluster(mysql)
+    server = stack.database_outputs()
+    cluster = database_cluster(server)
     with turn(cluster.nomad, "verify", Engine(stack.chosen())):
-        return _verified(cluster, mysql, timeout_s)
+        return _verified(cluster, server, timeout_s)
 
 
-def _verified(cluster: Cluster, mysql: stack.MysqlOutputs, timeout_s: float) -> Proof:
-    database = Database.of(mysql)
+def _verified(cluster: Cluster, server: stack.DatabaseOutputs, timeout_s: float) -> Proof:
+    database = Database.of(server)
     proof = Proof()
 
     first = cluster.endpoint(timeout_s=timeout_s)
     _check(proof, database, first, "first allocation", timeout_s)
 
-    print(f"==> stopping and purging {mysql.job}, then registering it again as it was", flush=True)
+    print(f"==> stopping and purging {server.job}, then registering it again as it was", flush=True)
     cluster.purge_and_register()
     second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
     _check(proof, database, second, "after purge and redeploy", timeout_s)
 
-    third = drain(cluster, second, mysql.zone, timeout_s)
+    third = drain(cluster, second, server.zone, timeout_s)
     _check(proof, database, third, "after drain", timeout_s, write=False)
     database.delete(third, proof.run_id)
     return proof

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nomad_stateful.operate import shell
+from nomad_stateful.databases.operations import operations
 from tests.mysql.databases import SERVERS
 from tests.mysql.place import Place, query, stop, until_it_answers
 from tests.mysql.test_first_start import prepared
@@ -31,5 +31,5 @@ def test_a_start_sets_it_and_writes_nothing_into_the_binary_log(new_place: Calla
     until_it_answers(place, place.start(task))
     assert query(place, _LOGGED) == ((logged[0],),)
     words = ("--batch", "--skip-column-names", "--execute=SELECT CURRENT_USER()")
-    done = place.run(replace(task, words=("sh", "-c", shell.CLIENT, "mysql", *words)))
+    done = place.run(replace(task, words=("sh", "-c", operations("mysql").client, "mysql", *words)))
     assert done.stdout == "root@localhost\n", done.stderr

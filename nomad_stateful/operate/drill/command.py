@@ -94,7 +94,7 @@ def _tell(frame: Frame, report: Report, *, clean: bool, metrics: str) -> None:
 def _job(nomad: NomadApi, known: Json, live: str, target: Target, options: Options) -> Json:
     if options.check:
         return jobs.consumer(nomad, live, _entry(known, target.volume)["nomadId"], target, options.check)
-    mysql = stack.mysql_outputs()
+    mysql = stack.database_outputs()
     return jobs.mysql(
         nomad, stack.resources(), mysql.job, target, newest=options.newest, patience_s=max(60.0, options.timeout_s - 60)
     )

@@ -11,7 +11,7 @@ from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
-from nomad_stateful.operate.ownership import mysql_cluster
+from nomad_stateful.operate.ownership import database_cluster
 from nomad_stateful.operate.upgrade_mysql import releases
 from nomad_stateful.operate.upgrade_mysql.plan import Plan, Situation
 from nomad_stateful.operate.upgrade_mysql.registered import Registered
@@ -22,8 +22,8 @@ from nomad_stateful.operate.upgrade_mysql.steps import StoppedError, Upgrade
 def upgrade(frame: Frame, known: Namespace) -> None:
     """Plans, asks, and upgrades. Raises OperateError and ProviderError."""
     after = releases.wanted(known.version)
-    mysql = stack.mysql_outputs()
-    with closing(mysql_cluster(mysql).nomad) as nomad:
+    mysql = stack.database_outputs()
+    with closing(database_cluster(mysql).nomad) as nomad:
         server = Server(nomad, Database.of(mysql), mysql.job, mysql.namespace)
         registered = Registered(nomad, mysql.job, mysql.namespace)
         now = Situation(Engine(stack.chosen()), server, registered, mysql.volume)

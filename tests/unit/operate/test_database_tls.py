@@ -13,8 +13,10 @@ from pathlib import Path
 import pymysql
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate.database import Database, UntrustedError
+from nomad_stateful.operate.stack import DatabaseOutputs
 from tests.unit.provider.test_nomad_tls import issue
 
 _PROTOCOL_41, _SSL, _SECURE, _PLUGIN_AUTH = 0x200, 0x800, 0x8000, 0x80000
@@ -80,7 +82,8 @@ def server(folder: Path | None) -> Iterator[Server]:
 
 def log_in(running: Server, tls: str, ca: Path | None = None) -> None:
     text = ca.read_text(encoding="utf-8") if ca else ""
-    with Database("root", "secret", tls=tls, ca=text).read_only(running.at):
+    known = DatabaseOutputs(DATABASES["mysql"], "job", "default", "z", "mysql", "root", "secret", tls, text)
+    with Database.of(known).read_only(running.at):
         pytest.fail("the server says nothing after its greeting")
 
 

@@ -161,6 +161,7 @@ def test_a_restore_to_a_point_in_time_keeps_a_snapshot_and_says_how_to_go_on(
         return Report("mysql", moment, to=moment, kept="snap-2")
 
     monkeypatch.setattr(restore, "drill", drilled)
+    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     parser = ArgumentParser()
     restore.COMMAND.arguments(parser)
     restore.COMMAND.run(parser.parse_args(["--to", "2026-11-22T10:15:00Z", "--yes"]))

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import shell, stack
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.stack import MysqlOutputs
+from nomad_stateful.operate.stack import DatabaseOutputs
 
 NOMAD = """#!/bin/sh
 printf '%s\\n' "$@" >"$TOLD/words"
@@ -31,18 +32,18 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("NOMAD_OPERATOR_TOKEN", "NOMAD_REGION"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NOMAD_ADDR", "http://another:4646")
-    known = MysqlOutputs("db", "databases", "z", "mysql", "root", "secret-word", "preferred", "")
-    monkeypatch.setattr(stack, "mysql_outputs", lambda: known)
+    known = DatabaseOutputs(DATABASES["mysql"], "db", "databases", "z", "mysql", "root", "secret-word", "preferred", "")
+    monkeypatch.setattr(stack, "database_outputs", lambda: known)
     config = {"address": "https://here:4646", "token": "of-the-program", "ca_pem": "PEM"}
     monkeypatch.setattr(stack, "nomad_config", lambda: config)
     at = Endpoint("a1b2", "n1", "client-1", "10.0.0.5", 3306)
-    monkeypatch.setattr(shell, "mysql_cluster", lambda _: SimpleNamespace(endpoint=lambda timeout_s: at))
+    monkeypatch.setattr(shell, "database_cluster", lambda _: SimpleNamespace(endpoint=lambda timeout_s: at))
     return tmp_path
 
 
 def run(*arguments: str) -> object:
     with pytest.raises(SystemExit) as ended:
-        shell.mysql(list(arguments))
+        shell.client("mysql", list(arguments))
     return ended.value.code
 
 
@@ -72,4 +73,4 @@ def test_the_operators_token_counts_before_the_programs(told: Path, monkeypatch:
 def test_without_nomad_it_says_what_is_missing(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(told / "nowhere"))
     with pytest.raises(OperateError, match="no nomad on PATH"):
-        shell.mysql([])
+        shell.client("mysql", [])

@@ -6,6 +6,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
@@ -82,8 +83,9 @@ def test_what_has_no_snapshots_is_refused(volume: str, reason: str) -> None:
 def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
     ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mysql = stack.MysqlOutputs("mysql-server", "default", f"{REGION}a", "other", "root", "secret", "preferred", "")
-    monkeypatch.setattr(stack, "mysql_outputs", lambda: mysql)
+    known = ("mysql-server", "default", f"{REGION}a", "other", "root", "secret", "preferred", "")
+    mysql = stack.DatabaseOutputs(DATABASES["mysql"], *known)
+    monkeypatch.setattr(stack, "database_outputs", lambda: mysql)
     with pytest.raises(snapshots.SnapshotError, match="MySQL is on volume other, not on mysql"):
         snapshots.take("mysql", "", quiesce=True, timeout_s=5)
     assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []

@@ -1,0 +1,75 @@
+"""What commands do with a database server: how they log in, what they ask, and what runs beside it.
+
+It is apart from the description, since it takes the server's client library.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+
+class Cursor(Protocol):
+    """A cursor as DB-API has it, with parameters as %s."""
+
+    def execute(self, statement: str, parameters: tuple[Any, ...] = ..., /) -> object:
+        """Runs a statement."""
+
+    def executemany(self, statement: str, parameters: Sequence[tuple[Any, ...]], /) -> object:
+        """Runs a statement with each of the parameters."""
+
+    def fetchall(self) -> Sequence[Any]:
+        """Returns the rows of the last statement."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+class Connection(Protocol):
+    """A session as DB-API has it."""
+
+    def cursor(self) -> Cursor:
+        """Returns a cursor."""
+
+    def commit(self) -> None:
+        """Commits what its cursors wrote."""
+
+    def close(self) -> None:
+        """Ends the session."""
+
+
+class UnverifiedError(Exception):
+    """The server has another certificate than was asked for; no password was sent to it."""
+
+
+class UnencryptedError(Exception):
+    """The server does not encrypt; no password was sent to it."""
+
+
+class Connect(Protocol):
+    """How a session begins."""
+
+    def __call__(self, host: str, port: int, user: str, password: str, tls: ssl.SSLContext | None) -> Connection:
+        """Logs in, encrypted by a context or not. Raises UnverifiedError, UnencryptedError and the library's errors."""
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What commands do with one database server."""
+
+    connect: Connect
+    errors: tuple[type[Exception], ...]
+    """What the client library raises."""
+    holding: tuple[str, ...]
+    """Statements that hold all writes until the session ends; none where the server has no way to."""
+    client: str
+    """Shell text that runs the client as the superuser in the server's task, with its arguments."""
+
+
+def operations(name: str) -> Operations:
+    """Returns those of a database of the catalogue; its client library is imported for it alone."""
+    found: Operations = import_module(f"nomad_stateful.databases.{name}.operations").OPERATIONS
+    return found
