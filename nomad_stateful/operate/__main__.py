@@ -17,7 +17,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.explain import command as explain
 from nomad_stateful.operate.metrics import command as metrics
 from nomad_stateful.operate.upgrade import command as upgrade
-from nomad_stateful.operate.upgrade_mysql import command as upgrade_mysql
+from nomad_stateful.operate.upgrade_database import command as upgrade_database
 from nomad_stateful.operate.zone_change import command as zone_change
 from nomad_stateful.visible import visible_output
 
@@ -35,7 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     drain.COMMAND,
     drill.COMMAND,
     upgrade.COMMAND,
-    upgrade_mysql.COMMAND,
+    upgrade_database.COMMAND,
     adopt.COMMAND,
     metrics.COMMAND,
     zone_change.MOVE,

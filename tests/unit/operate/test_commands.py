@@ -12,7 +12,7 @@ from nomad_stateful.operate.adopt import command as adopt
 from nomad_stateful.operate.doctor import command as doctor
 from nomad_stateful.operate.drain import command as drain
 from nomad_stateful.operate.explain import command as explain
-from nomad_stateful.operate.upgrade_mysql import command as upgrade_mysql
+from nomad_stateful.operate.upgrade_database import command as upgrade_database
 from nomad_stateful.operate.zone_change import command as zone_change
 
 
@@ -25,7 +25,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not explain.COMMAND.acts(looking)
     assert not drain.COMMAND.acts(Namespace(dry_run=True))
     assert not zone_change.MOVE.acts(Namespace(dry_run=True))
-    assert not upgrade_mysql.COMMAND.acts(Namespace(dry_run=True))
+    assert not upgrade_database.COMMAND.acts(Namespace(dry_run=True))
     assert not failover.COMMAND.acts(Namespace(dry_run=True))
     assert not adopt.COMMAND.acts(looking)
     assert adopt.COMMAND.acts(Namespace(write=True))

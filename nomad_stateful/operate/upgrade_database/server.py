@@ -17,7 +17,7 @@ from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version, of_server
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version, of_server
 
 _PING_S = 0.2
 _TABLES = (

@@ -17,8 +17,8 @@ from nomad_stateful.nomad.running_job import ENDED, last_events
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.upgrade_mysql.registered import task_of
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
+from nomad_stateful.operate.upgrade_database.registered import task_of
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
 
 TASK = "probe"
 _SCRIPT = """set -u

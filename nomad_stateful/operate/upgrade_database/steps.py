@@ -18,11 +18,11 @@ from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.snapshots import Snapshots
-from nomad_stateful.operate.upgrade_mysql import way_back
-from nomad_stateful.operate.upgrade_mysql.plan import Plan
-from nomad_stateful.operate.upgrade_mysql.probe import Probe
-from nomad_stateful.operate.upgrade_mysql.registered import Registered
-from nomad_stateful.operate.upgrade_mysql.server import Absence, Server
+from nomad_stateful.operate.upgrade_database import way_back
+from nomad_stateful.operate.upgrade_database.plan import Plan
+from nomad_stateful.operate.upgrade_database.probe import Probe
+from nomad_stateful.operate.upgrade_database.registered import Registered
+from nomad_stateful.operate.upgrade_database.server import Absence, Server
 
 
 class WentBackError(OperateError):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nomad_stateful.operate.upgrade_mysql import releases
-from nomad_stateful.operate.upgrade_mysql.releases import (
+from nomad_stateful.operate.upgrade_database import releases
+from nomad_stateful.operate.upgrade_database.releases import (
     MysqlUpgradeRefusedError,
     Version,
     of_server,

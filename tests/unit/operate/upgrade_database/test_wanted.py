@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.operate.upgrade_mysql import way_back
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
-from nomad_stateful.operate.upgrade_mysql.wanted import (
+from nomad_stateful.operate.upgrade_database import way_back
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
+from nomad_stateful.operate.upgrade_database.wanted import (
     allows_native_password,
     images,
     refuse_options,

@@ -14,11 +14,11 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import frame, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import BusyError
-from nomad_stateful.operate.upgrade_mysql import command, plan, server, steps
-from nomad_stateful.operate.upgrade_mysql.registered import Registered
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError
-from nomad_stateful.operate.upgrade_mysql.steps import StoppedError, WentBackError
-from tests.unit.operate.upgrade_mysql.world import (
+from nomad_stateful.operate.upgrade_database import command, plan, server, steps
+from nomad_stateful.operate.upgrade_database.registered import Registered
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError
+from nomad_stateful.operate.upgrade_database.steps import StoppedError, WentBackError
+from tests.unit.operate.upgrade_database.world import (
     AFTER,
     BEFORE,
     JOB,

@@ -12,11 +12,11 @@ from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.ownership import database_cluster
-from nomad_stateful.operate.upgrade_mysql import releases
-from nomad_stateful.operate.upgrade_mysql.plan import Plan, Situation
-from nomad_stateful.operate.upgrade_mysql.registered import Registered
-from nomad_stateful.operate.upgrade_mysql.server import Server
-from nomad_stateful.operate.upgrade_mysql.steps import StoppedError, Upgrade
+from nomad_stateful.operate.upgrade_database import releases
+from nomad_stateful.operate.upgrade_database.plan import Plan, Situation
+from nomad_stateful.operate.upgrade_database.registered import Registered
+from nomad_stateful.operate.upgrade_database.server import Server
+from nomad_stateful.operate.upgrade_database.steps import StoppedError, Upgrade
 
 
 def upgrade(frame: Frame, known: Namespace) -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nomad_stateful.operate.upgrade_mysql.wanted import MYSQL, VOLUMES
+from nomad_stateful.operate.upgrade_database.wanted import MYSQL, VOLUMES
 
 # What is of the volume itself, and not of one like it; and its secrets, which no command shows.
 _OWN = frozenset({"name", "snapshotId", "moveTo", "registered", "adopt", "renamedFrom", "retain", "id", "secrets"})

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.operate.errors import TimedOutError
-from nomad_stateful.operate.upgrade_mysql.probe import Probe
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
+from nomad_stateful.operate.upgrade_database.probe import Probe
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
 
 NEW = Version(9, 7, 4)
 GOOD = "/usr/sbin/mysqld  Ver 9.7.4 for Linux on x86_64\nprobe: done\n"

@@ -16,11 +16,11 @@ from nomad_stateful.operate.engine import Change, Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.snapshots import SnapshotError, Snapshots
 from nomad_stateful.operate.upgrade.preview import changed_job
-from nomad_stateful.operate.upgrade_mysql import wanted
-from nomad_stateful.operate.upgrade_mysql.registered import Registered
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version, parse, refuse_path
-from nomad_stateful.operate.upgrade_mysql.server import Server
-from nomad_stateful.operate.upgrade_mysql.wanted import MYSQL, Images
+from nomad_stateful.operate.upgrade_database import wanted
+from nomad_stateful.operate.upgrade_database.registered import Registered
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version, parse, refuse_path
+from nomad_stateful.operate.upgrade_database.server import Server
+from nomad_stateful.operate.upgrade_database.wanted import MYSQL, Images
 
 Phase = Literal["begin", "await", "settle", "done"]
 """What is next.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.databases.mysql.images import is_mariadb
-from nomad_stateful.operate.upgrade_mysql.releases import MysqlUpgradeRefusedError, Version
+from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
 
 MYSQL = "nomad-stateful:mysql"
 VOLUMES = "nomad-stateful:volumes"
