@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
+from nomad_stateful.databases.upgrades import Upgrades
+
 
 class Cursor(Protocol):
     """A cursor as DB-API has it, with parameters as %s."""
@@ -67,6 +69,7 @@ class Operations:
     """Statements that hold all writes until the session ends; none where the server has no way to."""
     client: str
     """Shell text that runs the client as the superuser in the server's task, with its arguments."""
+    upgrades: Upgrades
 
 
 def operations(name: str) -> Operations:

@@ -29,8 +29,11 @@ RESTORED_TAG = "nomad-stateful-restored"
 """Value: id of the EBS volume whose data a snapshot has as of a point in time; it was taken of a scratch volume."""
 AS_OF_TAG = "nomad-stateful-as-of"
 """Value: that point in time, as 2026-11-22T10:15:00+00:00."""
-UPGRADE_TAG = "nomad-stateful-mysql-upgrade"
-"""Value: the versions before and after, and the image before, of the snapshot from before an upgrade of MySQL."""
+
+
+def upgrade_tag(database: str) -> str:
+    """Returns the tag of the snapshot from before a database's upgrade: the versions and the image before."""
+    return f"nomad-stateful-{database}-upgrade"
 
 
 def stack_of(known: Mapping[str, str]) -> str:

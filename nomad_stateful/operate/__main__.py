@@ -35,7 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     drain.COMMAND,
     drill.COMMAND,
     upgrade.COMMAND,
-    upgrade_database.COMMAND,
+    *upgrade_database.COMMANDS,
     adopt.COMMAND,
     metrics.COMMAND,
     zone_change.MOVE,
@@ -75,7 +75,7 @@ def _run(known: argparse.Namespace) -> int:
         return 1
     except _EXPECTED as error:
         print(f"error: {error}", file=sys.stderr)
-        return error.exit_status if isinstance(error, OperateError) else 1
+        return int(getattr(error, "exit_status", 1))
     return 0
 
 

@@ -9,6 +9,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
+from nomad_stateful.databases.mysql.upgrades import UPGRADES
 from nomad_stateful.databases.operations import Operations, UnencryptedError, UnverifiedError
 
 # The task's environment names both files: the password does not leave it. Nomad may lose what a container's command has
@@ -50,4 +51,10 @@ def connect(host: str, port: int, user: str, password: str, tls: ssl.SSLContext 
         raise
 
 
-OPERATIONS = Operations(connect=connect, errors=(pymysql.err.MySQLError,), holding=_HOLDING, client=_CLIENT)
+OPERATIONS = Operations(
+    connect=connect,
+    errors=(pymysql.err.MySQLError,),
+    holding=_HOLDING,
+    client=_CLIENT,
+    upgrades=UPGRADES,
+)

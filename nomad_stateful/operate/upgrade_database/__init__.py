@@ -1,1 +1,1 @@
-"""The command `upgrade-mysql`: the stack's MySQL server to another version, with a snapshot before."""
+"""The commands `upgrade-NAME`: the stack's database server to another version, with a snapshot before."""

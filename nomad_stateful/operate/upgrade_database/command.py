@@ -1,39 +1,50 @@
-"""The command `upgrade-mysql`: plan, question, progress and result."""
+"""The commands `upgrade-NAME`: plan, question, progress and result."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
+from functools import partial
 from typing import Any
 
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Database as Kind
+from nomad_stateful.databases.operations import operations
+from nomad_stateful.databases.upgrades import UpgradeRefusedError
 from nomad_stateful.operate import stack
+from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.ownership import database_cluster
-from nomad_stateful.operate.upgrade_database import releases
 from nomad_stateful.operate.upgrade_database.plan import Plan, Situation
 from nomad_stateful.operate.upgrade_database.registered import Registered
 from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.steps import StoppedError, Upgrade
 
 
-def upgrade(frame: Frame, known: Namespace) -> None:
+def upgrade(kind: Kind, frame: Frame, known: Namespace) -> None:
     """Plans, asks, and upgrades. Raises OperateError and ProviderError."""
-    after = releases.wanted(known.version)
-    mysql = stack.database_outputs()
-    with closing(database_cluster(mysql).nomad) as nomad:
-        server = Server(nomad, Database.of(mysql), mysql.job, mysql.namespace)
-        registered = Registered(nomad, mysql.job, mysql.namespace)
-        now = Situation(Engine(stack.chosen()), server, registered, mysql.volume)
+    outputs = stack.database_outputs()
+    if outputs.kind.name != kind.name:
+        raise UpgradeRefusedError(
+            f"the stack's database is {outputs.kind.title}: `nomad-stateful upgrade-{outputs.kind.name}`"
+        )
+    after = operations(kind.name).upgrades.wanted(known.version)
+    with closing(database_cluster(outputs).nomad) as nomad:
+        server = Server(kind, nomad, Database.of(outputs), outputs.job, outputs.namespace)
+        registered = Registered(nomad, outputs.job, outputs.namespace, kind.name)
+        now = Situation(Engine(stack.chosen()), server, registered, outputs.volume)
         _upgrade(frame, now, now.plan(after, known.image), known)
 
 
 def _upgrade(frame: Frame, now: Situation, plan: Plan, known: Namespace) -> None:
     needed = plan.phase != "done"
     preview = {"ok": True, "dryRun": needed, **as_json(plan)}
-    if not frame.agree(f"upgrade MySQL to {plan.after}?", "\n".join(lines(plan, now)), preview, needed=needed):
+    if not frame.agree(
+        f"upgrade {now.kind.title} to {plan.after}?", "\n".join(lines(plan, now)), preview, needed=needed
+    ):
         return
     times = (known.timeout, known.probe_timeout, known.snapshot_timeout)
     way = Upgrade(now.engine, now.server, now.registered, now.volume, plan, *times)
@@ -48,7 +59,7 @@ def _upgrade(frame: Frame, now: Situation, plan: Plan, known: Namespace) -> None
     except StoppedError as error:
         frame.tell({"ok": False, **as_json(plan), "snapshotId": error.snapshot_id, "wayBack": error.commands})
         raise
-    frame.tell(result, "\n".join(ending(result, plan)))
+    frame.tell(result, "\n".join(ending(now.kind.title, result, plan)))
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
@@ -64,34 +75,45 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 def lines(plan: Plan, now: Situation) -> list[str]:
     """Returns the plan for people."""
-    job = now.registered.job_id
+    job, title = now.registered.job_id, now.kind.title
     if plan.phase == "done":
-        return [f"{job} runs MySQL {plan.after}, and settings and state agree"]
+        return [f"{job} runs {title} {plan.after}, and settings and state agree"]
+    waits = "Writes wait from 2 until then; reads until the server stops"
+    if not now.server.database.holds_writes:
+        waits = "Nobody is answered meanwhile"
     update = f"`pulumi up` with {plan.images.after}"
     if plan.phase == "settle":
-        return [f"{job} runs MySQL {plan.after}; the settings and the state get it too: {update}"]
+        return [f"{job} runs {title} {plan.after}; the settings and the state get it too: {update}"]
     if plan.phase == "await":
         return [
-            f"{job}: MySQL {plan.before} -> {plan.after} was begun, with {plan.snapshot_id} from before",
+            f"{job}: {title} {plan.before} -> {plan.after} was begun, with {plan.snapshot_id} from before",
             f"  {update}, until the server answers as {plan.after}",
         ]
     return [
-        f"{job}: MySQL {plan.before} -> {plan.after} ({plan.images.before} -> {plan.images.after})",
+        f"{job}: {title} {plan.before} -> {plan.after} ({plan.images.before} -> {plan.images.after})",
         "  1. the new image is tried beside the server: pulled, its version, and the options that are set",
-        f"  2. a first snapshot of volume {now.volume} is taken; then writes wait until another is complete, which has",
-        "     all that was acknowledged, and copies what changed since the first",
+        *_snapshots(now),
         f"  3. {update}: {', '.join(sorted(one.name for one in plan.changes))}",
-        "     the server stops (killTimeout at most), and the new one upgrades its dictionary before it answers:",
-        "     seconds, longer with many tables. Writes wait from 2 until then; reads until the server stops",
+        "     the server stops (killTimeout at most), and the new one upgrades its own tables before it answers:",
+        f"     seconds, longer with many tables. {waits}",
         "  4. it answers, every table is there, and a preview is empty",
         f"  where the new one never starts, {plan.before} comes back; where it started and fails, it is left as it is,",
         "  and the way back is the snapshot",
     ]
 
 
-def ending(result: dict[str, Any], plan: Plan) -> list[str]:
+def _snapshots(now: Situation) -> list[str]:
+    if not now.server.database.holds_writes:
+        return [f"  2. a snapshot of volume {now.volume} is taken, with all that was acknowledged until it was begun"]
+    return [
+        f"  2. a first snapshot of volume {now.volume} is taken; then writes wait until another is complete, which has",
+        "     all that was acknowledged, and copies what changed since the first",
+    ]
+
+
+def ending(title: str, result: dict[str, Any], plan: Plan) -> list[str]:
     """Returns the result for people."""
-    told = [f"{result['job']} runs MySQL {result['to']} after {result['seconds']} s; a preview is empty"]
+    told = [f"{result['job']} runs {title} {result['to']} after {result['seconds']} s; a preview is empty"]
     if result["writesWaitedS"] is not None:
         told.append(f"  writes waited {result['writesWaitedS']} s; the server was away for {result['awayS']} s")
     if result["dictionary"]:
@@ -105,8 +127,8 @@ def ending(result: dict[str, Any], plan: Plan) -> list[str]:
     return told
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("version", metavar="VERSION", help="a version of MySQL, such as 8.4.6")
+def _arguments(kind: Kind, parser: ArgumentParser) -> None:
+    parser.add_argument("version", metavar="VERSION", help=f"a whole version of {kind.title}")
     parser.add_argument(
         "--image", default="", help="its image; by default the present one's name with VERSION as its tag"
     )
@@ -115,7 +137,7 @@ def _arguments(parser: ArgumentParser) -> None:
         type=duration_s,
         default=3600.0,
         metavar="TIME",
-        help="how long the new server may work on its start, after mysql.timeoutS (1h)",
+        help=f"how long the new server may work on its start, after {kind.name}.timeoutS (1h)",
     )
     parser.add_argument(
         "--probe-timeout", type=duration_s, default=600.0, metavar="TIME", help="how long the image may take (10m)"
@@ -130,9 +152,13 @@ def _arguments(parser: ArgumentParser) -> None:
     add_change_options(parser)
 
 
-COMMAND = framed(
-    "upgrade-mysql",
-    "give MySQL a newer version, with a snapshot before from which nothing is missing",
-    upgrade,
-    _arguments,
-)
+def _command(kind: Kind) -> Command:
+    return framed(
+        f"upgrade-{kind.name}",
+        f"give {kind.title} a newer version, with a snapshot before from which nothing is missing",
+        partial(upgrade, kind),
+        partial(_arguments, kind),
+    )
+
+
+COMMANDS = tuple(_command(kind) for kind in DATABASES.values())

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nomad_stateful.ebs.tags import UPGRADE_TAG
+from nomad_stateful.databases.model import Database
+from nomad_stateful.databases.upgrades import Section, UpgradeRefusedError, Version
+from nomad_stateful.ebs.tags import upgrade_tag
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate.engine import Change, Engine
 from nomad_stateful.operate.errors import OperateError
@@ -18,9 +20,8 @@ from nomad_stateful.operate.snapshots import SnapshotError, Snapshots
 from nomad_stateful.operate.upgrade.preview import changed_job
 from nomad_stateful.operate.upgrade_database import wanted
 from nomad_stateful.operate.upgrade_database.registered import Registered
-from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version, parse, refuse_path
 from nomad_stateful.operate.upgrade_database.server import Server
-from nomad_stateful.operate.upgrade_database.wanted import MYSQL, Images
+from nomad_stateful.operate.upgrade_database.wanted import Images, section_of
 
 Phase = Literal["begin", "await", "settle", "done"]
 """What is next.
@@ -54,23 +55,29 @@ class Situation:
     registered: Registered
     volume: str
 
+    @property
+    def kind(self) -> Database:
+        """Which database it is."""
+        return self.server.kind
+
     def plan(self, after: Version, image: str) -> Plan:
         """Checks everything that can be checked before something changes. Raises OperateError."""
         config, runs, here = self.engine.config(), self.server.version(), self.registered.image()
-        now = str((config.get(MYSQL) or {}).get("image") or here)
-        images = wanted.images(now, after, image)
-        wanted.refuse_other_server(here, images.after)
+        section = config.get(section_of(self.kind)) or {}
+        now = str(section.get("image") or here)
+        images = wanted.images(self.kind, now, after, image)
+        wanted.refuse_other_server(self.kind, here, images.after)
         if runs == after:
             return self._finished(after, images, now, here)
         if runs is None:
             return self._begun(after, images, now)
-        refuse_path(runs, after)
+        self.server.upgrades.refuse_path(runs, after)
         if now not in (here, images.after):
-            raise MysqlUpgradeRefusedError(
-                f"mysql.image is {now} in the settings, and {here} runs: run `pulumi up` (or take it back), and the "
-                "same command again"
+            raise UpgradeRefusedError(
+                f"{self.kind.name}.image is {now} in the settings, and {here} runs: run `pulumi up` (or take it "
+                "back), and the same command again"
             )
-        return self._first(config, runs, after, Images(here, images.after), now)
+        return self._first(section, runs, after, Images(images.section, here, images.after), now)
 
     def _finished(self, after: Version, images: Images, now: str, here: str) -> Plan:
         if now == here and not self.engine.pending():
@@ -78,30 +85,31 @@ class Situation:
         return Plan("settle", after, after, images)
 
     def _begun(self, after: Version, images: Images, now: str) -> Plan:
-        """Returns the plan of an upgrade that was begun before. Raises MysqlUpgradeRefusedError where none was."""
-        found = Snapshots(self.volume).newest(UPGRADE_TAG)
-        mark = found.tags[UPGRADE_TAG] if found else ""
+        """Returns the plan of an upgrade that was begun before. Raises UpgradeRefusedError where none was."""
+        tag = upgrade_tag(self.kind.name)
+        found = Snapshots(self.volume).newest(tag)
+        mark = found.tags[tag] if found else ""
         before, to, image = (*mark.split(" "), "", "", "")[:3]
-        version = parse(before)
+        version = Version.parse(before, len(after))
         if found is None or version is None or to != str(after) or now != images.after:
-            raise MysqlUpgradeRefusedError(
-                "MySQL does not answer, and only a server that runs is upgraded. `nomad-stateful explain "
+            raise UpgradeRefusedError(
+                f"{self.kind.title} does not answer, and only a server that runs is upgraded. `nomad-stateful explain "
                 f"{self.registered.job_id}` says why; run the same command again when it answers"
             )
-        return Plan("await", version, after, Images(image, images.after), found.id)
+        return Plan("await", version, after, Images(images.section, image, images.after), found.id)
 
-    def _first(self, config: Mapping[str, Any], before: Version, after: Version, images: Images, now: str) -> Plan:
-        wanted.refuse_options(config, before, after)
-        self.server.refuse_contents(after, native=wanted.allows_native_password(config, after))
+    def _first(self, section: Section, before: Version, after: Version, images: Images, now: str) -> Plan:
+        self._refuse_options(section, before, after)
+        self._refuse_contents(section, after)
         self._refuse_without_snapshot(images)
         if now == images.before and (pending := self.engine.pending()):
-            raise MysqlUpgradeRefusedError(
+            raise UpgradeRefusedError(
                 f"the stack has other changes to make, which would be made along with this one:\n{pending}\nRun "
                 "`pulumi up`, or take them back, and run the same command again"
             )
         changes = tuple(self.engine.changes(images.settings))
         if others := sorted(one.name for one in changes if one.op != "update"):
-            raise MysqlUpgradeRefusedError(
+            raise UpgradeRefusedError(
                 f"an update would do more than change what is there: {', '.join(others)}. Run `pulumi preview`, and "
                 "`pulumi up` for what is pending first"
             )
@@ -110,11 +118,26 @@ class Situation:
             raise OperateError(f"an update with image {images.after} would not change job {self.registered.job_id}")
         return Plan("begin", before, after, images, job=job, changes=changes)
 
+    def _refuse_options(self, section: Section, before: Version, after: Version) -> None:
+        if wrong := self.server.upgrades.option_problems(section, after):
+            raise UpgradeRefusedError(
+                f"{self.kind.title} {after} would not start, or not be whole, with these settings ({before} runs on):"
+                + "".join(f"\n  {one}" for one in wrong)
+                + "\nRun `pulumi up` after the change, then the same command again"
+            )
+
+    def _refuse_contents(self, section: Section, after: Version) -> None:
+        if wrong := self.server.upgrades.content_problems(section, after, self.server.names):
+            raise UpgradeRefusedError(
+                "\n  ".join([f"{self.kind.title} {after} does not take what the server has:", *wrong])
+            )
+
     def _refuse_without_snapshot(self, images: Images) -> None:
         try:
             Snapshots(self.volume).refuse_unpermitted()
         except (SnapshotError, ProviderError) as error:
-            raise MysqlUpgradeRefusedError(
+            raise UpgradeRefusedError(
                 f"{error}. Without a snapshot there is no way back from an upgrade. Where EC2 can take none: have a "
-                f"dump made and tried (docs/consumers.md), set mysql.image to {images.after}, and run `pulumi up`"
+                f"dump made and tried (docs/consumers.md), set {self.kind.name}.image to {images.after}, and run "
+                "`pulumi up`"
             ) from error

@@ -1,16 +1,14 @@
-"""The new image, tried before anything is stopped: pulled on MySQL's client, asked for its version and for the options.
-
-`--validate-config` reads the options as a start does, and opens no data directory.
-https://dev.mysql.com/doc/refman/8.4/en/server-configuration-validation.html
-"""
+"""The new image, tried before anything is stopped: pulled on the server's client, asked for version and options."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from nomad_stateful.databases.model import Database
+from nomad_stateful.databases.operations import operations
+from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, last_events
@@ -18,17 +16,8 @@ from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.upgrade_database.registered import task_of
-from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
 
 TASK = "probe"
-_SCRIPT = """set -u
-server=$(command -v mysqld) || { echo "no mysqld in this image"; exit 1; }
-"$server" --version
-[ "$OPTIONS" = skip ] || "$server" "$@" --validate-config 2>&1 || exit 1
-echo "probe: done"
-"""
-# Of files that are the server's alone, or that differ from start to start.
-_LEFT_OUT = ("--init-file=", "--ssl-", "--datadir=", "--port=")
 _LATE_LOG_S = 10.0
 _KEPT = ("Region", "Datacenters", "NodePool", "Priority", "ConsulNamespace", "VaultNamespace")
 
@@ -36,9 +25,11 @@ _KEPT = ("Region", "Datacenters", "NodePool", "Priority", "ConsulNamespace", "Va
 class Probe:
     """A batch job of one task, removed at its end; a later one replaces what a kill left."""
 
-    def __init__(self, nomad: NomadApi, job: Mapping[str, Any], node_id: str, timeout_s: float) -> None:
+    def __init__(self, nomad: NomadApi, kind: Database, job: Mapping[str, Any], node_id: str, timeout_s: float) -> None:
         """Takes the server's job as the update will register it, and the client that runs the server."""
         self._nomad = nomad
+        self._kind = kind
+        self._probe = operations(kind.name).upgrades.probe
         self._job = job
         self._node_id = node_id
         self._timeout_s = timeout_s
@@ -46,12 +37,12 @@ class Probe:
         self._namespace = str(job.get("Namespace") or "default")
 
     def run(self, after: Version) -> None:
-        """Raises MysqlUpgradeRefusedError where the image is not this version, or refuses the options."""
+        """Raises UpgradeRefusedError where the image is not this version, or refuses the options."""
         try:
             self._remove()
             self._nomad.put("jobs", {"Job": self._made()}, namespace=self._namespace)
             ended = wait_for(
-                f"the new image answers on MySQL's client (job {self.job_id})",
+                f"the new image answers on {self._kind.title}'s client (job {self.job_id})",
                 self._ended,
                 self._timeout_s,
                 f"Nothing was changed. See `nomad job status {self.job_id}`; --probe-timeout waits longer.",
@@ -62,34 +53,43 @@ class Probe:
 
     def _judge(self, ended: Mapping[str, Any], after: Version) -> None:
         said = self._log(str(ended["ID"]), whole=ended["ClientStatus"] == "complete")
-        found = re.search(r"Ver (\d+\.\d+\.\d+)", said)
+        found = self._probe.version.search(said)
         if found and found[1] != str(after):
-            raise MysqlUpgradeRefusedError(
-                f"the image has MySQL {found[1]}, and VERSION is {after}: name another --image"
+            raise UpgradeRefusedError(
+                f"the image has {self._kind.title} {found[1]}, and VERSION is {after}: name another --image"
             )
         if ended["ClientStatus"] == "complete" and found:
             return
         errors = [
             line.partition("[ERROR] ")[2] or line
             for line in said.splitlines()
-            if "ERROR" in line or "no mysqld" in line
+            if any(word in line for word in self._probe.errors)
         ]
         why = "; ".join(errors) or "; ".join(last_events({"NodeName": "its client", **ended}))
-        raise MysqlUpgradeRefusedError(
-            f"the new image does not start on MySQL's client as it is set: {why}. Nothing was changed. Correct "
-            "mysql.config, mysql.serverArgs or the image, and run the same command again"
+        raise UpgradeRefusedError(
+            f"the new image does not start on {self._kind.title}'s client as it is set: {why}. Nothing was changed. "
+            f"Correct {self._kind.name}.config, {self._kind.name}.serverArgs or the image, and run the same command "
+            "again"
         )
 
     def _made(self) -> dict[str, Any]:
-        task = task_of(self._job)
+        name = self._kind.name
+        task = task_of(self._job, name)
         if task is None:
-            raise OperateError(f"the update's job {self._job['ID']} has no task mysql: is it of this program?")
-        files = [one for one in task.get("Templates") or [] if str(one.get("DestPath")).endswith("my.cnf")]
+            raise OperateError(f"the update's job {self._job['ID']} has no task {name}: is it of this program?")
+        files = [
+            one for one in task.get("Templates") or [] if str(one.get("DestPath")).endswith(self._probe.options_file)
+        ]
         # What a template looks up, its own job alone may read.
         readable = all("{{" not in str(one.get("EmbeddedTmpl")) for one in files)
         options = [str(one) for one in (task["Config"].get("args") or [])[1:]]
-        args = [one for one in options if not one.startswith(_LEFT_OUT)] if readable else []
-        script = {"DestPath": "local/probe.sh", "EmbeddedTmpl": _SCRIPT, "ChangeMode": "noop", "Perms": "0755"}
+        args = [one for one in options if not one.startswith(self._probe.left_out)] if readable else []
+        script = {
+            "DestPath": "local/probe.sh",
+            "EmbeddedTmpl": self._probe.script,
+            "ChangeMode": "noop",
+            "Perms": "0755",
+        }
         config = {key: value for key, value in task["Config"].items() if key in ("image", "auth", "auth_soft_fail")}
         probe = {
             "Name": TASK,

@@ -11,7 +11,6 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import last_events
 from nomad_stateful.operate.errors import OperateError
 
-TASK = "mysql"
 _NEVER = "0001-"
 
 
@@ -22,26 +21,28 @@ class Registered:
     nomad: NomadApi
     job_id: str
     namespace: str
+    task: str
+    """Name of the server's task."""
 
     def image(self) -> str:
         """Returns the server's image in the job's newest version. Raises OperateError, NomadError."""
         job = self.nomad.find(job_path(self.job_id), namespace=self.namespace)
-        if job is None or task_of(job) is None:
+        if job is None or task_of(job, self.task) is None:
             raise OperateError(f"job {self.job_id} is not registered in namespace {self.namespace}: run `pulumi up`")
-        return _image(job)
+        return self._image(job)
 
     def has_started(self, image: str) -> bool | None:
         """Returns whether the server ever started from this image; None where Nomad has no allocation of it to say."""
-        versions = {int(one["Version"]) for one in self._versions() if _image(one) == image}
+        versions = {int(one["Version"]) for one in self._versions() if self._image(one) == image}
         path = f"{job_path(self.job_id)}/allocations"
         # Of the job before a purge too, whose versions were others.
         found = self.nomad.get(path, namespace=self.namespace) or []
-        states = [_state(one) for one in found if int(one["JobVersion"]) in versions]
+        states = [self._state(one) for one in found if int(one["JobVersion"]) in versions]
         return any(_started(state) for state in states) if states else None
 
     def runs(self) -> bool:
         """Returns whether the newest allocation's server runs and has not ended before."""
-        states = [_state(one) for one in self._newest()]
+        states = [self._state(one) for one in self._newest()]
         return any(state.get("State") == "running" and not state.get("Restarts") for state in states)
 
     def events(self) -> str:
@@ -50,7 +51,7 @@ class Registered:
 
     def revert(self, image: str) -> None:
         """Has Nomad run the newest version with this image again. Raises OperateError, NomadError."""
-        before = [int(one["Version"]) for one in self._versions() if _image(one) == image]
+        before = [int(one["Version"]) for one in self._versions() if self._image(one) == image]
         if not before:
             raise OperateError(f"Nomad has no version of job {self.job_id} with image {image}")
         body = {"JobID": self.job_id, "JobVersion": max(before)}
@@ -63,19 +64,17 @@ class Registered:
         found = self.nomad.get(f"{job_path(self.job_id)}/allocations", namespace=self.namespace) or []
         return [max(found, key=lambda one: int(one["CreateIndex"]))] if found else []
 
+    def _image(self, job: Mapping[str, Any]) -> str:
+        return str(((task_of(job, self.task) or {}).get("Config") or {}).get("image") or "")
 
-def task_of(job: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _state(self, stub: Mapping[str, Any]) -> Mapping[str, Any]:
+        return (stub.get("TaskStates") or {}).get(self.task) or {}
+
+
+def task_of(job: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """Returns the server's task of a job."""
     tasks = [task for group in job.get("TaskGroups") or [] for task in group.get("Tasks") or []]
-    return next((dict(task) for task in tasks if task["Name"] == TASK), None)
-
-
-def _image(job: Mapping[str, Any]) -> str:
-    return str(((task_of(job) or {}).get("Config") or {}).get("image") or "")
-
-
-def _state(stub: Mapping[str, Any]) -> Mapping[str, Any]:
-    return (stub.get("TaskStates") or {}).get(TASK) or {}
+    return next((dict(task) for task in tasks if task["Name"] == name), None)
 
 
 def _started(state: Mapping[str, Any]) -> bool:

@@ -8,9 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import pymysql
-
-from nomad_stateful.ebs.tags import UPGRADE_TAG
+from nomad_stateful.ebs.tags import upgrade_tag
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
@@ -60,6 +58,11 @@ class Upgrade:
     _tables: frozenset[str] | None = field(default=None, init=False)
     _locked_at: float = field(default=0.0, init=False)
 
+    @property
+    def title(self) -> str:
+        """The server's name for people."""
+        return self.server.kind.title
+
     def run(self) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
         began, plan = time.monotonic(), self.plan
@@ -79,6 +82,11 @@ class Upgrade:
     def _hold(self, held: ExitStack) -> None:
         """Takes the snapshot, with all that the server of before acknowledges until it ends. Raises OperateError."""
         snapshots = Snapshots(self.volume)
+        if not self.server.database.holds_writes:
+            self._refuse_changed()
+            self._snapshot(snapshots)
+            self._refuse_changed()
+            return
         first = self._first(snapshots)
         self._refuse_changed()
         refuse_ended = self._hold_writes(held)
@@ -86,23 +94,23 @@ class Upgrade:
         # Reads go on meanwhile, and whatever stops the server ends the session that holds the writes.
         try:
             refuse_ended()
-        except pymysql.err.MySQLError as error:
+        except self.server.database.errors as error:
             raise OperateError(
-                f"the session that held MySQL's writes has ended ({error}): rows may have been acknowledged that "
-                f"{self.snapshot_id} has not. Nothing was changed. Run the same command again"
+                f"the session that held {self.title}'s writes has ended ({error}): rows may have been acknowledged "
+                f"that {self.snapshot_id} has not. Nothing was changed. Run the same command again"
             ) from error
         self._refuse_changed()
         snapshots.delete(first)
 
     def _first(self, snapshots: Snapshots) -> str:
-        say("==> a first snapshot while MySQL runs on, so that the last one is short")
-        first = snapshots.begin(f"{self.volume} before the snapshot for MySQL {self.plan.after}", {})
+        say(f"==> a first snapshot while {self.title} runs on, so that the last one is short")
+        first = snapshots.begin(f"{self.volume} before the snapshot for {self.title} {self.plan.after}", {})
         remedy = "Nothing was changed. A longer --timeout waits longer."
         snapshots.await_complete(first, self.timeout_s, remedy)
         return first
 
     def _refuse_changed(self) -> None:
-        """Looks again before each act: raises where MySQL is not what it was, or somebody else works on the stack."""
+        """Looks again before each act: raises where the server is another, or somebody else works on the stack."""
         self.refuse_lost()
         self.engine.refuse_locked()
         if (image := self.registered.image()) != self.plan.images.before:
@@ -115,8 +123,10 @@ class Upgrade:
         at = self.server.endpoint()
         if at is None or self.plan.job is None:
             raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
-        say(f"==> trying {self.plan.images.after} on {at.node_name}: pulled, its version, the options; MySQL runs on")
-        Probe(self.registered.nomad, self.plan.job, at.node_id, self.probe_timeout_s).run(self.plan.after)
+        say(f"==> trying {self.plan.images.after} on {at.node_name}: pulled, its version, the options; it runs on")
+        Probe(self.registered.nomad, self.server.kind, self.plan.job, at.node_id, self.probe_timeout_s).run(
+            self.plan.after
+        )
 
     def _hold_writes(self, held: ExitStack) -> Callable[[], None]:
         """Has writes wait until the server of before ends; gives what raises where they do not wait any more."""
@@ -126,22 +136,22 @@ class Upgrade:
         self._locked_at = time.monotonic()
         try:
             refuse_ended = held.enter_context(self.server.database.read_only(at))
-        except pymysql.err.MySQLError as error:
+        except self.server.database.errors as error:
             raise OperateError(
-                f"MySQL at {at.host}:{at.port} did not block its writes: {error}. Nothing was changed. A long query "
-                "may hold it up (SHOW PROCESSLIST); run the same command again"
+                f"{self.title} at {at.host}:{at.port} did not block its writes: {error}. Nothing was changed. A long "
+                "query may hold it up; run the same command again"
             ) from error
         say("==> writes wait")
         return refuse_ended
 
     def _snapshot(self, snapshots: Snapshots) -> None:
         plan = self.plan
-        mark = {UPGRADE_TAG: f"{plan.before} {plan.after} {plan.images.before}"}
-        text = f"{self.volume} before MySQL {plan.before} becomes {plan.after}"
+        mark = {upgrade_tag(self.server.kind.name): f"{plan.before} {plan.after} {plan.images.before}"}
+        text = f"{self.volume} before {self.title} {plan.before} becomes {plan.after}"
         self.snapshot_id = snapshots.begin(text, mark)
         remedy = "Writes go on, and nothing was changed. A longer --snapshot-timeout waits longer."
         snapshots.await_complete(self.snapshot_id, self.snapshot_timeout_s, remedy)
-        say(f"==> {self.snapshot_id} is complete, and has all that MySQL {plan.before} acknowledged")
+        say(f"==> {self.snapshot_id} is complete, and has {self._has()}")
 
     def _change(self) -> None:
         """Has the settings name the new image, and updates the stack. Raises OperateError."""
@@ -149,7 +159,7 @@ class Upgrade:
         say(f"==> the settings get {', '.join(f'{path} = {value}' for path, value in plan.images.settings.items())}")
         try:
             self.engine.set(plan.images.settings)
-            self.engine.up(f"MySQL gets {plan.after}", refresh=plan.phase == "await")
+            self.engine.up(f"{self.title} gets {plan.after}", refresh=plan.phase == "await")
         except StackLockedError as error:
             if plan.phase == "begin":
                 self.engine.set(plan.images.earlier)
@@ -163,9 +173,9 @@ class Upgrade:
         say(f"FAILED: {error}")
         started = self.registered.has_started(plan.images.after)
         if self.registered.image() == plan.images.before:
-            self._go_back(f"the update failed before it changed MySQL ({error})", revert=False)
+            self._go_back(f"the update failed before it changed {self.title} ({error})", revert=False)
         if started is False or (started is None and plan.phase == "begin"):
-            self._go_back(f"MySQL {plan.after} never started ({self.registered.events()})", revert=True)
+            self._go_back(f"{self.title} {plan.after} never started ({self.registered.events()})", revert=True)
         self._await_slow(error)
         self.engine.up("what is left of it", refresh=True)
 
@@ -177,18 +187,18 @@ class Upgrade:
             if revert:
                 self.registered.revert(plan.images.before)
             self.engine.set(plan.images.earlier)
-            self.engine.up(f"MySQL gets {plan.before} back", refresh=True)
+            self.engine.up(f"{self.title} gets {plan.before} back", refresh=True)
         except (NomadError, OperateError) as error:
             raise OperateError(
-                f"{why}, and so did the way back: {error}. No other server was on the volume: set mysql.image to "
-                f"{plan.images.before}, and run `nomad job revert` (`nomad job history {self.registered.job_id}`) and "
-                "`pulumi up --refresh`"
+                f"{why}, and so did the way back: {error}. No other server was on the volume: set "
+                f"{self.server.kind.name}.image to {plan.images.before}, and run `nomad job revert` (`nomad job "
+                f"history {self.registered.job_id}`) and `pulumi up --refresh`"
             ) from error
-        raise WentBackError(f"{why}. MySQL {plan.before} runs again, and nothing was lost")
+        raise WentBackError(f"{why}. {self.title} {plan.before} runs again, and nothing was lost")
 
     def _await_slow(self, error: EngineError) -> None:
         """Waits for a server that still works on its start: a large one takes longer than an update waits."""
-        what = f"MySQL {self.plan.after} answers (it has run without an end since its start)"
+        what = f"{self.title} {self.plan.after} answers (it has run without an end since its start)"
 
         def probe() -> bool | None:
             if self.server.version() == self.plan.after:
@@ -209,17 +219,16 @@ class Upgrade:
             return True if self.server.version() == self.plan.after else None
 
         try:
-            wait_for(f"MySQL {self.plan.after} answers", probe, self.timeout_s, "")
+            wait_for(f"{self.title} {self.plan.after} answers", probe, self.timeout_s, "")
         except TimedOutError as error:
             raise self._stopped() from error
 
     def _stopped(self) -> StoppedError:
         plan = self.plan
-        commands = way_back.commands(
-            self.engine.config(), self.snapshot_id, plan.images.before, str(plan.before), stack.chosen()
-        )
+        config, before = self.engine.config(), str(plan.before)
+        commands = way_back.commands(config, plan.images, self.snapshot_id, before, stack.chosen())
         text = [
-            f"MySQL {plan.after} started and does not come up: {self.registered.events()}",
+            f"{self.title} {plan.after} started and does not come up: {self.registered.events()}",
             f"  `nomad alloc logs -stderr -job {self.registered.job_id}` has its reasons; where they can be cured",
             "  (memory, disk, an option), cure them, and the same command goes on.",
             f"  It may have changed the files, so {plan.before} is not put back on them: it cannot read them.",
@@ -230,19 +239,19 @@ class Upgrade:
 
     def _has(self) -> str:
         before = self.plan.before
-        if self.plan.phase == "begin":
+        if self.plan.phase == "begin" and self.server.database.holds_writes:
             return f"all that {before} acknowledged"
-        # The command that took it was cut off, and its session with it.
+        # The command that took it was cut off, and its session with it, or the server cannot hold its writes.
         return f"what {before} acknowledged until it was begun"
 
     def _result(self, absence: Absence, took_s: float) -> dict[str, Any]:
         if left := self.engine.pending():
-            raise OperateError(f"MySQL {self.plan.after} runs, and the next preview is not empty:\n{left}")
+            raise OperateError(f"{self.title} {self.plan.after} runs, and the next preview is not empty:\n{left}")
         tables = self.server.tables()
         if self._tables is not None and (missing := self._tables - tables):
             raise OperateError(
-                f"MySQL {self.plan.after} runs, and lacks the tables {', '.join(sorted(missing))}, which were there "
-                f"before. {self.snapshot_id} has them: docs/volumes.md, Restore"
+                f"{self.title} {self.plan.after} runs, and lacks the tables {', '.join(sorted(missing))}, which were "
+                f"there before. {self.snapshot_id} has them: docs/volumes.md, Restore"
             )
         back = absence.back_at
         return {

@@ -6,24 +6,26 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nomad_stateful.operate.upgrade_database.wanted import MYSQL, VOLUMES
+from nomad_stateful.operate.upgrade_database.wanted import VOLUMES, Images
 
 # What is of the volume itself, and not of one like it; and its secrets, which no command shows.
 _OWN = frozenset({"name", "snapshotId", "moveTo", "registered", "adopt", "renamedFrom", "retain", "id", "secrets"})
 
 
-def commands(config: Mapping[str, Any], snapshot_id: str, image: str, version: str, stack: str) -> list[str]:
+def commands(config: Mapping[str, Any], images: Images, snapshot_id: str, version: str, stack: str) -> list[str]:
     """Returns what an operator runs: a new volume from the snapshot, and the server of before on it.
 
     The volume that the new server has begun to upgrade stays as it is. Without a single volume that Pulumi makes, the
     settings have to be written by hand.
     """
+    section, image = images.section, images.before
     known = [one for one in config.get(VOLUMES) or [] if isinstance(one, Mapping)]
-    name = str((config.get(MYSQL) or {}).get("volume") or "")
+    name = str((config.get(section) or {}).get("volume") or "")
     entry = next((one for one in known if one.get("name") == name), None)
     wait = f"aws ec2 wait snapshot-completed --snapshot-ids {snapshot_id}"
     if entry is None or entry.get("provision", "pulumi") != "pulumi" or "zones" in entry:
-        what = f"a volume with snapshotId {snapshot_id}, mysql.volume its name, mysql.image {image}"
+        own = section.partition(":")[2]
+        what = f"a volume with snapshotId {snapshot_id}, {own}.volume its name, {own}.image {image}"
         by_hand = f"# docs/volumes.md, Restore: {what}"
         return [wait, by_hand, f"pulumi up --stack {stack}"]
     new = _free(f"{name}-{version.replace('.', '-')}", {str(one.get("name")) for one in known})
@@ -32,7 +34,7 @@ def commands(config: Mapping[str, Any], snapshot_id: str, image: str, version: s
     values |= {
         path: text for key, value in entry.items() if key not in _OWN for path, text in _flat(f"{place}.{key}", value)
     }
-    values |= {f"{place}.snapshotId": snapshot_id, f"{MYSQL}.volume": new, f"{MYSQL}.image": image}
+    values |= {f"{place}.snapshotId": snapshot_id, f"{section}.volume": new, f"{section}.image": image}
     words = " ".join(f"--plaintext {shlex.quote(f'{path}={value}')}" for path, value in values.items())
     # Without a value the command asks for it.
     secrets = [path for path, _ in _flat(f"{place}.secrets", entry.get("secrets") or {})]

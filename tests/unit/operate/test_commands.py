@@ -25,7 +25,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not explain.COMMAND.acts(looking)
     assert not drain.COMMAND.acts(Namespace(dry_run=True))
     assert not zone_change.MOVE.acts(Namespace(dry_run=True))
-    assert not upgrade_database.COMMAND.acts(Namespace(dry_run=True))
+    assert not upgrade_database.COMMANDS[0].acts(Namespace(dry_run=True))
     assert not failover.COMMAND.acts(Namespace(dry_run=True))
     assert not adopt.COMMAND.acts(looking)
     assert adopt.COMMAND.acts(Namespace(write=True))

@@ -70,6 +70,12 @@ def test_the_operators_token_counts_before_the_programs(told: Path, monkeypatch:
     assert "NOMAD_TOKEN=of-the-operator" in (told / "env").read_text().splitlines()
 
 
+def test_the_client_of_another_database_is_not_opened(told: Path) -> None:
+    with pytest.raises(OperateError, match="the stack's database is MySQL: `nomad-stateful mysql`"):
+        shell.client("other", [])
+    assert not (told / "words").exists()
+
+
 def test_without_nomad_it_says_what_is_missing(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(told / "nowhere"))
     with pytest.raises(OperateError, match="no nomad on PATH"):

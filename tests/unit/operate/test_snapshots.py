@@ -11,6 +11,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import listed_snapshots, snapshots, stack
+from nomad_stateful.operate.database import Database
 from tests.unit.aws import PLACE, REGION, UNLISTED, answers, empty_first_pages
 
 
@@ -87,6 +88,17 @@ def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
     mysql = stack.DatabaseOutputs(DATABASES["mysql"], *known)
     monkeypatch.setattr(stack, "database_outputs", lambda: mysql)
     with pytest.raises(snapshots.SnapshotError, match="MySQL is on volume other, not on mysql"):
+        snapshots.take("mysql", "", quiesce=True, timeout_s=5)
+    assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
+
+
+def test_quiesce_is_refused_for_a_database_that_cannot_hold_its_writes(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = ("mysql-server", "default", f"{REGION}a", "mysql", "root", "secret", "preferred", "")
+    monkeypatch.setattr(stack, "database_outputs", lambda: stack.DatabaseOutputs(DATABASES["mysql"], *known))
+    monkeypatch.setattr(Database, "holds_writes", False)
+    with pytest.raises(snapshots.SnapshotError, match="MySQL cannot block its writes"):
         snapshots.take("mysql", "", quiesce=True, timeout_s=5)
     assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.upgrade_database.probe import Probe
-from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
 
-NEW = Version(9, 7, 4)
+NEW = Version((9, 7, 4))
 GOOD = "/usr/sbin/mysqld  Ver 9.7.4 for Linux on x86_64\nprobe: done\n"
 MY_CNF = {"DestPath": "local/my.cnf", "EmbeddedTmpl": "[mysqld]\nmax_connections = 50\n"}
 SECRET = {"DestPath": "${NOMAD_SECRETS_DIR}/root-password", "EmbeddedTmpl": "{{ with nomadVar }}"}
@@ -65,7 +66,7 @@ class FakeNomad:
 
 def run(nomad: FakeNomad, made: dict[str, Any] | None = None) -> None:
     api: Any = nomad
-    Probe(api, made or job(), "node-1", 0.0).run(NEW)
+    Probe(api, DATABASES["mysql"], made or job(), "node-1", 0.0).run(NEW)
 
 
 def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret() -> None:
@@ -112,7 +113,7 @@ def test_options_that_look_up_secrets_are_not_tried() -> None:
 )
 def test_an_image_that_would_not_start_is_refused(status: str, log: str, events: str, why: str) -> None:
     nomad = FakeNomad(status, log, events)
-    with pytest.raises(MysqlUpgradeRefusedError) as refused:
+    with pytest.raises(UpgradeRefusedError) as refused:
         run(nomad)
     assert why in str(refused.value)
     assert nomad.job is None, "the job is left"

@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.upgrades import UpgradeRefusedError
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import frame, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import BusyError
+from nomad_stateful.operate.frame import Frame
 from nomad_stateful.operate.upgrade_database import command, plan, server, steps
 from nomad_stateful.operate.upgrade_database.registered import Registered
-from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError
 from nomad_stateful.operate.upgrade_database.steps import StoppedError, WentBackError
 from tests.unit.operate.upgrade_database.world import (
     AFTER,
@@ -41,7 +44,7 @@ def alone(_nomad: Any, _command: str) -> Iterator[Any]:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
     nomad: Any = FakeNomad(made)
-    outputs = SimpleNamespace(job=JOB, namespace="default", volume=VOLUME, tls="required")
+    outputs = SimpleNamespace(kind=DATABASES["mysql"], job=JOB, namespace="default", volume=VOLUME, tls="required")
     monkeypatch.setattr(stack, "database_outputs", lambda: outputs)
     monkeypatch.setattr(stack, "chosen", lambda: "prod")
     monkeypatch.setattr(command, "database_cluster", lambda _: SimpleNamespace(nomad=nomad))
@@ -59,11 +62,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 def upgrade(**given: Any) -> None:
     known: Any = arguments(**given)
-    command.COMMAND.run(known)
+    command.COMMANDS[0].run(known)
 
 
 def refused(**given: Any) -> str:
-    with pytest.raises(MysqlUpgradeRefusedError) as error:
+    with pytest.raises(UpgradeRefusedError) as error:
         upgrade(**given)
     assert error.value.exit_status == 4
     return str(error.value)
@@ -97,6 +100,28 @@ def test_the_version_that_runs_is_nothing_to_do(world: World, capsys: pytest.Cap
     upgrade(version="8.4.4", json=False)
     assert capsys.readouterr().out == "nothing to do\n"
     assert not world.done
+
+
+def test_the_command_of_another_database_upgrades_nothing(world: World) -> None:
+    other = replace(DATABASES["mysql"], name="other", title="Other")
+    known: Any = arguments()
+    with pytest.raises(UpgradeRefusedError, match="the stack's database is MySQL: `nomad-stateful upgrade-mysql`"):
+        command.upgrade(other, Frame("upgrade-other", yes=True), known)
+    assert not world.done
+
+
+def test_a_server_that_cannot_hold_its_writes_has_one_snapshot_of_before(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeDatabase, "holds_writes", False)
+    monkeypatch.setattr(FakeDatabase, "read_only", None)
+    monkeypatch.setattr(FakeSnapshots, "needs_lock", False)
+    upgrade()
+    assert world.done == ["tries 9.7.4, False", "snapshot", f"sets {AFTER}", "registered", "up"]
+    said = capsys.readouterr()
+    assert json.loads(said.out)["writesWaitedS"] is None
+    assert "snapshot of volume mysql is taken, with all that was acknowledged until it was begun" in said.err
+    assert "writes wait" not in said.err.lower()
 
 
 def _option(world: World) -> None:

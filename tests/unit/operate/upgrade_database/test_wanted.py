@@ -1,4 +1,4 @@
-"""The image that the settings get, and what of them a newer MySQL refuses."""
+"""The image that the settings get, and the way back."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.operate.upgrade_database import way_back
-from nomad_stateful.operate.upgrade_database.releases import MysqlUpgradeRefusedError, Version
-from nomad_stateful.operate.upgrade_database.wanted import (
-    allows_native_password,
-    images,
-    refuse_options,
-    refuse_other_server,
-)
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
+from nomad_stateful.operate.upgrade_database import wanted, way_back
 
-OLD, LTS, NEW = Version(8, 0, 40), Version(8, 4, 6), Version(9, 7, 4)
+MYSQL, NEW = DATABASES["mysql"], Version((9, 7, 4))
+SECTION = "nomad-stateful:mysql"
+IMAGES = wanted.Images(SECTION, "mysql:8.4.4", "mysql:9.7.4")
 
 
 def settings(**mysql: Any) -> dict[str, Any]:
-    return {"nomad-stateful:mysql": {"volume": "mysql", **mysql}}
+    return {SECTION: {"volume": "mysql", **mysql}}
 
 
 @pytest.mark.parametrize(
@@ -31,14 +28,14 @@ def settings(**mysql: Any) -> dict[str, Any]:
     ],
 )
 def test_the_new_image_has_the_present_ones_name(now: str, after: str) -> None:
-    found = images(now, NEW, "")
+    found = wanted.images(MYSQL, now, NEW, "")
     assert found.settings == {"nomad-stateful:mysql.image": after}
     assert found.earlier == {"nomad-stateful:mysql.image": now}
 
 
 def test_an_image_can_be_named() -> None:
     given = "mysql@sha256:" + "0" * 64
-    assert images("mysql:8.4", NEW, given).after == given
+    assert wanted.images(MYSQL, "mysql:8.4", NEW, given).after == given
 
 
 @pytest.mark.parametrize(
@@ -50,45 +47,14 @@ def test_an_image_can_be_named() -> None:
     ],
 )
 def test_an_image_that_does_not_say_its_version_has_to_be_named(now: str, given: str, why: str) -> None:
-    with pytest.raises(MysqlUpgradeRefusedError, match=why):
-        images(now, NEW, given)
+    with pytest.raises(UpgradeRefusedError, match=why):
+        wanted.images(MYSQL, now, NEW, given)
 
 
 @pytest.mark.parametrize("pair", [("mariadb:11.4.2", "mysql:9.7.4"), ("mysql:8.4.4", "quay.io/x/mariadb:11.4.2")])
 def test_mysql_and_mariadb_do_not_take_each_others_files(pair: tuple[str, str]) -> None:
-    with pytest.raises(MysqlUpgradeRefusedError, match="do not start on each other's files"):
-        refuse_other_server(*pair)
-
-
-@pytest.mark.parametrize(
-    ("mysql", "after", "why"),
-    [
-        ({"config": {"default_authentication_plugin": "mysql_native_password"}}, LTS, "use authentication_policy"),
-        ({"config": {"default-authentication-plugin": "x"}}, NEW, "mysql.config.default-authentication-plugin is x"),
-        ({"serverArgs": ["--a=1", "--expire-logs-days=3"]}, LTS, r"mysql.serverArgs\[1\] is 3"),
-        ({"serverArgs": ["--skip-host-cache"]}, LTS, "use host_cache_size: 0"),
-        ({"config": {"mysql_native_password": True}}, NEW, "MySQL 9.0 removed mysql_native_password; remove it"),
-        ({"serverArgs": ["--upgrade=MINIMAL"]}, NEW, "would not upgrade its own tables"),
-    ],
-)
-def test_options_that_the_new_version_does_not_take_are_named(mysql: dict[str, Any], after: Version, why: str) -> None:
-    with pytest.raises(MysqlUpgradeRefusedError, match=why):
-        refuse_options(settings(**mysql), OLD, after)
-
-
-def test_options_that_it_takes_or_may_ignore_are_no_hindrance() -> None:
-    refuse_options(settings(config={"expire_logs_days": 3}), OLD, Version(8, 0, 43))
-    refuse_options(settings(config={"mysql_native_password": True}), OLD, LTS)
-    refuse_options(settings(serverArgs=["--loose-expire-logs-days=3", "--upgrade=AUTO"]), OLD, NEW)
-
-
-def test_old_logins_need_8_4_with_its_option_or_what_was_before_it() -> None:
-    on = settings(config={"mysql_native_password": True})
-    assert allows_native_password(settings(), Version(8, 0, 43))
-    assert not allows_native_password(settings(), LTS)
-    assert allows_native_password(on, LTS)
-    assert allows_native_password(settings(serverArgs=["--mysql-native-password"]), LTS)
-    assert not allows_native_password(on, NEW)
+    with pytest.raises(UpgradeRefusedError, match="MySQL does not read MariaDB's files"):
+        wanted.refuse_other_server(MYSQL, *pair)
 
 
 def volumes(**entry: Any) -> dict[str, Any]:
@@ -98,7 +64,7 @@ def volumes(**entry: Any) -> dict[str, Any]:
 
 def test_the_way_back_is_a_volume_like_the_old_one_from_the_snapshot() -> None:
     config = volumes(snapshotId="snap-0", snapshots=[{"name": "hourly", "keep": 24}], tags={"the team": "a b"})
-    wait, change, update = way_back.commands(config, "snap-1", "mysql:8.4.4", "8.4.4", "prod")
+    wait, change, update = way_back.commands(config, IMAGES, "snap-1", "8.4.4", "prod")
     assert wait == "aws ec2 wait snapshot-completed --snapshot-ids snap-1"
     assert update == "pulumi up --stack prod"
     place = "nomad-stateful:volumes[2]"
@@ -118,7 +84,7 @@ def test_the_way_back_is_a_volume_like_the_old_one_from_the_snapshot() -> None:
 
 def test_the_way_back_asks_for_the_volumes_secrets_and_shows_none() -> None:
     config = volumes(secrets={"token": "whispered", "two words": "shouted"})
-    found = way_back.commands(config, "snap-1", "mysql:8.4.4", "8.4.4", "prod")
+    found = way_back.commands(config, IMAGES, "snap-1", "8.4.4", "prod")
     assert not [command for command in found if "whispered" in command or "shouted" in command]
     asked = "pulumi config set --stack prod --secret --path 'nomad-stateful:volumes[2].secrets"
     assert found[2:] == [f"{asked}.token'", f'{asked}["two words"]\'', "pulumi up --stack prod"]
@@ -127,10 +93,10 @@ def test_the_way_back_asks_for_the_volumes_secrets_and_shows_none() -> None:
 def test_the_way_back_takes_a_name_that_is_free() -> None:
     config = volumes()
     config["nomad-stateful:volumes"].append({"name": "mysql-8-4-4"})
-    assert "mysql.volume=mysql-8-4-4-2" in way_back.commands(config, "snap-1", "mysql:8.4.4", "8.4.4", "prod")[1]
+    assert "mysql.volume=mysql-8-4-4-2" in way_back.commands(config, IMAGES, "snap-1", "8.4.4", "prod")[1]
 
 
 @pytest.mark.parametrize("entry", [{"provision": "plugin"}, {"provision": "existing"}])
 def test_of_a_volume_that_pulumi_does_not_make_the_way_back_is_told(entry: dict[str, Any]) -> None:
-    found = way_back.commands(volumes(**entry), "snap-1", "mysql:8.4.4", "8.4.4", "prod")
+    found = way_back.commands(volumes(**entry), IMAGES, "snap-1", "8.4.4", "prod")
     assert "docs/volumes.md, Restore: a volume with snapshotId snap-1" in found[1]

@@ -178,6 +178,9 @@ class FakeNomad:
 class FakeDatabase:
     """The server, as far as it is asked."""
 
+    errors = (pymysql.err.MySQLError,)
+    holds_writes = True
+
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -208,12 +211,15 @@ class FakeDatabase:
 class FakeSnapshots:
     """EC2, as far as it is asked."""
 
+    needs_lock = True
+
     def __init__(self, world: World, refuse: Callable[[], None] = lambda: None) -> None:
         self.world = world
         self.refuse_unpermitted = refuse
 
     def begin(self, _text: str, mark: dict[str, str]) -> str:
-        assert self.world.locked == bool(mark), "the last snapshot is taken while no row is acknowledged, the first not"
+        locked = bool(mark) and self.needs_lock
+        assert self.world.locked == locked, "the last snapshot is taken while no row is acknowledged, the first not"
         made = f"snap-{self.world.taken}"
         self.world.taken += 1
         self.world.snapshots.append(Snapshot(made, "vol-1", "pending", BEGUN, tags=mark))
