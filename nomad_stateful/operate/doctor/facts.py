@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Database
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
@@ -153,6 +155,10 @@ class Facts:
     def volumes(self) -> list[Json]:
         """Returns the settings of the volumes."""
         return list(self.settings.get("volumes") or [])
+
+    def database(self) -> tuple[Database, Json] | None:
+        """Returns the database that the settings have, and its section; None where they have none."""
+        return next(((one, self.settings[one.name]) for one in DATABASES.values() if self.settings.get(one.name)), None)
 
     def client_role(self) -> str:
         """Returns the role that the stack gives the driver's permissions to."""

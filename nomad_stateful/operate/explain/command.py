@@ -69,9 +69,9 @@ def _volume_names(facts: Facts) -> list[str]:
 
 
 def _job_names(facts: Facts) -> list[str]:
-    mysql = facts.settings.get("mysql")
+    server = facts.database()
     made = [job_id for job_id, _ in facts.jobs()]
-    return sorted({*made, *([str(mysql.get("jobId") or "mysql-server")] if mysql else [])})
+    return sorted({*made, *([str(server[1].get("jobId") or server[0].job("server"))] if server else [])})
 
 
 def text(kind: str, name: str, found: Sequence[Reason]) -> str:

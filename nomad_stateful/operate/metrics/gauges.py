@@ -21,7 +21,7 @@ GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
     "volume_snapshot_schedules": (("volume",), "Schedules by which AWS takes snapshots of it."),
     "volume_snapshots": (("volume", "state"), "Snapshots by EC2's state: pending, completed, error."),
     "volume_newest_snapshot_timestamp_seconds": (("volume",), "When the newest complete snapshot was started."),
-    "mysql_expected": (("nomad_job",), "Always 1: the stack has this MySQL server."),
+    "database_expected": (("nomad_job",), "Always 1: the stack has this database server."),
     "dump_scheduled": (("nomad_job",), "Always 1: the stack has dumps of this job."),
     "dump_failing_runs": (("nomad_job",), "Runs that failed since the newest that succeeded."),
     "dump_last_success_timestamp_seconds": (

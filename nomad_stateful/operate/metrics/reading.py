@@ -47,8 +47,9 @@ def read(said: Callable[[str], None]) -> Gauges:
     if gauges.samples["read_success"][0][1]:
         attempt("nomad", lambda: _of_nomad(gauges))
         attempt("ec2", lambda: _of_ec2(gauges))
-        if stack.outputs().get("mysqlPointInTime"):
-            attempt("s3", lambda: _of_s3(gauges))
+        server = stack.database()
+        if server and (logs := server.point_in_time):
+            attempt("s3", lambda: _of_s3(gauges, server.job, logs))
     gauges.set("read_timestamp_seconds", value=time.time())
     return gauges
 
@@ -59,10 +60,10 @@ def _of_stack(gauges: Gauges) -> None:
         gauges.set("volume_snapshot_schedules", name, value=len(_settings_of(name).get("snapshots") or []))
         if not volume.get("id"):
             raise stack.StackError(f"the stack has no id of volume {name} yet: run `pulumi up` first")
-    if known.get("mysql"):
-        gauges.set("mysql_expected", known["mysql"]["job"], value=1)
-    if known.get("mysqlBackup"):
-        gauges.set("dump_scheduled", known["mysqlBackup"]["job"], value=1)
+    if server := stack.database():
+        gauges.set("database_expected", server.job, value=1)
+        if server.backup:
+            gauges.set("dump_scheduled", server.backup["job"], value=1)
 
 
 def _settings_of(name: str) -> Json:
@@ -127,10 +128,10 @@ def _volumes(gauges: Gauges, nomad: NomadApi) -> None:
 
 
 def _dumps(gauges: Gauges, nomad: NomadApi) -> None:
-    known = stack.outputs()
-    if not known.get("mysqlBackup"):
+    server = stack.database()
+    if server is None or not server.backup:
         return
-    job, namespace = str(known["mysqlBackup"]["job"]), str(known["mysql"]["namespace"])
+    job, namespace = str(server.backup["job"]), server.namespace
     gauges.set("dump_failing_runs", job, value=len(failing_runs(nomad, job, namespace)))
     newest = newest_success(nomad, job, namespace)
     if newest is not None:
@@ -152,10 +153,8 @@ def _of_ec2(gauges: Gauges) -> None:
         gauges.set("volume_newest_snapshot_timestamp_seconds", name, value=started.timestamp())
 
 
-def _of_s3(gauges: Gauges) -> None:
-    known = stack.outputs()
-    job = str(known["mysql"]["job"])
+def _of_s3(gauges: Gauges, job: str, logs: Json) -> None:
     gauges.set("binlogs_expected", job, value=1)
-    reached = until(known, stack.aws_place())
+    reached = until(logs, stack.aws_place())
     if reached is not None:
         gauges.set("binlogs_until_timestamp_seconds", job, value=reached.timestamp())

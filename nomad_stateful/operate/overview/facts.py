@@ -92,8 +92,8 @@ class Overview:
     jobs: Sequence[JobLine] = ()
     failing_dumps: Sequence[FailingRun] = ()
     late_logs: str = ""
-    """What is wrong with the copies of MySQL's binary logs; "" where nothing is."""
-    mysql_job: str = ""
+    """What is wrong with the copies of the database's binary logs; "" where nothing is."""
+    database_job: str = ""
     backup_job: str = ""
     newest_backup: str = ""
     """When the newest dump that succeeded was begun; "" where Nomad remembers none."""
@@ -117,7 +117,7 @@ class Overview:
         for run in self.failing_dumps:
             yield run.job_id, dumps.text(run).removeprefix(f"{run.job_id}: ")
         if self.late_logs:
-            yield self.mysql_job, self.late_logs
+            yield self.database_job, self.late_logs
 
 
 def _volume_problems(line: VolumeLine) -> Iterator[tuple[str, str]]:
@@ -144,7 +144,8 @@ def _plugin_problems(plugin: PluginLine) -> Iterator[tuple[str, str]]:
 
 def read(nomad: NomadApi) -> Overview:
     """Reads everything; what may not be read is told in `unread`. Raises OperateError and ProviderError."""
-    outputs, place = stack.outputs(), stack.aws_place()
+    outputs, place, server = stack.outputs(), stack.aws_place(), stack.database()
+    logs = server.point_in_time if server else None
     found = stack_volumes(nomad)
     unread: list[str] = []
     with ThreadPoolExecutor(_PARALLEL) as pool:
@@ -154,7 +155,7 @@ def read(nomad: NomadApi) -> Overview:
         jobs = pool.map(lambda job: _job(nomad, *job), _jobs(outputs, found))
         backup = _told("dumps", lambda: dumps.newest(nomad), ("", ""), unread)
         failing: list[FailingRun] = _told("dumps", lambda: dumps.failing(nomad), [], unread)
-        late = pool.submit(_told, "binary logs", lambda: late_logs(outputs, place), "", unread)
+        late = pool.submit(_told, "binary logs", lambda: late_logs(logs, place), "", unread)
         zones = {client.id: client.zone for client in known_clients.result()}
         known = sorted(outputs.get("plugins") or {})
         plugins = pool.map(lambda plugin_id: _plugin(nomad, plugin_id, zones), known)
@@ -172,7 +173,7 @@ def read(nomad: NomadApi) -> Overview:
             jobs=list(jobs),
             failing_dumps=failing,
             late_logs=late.result(),
-            mysql_job=str((outputs.get("mysql") or {}).get("job") or ""),
+            database_job=server.job if server else "",
             backup_job=backup[0],
             newest_backup=backup[1],
             unread=unread,
@@ -231,7 +232,8 @@ def _snapshots(volumes: Sequence[StackVolume]) -> dict[str, datetime]:
 def _jobs(outputs: Json, volumes: Sequence[StackVolume]) -> list[tuple[str, str]]:
     """Returns id and namespace of the stack's consumers, and of others with claims to its volumes."""
     namespace = next((one.usage.namespace for one in volumes), "default")
-    own = [str(one["job"]) for one in (outputs.get("mysql"), *(outputs.get("consumers") or {}).values()) if one]
+    server = stack.DatabaseOutputs.of(outputs)
+    own = [*([server.job] if server else []), *(str(one["job"]) for one in (outputs.get("consumers") or {}).values())]
     using = [
         (claim.job_id, claim.namespace or namespace)
         for one in volumes

@@ -19,20 +19,19 @@ def client(place: AwsPlace, where: Mapping[str, Any]) -> Any:
     return aws_client("s3", dataclasses.replace(place, region=str(where["region"])))
 
 
-def until(outputs: Mapping[str, Any], place: AwsPlace) -> datetime | None:
-    """Returns until when every transaction is in S3; None where nothing was copied, or the stack copies none.
+def until(where: Mapping[str, Any], place: AwsPlace) -> datetime | None:
+    """Returns until when every transaction is in S3; None where nothing was copied.
 
     Raises PointInTimeError, ProviderError and botocore's errors.
     """
-    where = outputs.get("mysqlPointInTime")
-    return logs.until(client(place, where), str(where["bucket"]), str(where["prefix"])) if where else None
+    return logs.until(client(place, where), str(where["bucket"]), str(where["prefix"]))
 
 
-def late(outputs: Mapping[str, Any], place: AwsPlace) -> str:
-    """Returns what is wrong with the copies; "" where nothing is."""
-    if not outputs.get("mysqlPointInTime"):
+def late(where: Mapping[str, Any] | None, place: AwsPlace) -> str:
+    """Returns what is wrong with the copies; "" where nothing is, or the stack copies none."""
+    if not where:
         return ""
-    reached = until(outputs, place)
+    reached = until(where, place)
     seconds = (datetime.now(UTC) - reached).total_seconds() if reached else None
     if seconds is not None and abs(seconds) < LATE_S:
         return ""

@@ -165,15 +165,15 @@ def test_binary_logs_tell_until_when_they_are_in_s3(volume_id: str, monkeypatch:
     found, _ = read()
     assert found["binlogs_expected{nomad_job=mysql-server}"] == 1
     assert not any(name.startswith("binlogs_until") for name in found)
-    assert "have not begun" in late(known, stack.aws_place())
+    assert "have not begun" in late(where, stack.aws_place())
     for age_s, is_late in ((30, False), (240, True)):
         reached = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=age_s)
         objects["dev/binlogs/until"] = f"{reached:%Y-%m-%dT%H:%M:%SZ}\n".encode()
         found, _ = read()
         assert found["binlogs_until_timestamp_seconds{nomad_job=mysql-server}"] == reached.timestamp()
-        assert ("4 min behind" in late(known, stack.aws_place())) == is_late
+        assert ("4 min behind" in late(where, stack.aws_place())) == is_late
     objects["dev/binlogs/until"] = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}\n".encode()
-    assert "said to reach 60 min into the future" in late(known, stack.aws_place())
+    assert "said to reach 60 min into the future" in late(where, stack.aws_place())
 
 
 def test_what_nomad_does_not_answer_leaves_what_ec2_answers(

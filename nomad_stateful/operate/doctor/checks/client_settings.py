@@ -9,8 +9,8 @@ from nomad_stateful.operate.doctor.finding import Finding, warning
 _CLIENT = "https://developer.hashicorp.com/nomad/docs/configuration/client"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DEFAULT_MOST = "30s"
-KILL_TIMEOUTS = {"mysql": "30s", "consumers": "30s"}
-"""The settings' defaults."""
+KILL_TIMEOUT = "30s"
+"""The settings' default."""
 
 
 def kill_timeouts(facts: Facts) -> Iterator[Finding]:
@@ -60,10 +60,11 @@ def _drains(config: Json) -> bool:
 
 def _wanted(facts: Facts) -> dict[str, str]:
     found = {}
-    if mysql := facts.settings.get("mysql"):
-        found["mysql"] = str(mysql.get("killTimeout") or KILL_TIMEOUTS["mysql"])
+    if server := facts.database():
+        kind, section = server
+        found[kind.name] = str(section.get("killTimeout") or KILL_TIMEOUT)
     for consumer in facts.settings.get("consumers") or []:
-        found[f"consumers.{consumer['name']}"] = str(consumer.get("killTimeout") or KILL_TIMEOUTS["consumers"])
+        found[f"consumers.{consumer['name']}"] = str(consumer.get("killTimeout") or KILL_TIMEOUT)
     return found
 
 

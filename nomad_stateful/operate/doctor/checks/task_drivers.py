@@ -49,7 +49,7 @@ def privileged(facts: Facts) -> Iterator[Finding]:
 
 def _wanted(facts: Facts) -> set[str]:
     consumers = {str(one.get("taskDriver") or "docker") for one in facts.settings.get("consumers") or []}
-    return consumers | ({"docker"} if facts.own_plugins() or facts.settings.get("mysql") else set())
+    return consumers | ({"docker"} if facts.own_plugins() or facts.database() else set())
 
 
 def _health(client: Client, name: str) -> str:
