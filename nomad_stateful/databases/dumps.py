@@ -16,6 +16,14 @@ def is_dump(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def begun(name: str) -> datetime | None:
+    """Returns when the run of a dump was launched; None where a name is no dump's, or of no time, as 20261399T…."""
+    try:
+        return datetime.strptime(name, _NAMED).replace(tzinfo=UTC) if is_dump(name) else None
+    except ValueError:
+        return None
+
+
 def dump_name(moment: datetime) -> str:
     """Returns the name of a dump whose run was launched at a moment; names sort by it."""
     return moment.astimezone(UTC).strftime(_NAMED)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
+from nomad_stateful.databases.drills import Drill
 from nomad_stateful.databases.upgrades import Upgrades
 
 
@@ -70,6 +71,7 @@ class Operations:
     client: str
     """Shell text that runs the client as the superuser in the server's task, with its arguments."""
     upgrades: Upgrades
+    drill: Drill
 
 
 def operations(name: str) -> Operations:

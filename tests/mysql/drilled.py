@@ -14,8 +14,9 @@ from typing import Any
 
 import pymysql
 
-from nomad_stateful.operate.drill import job as jobs
+from nomad_stateful.databases.mysql.drill import DRILL, LOGIN
 from nomad_stateful.operate.point_in_time import replay as replays
+from nomad_stateful.operate.point_in_time.drill_job import COPY, add_logs
 from tests.mysql.place import DATA, Place, Task, place, server_task, words_of
 from tests.ports import unused_port
 from tests.providers.moto_account import environment, moto
@@ -90,7 +91,7 @@ def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
     """The drill's tasks as Nomad would run them: what the agent fetches, the server, and what checks it."""
     env = dict(server.env)
     copier = {
-        "Name": jobs.COPY,
+        "Name": COPY,
         "Driver": "docker",
         "Config": {"args": ["binlogs", f"--bucket={BUCKET}", "--prefix="]},
         "Env": {},
@@ -107,11 +108,11 @@ def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
             }
         ]
     }
-    jobs.add_logs(job, {"ID": "mysql-server", "TaskGroups": [{"Tasks": [copier]}]}, found)
+    add_logs(job, {"ID": "mysql-server", "TaskGroups": [{"Tasks": [copier]}]}, found)
     fetch, runs, checks = job["TaskGroups"][0]["Tasks"]
     by_socket = "protocol = socket\nsocket = /alloc/mysql/mysql.sock"
     login = f"[client]\nuser = root\n{by_socket}\npassword = {DRILLS_PASSWORD}\n"
-    of_check = {"local/drill.sh": jobs.CHECK_SCRIPT, f"secrets/{jobs.OPTIONS}": login}
+    of_check = {"local/drill.sh": DRILL.script, f"secrets/{LOGIN}": login}
     return (
         in_the_allocation(fetch["Config"]["args"]),
         Task(server.files, in_the_allocation(words_of(runs["Config"])), env),

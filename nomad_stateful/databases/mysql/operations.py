@@ -9,6 +9,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
+from nomad_stateful.databases.mysql.drill import DRILL
 from nomad_stateful.databases.mysql.upgrades import UPGRADES
 from nomad_stateful.databases.operations import Operations, UnencryptedError, UnverifiedError
 
@@ -57,4 +58,5 @@ OPERATIONS = Operations(
     holding=_HOLDING,
     client=_CLIENT,
     upgrades=UPGRADES,
+    drill=DRILL,
 )

@@ -14,9 +14,9 @@ from nomad_stateful.ebs.ec2_client import refuse_another_account
 from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
+from nomad_stateful.operate.drill import dumps, scratch, source
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill import report as reports
-from nomad_stateful.operate.drill import scratch, source
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
@@ -31,7 +31,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def drill(frame: Frame, options: Options, *, clean: bool = False, metrics: str = "") -> Report:
     """Makes one drill, prints and returns its report. Raises DrillError where it is red, or cannot be made."""
     known = stack.outputs()
-    volume = options.volume or _mysql_volume(known)
+    server = stack.DatabaseOutputs.of(known)
+    volume = options.volume or _database_volume(known, server)
     _check(known, volume)
     report = Report(volume, datetime.now(UTC))
 
@@ -53,7 +54,7 @@ def drill(frame: Frame, options: Options, *, clean: bool = False, metrics: str =
             with scratch.provided(nomad, target.namespace):
                 one.clean()
         else:
-            backup = source.Sources(known, nomad, place_of_aws, target).choose(options, report)
+            backup = source.Sources(server, nomad, place_of_aws, target).choose(options, report)
             source.judge(report, options.max_age_s)
             frame.agree("Run it?", plan(nomad, target, report, options, backup.scratch if backup else None))
             if backup is not None:
@@ -94,10 +95,7 @@ def _tell(frame: Frame, report: Report, *, clean: bool, metrics: str) -> None:
 def _job(nomad: NomadApi, known: Json, live: str, target: Target, options: Options) -> Json:
     if options.check:
         return jobs.consumer(nomad, live, _entry(known, target.volume)["nomadId"], target, options.check)
-    mysql = stack.database_outputs()
-    return jobs.mysql(
-        nomad, stack.resources(), mysql.job, target, newest=options.newest, patience_s=max(60.0, options.timeout_s - 60)
-    )
+    return jobs.of_server(nomad, stack.resources(), stack.database_outputs(), target, options)
 
 
 def _target(known: Json, volume: str, options: Options) -> Target:
@@ -113,7 +111,7 @@ def _target(known: Json, volume: str, options: Options) -> Target:
     )
     if state is None:
         raise DrillError(f"the stack's state has no registration of volume {volume}: run `pulumi up` first")
-    given = state["inputs"]
+    given, server = state["inputs"], stack.DatabaseOutputs.of(known)
     _, _, urn = str(state["urn"]).partition("urn:pulumi:")
     stack_name, project = urn.split("::")[:2]
     mount, capability = given.get("mountOptions") or {}, given["capabilities"][0]
@@ -135,6 +133,7 @@ def _target(known: Json, volume: str, options: Options) -> Target:
         },
         access_mode=str(capability["accessMode"]),
         attachment_mode=str(capability["attachmentMode"]),
+        kind=server.kind if server and not options.check else None,
     )
 
 
@@ -155,13 +154,12 @@ def _check(known: Json, volume: str) -> None:
         )
 
 
-def _mysql_volume(known: Json) -> str:
-    mysql = known.get("mysql")
-    if not mysql:
+def _database_volume(known: Json, server: stack.DatabaseOutputs | None) -> str:
+    if server is None:
         raise DrillError(
-            f"the stack has no MySQL server: name a volume ({', '.join(sorted(known.get('volumes') or {}))})"
+            f"the stack has no database server: name a volume ({', '.join(sorted(known.get('volumes') or {}))})"
         )
-    return str(mysql["volume"])
+    return server.volume
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
@@ -180,7 +178,7 @@ def age(text: str) -> float:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default MySQL's")
+    parser.add_argument("volume", nargs="?", default="", help="the volume's name; by default the database's")
     parser.add_argument("--snapshot", default="", metavar="ID", help="restore this snapshot; by default the newest")
     parser.add_argument(
         "--snapshot-stack", default="", metavar="PROJECT/STACK", help="with --snapshot: the other stack whose it is"
@@ -189,18 +187,18 @@ def _arguments(parser: ArgumentParser) -> None:
         "--to",
         type=source.moment,
         metavar="TIME",
-        help="go to this time by MySQL's binary logs, such as 2026-11-22T10:15:00Z, or latest (mysql.pointInTime)",
+        help="go to this time by binary logs, such as 2026-11-22T10:15:00Z, or latest (pointInTime)",
     )
     parser.add_argument(
         "--dump",
-        type=source.dump_name,
+        type=dumps.dump_name,
         metavar="NAME",
-        help="load this dump of mysql.backup.s3, or latest, into a new server on an empty volume",
+        help="load this dump of backup.s3, or latest, into a new server on an empty volume",
     )
     parser.add_argument("--zone", default="", help="restore in this zone; by default the volume's own")
     parser.add_argument("--namespace", default="drill", help="Nomad namespace of the drill's own; by default drill")
     parser.add_argument(
-        "--check", default="", metavar="COMMAND", help="run this in the consumer's task; MySQL needs none"
+        "--check", default="", metavar="COMMAND", help="run this in the consumer's task; a database needs none"
     )
     parser.add_argument(
         "--newest", default="", metavar="SELECT", help="statement that returns the newest row's time, in UTC"
@@ -225,11 +223,13 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(frame: Frame, known: Namespace) -> None:
     if known.check and known.newest:
-        raise DrillError("--newest is a statement for MySQL, and --check a command of its own: leave one of them out")
+        raise DrillError(
+            "--newest is a statement for the database, and --check a command of its own: leave one of them out"
+        )
     if known.max_lag is not None and not known.newest:
         raise DrillError("--max-lag is about the newest row: add --newest 'SELECT MAX(created) FROM …'")
     if known.check and known.to:
-        raise DrillError("--to is for MySQL's own check: leave --check out")
+        raise DrillError("--to is for the database's own check: leave --check out")
     if known.dump and (given := [name for name in ("snapshot", "to", "check") if getattr(known, name)]):
         raise DrillError(f"--dump fills an empty server, so there is no --{given[0]}: leave one of them out")
     if known.snapshot_stack and not known.snapshot:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from nomad_stateful.databases.model import Database
 from nomad_stateful.operate.errors import OperateError
 
 Json = dict[str, Any]
+LATEST = "latest"
 
 
 class DrillError(OperateError):
@@ -29,7 +31,7 @@ class Options:
     """"" is the volume's own."""
     namespace: str = "drill"
     check: str = ""
-    """Command of the consumer's own; "" checks MySQL."""
+    """Command of the consumer's own; "" checks the database."""
     newest: str = ""
     """SELECT of the newest row's time, in UTC."""
     max_age_s: float | None = None
@@ -92,6 +94,8 @@ class Target:
     attachment_mode: str = "file-system"
     made_from: str = ""
     """Snapshot that the live volume was made from; "" if from none."""
+    kind: Database | None = None
+    """The database that is started and checked; None for a check of the consumer's own."""
 
     @property
     def stack(self) -> str:

@@ -43,15 +43,12 @@ class Table:
     """None where they could not be counted."""
     status: str
     """OK, or what is wrong with it."""
+    is_servers: bool = False
+    """Whether it is one of the server's own."""
 
     @property
     def ok(self) -> bool:
         return self.status == "OK" and self.rows is not None
-
-    @property
-    def is_servers(self) -> bool:
-        """Whether it is one of the server's own."""
-        return self.name.startswith("`mysql`.")
 
 
 @dataclass
@@ -64,6 +61,8 @@ class Report:
     """What is restored; None where there is none."""
     dumps: str = ""
     """Where the stack's dumps are, as s3://BUCKET/PREFIX; "" where a snapshot is restored."""
+    dump_job: str = ""
+    """The job that makes them."""
     to: datetime | None = None
     """The point in time that binary logs were applied up to; None where the snapshot is as it was."""
     logs: int = 0

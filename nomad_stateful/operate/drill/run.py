@@ -32,9 +32,9 @@ def plan(nomad: NomadApi, target: Target, report: Report, options: Options, scra
         return f"nothing is restored: {why}{' of before --to' if options.to else ''}"
     made = "" if scratches.exists(nomad, target.namespace) else " (made and removed)"
     what = (
-        f"run `{options.check}` in its consumer's task"
-        if options.check
-        else "start MySQL, check its tables, count rows"
+        f"start {target.kind.title}, check its tables, count rows"
+        if target.kind
+        else f"run `{options.check}` in its consumer's task"
     )
     return (
         f"{_restored(target, report, scratch)}\n{_replayed(report)}"

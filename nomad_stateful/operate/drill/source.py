@@ -7,32 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
-from nomad_stateful.databases.dumps import is_dump
-from nomad_stateful.databases.mysql.archive import named_time
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.ebs.snapshots import newest as newest_of
-from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.operate.drill import dumps
 from nomad_stateful.operate.drill import job as jobs
-from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Options, Scratch, Target
+from nomad_stateful.operate.drill.model import LATEST, DrillError, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time.drill_job import add_logs
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from nomad_stateful.operate.point_in_time.place import client
 from nomad_stateful.operate.point_in_time.replay import Replay
 from nomad_stateful.operate.point_in_time.replay import replay as read
+from nomad_stateful.operate.stack import DatabaseOutputs
 
-LATEST = "latest"
-_GIB = 1 << 30
-_CLOCKS = timedelta(minutes=5)
-"""How far clocks may be apart."""
 # A snapshot may have what was written shortly after EC2 says that it was begun.
 _MARGIN = timedelta(seconds=15)
-_DUMP_NOW = "for one now: `nomad job periodic force mysql-backup`"
 
 
 @dataclass(frozen=True)
@@ -48,8 +42,8 @@ class Source:
 class Sources:
     """Where the stack's backups are."""
 
-    known: Json
-    """The stack's outputs."""
+    server: DatabaseOutputs | None
+    """The stack's database; None where it has none."""
     nomad: NomadApi
     aws: AwsPlace
     target: Target
@@ -68,19 +62,18 @@ class Sources:
         return None if found is None else Source(_from(found), _as_it_is)
 
     def _dump(self, options: Options, report: Report) -> Source | None:
-        restore = _restore_job(self.known, self.nomad, self.target)
-        found = choose_dump(restore, self.aws, options, report)
+        report.dump_job, restore = dumps.restore_job(self.server, self.nomad, self.target)
+        found = dumps.choose(restore, self.aws, options, report)
         if found is None:
             return None
-        return Source(empty(self.aws, self.target, found), partial(jobs.add_dump, restore=restore, dump=found))
+        return Source(dumps.empty(self.aws, self.target, found), partial(jobs.add_dump, restore=restore, dump=found))
 
     def _point_in_time(self, options: Options, report: Report) -> Source | None:
-        found = replay(self.known, self.aws, self.target, options, report)
-        if found is None or not isinstance(report.backup, Snapshot):
+        found = replay(self.server, self.aws, self.target, options, report)
+        if found is None or self.server is None or not isinstance(report.backup, Snapshot):
             return None
-        mysql = self.known["mysql"]
-        live = self.nomad.get(job_path(str(mysql["job"])), namespace=str(mysql["namespace"]))
-        return Source(_from(report.backup), partial(jobs.add_logs, live=live, replay=found))
+        live = self.nomad.get(job_path(self.server.job), namespace=self.server.namespace)
+        return Source(_from(report.backup), partial(add_logs, live=live, replay=found))
 
 
 def _from(snapshot: Snapshot) -> Scratch:
@@ -128,17 +121,24 @@ def named(place: AwsPlace, target: Target, options: Options) -> Snapshot:
     return found
 
 
-def replay(known: Json, place: AwsPlace, target: Target, options: Options, report: Report) -> Replay | None:
+def replay(
+    server: DatabaseOutputs | None, place: AwsPlace, target: Target, options: Options, report: Report
+) -> Replay | None:
     """Chooses snapshot and logs, and notes them in the report; None where there is no snapshot.
 
     Raises OperateError where the point in time cannot be reached, and botocore's errors.
     """
-    where = known.get("mysqlPointInTime")
+    if server is None or not server.kind.has_logs:
+        title = server.kind.title if server else "the stack"
+        raise PointInTimeError(f"{title} has no logs that are copied to S3: leave --to out")
+    where = server.point_in_time
     if not where:
-        raise PointInTimeError("the stack copies no binary logs: set mysql.pointInTime and run `pulumi up`")
-    if target.volume != known["mysql"]["volume"]:
         raise PointInTimeError(
-            f"volume {target.volume} is not MySQL's: leave --to out, or name {known['mysql']['volume']}"
+            f"the stack copies no binary logs: set {server.kind.name}.pointInTime and run `pulumi up`"
+        )
+    if target.volume != server.volume:
+        raise PointInTimeError(
+            f"volume {target.volume} is not {server.kind.title}'s: leave --to out, or name {server.volume}"
         )
     s3 = client(place, where)
     there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
@@ -178,74 +178,6 @@ def moment(text: str) -> str:
     return found.astimezone(UTC).isoformat()
 
 
-def _restore_job(known: Json, nomad: NomadApi, target: Target) -> Json:
-    """Returns the stack's job that restores dumps, by whose tasks a drill does too.
-
-    Raises DrillError where there is none that fetches them from S3, and NomadError.
-    """
-    backup, mysql = known.get("mysqlBackup"), known.get("mysql")
-    if not backup or not mysql:
-        raise DrillError("--dump: the stack makes no dumps: set mysql.backup and mysql.backup.s3, and run `pulumi up`")
-    if target.volume != mysql["volume"]:
-        raise DrillError(f"--dump: volume {target.volume} is not MySQL's: leave --dump out, or name {mysql['volume']}")
-    if not backup.get("s3"):
-        raise DrillError(
-            "--dump: mysql.backup.s3 is not set, and a dump that lies on its volume alone is not drilled, since that "
-            "has one writer: set it (mysql.backup.s3: {}) and run `pulumi up`"
-        )
-    job: Json = nomad.find(job_path(str(backup["restoreJob"])), namespace=str(mysql["namespace"])) or {}
-    if not any(task["Name"] == jobs.FETCH for group in job.get("TaskGroups") or [] for task in group["Tasks"]):
-        raise DrillError(f"job {backup['restoreJob']} fetches no dumps from {backup['s3']}: run `pulumi up`")
-    return job
-
-
-def choose_dump(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump | None:
-    """Notes the dump in the report, and returns it; None where there is none at all.
-
-    Raises DrillError where the named one is not there, and botocore's errors.
-    """
-    [group] = job["TaskGroups"]
-    fetcher = next(task for task in group["Tasks"] if task["Name"] == jobs.FETCH)
-    bucket, prefix = (jobs.argument(fetcher, name) for name in ("bucket", "prefix"))
-    report.dumps = f"s3://{bucket}/{prefix}"
-    found = _stored(client(aws, {"region": fetcher["Env"]["AWS_REGION"]}), bucket, prefix)
-    # A name of a later time than its upload is of a clock that was ahead, or of no dump.
-    newest = max((name for name, one in found.items() if one.taken <= one.stored + _CLOCKS), default="")
-    if options.dump != LATEST and options.dump not in found:
-        there = ", ".join(sorted(found)) or "none"
-        raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {there}")
-    report.backup = dump = found.get(newest if options.dump == LATEST else options.dump)
-    return dump
-
-
-def empty(place: AwsPlace, target: Target, dump: Dump) -> Scratch:
-    """Returns an empty volume as large as the live one, with room for the dump itself. Raises DrillError."""
-    live = EbsVolumes(place).find(target.volume_id)
-    if live is None:
-        raise DrillError(
-            f"--dump: EBS volume {target.volume_id} of volume {target.volume} is gone, and an empty one would have "
-            "its size: run `pulumi up` first"
-        )
-    return Scratch(live.size_gib + -(-dump.size // _GIB))
-
-
-def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
-    found = {}
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
-        for one in page.get("Contents") or []:
-            name = str(one["Key"]).removeprefix(prefix)
-            if is_dump(name) and (begun := named_time(name[:16])) is not None:
-                found[name] = Dump(name, begun, int(one["Size"]), one["LastModified"])
-    return found
-
-
-def dump_name(text: str) -> str:
-    """Returns a checked --dump: latest, or the name of a dump's file. Raises ArgumentTypeError."""
-    if text != LATEST and not is_dump(text):
-        raise ArgumentTypeError(f"{text} is no dump: write its file's name, as 20260101T030000Z.sql.gz, or latest")
-    return text
-
-
 def judge(report: Report, max_age_s: float | None) -> None:
     """Adds what is wrong before anything is restored: no snapshot or dump, or an old one."""
     found = report.backup
@@ -258,7 +190,7 @@ def judge(report: Report, max_age_s: float | None) -> None:
             "see whether the schedule still runs (`aws dlm get-lifecycle-policies --state ERROR`, and the policy's "
             f"role); for a snapshot now: `nomad-stateful snapshot {report.volume}`"
             if isinstance(found, Snapshot)
-            else f"see whether they still run and are copied (`nomad-stateful status`); {_DUMP_NOW}",
+            else f"see whether they still run and are copied (`nomad-stateful status`); {_dump_now(report)}",
         )
 
 
@@ -284,11 +216,18 @@ def judge_newest(report: Report, max_lag_s: float) -> None:
 
 def _nothing(report: Report) -> tuple[str, str]:
     if report.dumps:
-        return f"there is no dump in {report.dumps}", f"see what keeps them (`nomad-stateful status`); {_DUMP_NOW}"
+        return (
+            f"there is no dump in {report.dumps}",
+            f"see what keeps them (`nomad-stateful status`); {_dump_now(report)}",
+        )
     early = f" that was begun 15 s before {report.to:%Y-%m-%dT%H:%M:%SZ}, or earlier" if report.to else ""
     then = "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`"
     now = f"for one now: `nomad-stateful snapshot {report.volume}`"
     return f"there is no completed snapshot of volume {report.volume}{early}", f"{then}; {now}"
+
+
+def _dump_now(report: Report) -> str:
+    return f"for one now: `nomad job periodic force {report.dump_job}`"
 
 
 def _age(seconds: float) -> str:

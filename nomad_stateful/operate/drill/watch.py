@@ -7,13 +7,14 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from nomad_stateful.databases.operations import operations
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, last_events
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.drill.job import CHECK, FETCH, SERVER
+from nomad_stateful.operate.drill.job import CHECK, FETCH
 from nomad_stateful.operate.drill.model import DrillError, Json, Target
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError, TimedOutError
@@ -38,6 +39,8 @@ class Watch:
         self._checking = ""
         self._done = False
         self._has_server = False
+        self._server = target.kind.name if target.kind else ""
+        self._own_tables = operations(self._server).drill.own_tables if target.kind else ""
         self._reads_left = _LATE_READS
 
     def follow(self) -> None:
@@ -76,10 +79,10 @@ class Watch:
         if allocation is None:
             return None
         states = allocation.get("TaskStates") or {}
-        self._has_server = SERVER in states
+        self._has_server = self._server in states
         if allocation["ClientStatus"] in ENDED:
             return True
-        first = SERVER if self._has_server else CHECK
+        first = self._server if self._has_server else CHECK
         return True if (states.get(first) or {}).get("StartedAt") else None
 
     def _ended(self) -> bool | None:
@@ -114,7 +117,7 @@ class Watch:
         kind, *values = fields
         value = values[0] if values else ""
         if kind == "table":
-            self._report.tables.append(_table(values))
+            self._report.tables.append(self._table(values))
         elif kind == "checking":
             self._checking = value
         elif kind == "newest":
@@ -123,11 +126,17 @@ class Watch:
             self._done = True
         elif kind in _WRONG:
             what, then = _WRONG[kind]
-            raise _Failed(what.format(value), then.format(earlier=self._report.earlier))
+            user = self._target.kind.superuser if self._target.kind else ""
+            raise _Failed(what.format(value, user=user), then.format(earlier=self._report.earlier))
         elif kind in _NOTES:
             self._report.notes.append(_NOTES[kind].format(value))
         else:
             self._progress(kind, value)
+
+    def _table(self, values: list[str]) -> Table:
+        name, rows, status = [*values, "", "", ""][:3]
+        own = bool(self._own_tables) and name.startswith(self._own_tables)
+        return Table(name, int(rows) if rows.isdigit() else None, status or "OK", own)
 
     def _progress(self, kind: str, value: str) -> None:
         report = self._report
@@ -163,8 +172,8 @@ class Watch:
         for table in damaged:
             self._report.wrong(
                 f"table {table.name} is damaged in the {self._report.what}: {table.status}",
-                f"{self._report.earlier} for one in which it is whole, and run CHECK TABLE {table.name} on the live "
-                "one: it may be damaged there too",
+                f"{self._report.earlier} for one in which it is whole, and check {table.name} on the live server: it "
+                "may be damaged there too",
             )
         complete = allocation["ClientStatus"] == "complete"
         if complete and (self._done or not self._has_server):
@@ -181,7 +190,7 @@ class Watch:
         if ((allocation.get("TaskStates") or {}).get(FETCH) or {}).get("Failed"):
             self._judge_fetch(allocation["ID"], events)
             return
-        self._report.output = self._tail(allocation["ID"], SERVER)
+        self._report.output = self._tail(allocation["ID"], self._server)
         volume = "empty" if self._report.dumps else "restored"
         if not self._report.server:
             self._report.wrong(
@@ -193,7 +202,7 @@ class Watch:
         elif not damaged or self._checking != damaged[-1].name:
             self._report.wrong(
                 f"the server ended while table {self._checking or '(none yet)'} was checked: {events}",
-                f"see its log (InnoDB stops at a page that it cannot read), and {self._report.earlier}",
+                f"see its log (a server may stop at a page that it cannot read), and {self._report.earlier}",
             )
 
     def _judge_fetch(self, allocation_id: str, events: str) -> None:
@@ -249,7 +258,7 @@ _LOOK = "if it names --newest, correct the statement; else look at the same tabl
 # What the check says of a fault, and what to do about it.
 _WRONG = {
     "failed": ("{}", _LOOK),
-    "silent": ("the restored server does not let root in: {}", _LOOK),
+    "silent": ("the restored server does not let {user} in: {}", _LOOK),
     "unreplayed": ("the binary logs cannot be applied: {}", "see docs/point-in-time.md, Red"),
     "unloaded": ("the dump does not load: {}", "{earlier}; docs/drills.md, Dumps"),
 }
@@ -260,8 +269,3 @@ _NOTES = {
     "ENABLE once MySQL has gone on, if it is to run",
     "engine": "table {} does not recover as InnoDB's do: rows of the snapshot's time may be missing or twice there",
 }
-
-
-def _table(values: list[str]) -> Table:
-    name, rows, status = [*values, "", "", ""][:3]
-    return Table(name, int(rows) if rows.isdigit() else None, status or "OK")

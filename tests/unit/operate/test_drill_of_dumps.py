@@ -13,7 +13,7 @@ import pytest
 
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.drill import report, scratch, source
+from nomad_stateful.operate.drill import dumps, report, scratch
 from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
 from tests.unit import aws
@@ -28,7 +28,8 @@ OLD, NEW = "20260101T030000Z.sql.gz", "20260102T030000Z.sql.gz"
 # Of a clock that was ahead, and of no time.
 NO_LATEST = ("29990101T030000Z.sql.gz", "20261399T030000Z.sql.gz")
 LOADED = [drills.HEALTHY[0], "loading", "loaded", *drills.HEALTHY[1:]]
-SCRIPT = {"DestPath": "local/restore.sh", "EmbeddedTmpl": "load it"}
+SCRIPTS = [{"DestPath": f"local/{name}.sh", "EmbeddedTmpl": name} for name in ("dumps", "restore")]
+LOGIN = {"DestPath": "secrets/client.cnf", "EmbeddedTmpl": "login of the live job"}
 MOUNTS = [{"Volume": "dumps", "Destination": "/dumps"}]
 RESTORE: Json = {
     "ID": "mysql-backup-restore",
@@ -50,7 +51,10 @@ RESTORE: Json = {
                     "Name": "restore",
                     "Driver": "docker",
                     "Config": {"image": "mysql:9.7"},
-                    "Templates": [SCRIPT, {"DestPath": "secrets/client.cnf", "EmbeddedTmpl": "login of the live job"}],
+                    "Templates": [
+                        *SCRIPTS,
+                        {"DestPath": "secrets/client.cnf", "EmbeddedTmpl": "login of the live job"},
+                    ],
                     "VolumeMounts": MOUNTS,
                     "Resources": {"CPU": 200, "MemoryMB": 256},
                 },
@@ -144,7 +148,7 @@ def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(monkeyp
     assert fetch["VolumeMounts"] == check["VolumeMounts"] == server["VolumeMounts"]
     # Beside the data directory, on the scratch volume.
     assert check["Env"]["DUMPS"] == folder
-    assert SCRIPT in check["Templates"]
+    assert [one for one in check["Templates"] if one in SCRIPTS] == SCRIPTS
     assert check["Resources"] == {"CPU": 200, "MemoryMB": 256}
     # Neither the live job's login nor its volume.
     assert "login of the live job" not in json.dumps(nomad.submitted["TaskGroups"])
@@ -262,7 +266,7 @@ def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
         "mysql", "vol-0123456789abcdef0", "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "p", "z"
     )
     with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
-        source.empty(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
+        dumps.empty(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
 
 
 @pytest.mark.parametrize(
@@ -280,8 +284,8 @@ def test_options_of_other_drills_are_refused_with_a_dump(
 @pytest.mark.parametrize("name", ["", "newest", "../20260101T030000Z.sql.gz", "20260101T030000Z.sql.gz\n", ".*"])
 def test_names_that_are_no_dumps_are_refused(name: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"write its file's name, as 20260101T030000Z\.sql\.gz, or latest"):
-        source.dump_name(name)
-    assert (source.dump_name("latest"), source.dump_name(OLD)) == ("latest", OLD)
+        dumps.dump_name(name)
+    assert (dumps.dump_name("latest"), dumps.dump_name(OLD)) == ("latest", OLD)
 
 
 def test_metrics_of_snapshots_and_of_dumps_stand_beside_each_other(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from nomad_stateful.operate.drill import job as jobs
+from nomad_stateful.operate.point_in_time.drill_job import add_logs
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from nomad_stateful.operate.point_in_time.replay import Replay
 from tests.unit.databases.mysql.test_binlog import SOURCE
@@ -58,7 +58,7 @@ WANTED = Replay(
 def added() -> tuple[dict[str, Any], ...]:
     """Fetcher, server, check and group of the job."""
     job = copy.deepcopy(DRILL)
-    jobs.add_logs(job, copy.deepcopy(LIVE), WANTED)
+    add_logs(job, copy.deepcopy(LIVE), WANTED)
     [group] = job["TaskGroups"]
     return (*group["Tasks"], group)
 
@@ -106,4 +106,4 @@ def test_a_server_that_copies_no_logs_yet_is_refused() -> None:
     with pytest.raises(
         PointInTimeError, match=r"job mysql-server copies no binary logs, or as an earlier release did: set"
     ):
-        jobs.add_logs(copy.deepcopy(DRILL), {"ID": "mysql-server", "TaskGroups": [{"Tasks": []}]}, WANTED)
+        add_logs(copy.deepcopy(DRILL), {"ID": "mysql-server", "TaskGroups": [{"Tasks": []}]}, WANTED)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.ebs.tags import AS_OF_TAG
@@ -16,6 +17,7 @@ from nomad_stateful.operate.drill.command import COMMAND
 from nomad_stateful.operate.drill.model import Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.stack import DatabaseOutputs
 from tests.unit.operate.point_in_time.test_logs import Bucket, at, bucket
 
 TARGET = Target("mysql", "vol-1", "p/s/mysql", "drill-mysql", "drill", "us-west-2a", "aws-ebs0", "")
@@ -40,9 +42,16 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_a_database_whose_logs_are_not_copied_has_no_points_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = DATABASES["mysql"]
+    monkeypatch.setattr(type(without), "has_logs", False)
+    with pytest.raises(OperateError, match="MySQL has no logs that are copied to S3: leave --to out"):
+        chosen(at(5).isoformat())
+
+
 def chosen(to: str, known: dict[str, Any] = KNOWN, **options: Any) -> Report:
     report = Report("mysql", at(10))
-    source.replay(known, AwsPlace(), TARGET, Options("mysql", to=to, **options), report)
+    source.replay(DatabaseOutputs.of(known), AwsPlace(), TARGET, Options("mysql", to=to, **options), report)
     return report
 
 
