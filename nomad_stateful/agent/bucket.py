@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import io
-import time
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.ebs import s3
+from nomad_stateful.waiting import RetryPolicy
 
 # What one request takes; a larger object goes in parts.
 _LARGEST_PUT = 5 << 30
@@ -118,7 +119,7 @@ class Bucket:
 
     def _chunks(self, key: str, found: Head) -> Iterator[bytes]:
         """Reads an object as it was found; a connection that breaks is gone on from where it broke."""
-        at, tries = 0, 0
+        at, attempts = 0, _retries().attempts()
         while at < found.size:
             began = at
             try:
@@ -128,10 +129,10 @@ class Bucket:
                         at += len(chunk)
                         yield chunk
             except BotoCoreError:
-                tries = 0 if at > began else tries + 1
-                if tries > _TRIES:
+                if at > began:
+                    attempts = _retries().attempts()
+                elif not attempts.another():
                     raise
-                time.sleep(_AGAIN_S * tries)
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Returns the sizes in bytes of all objects below a prefix, by their keys."""
@@ -221,6 +222,10 @@ class _Part(io.RawIOBase):
         chunk = self._file.read(left if size is None or size < 0 else min(size, left))
         self._at += len(chunk)
         return chunk
+
+
+def _retries() -> RetryPolicy:
+    return RetryPolicy(math.inf, pauses_s=[_AGAIN_S * tries for tries in range(1, _TRIES + 1)])
 
 
 @contextmanager

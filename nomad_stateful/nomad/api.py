@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import permissions as nomad_permissions
-from nomad_stateful.nomad.retry import FIRST_ANSWER_S, RetryPolicy, is_transient_answer
+from nomad_stateful.nomad.retry import FIRST_ANSWER_S, is_transient_answer
 from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsError, TlsSettings, explain
+from nomad_stateful.waiting import RetryPolicy
 
 if TYPE_CHECKING:
     import httpx2

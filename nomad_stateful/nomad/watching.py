@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError, is_transient
-from nomad_stateful.nomad.retry import Backoff
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Backoff, Context
 
 QUERY_WAIT_S = 5.0
 # Between two answers, so that a busy cluster is not queried in a tight loop.

@@ -17,10 +17,11 @@ from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError, TimedOutError
+from nomad_stateful.waiting import RetryPolicy
 
 T = TypeVar("T")
 POLL_S = 0.2

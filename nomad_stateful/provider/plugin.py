@@ -7,7 +7,7 @@ from typing import Any
 
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad.api import CONFIG_ARGUMENTS, NomadApi
-from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Plugin, Props, decode_config
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider.declared import DeclaredFunction, DeclaredResource
@@ -30,7 +30,7 @@ from nomad_stateful.schema.config import CONFIG
 from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.schema.package import package_schema
 from nomad_stateful.version import VERSION
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, RetryPolicy
 
 _STRINGS = frozenset(key for key, field in CONFIG.items() if field.kind == "string")
 

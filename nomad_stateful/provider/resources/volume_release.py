@@ -14,7 +14,7 @@ from nomad_stateful.nomad import attaching, consumer_job, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.nomad.retry import RETRY_LIMIT_S, Backoff
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import CheckFailure, Diff, Props, input_diff
@@ -24,7 +24,7 @@ from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
 from nomad_stateful.schema.volume_release import VOLUME_RELEASE
-from nomad_stateful.waiting import Context, Progress
+from nomad_stateful.waiting import Backoff, Context, Progress
 
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from nomad_stateful import waiting
 from nomad_stateful.nomad import api as nomad_api
-from nomad_stateful.nomad import retry
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
-from nomad_stateful.nomad.retry import Backoff, RetryPolicy
+from nomad_stateful.waiting import Backoff, RetryPolicy
 from tests.providers.fake_nomad import FakeNomad
 
 
 @pytest.fixture(autouse=True)
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(waiting, "FIRST_BACKOFF_S", 0.01)
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from typing import Any
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.retry import RETRY_LIMIT_S, RetryPolicy
+from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsSettings
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props, decode_config
 from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.waiting import RetryPolicy
 
 SECRET_CONFIG = frozenset({"keyPem", "httpAuth", "secretId", "headers"})
 
