@@ -12,7 +12,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, 
 from nomad_stateful.ebs.filters import Filters, described, in_batches
 from nomad_stateful.ebs.tags import AS_OF_TAG, FINAL_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.waiting import Progress
+from nomad_stateful.waiting import Pending, Progress, Stopwatch
 
 POLL_S = 0.5
 _UNLISTED_S = 60.0
@@ -184,24 +184,26 @@ class EbsSnapshots:
 
         Raises ProviderError where EC2 gives it up, and with the remedy where it takes longer.
         """
-        copied, passing, listed_s = "0%", "", progress.elapsed_s
-        while True:
+        copied, passing, listed = "0%", "", Stopwatch()
+
+        def look() -> Snapshot | Pending:
+            nonlocal copied, passing
             try:
                 found, passing = progress.ctx.call(lambda: self._listed(snapshot_id)), ""
             except Ec2Unavailable as error:
                 found, passing = None, f"; {error}"
             if found is not None or passing:
-                listed_s = progress.elapsed_s
+                listed.restart()
             # One that was begun just now may not be listed yet.
-            elif progress.elapsed_s - listed_s > _UNLISTED_S:
+            elif listed.seconds > _UNLISTED_S:
                 raise ProviderError(f"{which} {snapshot_id} is gone: EC2 does not list it. {_ANOTHER}")
             if found is not None and found.state == "error":
                 raise ProviderError(f"{which} {snapshot_id} failed: {found.why or 'EC2 gives no reason'}. {_ANOTHER}")
             if found is not None and found.is_complete:
-                return
+                return found
             copied = found.progress if found else copied
-            if progress.left_s <= 0:
-                late = f"{which} {snapshot_id} is not complete after {progress.limit_s:.0f} s"
-                raise ProviderError(f"{late} ({copied} copied{passing}). {remedy}")
-            progress.report(f"waiting for {which} {snapshot_id}: {copied} copied{passing}")
-            progress.ctx.wait(POLL_S)
+            return Pending(f"waiting for {which} {snapshot_id}: {copied} copied{passing}")
+
+        if isinstance(progress.wait(look, POLL_S), Pending):
+            late = f"{which} {snapshot_id} is not complete after {progress.limit_s:.0f} s"
+            raise ProviderError(f"{late} ({copied} copied{passing}). {remedy}")

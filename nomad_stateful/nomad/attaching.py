@@ -9,7 +9,7 @@ from nomad_stateful.nomad import controllers, node_plugins
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.nomad.watching import watch
-from nomad_stateful.waiting import Context, Progress
+from nomad_stateful.waiting import Progress
 
 
 def registered(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list[dict[str, Any]]:
@@ -18,17 +18,15 @@ def registered(api: NomadApi, namespace: str, volume_ids: Iterable[str]) -> list
     return [volume for volume in found if volume is not None]
 
 
-def await_attachable(
-    ctx: Context, api: NomadApi, volumes: Sequence[Mapping[str, Any]], deadline: float, progress: Progress
-) -> list[str]:
+def await_attachable(progress: Progress, api: NomadApi, volumes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Waits until each plugin of the volumes does its part; returns what is wrong at the deadline.
 
-    `volumes` are bodies of /v1/volume/csi/<id>; `deadline` is on time.monotonic()'s clock. Raises NomadError.
+    `volumes` are bodies of /v1/volume/csi/<id>. Raises NomadError.
     """
     mounted = node_plugins.mounted(volumes)
     for plugin_id in sorted({str(volume.get("PluginID") or "") for volume in volumes} - {""}):
         lacks: list[str] = []
-        for plugin in watch(ctx, api, plugin_path(plugin_id), deadline):
+        for plugin in watch(progress, api, plugin_path(plugin_id)):
             lacks = list(controllers.lacks(plugin_id, plugin or {}))
             lacks += node_plugins.lacks(api, plugin_id, plugin or {}, mounted.get(plugin_id, []))
             if not lacks:

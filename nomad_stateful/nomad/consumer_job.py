@@ -7,7 +7,6 @@ it has no claim on a volume any more.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.nomad.watching import watch
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Progress
 
 # Evaluations take milliseconds; a cluster that is busy, or has just lost its leader, needs longer.
 EVALUATED_S = 60.0
@@ -47,10 +46,12 @@ class ConsumerJob:
         """
         path = f"{job_path(self.job_id)}/evaluations"
         pending: list[str] = []
-        for listed in watch(ctx, self.api, path, time.monotonic() + limit_s, namespace=self.namespace):
+        progress = Progress(ctx, limit_s)
+        for listed in watch(progress, self.api, path, namespace=self.namespace):
             pending = [one["ID"] for one in listed or [] if one["Status"] == "pending" and not _is_delayed(one)]
             if not pending:
                 return
+            progress.report(f"waiting until Nomad has evaluated job {self.job_id}: evaluation {pending[0]} is pending")
         raise ProviderError(
             f"job {self.job_id} is not purged: Nomad has not evaluated it for {limit_s:.0f} s (evaluation {pending[0]} "
             "is pending), and a purge before that may crash its servers. See `nomad operator scheduler get-config` and "

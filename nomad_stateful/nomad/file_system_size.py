@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.volume_claims import Claim
+from nomad_stateful.waiting import Pending, Progress
 
 _GIB = 1 << 30
 # Where a client mounts a CSI volume for an allocation.
 _MOUNTED_FOR = "/per-alloc/{}/"
 # A client measures once a second, unless its telemetry.collection_interval says otherwise.
 _LOOK_EVERY_S = 0.5
-_LOOKS = 10
+MEASURED_WITHIN_S = 5.0
 
 
 def of(api: NomadApi, claims: Sequence[Claim]) -> int:
@@ -35,15 +36,15 @@ def use(api: NomadApi, claims: Sequence[Claim]) -> tuple[int, int]:
     return 0, 0
 
 
-def after_growth(api: NomadApi, claims: Sequence[Claim], before: int, wait: Callable[[float], None]) -> int:
+def after_growth(progress: Progress, api: NomadApi, claims: Sequence[Claim], before: int) -> int:
     """Returns the bytes once a client has measured a growth; `before` where none was measured."""
-    size = of(api, claims)
-    for _ in range(_LOOKS):
-        if not before or size != before:
-            break
-        wait(_LOOK_EVERY_S)
+
+    def look() -> int | Pending:
         size = of(api, claims)
-    return size
+        return size if not before or size != before else Pending("waiting until a client measures the file system")
+
+    size = progress.wait(look, _LOOK_EVERY_S)
+    return before if isinstance(size, Pending) else size
 
 
 def change(before: int, after: int) -> str:

@@ -12,7 +12,7 @@ from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.schema.volume_growth import EITHER, ONLINE, RESTART
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Progress
 
 _NO_PERMISSION = "permission denied"
 
@@ -49,7 +49,9 @@ class FileSystemGrowth:
             before = file_system_size.of(api, held)
             refusal = volume_expansion.expand(ctx, api, inputs, volume)
             if not refusal:
-                sizes = file_system_size.change(before, file_system_size.after_growth(api, held, before, ctx.wait))
+                progress = Progress(ctx, file_system_size.MEASURED_WITHIN_S)
+                after = file_system_size.after_growth(progress, api, held, before)
+                sizes = file_system_size.change(before, after)
                 ctx.log("info", f"{what}; its file system grew while it was mounted{sizes}: nothing is restarted")
                 return restart_id
             if refusal.by_node:

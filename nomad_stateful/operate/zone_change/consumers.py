@@ -58,8 +58,8 @@ class Consumers:
         running = [job for job in self.jobs() if not job.get("Stop")]
         if running and await_attachable_s:
             volumes = attaching.registered(self._nomad, self._namespace, [self._volume_id])
-            deadline, progress = time.monotonic() + await_attachable_s, Progress(CONTEXT, await_attachable_s)
-            if lacks := attaching.await_attachable(CONTEXT, self._nomad, volumes, deadline, progress):
+            progress = Progress(CONTEXT, await_attachable_s)
+            if lacks := attaching.await_attachable(progress, self._nomad, volumes):
                 raise ZoneChangeError(
                     f"nothing is stopped: after {await_attachable_s:.0f} s {'; '.join(lacks)}, and Nomad may skip "
                     "detaching then. Fix the cause (`nomad plugin status -verbose`), and run the same command again"

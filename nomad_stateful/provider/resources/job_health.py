@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -91,7 +90,7 @@ class JobHealth(DeclaredResource):
         healthy: list[dict[str, Any]] = []
         wanted = inputs.get("allocations", 1)
         query = {"namespace": inputs["namespace"]}
-        for listed in watch(ctx, api, f"{path}/allocations", time.monotonic() + limit_s, **query):
+        for listed in watch(progress, api, f"{path}/allocations", **query):
             stubs = [stub for stub in _of_group(listed or [], inputs["group"]) if stub["JobVersion"] >= version]
             healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
             if len(healthy) >= wanted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from nomad_stateful.errors import ProviderError
@@ -112,7 +111,7 @@ class PluginHealth(DeclaredResource):
         zone_of_node = Zones(api)
         health, plugin = Health(), None
         is_slow = False
-        for plugin in watch(ctx, api, plugin_path(inputs["pluginId"]), time.monotonic() + limit_s):
+        for plugin in watch(progress, api, plugin_path(inputs["pluginId"])):
             # Right after a change of the plugin's jobs, what is healthy still is the version before.
             older = plugin_versions.outdated(api, plugin or {})
             health = csi_health.assess(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 from collections.abc import Callable, Sequence
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
@@ -24,7 +23,7 @@ from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
 from nomad_stateful.schema.volume_release import VOLUME_RELEASE
-from nomad_stateful.waiting import Backoff, Context, Progress
+from nomad_stateful.waiting import Backoff, Context, Pending, Progress, Stopwatch
 
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
@@ -86,12 +85,11 @@ class VolumeRelease(DeclaredResource):
         api, namespace = self._api(), wanted["namespace"]
         job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
         volumes = attaching.registered(api, namespace, {wanted["volumeId"], *volume_ids(job)})
-        return attaching.await_attachable(ctx, api, volumes, time.monotonic() + limit_s, Progress(ctx, limit_s))
+        return attaching.await_attachable(Progress(ctx, limit_s), api, volumes)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         wanted = self.table.defaults | state
         limit_s = ctx.timeout_s or wanted["timeoutS"]
-        deadline = time.monotonic() + limit_s
         api = self._api()
         progress = Progress(ctx, limit_s)
         consumer = ConsumerJob(api, wanted["namespace"], wanted["consumerJobId"])
@@ -99,11 +97,11 @@ class VolumeRelease(DeclaredResource):
         if self._is_given_up(ctx, wanted):
             # Its registration, which goes next, takes the claims along: Nomad grants that once their jobs are stopped.
             return
-        held = _await_no_claims(ctx, api, wanted, deadline, progress)
+        held = _await_no_claims(progress, api, wanted)
         if held:
             raise ProviderError(self._at_the_deadline(wanted, limit_s))
         if wanted["backend"] == "ebs":
-            self._await_detached(ctx, wanted, deadline, progress, limit_s)
+            self._await_detached(progress, wanted)
         if stopped_before:
             # The last volume that is released takes the job's record with it.
             consumer.purge_if_ended()
@@ -167,33 +165,31 @@ class VolumeRelease(DeclaredResource):
             return f"{_headline(wanted, limit_s)}. Who holds it cannot be read: {error}"
         return _deadline_message(wanted, limit_s, usage)
 
-    def _await_detached(self, ctx: Context, wanted: Props, deadline: float, progress: Progress, limit_s: float) -> None:
+    def _await_detached(self, progress: Progress, wanted: Props) -> None:
         volumes = self._ebs(AwsPlace.of(wanted))
-        external_id = wanted["externalId"]
-        gives_up_at = min(deadline, time.monotonic() + RETRY_LIMIT_S)
-        backoff = Backoff(EC2_POLL_S)
-        attached_since = time.monotonic()
-        while True:
+        external_id, took, attached = wanted["externalId"], Stopwatch(), Stopwatch()
+        backoff, answered = Backoff(EC2_POLL_S), False
+
+        def look() -> Volume | Pending:
+            nonlocal answered
             try:
-                found: Volume = ctx.call(lambda: volumes.state(external_id))
+                found = progress.ctx.call(lambda: volumes.state(external_id))
             except Ec2Unavailable as error:
-                if time.monotonic() >= gives_up_at:
+                # Where it answered once, a later silence is waited for.
+                if progress.left_s <= 0 or (not answered and took.seconds >= RETRY_LIMIT_S):
                     raise
-                progress.report(f"{error}; asking again")
-                ctx.wait(backoff.next())
-                continue
-            # Where it answered once, a later silence is waited for.
-            gives_up_at = deadline
+                return Pending(f"{error}; asking again", again_s=backoff.next())
+            answered = True
             backoff.reset()
             if found.is_free:
-                return
-            if time.monotonic() >= deadline:
-                raise ProviderError(self._at_the_deadline(wanted, limit_s))
-            progress.report(f"waiting until EC2 has {external_id} detached: it is {found}")
-            if time.monotonic() - attached_since >= STRAY_S:
-                self._release_stray(ctx, wanted, volumes)
-                attached_since = time.monotonic()
-            ctx.wait(EC2_POLL_S)
+                return found
+            if attached.seconds >= STRAY_S and progress.left_s > 0:
+                self._release_stray(progress.ctx, wanted, volumes)
+                attached.restart()
+            return Pending(f"waiting until EC2 has {external_id} detached: it is {found}")
+
+        if isinstance(progress.wait(look, EC2_POLL_S), Pending):
+            raise ProviderError(self._at_the_deadline(wanted, progress.limit_s))
 
     def _release_stray(self, ctx: Context, wanted: Props, volumes: EbsVolumes) -> None:
         """Detaches the volume where Nomad freed the claim and asked for no detachment, if nothing there uses it."""
@@ -236,12 +232,10 @@ def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
     ]
 
 
-def _await_no_claims(
-    ctx: Context, api: NomadApi, wanted: Props, deadline: float, progress: Progress
-) -> Sequence[Claim]:
+def _await_no_claims(progress: Progress, api: NomadApi, wanted: Props) -> Sequence[Claim]:
     """Waits for the last claim to go; returns the claims that are left at the deadline."""
     held: Sequence[Claim] = []
-    for volume in watch(ctx, api, volume_path(wanted["volumeId"]), deadline, namespace=wanted["namespace"]):
+    for volume in watch(progress, api, volume_path(wanted["volumeId"]), namespace=wanted["namespace"]):
         held = volume_claims.claims(volume)
         if not held:
             return []

@@ -10,7 +10,7 @@ from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
 from nomad_stateful.schema.volume_growth import MODES
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Progress
 
 GIB = 1 << 30
 INPUTS: dict[str, Any] = {
@@ -183,12 +183,13 @@ def test_a_preview_says_whether_a_restart_may_come() -> None:
     assert preview(Nomad(), sizeGib=1, mode="restart") == "before"
 
 
-def test_a_size_that_no_client_has_measured_anew_is_not_told_as_a_growth() -> None:
-    waited: list[float] = []
-    claims = volume_claims.claims(Nomad().volume)
-    after = file_system_size.after_growth(Nomad(), claims, GIB, waited.append)  # type: ignore[arg-type]
+def test_a_size_that_no_client_has_measured_anew_is_not_told_as_a_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_system_size, "_LOOK_EVERY_S", 0.01)
+    claims, progress = volume_claims.claims(Nomad().volume), Progress(Context(), 0.05)
+    after = file_system_size.after_growth(progress, Nomad(), claims, GIB)  # type: ignore[arg-type]
     assert (after, file_system_size.change(GIB, after)) == (GIB, "")
-    assert sum(waited) == 5
+    assert progress.left_s <= 0
+    assert file_system_size.MEASURED_WITHIN_S == 5
 
 
 def test_a_new_registration_of_an_unused_volume_asks_for_nothing() -> None:
