@@ -1,8 +1,6 @@
 """Operations on jobs: find, stop, wait."""
 
 import os
-import sys
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +19,8 @@ from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError, TimedOutError
-from nomad_stateful.waiting import RetryPolicy
+from nomad_stateful.operate.progress import CONTEXT
+from nomad_stateful.waiting import Pending, Progress, RetryPolicy
 
 T = TypeVar("T")
 POLL_S = 0.2
@@ -53,23 +52,16 @@ def wait_for(
     or AWS is no answer yet.
     """
     said = what if callable(what) else lambda: what
-    start = time.monotonic()
-    next_report = start + REPORT_EVERY_S
-    while True:
+
+    def look() -> T | Pending:
         result, error = asked(probe)
-        if result is not None:
-            return result
-        passing = f" ({error})" if error else ""
-        now = time.monotonic()
-        if now - start >= timeout_s:
-            raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s{passing}. {remedy}")
-        if now >= next_report:
-            print(
-                f"    waiting for {now - start:.0f} s (of at most {timeout_s:.0f} s): {said()}{passing}",
-                file=sys.stderr,
-            )
-            next_report = now + REPORT_EVERY_S
-        time.sleep(POLL_S if poll_s is None else poll_s)
+        return Pending(f"waiting: {said()}", error) if result is None else result
+
+    found = Progress(CONTEXT, timeout_s, REPORT_EVERY_S).wait(look, POLL_S if poll_s is None else poll_s)
+    if isinstance(found, Pending):
+        error = f" ({found.error})" if found.error else ""
+        raise TimedOutError(f"{said()}: not after {timeout_s:.0f} s{error}. {remedy}")
+    return found
 
 
 def asked(probe: Callable[[], T | None]) -> tuple[T | None, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -13,10 +12,13 @@ from typing import Any
 from nomad_stateful.databases.operations import Connection, Cursor, UnencryptedError, UnverifiedError, operations
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.stack import DatabaseOutputs
+from nomad_stateful.waiting import Pending, Progress
 
 SCHEMA = "nomad_stateful"
 TABLE = f"{SCHEMA}.verification"
+_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,20 @@ class Database:
         """Whether the server can hold its writes."""
         return bool(self._operations.holding)
 
-    def wait_until_it_answers(self, at: Endpoint, deadline: float) -> None:
-        """Returns once the server accepts a login. Raises the last error at the deadline (time.monotonic)."""
-        while True:
+    def wait_until_it_answers(self, at: Endpoint, timeout_s: float) -> None:
+        """Returns once the server accepts a login. Raises the last error."""
+
+        def look() -> bool | Pending:
             try:
                 with self._session(at):
-                    return
-            except self.errors:
-                if time.monotonic() >= deadline:
+                    return True
+            except self.errors as error:
+                if progress.left_s <= 0:
                     raise
-            time.sleep(0.2)
+                return Pending(f"waiting: {self._server.kind.title} at {at.host}:{at.port} answers", str(error))
+
+        progress = Progress(CONTEXT, timeout_s)
+        progress.wait(look, _POLL_S)
 
     def write(self, at: Endpoint, run_id: str, first: int, count: int) -> list[Row]:
         """Inserts rows that carry the allocation's id, numbered from ``first``; returns them once committed."""

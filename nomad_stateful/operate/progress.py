@@ -1,6 +1,7 @@
 """What a command says on its way, beside its result."""
 
 import sys
+from collections.abc import Callable
 
 from nomad_stateful.waiting import Context
 
@@ -10,10 +11,14 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _tell(_severity: object, message: str, _urn: str, ephemeral: bool) -> None:
-    if not ephemeral:
-        say(f"    {message}")
+def context(to: Callable[[str], None] = say) -> Context:
+    """Returns a command's own circumstances for what waits: it says how far it is."""
+
+    def tell(_severity: object, message: str, _urn: str, ephemeral: bool) -> None:
+        if not ephemeral:
+            to(f"    {message}")
+
+    return Context(sink=tell)
 
 
-CONTEXT = Context(sink=_tell)
-"""A command's own circumstances for what waits: it says how far it is."""
+CONTEXT = context()

@@ -1,6 +1,5 @@
 """Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
 
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -14,15 +13,18 @@ from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import connect, wait_for
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.volumes import StackVolume, stack_volumes
 from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
+from nomad_stateful.waiting import Pending, Progress
 
 # The kernel of a fenced client first writes what it has in memory.
 STOP_TIMEOUT_S = 600.0
 # Nomad releases stale claims every 5 minutes by default, and its controller plugin waits for EC2 up to two.
 COLLECTION_TIMEOUT_S = 480.0
 SETTLE_S = 5.0
+_SETTLE_POLL_S = 0.5
 
 
 class NotRecoveredError(OperateError):
@@ -84,9 +86,14 @@ def free(volume: StackVolume, permission: Permission, runner: "StepRunner", agai
 
 def _settled(before: StackVolume, again: Callable[[], StackVolume]) -> StackVolume:
     """Returns the volume once Nomad and EC2 show the change, or as it is after SETTLE_S."""
-    deadline = time.monotonic() + SETTLE_S
-    while (now := again()).usage == before.usage and time.monotonic() < deadline:
-        time.sleep(0.5)
+    now = before
+
+    def look() -> bool | Pending:
+        nonlocal now
+        now = again()
+        return now.usage != before.usage or Pending(f"waiting: Nomad and EC2 show the change of {before.name}")
+
+    Progress(CONTEXT, SETTLE_S).wait(look, _SETTLE_POLL_S)
     return now
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from typing import Any
@@ -22,6 +21,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed
 from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.ownership import stack_cluster
+from nomad_stateful.waiting import Stopwatch
 
 _ASK_AGAIN_S = 2.0
 _LATEST = "latest"
@@ -70,14 +70,13 @@ def _failed_task(allocation: dict[str, Any]) -> str:
 
 def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[str, Any]:
     path = job_path(job)
-    next_ask = time.monotonic() + _ASK_AGAIN_S
+    asked = Stopwatch()
 
     def probe() -> dict[str, Any] | None:
-        nonlocal next_ask
         allocations = nomad.get(f"{path}/allocations", namespace=namespace) or []
-        if not allocations and time.monotonic() >= next_ask:
+        if not allocations and asked.seconds >= _ASK_AGAIN_S:
             nomad.put(f"{path}/evaluate", {"JobID": job, "EvalOptions": {}}, namespace=namespace)
-            next_ask = time.monotonic() + _ASK_AGAIN_S
+            asked.restart()
         return next((one for one in allocations if one["ClientStatus"] in ENDED), None)
 
     return wait_for(

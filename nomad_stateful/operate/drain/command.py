@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from typing import Any
@@ -22,6 +21,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.progress import say
+from nomad_stateful.waiting import Stopwatch
 
 _UNDO_TIMEOUT_S = 180.0
 
@@ -53,15 +53,14 @@ def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, 
     refuse(plan, leave_down=known.leave_down)
     if frame.dry_run:
         return
-    work, began = Drain(nomad, ebs, plan, options, say), time.monotonic()
+    work, took = Drain(nomad, ebs, plan, options, say), Stopwatch()
     if plan.is_done(keep_system=options.keep_system):
         say(f"{node.name} is drained already: nothing to do")
     else:
         frame.agree(f"drain {node.name}?")
         with interruptible(lambda: f"{node.name} takes no new allocations. The same command goes on"):
             work.run()
-    took_s = time.monotonic() - began
-    frame.tell(_result(work, took_s), _table(work, took_s))
+    frame.tell(_result(work, took.seconds), _table(work, took.seconds))
     say(f"to have it take allocations again: nomad-stateful drain {node.name} --undo")
 
 

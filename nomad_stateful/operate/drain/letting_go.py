@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.operate.drain.node import HeldVolume
 from nomad_stateful.recovery.plan import stray_plans
 from nomad_stateful.recovery.volume_usage import inspect_volume
+from nomad_stateful.waiting import Stopwatch
 
 STRAY_AFTER_S = 10.0
 """How long a volume may be attached where nothing claims it: Nomad detaches after it has released the claim."""
@@ -29,7 +29,7 @@ class LettingGo:
     volume: HeldVolume
     allocation_ids: Sequence[str] = ()
     """Those that had it, for claims that Nomad knows no client of any more."""
-    _unclaimed_since: float | None = field(default=None, init=False)
+    _unclaimed: Stopwatch | None = field(default=None, init=False)
 
     def holds(self) -> str:
         """Returns what still holds it on the client, empty once nothing does. Raises ProviderError.
@@ -43,14 +43,13 @@ class LettingGo:
             if claim.node_id == self.node.id or (not claim.node_id and claim.alloc_id in self.allocation_ids)
         ]
         if mine:
-            self._unclaimed_since = None
+            self._unclaimed = None
             return f"claimed by {', '.join(map(str, mine))}"
         here = self._attachment()
         if not here:
             return ""
-        now = time.monotonic()
-        self._unclaimed_since = now if self._unclaimed_since is None else self._unclaimed_since
-        if now - self._unclaimed_since < STRAY_AFTER_S:
+        self._unclaimed = self._unclaimed or Stopwatch()
+        if self._unclaimed.seconds < STRAY_AFTER_S:
             return here
         return self._end_stray() or here
 

@@ -9,8 +9,6 @@ client/allocrunner/alloc_runner.go.
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,6 +23,8 @@ from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain.letting_go import LettingGo
 from nomad_stateful.operate.drain.plan import DrainPlan, Leaving
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.progress import context, say
+from nomad_stateful.waiting import Pending, Progress, Stopwatch
 
 POLL_S = 0.5
 REPORT_EVERY_S = 10.0
@@ -57,7 +57,7 @@ class Mover:
     leaving: Leaving
     volumes: Sequence[LettingGo]
     state: State = "waiting"
-    stopped_at: float = 0.0
+    stopped: Stopwatch = field(default_factory=Stopwatch)
     released_s: float | None = None
     """Seconds from the stop until the client had let go of its volumes."""
     runs_on: str = ""
@@ -78,11 +78,13 @@ class Drain:
     ebs: EbsVolumes | None
     plan: DrainPlan
     options: Options
-    say: Callable[[str], None] = field(default=lambda line: print(line, file=sys.stderr, flush=True))
+    say: Callable[[str], None] = say
     poll_s: float = POLL_S
     movers: list[Mover] = field(default_factory=list)
-    _began: float = field(default_factory=time.monotonic)
-    _reported: float = 0.0
+    _progress: Progress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._progress = Progress(context(self.say), self.options.deadline_s, REPORT_EVERY_S)
 
     def run(self) -> None:
         """Drains. Raises NotDrainedError at the deadline, and ProviderError."""
@@ -103,23 +105,20 @@ class Drain:
         one = leaving.allocation
         return [LettingGo(self.api, self.ebs, self.plan.node, volume, [one.id]) for volume in one.volumes]
 
-    @property
-    def _left_s(self) -> float:
-        return self.options.deadline_s - (time.monotonic() - self._began)
-
     def _until(self, waits_for: Callable[[], Sequence[str]]) -> None:
         """Returns once nothing is waited for any more, and says meanwhile what is. Raises NotDrainedError."""
-        while pending := _pending(waits_for):
-            if self._left_s <= 0:
-                raise NotDrainedError(
-                    f"{self.plan.node.name} is not drained after {self.options.deadline_s:.0f} s: "
-                    f"{'; '.join(pending)}. It takes no new allocations; the same command goes on from here"
-                )
-            if time.monotonic() - self._reported >= REPORT_EVERY_S:
-                self._reported = time.monotonic()
-                for line in pending:
-                    self.say(f"    waiting, {self._left_s:.0f} s left: {line}")
-            time.sleep(self.poll_s)
+        pending: Sequence[str] = ()
+
+        def look() -> bool | Pending:
+            nonlocal pending
+            pending = _pending(waits_for)
+            return Pending(f"waiting: {'; '.join(pending)}") if pending else True
+
+        if isinstance(self._progress.wait(look, self.poll_s), Pending):
+            raise NotDrainedError(
+                f"{self.plan.node.name} is not drained after {self.options.deadline_s:.0f} s: "
+                f"{'; '.join(pending)}. It takes no new allocations; the same command goes on from here"
+            )
 
     def _move(self) -> list[str]:
         """Takes each consumer a step further; returns what is waited for."""
@@ -154,7 +153,8 @@ class Drain:
             self._stopping(mover)
 
     def _stopping(self, mover: Mover) -> None:
-        mover.state, mover.stopped_at, mover.what = "stopping", time.monotonic(), "its tasks are ending"
+        mover.state, mover.what = "stopping", "its tasks are ending"
+        mover.stopped.restart()
 
     def _lacks(self, mover: Mover) -> Iterator[str]:
         """Yields what keeps Nomad from unmounting or detaching: it skips both, or detaches what is mounted."""
@@ -171,7 +171,7 @@ class Drain:
         if held := self._held(mover.volumes):
             mover.what = "; ".join(held)
             return
-        mover.released_s = time.monotonic() - mover.stopped_at
+        mover.released_s = mover.stopped.seconds
         self.say(f"{one}: {', '.join(volume.id for volume in one.volumes)} left after {mover.released_s:.1f} s")
         moves = mover.leaving.clients and not one.is_batch
         mover.state, mover.what = ("starting", "its job starts elsewhere") if moves else ("done", "")
@@ -198,7 +198,7 @@ class Drain:
 
     def _drain_rest(self) -> None:
         """Has Nomad drain what is left: services, then controllers and system jobs."""
-        node_id, left_s = self.plan.node.id, max(1.0, self._left_s)
+        node_id, left_s = self.plan.node.id, max(1.0, self._progress.left_s)
         if not clients.get(self.api, node_id).draining:
             message = "nomad-stateful drain"
             clients.drain(self.api, node_id, left_s, keep_system=self.options.keep_system, message=message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,7 +17,9 @@ from nomad_stateful.operate.drill import watch
 from nomad_stateful.operate.drill.model import Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, mib, taken
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.variable_lock import FREED_AFTER_S
+from nomad_stateful.waiting import Progress, Stopwatch
 
 # What may go wrong once something was made: it is told in the report, after all of it is removed.
 FAILURES = (OperateError, ProviderError)
@@ -82,10 +83,10 @@ class Drill:
         """
         with self._locked():
             self._remove_left()
-            deadline = time.monotonic() + timeout_s
+            progress = Progress(CONTEXT, timeout_s)
             done = False
             try:
-                self._restore(scratch, job, deadline)
+                self._restore(scratch, job, progress)
                 done = self._report.ok or self._report.unchecked
             except FAILURES as error:
                 self._report.wrong(str(error), "fix the cause, and run the drill again")
@@ -101,18 +102,18 @@ class Drill:
         if removed := scratches.remove(self._nomad, self._aws, self._target):
             print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
 
-    def _restore(self, scratch: Scratch, job: Json, deadline: float) -> None:
-        began = time.monotonic()
+    def _restore(self, scratch: Scratch, job: Json, progress: Progress) -> None:
+        took = Stopwatch()
         with self._phase("volume", f"an EBS volume in {self._target.zone} {scratch}"):
             external_id = scratches.create(self._aws, self._target, scratch)
-        self._await_controller(max(0.0, deadline - time.monotonic()))
+        self._await_controller(max(0.0, progress.left_s))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
-            self._register(external_id, max(0.0, deadline - time.monotonic()))
+            self._register(external_id, max(0.0, progress.left_s))
             # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
             password = {"root_password": secrets.token_urlsafe(24)}
             self._variable(password)
             self._nomad.put("jobs", {"Job": job}, namespace=self._target.namespace)
-        watch.Watch(self._nomad, self._target, self._report, began, deadline).follow()
+        watch.Watch(self._nomad, self._target, self._report, took, progress).follow()
 
     def _await_controller(self, timeout_s: float) -> None:
         """Waits until Nomad can register a volume: after the loss of a client or a zone it takes a while."""
@@ -154,7 +155,7 @@ class Drill:
     def _remove(self, keep_timeout_s: float | None) -> None:
         """Removes whatever this drill has made; what cannot be removed is in the report."""
         print("==> remove" if keep_timeout_s is None else "==> keep a snapshot, then remove", file=sys.stderr)
-        began = time.monotonic()
+        took = Stopwatch()
 
         def keep(volume_id: str) -> None:
             with self._phase("keep", f"a snapshot of {volume_id}"):
@@ -164,7 +165,7 @@ class Drill:
 
         try:
             scratches.remove(self._nomad, self._aws, self._target, None if keep_timeout_s is None else keep)
-            self._report.phases["remove"] = round(time.monotonic() - began - self._report.phases.get("keep", 0), 2)
+            self._report.phases["remove"] = round(took.seconds - self._report.phases.get("keep", 0), 2)
         except KeyboardInterrupt:
             self._report.left.append("the removal was interrupted")
             raise
@@ -193,6 +194,6 @@ class Drill:
     @contextmanager
     def _phase(self, name: str, what: str) -> Iterator[None]:
         print(f"==> {name}: {what}", file=sys.stderr)
-        began = time.monotonic()
+        took = Stopwatch()
         yield
-        self._report.phases[name] = round(time.monotonic() - began, 2)
+        self._report.phases[name] = round(took.seconds, 2)

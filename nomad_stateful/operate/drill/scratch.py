@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -23,7 +22,7 @@ from nomad_stateful.operate.drill.model import DrillError, Json, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.variable_lock import VariableLock
-from nomad_stateful.waiting import Progress
+from nomad_stateful.waiting import Progress, Stopwatch
 
 _MADE_TIMEOUT_S = 600.0
 _DETACH_AFTER_S = 30.0
@@ -151,17 +150,17 @@ def await_detached(place: AwsPlace, volume_id: str, timeout_s: float) -> None:
 
     Raises TimedOutError. Never by force: a detachment waits for the unmount.
     """
-    ask_at, volumes = time.monotonic() + _DETACH_AFTER_S, EbsVolumes(place)
+    volumes, attached, asked = EbsVolumes(place), Stopwatch(), False
 
     def free() -> bool | None:
-        nonlocal ask_at
+        nonlocal asked
         volume = volumes.state(volume_id)
         if volume.is_free or volume.state == "error":
             return True
-        attached = [one for one in volume.attachments if one.state == "attached"]
-        if attached and time.monotonic() >= ask_at:
-            volumes.detach(volume_id, attached[0].instance_id)
-            ask_at = float("inf")
+        found = [one for one in volume.attachments if one.state == "attached"]
+        if found and not asked and attached.seconds >= _DETACH_AFTER_S:
+            volumes.detach(volume_id, found[0].instance_id)
+            asked = True
         return None
 
     wait_for(f"{volume_id} is detached", free, timeout_s, "Something on its instance still has it mounted (`findmnt`).")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +17,7 @@ from nomad_stateful.operate.drill.job import CHECK, FETCH
 from nomad_stateful.operate.drill.model import DrillError, Json, Target
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError, TimedOutError
+from nomad_stateful.waiting import Progress, Stopwatch
 
 _LAST_LINES = 12
 _LATE_READS = 25
@@ -26,13 +26,13 @@ _LATE_READS = 25
 class Watch:
     """Follows one job."""
 
-    def __init__(self, nomad: NomadApi, target: Target, report: Report, began: float, deadline: float) -> None:
+    def __init__(self, nomad: NomadApi, target: Target, report: Report, took: Stopwatch, limit: Progress) -> None:
         self._nomad = nomad
         self._target = target
         self._report = report
-        self._began = began
-        self._deadline = deadline
-        self._phase_began = time.monotonic()
+        self._took = took
+        self._limit = limit
+        self._phase_took = Stopwatch()
         self._read = 0
         self._partial = ""
         self._lines: list[str] = []
@@ -56,18 +56,17 @@ class Watch:
             self._report.wrong(failure.what, failure.next)
         if not self._has_server and self._report.ok:
             # The consumer's check is the proof: until it passed, nothing had answered.
-            self._report.rto_s = round(time.monotonic() - self._began, 2)
+            self._report.rto_s = round(self._took.seconds, 2)
 
     def _until(self, what: str, probe: Any, why: Any) -> None:
         try:
-            wait_for(what, probe, max(0.0, self._deadline - time.monotonic()), "")
+            wait_for(what, probe, max(0.0, self._limit.left_s), "")
         except TimedOutError:
             raise _Failed(f"{what}: not within --timeout. {why()}", _LATER) from None
 
     def _phase(self, name: str) -> None:
-        now = time.monotonic()
-        self._report.phases[name] = round(now - self._phase_began, 2)
-        self._phase_began = now
+        self._report.phases[name] = round(self._phase_took.seconds, 2)
+        self._phase_took.restart()
 
     def _allocation(self) -> Json | None:
         path = f"{job_path(self._target.id)}/allocations"
@@ -151,7 +150,7 @@ class Watch:
         elif kind in _FILLED:
             self._phase(_FILLED[kind])
         if kind in _FILLED or (kind == "answers" and not report.dumps):
-            report.rto_s = round(time.monotonic() - self._began, 2)
+            report.rto_s = round(self._took.seconds, 2)
         report.replayed |= kind == "replayed"
 
     def _newest(self, value: str) -> None:

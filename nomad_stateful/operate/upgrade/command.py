@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -19,6 +18,7 @@ from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.upgrade import preview
 from nomad_stateful.operate.upgrade.rollout import NodeFailedError, Rollout
 from nomad_stateful.operate.upgrade.wanted import PLUGINS, UpgradeRefusedError, Wanted, wanted
+from nomad_stateful.waiting import Stopwatch
 
 
 class RolledBackError(OperateError):
@@ -52,13 +52,13 @@ def _upgrade(frame: Frame, nomad: NomadApi, engine: Engine, roll: Rollout, asked
     text = _text(asked, clients if job else [], [one.name for one in found])
     if not frame.agree(f"upgrade {asked.plugin_id} to {asked.version}?", text, plan, needed=bool(found)):
         return
-    began = time.monotonic()
+    took = Stopwatch()
     with frame.turn(nomad, asked.version, engine) as refuse_lost:
         _refuse_changed(nomad, engine, asked, found)
         _change(engine, roll, asked, job, refuse_lost)
-    result = plan | {"ok": True, "seconds": round(time.monotonic() - began, 1), "healthyAfter": roll.done}
-    took = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
-    frame.tell(result, took)
+    result = plan | {"ok": True, "seconds": round(took.seconds, 1), "healthyAfter": roll.done}
+    text = f"{asked.plugin_id} has {asked.version} on {len(clients)} clients after {result['seconds']} s"
+    frame.tell(result, text)
 
 
 def _refuse_changed(nomad: NomadApi, engine: Engine, asked: Wanted, found: Sequence[Change]) -> None:

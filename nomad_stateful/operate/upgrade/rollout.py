@@ -9,7 +9,6 @@ https://developer.hashicorp.com/nomad/docs/job-specification/update (system jobs
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,8 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.plugin_versions import eligible_clients
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.progress import context
+from nomad_stateful.waiting import Pending, Progress
 
 POLL_S = 0.5
 REPORT_EVERY_S = 10.0
@@ -73,31 +74,34 @@ class Rollout:
     def run(self) -> None:
         """Calls one client's plugin healthy after the other. Raises NodeFailedError, NomadError."""
         version = int(self._job()["Version"])
-        began, client, said = time.monotonic(), "", 0.0
-        while True:
+        progress, client, why = self._progress(), "", ""
+
+        def look() -> bool | Pending:
+            nonlocal client, why
             newest = self._newest()
             for one in newest:
                 if int(one["JobVersion"]) == version and _has_failed(one):
                     raise NodeFailedError(f"{one['NodeName']}: {self._unhealthy(one)}")
             stub = self._next(newest, version)
             if stub is None and not self._lacks(newest):
-                return
+                return True
             if stub is not None and stub["NodeName"] != client:
-                client, began = str(stub["NodeName"]), time.monotonic()
+                client = str(stub["NodeName"])
+                progress.restart()
                 self.say(f"{client} gets the new version")
             why = self._unhealthy(stub) if stub else "Nomad has not replaced the next one"
             if not why and stub:
                 self._call_healthy(stub)
-                self.done[client] = time.monotonic() - began
+                self.done[client] = progress.elapsed_s
                 self.say(f"{client}: the new version is healthy after {self.done[client]:.1f} s")
-                began = time.monotonic()
-            elif time.monotonic() - began > self.node_timeout_s:
-                raise NodeFailedError(f"{client or 'no client'} after {time.monotonic() - began:.0f} s: {why}")
-            elif time.monotonic() - said > REPORT_EVERY_S:
-                said = time.monotonic()
-                left = self.node_timeout_s - (time.monotonic() - began)
-                self.say(f"    waiting, {left:.0f} s left: {client or 'the first client'}: {why}")
-            time.sleep(self.poll_s)
+                progress.restart()
+            return Pending(f"waiting: {client or 'the first client'}: {why or 'healthy'}")
+
+        if isinstance(progress.wait(look, self.poll_s), Pending):
+            raise NodeFailedError(f"{client or 'no client'} after {progress.elapsed_s:.0f} s: {why}")
+
+    def _progress(self) -> Progress:
+        return Progress(context(self.say), self.node_timeout_s, REPORT_EVERY_S)
 
     def roll_back(self, before: Mapping[str, Any]) -> None:
         """Has every client run the version before, at once. Raises NodeFailedError, NomadError.
@@ -111,15 +115,16 @@ class Rollout:
         self.api.put("jobs", {"Job": {**before, "VersionTag": None}}, namespace=self.namespace)
 
     def _await_all(self) -> None:
-        began, said = time.monotonic(), 0.0
-        while lacks := self.lacks():
-            now = time.monotonic()
-            if now - began > self.node_timeout_s:
-                raise NodeFailedError(f"after {now - began:.0f} s: {'; '.join(lacks)}")
-            if now - said > REPORT_EVERY_S:
-                said = now
-                self.say(f"    waiting, {self.node_timeout_s - (now - began):.0f} s left: {'; '.join(lacks)}")
-            time.sleep(self.poll_s)
+        lacks: list[str] = []
+
+        def look() -> bool | Pending:
+            nonlocal lacks
+            lacks = self.lacks()
+            return Pending(f"waiting: {'; '.join(lacks)}") if lacks else True
+
+        progress = self._progress()
+        if isinstance(progress.wait(look, self.poll_s), Pending):
+            raise NodeFailedError(f"after {progress.elapsed_s:.0f} s: {'; '.join(lacks)}")
 
     def lacks(self) -> list[str]:
         """Returns the eligible clients whose plugin is not of the newest version of the job, or not healthy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +14,13 @@ from nomad_stateful.nomad.running_job import ENDED, last_events
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.upgrade_database.registered import task_of
+from nomad_stateful.waiting import Pending, Progress
 
 TASK = "probe"
 _LATE_LOG_S = 10.0
+_POLL_S = 0.2
 _KEPT = ("Region", "Datacenters", "NodePool", "Priority", "ConsulNamespace", "VaultNamespace")
 
 
@@ -124,12 +126,15 @@ class Probe:
 
     def _log(self, allocation_id: str, *, whole: bool) -> str:
         """Returns what it printed; another process writes the log, and may be late with the last lines."""
-        deadline = time.monotonic() + _LATE_LOG_S
-        while True:
+        text = ""
+
+        def look() -> bool | Pending:
+            nonlocal text
             text = TaskLog(self._nomad, self._namespace, allocation_id, TASK).since()
-            if not whole or "probe: done" in text or time.monotonic() >= deadline:
-                return text
-            time.sleep(0.2)
+            return not whole or "probe: done" in text or Pending("waiting: the trial's last lines are in its log")
+
+        Progress(CONTEXT, _LATE_LOG_S).wait(look, _POLL_S)
+        return text
 
     def _remove(self) -> None:
         if self._nomad.find(job_path(self.job_id), namespace=self._namespace) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -32,6 +31,7 @@ from nomad_stateful.operate.zone_change.situation import (
     stored,
     way_back,
 )
+from nomad_stateful.waiting import Stopwatch
 
 _LOCKED_S = 3600.0
 _LOCKED_POLL_S = 5.0
@@ -158,14 +158,14 @@ class ZoneChange:
 
     def run(self, plan: Plan) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
-        began, self._resumed = time.monotonic(), plan.phase not in ("begin", "done")
+        took, self._resumed = Stopwatch(), plan.phase not in ("begin", "done")
         steps = {"begin": self._begin, "prepare": self._prepare, "stop": self._stop, "switch": self._switch}
         done: Phase | None = None
         while True:
             now, known = self.look()
             following = phase(now, known, self.wanted.zone)
             if following == "done":
-                return self._result(known, plan, began)
+                return self._result(known, plan, took)
             if following == done:
                 raise ZoneChangeError(
                     f"volume {self.wanted.volume} is where it was before the last step ({following}), though that did "
@@ -256,7 +256,7 @@ class ZoneChange:
             self.engine.remove(f"{now.path}.snapshotId")
         self.engine.remove(f"{now.path}.moveTo")
 
-    def _result(self, known: Stored, plan: Plan, began: float) -> dict[str, Any]:
+    def _result(self, known: Stored, plan: Plan, took: Stopwatch) -> dict[str, Any]:
         """Checks that Nomad and EC2 have what the state says, and that nothing is left to do."""
         self._verify(known)
         if pending := self.engine.pending():
@@ -273,7 +273,7 @@ class ZoneChange:
             "earlierVolumeId": old_id,
             "lostMinutes": round(plan.loss.minutes, 1) if plan.loss else 0,
             "consumers": self.consumers(known).running_in(known.zone),
-            "seconds": round(time.monotonic() - began, 1),
+            "seconds": round(took.seconds, 1),
             "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError
 from nomad_stateful.recovery.stray_attachments import detach_safe
 from nomad_stateful.recovery.volume_usage import inspect_volume
-from nomad_stateful.waiting import Progress
+from nomad_stateful.waiting import Progress, Stopwatch
 
 _STRAY_S = 10.0
 
@@ -71,19 +70,18 @@ class Consumers:
 
     def await_released(self, ebs: EbsVolumes, external_id: str, timeout_s: float) -> None:
         """Waits until nothing claims the volume and EC2 has it detached. Raises TimedOutError."""
-        stray_at = time.monotonic() + _STRAY_S
+        attached = Stopwatch()
 
         def probe() -> bool | None:
-            nonlocal stray_at
             volume = self._nomad.find(volume_path(self._volume_id), namespace=self._namespace)
             if volume_claims.claims(volume):
                 return None
             if ebs.state(external_id).is_free:
                 return True
-            if time.monotonic() >= stray_at:
+            if attached.seconds >= _STRAY_S:
                 usage = inspect_volume(self._nomad, self._namespace, self._volume_id, external_id, ebs)
                 detach_safe(CONTEXT, ebs, usage)
-                stray_at = time.monotonic() + _STRAY_S
+                attached.restart()
             return None
 
         wait_for(
