@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from nomad_stateful.agent.copies.copier import Copier, HeldError
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER
 from nomad_stateful.databases.mysql.binlog import BinlogError
+from nomad_stateful.waiting import repeat
 
 _FAILURES = (ServerError, BinlogError, OSError, BotoCoreError, ClientError)
 _AGAIN_S = 5.0
@@ -35,12 +35,16 @@ def run(known: argparse.Namespace) -> None:
     writer = os.environ.get("NOMAD_ALLOC_ID", "")
     copier = Copier(MySqlServer(known.options), known.datadir, bucket, known.prefix + FOLDER, writer)
     said = ""
-    while True:
-        why, pause = round_of(copier, known.interval)
+
+    def once() -> float:
+        nonlocal said
+        why, pause_s = round_of(copier, known.interval)
         if why != said:
             print(why or "the binary logs are copied again", file=sys.stderr, flush=True)
         said = why
-        time.sleep(pause)
+        return pause_s
+
+    repeat(once)
 
 
 def round_of(copier: Copier, interval_s: float) -> tuple[str, float]:

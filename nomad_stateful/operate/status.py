@@ -2,8 +2,8 @@
 
 import json
 import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from nomad_stateful.operate.overview.facts import Overview, VolumeLine
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.terminal import rendered, takes_colour
 from nomad_stateful.visible import obeyed
+from nomad_stateful.waiting import repeat
 
 _EVERY_S = 2.0
 _LONGEST_S = 24 * 3600.0
@@ -26,21 +27,17 @@ _CLEAR = "\033[H\033[2J"
 
 def show(*, as_json: bool = False, every_s: float = 0, drawn: str = "") -> None:
     """Prints the overview; again and again until it is interrupted, where that is asked for."""
-    nomad = connect()
-    try:
-        while True:
-            found = facts.read(nomad)
-            at = f"{datetime.now(UTC):%H:%M:%S} UTC\n" if every_s and not as_json and not drawn else ""
-            clear = _CLEAR if at and sys.stdout.isatty() else ""
-            shown = _printed(found, as_json=as_json, drawn=drawn, many=bool(every_s))
-            print(f"{clear}{at}{shown}", file=sys.stdout if drawn else obeyed(sys.stdout), flush=True)
-            if not every_s:
-                return
-            time.sleep(every_s)
-    except KeyboardInterrupt:
-        return
-    finally:
-        nomad.close()
+
+    def once() -> float | None:
+        found = facts.read(nomad)
+        at = f"{datetime.now(UTC):%H:%M:%S} UTC\n" if every_s and not as_json and not drawn else ""
+        clear = _CLEAR if at and sys.stdout.isatty() else ""
+        shown = _printed(found, as_json=as_json, drawn=drawn, many=bool(every_s))
+        print(f"{clear}{at}{shown}", file=sys.stdout if drawn else obeyed(sys.stdout), flush=True)
+        return every_s or None
+
+    with closing(connect()) as nomad, suppress(KeyboardInterrupt):
+        repeat(once)
 
 
 def _printed(found: Overview, *, as_json: bool, drawn: str, many: bool) -> str:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError, is_transient
+from nomad_stateful.waiting import repeat
 
 TTL_S = 10
 """Time to live: Nomad's shortest."""
@@ -35,7 +36,7 @@ class VariableLock:
         self.lost = False
         """Whether somebody else took it, after Nomad had freed it: it could not be renewed in time."""
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, daemon=True)
+        self._thread = threading.Thread(target=repeat, args=(self._renew, self._ended, _RENEW_S), daemon=True)
 
     def take(self) -> bool:
         """Takes the lock; returns whether it was free. Raises NomadError."""
@@ -69,12 +70,12 @@ class VariableLock:
         self._id = str(taken["Lock"]["ID"])
         return True
 
-    def _renew(self) -> None:
-        while not self._ended.wait(_RENEW_S):
-            try:
-                self._renew_once()
-            except NomadError as error:
-                print(f"    the lock {self._path} is not renewed: {error}", file=sys.stderr)
+    def _renew(self) -> float:
+        try:
+            self._renew_once()
+        except NomadError as error:
+            print(f"    the lock {self._path} is not renewed: {error}", file=sys.stderr)
+        return _RENEW_S
 
     def _renew_once(self) -> None:
         try:

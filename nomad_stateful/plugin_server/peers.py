@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
+
+from nomad_stateful.waiting import Stopwatch
 
 _TABLES: Final = ("/proc/net/tcp", "/proc/net/tcp6")
 _ESTABLISHED: Final = "01"
@@ -31,7 +32,7 @@ class OwnUserOnly(_Interceptor):
     def __init__(self) -> None:
         self.port = 0
         """The port that the server listens on."""
-        self._known: dict[str, float] = {}
+        self._known: dict[str, Stopwatch] = {}
         self._lock = threading.Lock()
 
     def intercept_service(self, continuation: Callable[[Any], Any], handler_call_details: Any) -> Any:
@@ -53,14 +54,14 @@ class OwnUserOnly(_Interceptor):
     def _is_own(self, peer: str) -> bool:
         # One at a time: looking takes the kernel milliseconds, and calls come many at once.
         with self._lock:
-            now = time.monotonic()
-            if self._known.get(peer, 0.0) > now:
+            looked = self._known.get(peer)
+            if looked is not None and looked.seconds < _TRUSTED_S:
                 return True
             if uid_of(peer, self.port) not in {0, os.getuid()}:
                 return False
             if len(self._known) >= _MAX_KNOWN:
                 self._known = {}
-            self._known[peer] = now + _TRUSTED_S
+            self._known[peer] = Stopwatch()
             return True
 
 

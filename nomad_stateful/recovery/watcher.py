@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
@@ -11,6 +11,7 @@ from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.recovery.failover import DelayedJob, Finding, cut_off, delayed_jobs, evaluate, judge
+from nomad_stateful.waiting import repeat
 
 POLL_S = 1.0
 
@@ -50,9 +51,12 @@ class Watcher:
         """Looks once a second, for ever."""
         namespaces = ", ".join(sorted(self.namespaces)) or "none"
         print(f"watching the jobs of namespace {namespaces} that use the stack's volumes", flush=True)
-        while True:
+
+        def once() -> float:
             self.look()
-            time.sleep(POLL_S)
+            return POLL_S
+
+        repeat(once)
 
     def look(self) -> None:
         """Looks once, and acts where it can; an error of Nomad's or EC2's is said, and the next look tries again."""
@@ -94,4 +98,4 @@ class Watcher:
         """Prints a line with the time, once until it changes."""
         if self._said.get(about) != text:
             self._said[about] = text
-            print(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} UTC {text}", flush=True)
+            print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC {text}", flush=True)

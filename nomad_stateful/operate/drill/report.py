@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -259,7 +258,7 @@ def write_metrics(report: Report, path: Path) -> None:
 
 def _values(report: Report) -> Iterator[tuple[str, str]]:
     yield "nomad_stateful_drill_success", str(int(report.ok))
-    yield "nomad_stateful_drill_timestamp_seconds", f"{time.time():.0f}"
+    yield "nomad_stateful_drill_timestamp_seconds", f"{datetime.now(UTC).timestamp():.0f}"
     if report.rpo_s is not None:
         yield "nomad_stateful_drill_rpo_seconds", f"{report.rpo_s:.0f}"
     if report.rto_s is not None:

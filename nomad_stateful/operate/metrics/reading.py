@@ -1,9 +1,9 @@
 """Reads the gauges: what one source does not answer is missing, and the others are there."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -50,7 +50,7 @@ def read(said: Callable[[str], None]) -> Gauges:
         server = stack.database()
         if server and (logs := server.point_in_time):
             attempt("s3", lambda: _of_s3(gauges, server.job, logs))
-    gauges.set("read_timestamp_seconds", value=time.time())
+    gauges.set("read_timestamp_seconds", value=datetime.now(UTC).timestamp())
     return gauges
 
 

@@ -3,7 +3,6 @@
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from socketserver import ThreadingMixIn
@@ -20,6 +19,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.metrics.gauges import Gauges
 from nomad_stateful.operate.metrics.reading import read
 from nomad_stateful.operate.metrics.targets import targets
+from nomad_stateful.waiting import Stopwatch
 
 T = TypeVar("T")
 FRESH_S = 5.0
@@ -32,26 +32,26 @@ class Fresh(Generic[T]):
     """What was read, for readers that come together; the stack itself is read anew every few minutes."""
 
     _stack_lock = threading.Lock()
-    _stack_read = time.monotonic()
+    _stack_read = Stopwatch()
 
     def __init__(self, of: Callable[[], T]) -> None:
         self._read = of
         self._lock = threading.Lock()
-        self._known: tuple[float, T] | None = None
+        self._known: tuple[Stopwatch, T] | None = None
 
     def value(self) -> T:
         """Returns what was read less than FRESH_S ago, or reads it."""
         with self._lock:
-            if self._known is None or time.monotonic() - self._known[0] > FRESH_S:
+            if self._known is None or self._known[0].seconds > FRESH_S:
                 self._forget_stack()
-                self._known = time.monotonic(), self._read()
+                self._known = Stopwatch(), self._read()
             return self._known[1]
 
     def _forget_stack(self) -> None:
         with Fresh._stack_lock:
-            if time.monotonic() - Fresh._stack_read > STACK_S:
+            if Fresh._stack_read.seconds > STACK_S:
                 stack.forget()
-                Fresh._stack_read = time.monotonic()
+                Fresh._stack_read.restart()
 
 
 class Collector:

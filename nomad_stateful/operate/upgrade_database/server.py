@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.waiting import Stopwatch, repeat
 
 _PING_S = 0.2
 
@@ -78,9 +78,9 @@ class Absence:
         self._server = server
         self._after = after
         self._ending = threading.Event()
-        self._last = time.monotonic()
-        self.back_at = 0.0
-        """When (time.monotonic) the new version answered first; 0 if it has not."""
+        self._answered = Stopwatch()
+        self.back: Stopwatch | None = None
+        """Since the new version answered first; None if it has not."""
         self.away_s = 0.0
         """The longest time without an answer."""
 
@@ -98,19 +98,20 @@ class Absence:
     def _work(self) -> None:
         own = Server(self._server.kind, connect(), self._server.database, self._server.job_id, self._server.namespace)
         try:
-            while not self._ending.wait(_PING_S) and not self.back_at:
-                self._ask(own)
+            repeat(lambda: self._ask(own), self._ending, _PING_S)
         finally:
             own.nomad.close()
 
-    def _ask(self, own: Server) -> None:
+    def _ask(self, own: Server) -> float | None:
         try:
             found = own.version()
         except (OperateError, ProviderError):
             found = None
         if found is None:
-            return
-        now = time.monotonic()
-        self.away_s, self._last = max(self.away_s, now - self._last), now
-        if found == self._after:
-            self.back_at = now
+            return _PING_S
+        self.away_s = max(self.away_s, self._answered.seconds)
+        self._answered.restart()
+        if found != self._after:
+            return _PING_S
+        self.back = Stopwatch()
+        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from nomad_stateful.operate.upgrade_database.plan import Plan
 from nomad_stateful.operate.upgrade_database.probe import Probe
 from nomad_stateful.operate.upgrade_database.registered import Registered
 from nomad_stateful.operate.upgrade_database.server import Absence, Server
+from nomad_stateful.waiting import Stopwatch
 
 
 class WentBackError(OperateError):
@@ -56,7 +56,7 @@ class Upgrade:
     """Raises where another command changes the stack after all."""
     snapshot_id: str = field(default="", init=False)
     _tables: frozenset[str] | None = field(default=None, init=False)
-    _locked_at: float = field(default=0.0, init=False)
+    _locked: Stopwatch | None = field(default=None, init=False)
 
     @property
     def title(self) -> str:
@@ -65,7 +65,7 @@ class Upgrade:
 
     def run(self) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
-        began, plan = time.monotonic(), self.plan
+        took, plan = Stopwatch(), self.plan
         self.snapshot_id = plan.snapshot_id
         if plan.phase == "begin":
             self._probe()
@@ -77,7 +77,7 @@ class Upgrade:
             held.enter_context(absence.watched())
             self._change()
             self._await()
-        return self._result(absence, time.monotonic() - began)
+        return self._result(absence, took.seconds)
 
     def _hold(self, held: ExitStack) -> None:
         """Takes the snapshot, with all that the server of before acknowledges until it ends. Raises OperateError."""
@@ -133,7 +133,7 @@ class Upgrade:
         at = self.server.endpoint()
         if at is None:
             raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
-        self._locked_at = time.monotonic()
+        self._locked = Stopwatch()
         try:
             refuse_ended = held.enter_context(self.server.database.read_only(at))
         except self.server.database.errors as error:
@@ -253,7 +253,7 @@ class Upgrade:
                 f"{self.title} {self.plan.after} runs, and lacks the tables {', '.join(sorted(missing))}, which were "
                 f"there before. {self.snapshot_id} has them: docs/volumes.md, Restore"
             )
-        back = absence.back_at
+        back, locked = absence.back, self._locked
         return {
             "ok": True,
             "job": self.registered.job_id,
@@ -261,7 +261,7 @@ class Upgrade:
             "to": str(self.plan.after),
             "image": self.plan.images.after,
             "snapshotId": self.snapshot_id,
-            "writesWaitedS": round(back - self._locked_at, 1) if back and self._locked_at else None,
+            "writesWaitedS": round(locked.seconds - back.seconds, 1) if back and locked else None,
             "awayS": round(absence.away_s, 1),
             "tables": len(tables),
             "dictionary": self.server.dictionary(),

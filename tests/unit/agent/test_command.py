@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,9 +67,13 @@ def test_why_until_stays_is_told_once_and_that_it_moves_again(
             raise Ended
         vars(world.server).update(change)
 
+    def repeated(once: Callable[[], float]) -> None:
+        while True:
+            pause(once())
+
     world.server.commit()
     monkeypatch.setenv("NOMAD_ALLOC_ID", "one")
-    monkeypatch.setattr(binlogs, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(binlogs, "repeat", repeated)
     monkeypatch.setattr(binlogs, "MySqlServer", lambda _: world.server)
     monkeypatch.setattr(Bucket, "connect", lambda name: Bucket(world.s3, name))
     parser = argparse.ArgumentParser()
