@@ -1,10 +1,12 @@
 """Where in AWS a volume is, and how it is reached: fields of every resource that asks EC2."""
 
+from typing import Any
+
 from nomad_stateful.schema import rules
 from nomad_stateful.schema.fields import Field, text
 
 
-def account_id(description: str) -> Field:
+def account_id(description: str) -> Field[Any, str]:
     """Returns the field of an account's id."""
     return text(description, default="", rule=rules.aws_account())
 

@@ -6,14 +6,19 @@ https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.plugin_server.values import Unknown
 from nomad_stateful.schema.rules import Rule, of_type
 
+if TYPE_CHECKING:
+    from pulumi import Input, Output
+
+Given_contra = TypeVar("Given_contra", contravariant=True)
+Read_co = TypeVar("Read_co", covariant=True)
 PACKAGE = "nomad-csi"
 Kind = Literal["string", "integer", "boolean", "array", "object"]
 _SCALARS = ("string", "integer", "boolean")
@@ -27,6 +32,11 @@ def token(name: str) -> str:
 def python_name(key: str) -> str:
     """Returns a property's name in Python: kms_key_id for kmsKeyId."""
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", key)
+
+
+def wire_name(name: str) -> str:
+    """Returns a property's name for the engine: kmsKeyId for kms_key_id."""
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
 
 
 class Traits(TypedDict, total=False):
@@ -43,8 +53,8 @@ class Traits(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Field:
-    """One property of a resource, a function or a type."""
+class Field(Generic[Given_contra, Read_co]):
+    """One property of a resource, a function or a type; what programs give for it, and what they read of it."""
 
     kind: Kind
     description: str
@@ -55,6 +65,14 @@ class Field:
     replaces: bool = False
     secret: bool = False
     rule: Rule | None = None
+    computed: bool = False
+    """Whether it is an output of a resource and no input."""
+
+    if TYPE_CHECKING:  # as an attribute of a resource's class
+
+        def __get__(self, resource: object, kind: type) -> Output[Read_co]: ...
+
+        def __set__(self, resource: object, value: Input[Given_contra]) -> None: ...
 
     def failures(self, key: str, value: Any) -> list[CheckFailure]:
         """Returns what is wrong with a value; one that is not known yet, or need not be given, is right."""
@@ -85,13 +103,16 @@ class Field:
         return tuple(value) if self.kind == "array" else value
 
 
+AnyField: TypeAlias = Field[Any, Any]
+
+
 @dataclass(frozen=True)
 class ObjectType:
     """A type of the schema that fields of other tables hold lists of."""
 
     name: str
     description: str
-    fields: Mapping[str, Field]
+    fields: Mapping[str, AnyField]
     given: bool = False
     """Whether programs give it, then only its required fields are sure to be there; else all are."""
 
@@ -109,41 +130,51 @@ class ObjectType:
         return read(self.fields, value)
 
 
-def text(description: str, **traits: Unpack[Traits]) -> Field:
+def text(description: str, **traits: Unpack[Traits]) -> Field[Any, str]:
     """Returns a string."""
     return Field("string", description, **traits)
 
 
-def integer(description: str, **traits: Unpack[Traits]) -> Field:
+def integer(description: str, **traits: Unpack[Traits]) -> Field[Any, int]:
     """Returns a whole number."""
     return Field("integer", description, **traits)
 
 
-def boolean(description: str, **traits: Unpack[Traits]) -> Field:
+def boolean(description: str, **traits: Unpack[Traits]) -> Field[Any, bool]:
     """Returns true or false."""
     return Field("boolean", description, **traits)
 
 
-def texts(description: str, **traits: Unpack[Traits]) -> Field:
+def texts(description: str, **traits: Unpack[Traits]) -> Field[Any, Sequence[str]]:
     """Returns a list of strings, by default empty."""
     return Field("array", description, "string", **({"default": []} | traits))
 
 
-def mapping(description: str, items: Literal["string", "integer"] = "string", **traits: Unpack[Traits]) -> Field:
+@overload
+def mapping(description: str, **traits: Unpack[Traits]) -> Field[Any, Mapping[str, str]]: ...
+
+
+@overload
+def mapping(description: str, items: Literal["integer"]) -> Field[Any, Mapping[str, int]]: ...
+
+
+def mapping(
+    description: str, items: Literal["string", "integer"] = "string", **traits: Unpack[Traits]
+) -> Field[Any, Any]:
     """Returns a map of strings or integers, by default empty."""
     return Field("object", description, items, **({"default": {}} | traits))
 
 
-def objects(of: ObjectType, description: str, **traits: Unpack[Traits]) -> Field:
+def objects(of: ObjectType, description: str, **traits: Unpack[Traits]) -> AnyField:
     """Returns a list of objects."""
     return Field("array", description, of, **traits)
 
 
-def properties(fields: Mapping[str, Field], required: list[str]) -> dict[str, Any]:
+def properties(fields: Mapping[str, AnyField], required: list[str]) -> dict[str, Any]:
     """Returns fields, and which of them have to be there, in terms of Pulumi's schema."""
     return {"properties": {key: field.schema() for key, field in fields.items()}, "required": sorted(required)}
 
 
-def read(fields: Mapping[str, Field], value: Mapping[str, Any]) -> Props:
+def read(fields: Mapping[str, AnyField], value: Mapping[str, Any]) -> Props:
     """Returns what the engine gave to a program, by the names and in the types of Python."""
     return {python_name(key): field.read(value[key]) for key, field in fields.items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nomad_stateful.schema.config import CONFIG
-from nomad_stateful.schema.fields import PACKAGE, Field, ObjectType, token
+from nomad_stateful.schema.fields import PACKAGE, AnyField, ObjectType, token
 from nomad_stateful.schema.tables import FunctionTable, ResourceTable
 
 
@@ -33,7 +33,7 @@ def package_schema(
     }
 
 
-def _types(fields: Iterable[Field]) -> Iterator[ObjectType]:
+def _types(fields: Iterable[AnyField]) -> Iterator[ObjectType]:
     """Yields the types that fields refer to, and those that these do."""
     for field in fields:
         if isinstance(field.items, ObjectType):

@@ -9,7 +9,7 @@ from dataclasses import field as attribute
 from typing import Any
 
 from nomad_stateful.plugin_server.plugin import CheckFailure, InvokeFailure, Props
-from nomad_stateful.schema.fields import Field, properties, python_name, read, token
+from nomad_stateful.schema.fields import AnyField, properties, python_name, read, token
 
 
 @dataclass(frozen=True)
@@ -18,15 +18,15 @@ class ResourceTable:
 
     name: str
     description: str
-    inputs: Mapping[str, Field]
-    outputs: Mapping[str, Field] = attribute(default_factory=dict)
+    inputs: Mapping[str, AnyField]
+    outputs: Mapping[str, AnyField] = attribute(default_factory=dict)
 
     @property
     def token(self) -> str:
         return token(self.name)
 
     @property
-    def fields(self) -> dict[str, Field]:
+    def fields(self) -> dict[str, AnyField]:
         """Returns inputs and outputs."""
         return {**self.inputs, **self.outputs}
 
@@ -68,8 +68,8 @@ class FunctionTable:
 
     name: str
     description: str
-    inputs: Mapping[str, Field]
-    outputs: Mapping[str, Field]
+    inputs: Mapping[str, AnyField]
+    outputs: Mapping[str, AnyField]
 
     @property
     def token(self) -> str:
@@ -103,15 +103,15 @@ class FunctionTable:
         return {"description": self.description} | inputs | outputs
 
 
-def _defaults(inputs: Mapping[str, Field]) -> Props:
+def _defaults(inputs: Mapping[str, AnyField]) -> Props:
     return {key: copy.deepcopy(field.default) for key, field in inputs.items() if not field.required}
 
 
-def _required(inputs: Mapping[str, Field]) -> list[str]:
+def _required(inputs: Mapping[str, AnyField]) -> list[str]:
     return sorted(key for key, field in inputs.items() if field.required)
 
 
-def _unknown_inputs(props: Props, known: Mapping[str, Field]) -> list[CheckFailure]:
+def _unknown_inputs(props: Props, known: Mapping[str, AnyField]) -> list[CheckFailure]:
     """Returns one failure for each input that nobody would read, but for the engine's own."""
     return [
         CheckFailure(key, f"{key} is not an input here. The inputs are {', '.join(sorted(known))}")

@@ -3,7 +3,7 @@
 from nomad_stateful.schema import rules
 from nomad_stateful.schema.aws_place import ACCOUNT_ID, AWS_CONFIG, REGION
 from nomad_stateful.schema.fields import boolean, integer, text
-from nomad_stateful.schema.tables import ResourceTable
+from nomad_stateful.schema.properties import Boolean, Properties, RequiredInteger, RequiredText, Text
 
 LARGEST_GIB = 65536
 PROTECT = boolean("Whether the volume is protected against deletion.", default=True)
@@ -11,35 +11,40 @@ FINAL_SNAPSHOT = boolean(
     "Whether a snapshot is taken before deletion; by default when the volume is, or was, protected."
 )
 
-VOLUME_GUARD = ResourceTable(
-    "VolumeGuard",
-    "Refuses at preview what would cost a volume its data: another zone, a smaller size, another key.",
-    inputs={
-        "volumeName": text("Name of the volume in the stack's settings.", required=True, rule=rules.volume_name()),
-        "zone": text(
-            "Availability zone the volume lives in; refused when it changes.",
-            required=True,
-            rule=rules.name("us-west-2a"),
-        ),
-        "sizeGib": integer(
-            "Size in GiB; refused when it becomes smaller.",
-            required=True,
-            rule=rules.whole_number(1, LARGEST_GIB, "It is in GiB"),
-        ),
-        "snapshotId": text(
-            "Snapshot the volume is restored from; refused when set for a volume that exists.", default=""
-        ),
-        "encrypted": boolean("Whether it is encrypted at rest; refused when it changes.", default=True),
-        "kmsKeyId": text("KMS key; empty: the account's default. Refused when it changes.", default=""),
-        "moveTo": text(
-            "Zone that it may move to next: then zone may become this one, with a snapshot of the volume.", default=""
-        ),
-        "leftGuardId": text("The guardId of the volume that it moved from; remembered.", default=""),
-        "protect": PROTECT,
-        "finalSnapshot": FINAL_SNAPSHOT,
-        "region": REGION,
-        "accountId": ACCOUNT_ID,
-        "awsConfig": AWS_CONFIG,
-        "guardId": text("Value of the tag nomad-stateful-guard that the volume is to carry; made up when not given."),
-    },
-)
+
+class VolumeGuardProperties(Properties):
+    """Refuses at preview what would cost a volume its data: another zone, a smaller size, another key."""
+
+    volume_name: RequiredText = text(
+        "Name of the volume in the stack's settings.", required=True, rule=rules.volume_name()
+    )
+    zone: RequiredText = text(
+        "Availability zone the volume lives in; refused when it changes.",
+        required=True,
+        rule=rules.name("us-west-2a"),
+    )
+    size_gib: RequiredInteger = integer(
+        "Size in GiB; refused when it becomes smaller.",
+        required=True,
+        rule=rules.whole_number(1, LARGEST_GIB, "It is in GiB"),
+    )
+    snapshot_id: Text = text(
+        "Snapshot the volume is restored from; refused when set for a volume that exists.", default=""
+    )
+    encrypted: Boolean = boolean("Whether it is encrypted at rest; refused when it changes.", default=True)
+    kms_key_id: Text = text("KMS key; empty: the account's default. Refused when it changes.", default="")
+    move_to: Text = text(
+        "Zone that it may move to next: then zone may become this one, with a snapshot of the volume.", default=""
+    )
+    left_guard_id: Text = text("The guardId of the volume that it moved from; remembered.", default="")
+    protect: Boolean = PROTECT
+    final_snapshot: Boolean = FINAL_SNAPSHOT
+    region: Text = REGION
+    account_id: Text = ACCOUNT_ID
+    aws_config: Text = AWS_CONFIG
+    guard_id: Text = text(
+        "Value of the tag nomad-stateful-guard that the volume is to carry; made up when not given.", default=None
+    )
+
+
+VOLUME_GUARD = VolumeGuardProperties.table

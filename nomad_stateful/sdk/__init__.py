@@ -1,12 +1,18 @@
 """The provider's classes for Pulumi programs in Python."""
 
 from nomad_stateful.sdk.cluster import Cluster, ClusterNode, ClusterServer, get_cluster
-from nomad_stateful.sdk.generated_secret import GeneratedSecret
-from nomad_stateful.sdk.health import JobHealth, PluginHealth
-from nomad_stateful.sdk.ownership import Ownership
+from nomad_stateful.sdk.resources import (
+    CsiVolumeGuard,
+    GeneratedSecret,
+    JobHealth,
+    Ownership,
+    PluginHealth,
+    VolumeGrowth,
+    VolumeGuard,
+    VolumeProtection,
+    VolumeRelease,
+)
 from nomad_stateful.sdk.service import Service, get_service_output
-from nomad_stateful.sdk.volume_guards import CsiVolumeGuard, VolumeGuard, VolumeProtection
-from nomad_stateful.sdk.volume_use import VolumeGrowth, VolumeRelease
 
 __all__ = [
     "Cluster",

@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pulumi
 
 from nomad_stateful.schema.fields import python_name
-from nomad_stateful.schema.tables import ResourceTable
+from nomad_stateful.schema.properties import Properties, argument
+
+# The SDK reads outputs in the types that a class's annotations name.
+_TYPES: Mapping[tuple[str, Any], Any] = {
+    ("string", ""): pulumi.Output[str],
+    ("integer", ""): pulumi.Output[int],
+    ("boolean", ""): pulumi.Output[bool],
+    ("array", "string"): pulumi.Output[Sequence[str]],
+    ("object", "string"): pulumi.Output[Mapping[str, str]],
+    ("object", "integer"): pulumi.Output[Mapping[str, int]],
+}
 
 
-class NomadCsiResource(pulumi.CustomResource):
+class NomadCsiResource(pulumi.CustomResource, Properties):
     """A resource of the plugin, named in Python's way to the program and in Pulumi's to the provider.
 
-    A class has its table, one annotation for each output, and a TypedDict of its inputs: types for the reader and the
-    type checker. Names, defaults and what is secret are the table's.
+    A class inherits its properties from nomad_stateful/schema, whose annotations are the constructor's arguments.
     """
 
-    table: ClassVar[ResourceTable]
+    resource_name: str = argument(kw_only=False)
+    opts: pulumi.ResourceOptions | None = None
     _wire_names: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls._wire_names = {python_name(key): key for key in cls.table.fields}
+        fields = cls.table.fields
+        cls._wire_names = {python_name(key): key for key in fields}
         for name, key in cls._wire_names.items():
             setattr(cls, name, pulumi.property(key))
-        lines = [f"    {name}: {cls.table.fields[key].description}" for name, key in cls._wire_names.items()]
+        cls.__annotations__ = {
+            name: _TYPES[fields[key].kind, fields[key].items] for name, key in cls._wire_names.items()
+        }
+        lines = [f"    {name}: {fields[key].description}" for name, key in cls._wire_names.items()]
         cls.__doc__ = "\n".join([inspect.getdoc(cls) or "", "", "Properties:", *lines])
 
-    def _register(self, resource_name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
-        """Registers the resource. Raises TypeError for an input that it does not have, or that is missing.
-
-        No constructor: the engine takes what calls the third one of them, from the inside, for the program's line.
-        """
+    # The engine takes what calls the third constructor, from the inside, for the program's line: this is it.
+    def __init__(self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any) -> None:
+        """Registers the resource. Raises TypeError for an input that it does not have, or that is missing."""
         known = {python_name(key): field for key, field in self.table.inputs.items()}
         unknown = sorted(inputs.keys() - known.keys())
         missing = [name for name, field in known.items() if field.required and name not in inputs]
