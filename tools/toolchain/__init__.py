@@ -2,7 +2,15 @@
 
 from tools.toolchain.csi import csi_proto_dir
 from tools.toolchain.errors import ToolchainError
-from tools.toolchain.provide import Toolchain, ensure, ensure_actionlint, ensure_csi, ensure_csi_sanity, find
+from tools.toolchain.provide import (
+    Toolchain,
+    ensure,
+    ensure_actionlint,
+    ensure_csi,
+    ensure_csi_sanity,
+    ensure_judge,
+    find,
+)
 
 __all__ = [
     "Toolchain",
@@ -12,5 +20,6 @@ __all__ = [
     "ensure_actionlint",
     "ensure_csi",
     "ensure_csi_sanity",
+    "ensure_judge",
     "find",
 ]

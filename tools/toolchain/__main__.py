@@ -1,4 +1,4 @@
-"""`python -m tools.toolchain [actionlint]`: provide everything, or the linter alone, and print where it is."""
+"""`python -m tools.toolchain [actionlint|judge]`: provide everything, or that program alone, and print where it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from tools.packages import PackageError
 from tools.toolchain import progress
 from tools.toolchain.errors import ToolchainError
-from tools.toolchain.provide import ensure, ensure_actionlint
+from tools.toolchain.provide import ensure, ensure_actionlint, ensure_judge
+
+_ALONE = {"actionlint": ensure_actionlint, "judge": ensure_judge}
 
 
 def main() -> int:
@@ -17,7 +19,7 @@ def main() -> int:
     # Leaving by an exception ends the go command with us and removes what is half made.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        place = ensure_actionlint() if sys.argv[1:] == ["actionlint"] else _everything()
+        place = _ALONE.get(" ".join(sys.argv[1:]), _everything)()
     except (PackageError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

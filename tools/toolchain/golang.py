@@ -13,7 +13,7 @@ from pathlib import Path
 from tools.packages import C_COMPILER, ensure_packages
 from tools.toolchain import progress
 from tools.toolchain.errors import ToolchainError
-from tools.toolchain.pins import MINIMUM_GO, PINS, Component, GoProgram
+from tools.toolchain.pins import MINIMUM_GO, Component, GoProgram, sources
 from tools.toolchain.versions import parse_version
 
 _REMEDY_GO = f"Install Go {MINIMUM_GO} or newer (https://go.dev/dl/) and run this again"
@@ -46,8 +46,8 @@ def workspace_for(pins: str, parent: Path) -> Path:
     workspace = parent / pins
     if not workspace.is_dir():
         workspace.mkdir(parents=True)
-        for name in ("go.mod", "go.sum"):
-            shutil.copyfile(PINS / pins / name, workspace / name)
+        for source in sources(pins):
+            shutil.copyfile(source, workspace / source.name)
     return workspace
 
 

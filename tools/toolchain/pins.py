@@ -16,6 +16,9 @@ PINS: Final = Path(__file__).resolve().parent
 MINIMUM_GO: Final = Version(1, 25, 8)
 """The newest `go` line of the committed go.mod files."""
 
+_OWN: Final = {"judge": PINS.parent / "judge"}
+"""Where the code and the pins of the project's own Go programs are."""
+
 _RECIPE: Final = "1"
 """Raise it when the way of building changes, so that what was built before is not used."""
 
@@ -23,9 +26,16 @@ _PULUMI_SDK: Final = "github.com/pulumi/pulumi/sdk/v3"
 _PULUMI_CLI: Final = "github.com/pulumi/pulumi/pkg/v3"
 
 
+def sources(pins: str) -> list[Path]:
+    """The files that the go command builds from: go.mod and go.sum, and the code of a program of the project's own."""
+    folder = _OWN.get(pins, PINS / pins)
+    code = [path for path in sorted(folder.glob("*.go")) if not path.name.endswith("_test.go")]
+    return [folder / "go.mod", folder / "go.sum", *code]
+
+
 @dataclass(frozen=True)
 class GoProgram:
-    """A main package out of a pinned module."""
+    """A main package out of a pinned module, or the one beside its pins."""
 
     name: str
     pins: str
@@ -67,7 +77,7 @@ class Component:
     def key(self) -> str:
         """The name of its folder in the cache: changes with the pins, the recipe and the kind of machine."""
         folders = dict.fromkeys([program.pins for program in self.programs] + [script.pins for script in self.scripts])
-        pins = [(PINS / folder / name).read_bytes() for folder in folders for name in ("go.mod", "go.sum")]
+        pins = [path.read_bytes() for folder in folders for path in sources(folder)]
         return digest(_RECIPE, self.name, self.version, platform.system(), platform.machine(), *pins)
 
 
@@ -143,6 +153,14 @@ ACTIONLINT: Final = Component(
     suitable=VersionRange(Version(1, 7), Version(2, 0)),
     programs=(GoProgram("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", expected_s=15),),
 )
+
+JUDGE: Final = Component(
+    name="judge",
+    version="1.0.0",
+    suitable=VersionRange(Version(1, 0), Version(2, 0)),
+    programs=(GoProgram("judge", "judge", ".", expected_s=10),),
+)
+"""The judge of histories, whose code is in the project: tools/judge/."""
 
 RELEASE_SUMS: Final = {
     "nomad_1.11.3_linux_amd64.zip": "19dac5642a2ba5305e6ff8efee06a708d760ebe4d1cd7936bc3dc526f477dc12",

@@ -9,9 +9,10 @@ import pytest
 from sandbox.settings import PROJECT
 from tests.unit.tools.toolchain.conftest import MakeProgram
 from tools.packages import PackageError
+from tools.toolchain import pins
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.golang import build_component, require_go, workspace_for
-from tools.toolchain.pins import ACTIONLINT, CSI_SANITY, MINIMUM_GO, NOMAD, NOMADS, PINS, PULUMI, Component
+from tools.toolchain.pins import ACTIONLINT, CSI_SANITY, JUDGE, MINIMUM_GO, NOMAD, NOMADS, PINS, PULUMI, Component
 from tools.toolchain.versions import parse_version
 
 # Answers `go env GOVERSION`, and takes the argument after -o for the file to make.
@@ -41,6 +42,24 @@ def test_a_go_that_is_too_old_is_refused_with_its_version(
     make_program(path_folder / "go", "echo go1.22.1")
     with pytest.raises(ToolchainError, match=r"go version is 'go1\.22\.1'"):
         require_go(tmp_path)
+
+
+def test_a_program_of_the_project_is_built_anew_when_its_code_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path_folder: Path, made: Path, make_program: MakeProgram
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("go.mod", "go.sum", "main.go", "main_test.go"):
+        (own / name).write_text("first")
+    monkeypatch.setattr(pins, "_OWN", {"judge": own})
+    before = JUDGE.key()
+    (own / "main_test.go").write_text("second")
+    assert JUDGE.key() == before
+    (own / "main.go").write_text("second")
+    assert JUDGE.key() != before
+    make_program(path_folder / "go", WORKING_GO)
+    build_component(JUDGE, made)
+    assert {path.name for path in (made.parent / "work" / "judge").iterdir()} == {"go.mod", "go.sum", "main.go"}
 
 
 def test_a_build_works_on_a_copy_of_the_pins(path_folder: Path, made: Path, make_program: MakeProgram) -> None:
@@ -86,9 +105,9 @@ def test_nomad_is_not_built_without_a_c_compiler(
     ids=lambda one: f"{one.name}-{one.version}",
 )
 def test_the_pinned_modules_are_those_of_the_version_that_is_promised(component: Component) -> None:
-    pins = (PINS / component.programs[0].pins / "go.mod").read_text().splitlines()
+    lines = (PINS / component.programs[0].pins / "go.mod").read_text().splitlines()
     module = component.programs[0].package.partition("/cmd/")[0]
-    pinned = [line.split()[1] for line in pins if line.strip().startswith(f"{module} ")]
+    pinned = [line.split()[1] for line in lines if line.strip().startswith(f"{module} ")]
     assert pinned == [f"v{component.version}"]
 
 
@@ -97,6 +116,6 @@ def test_the_newest_go_that_the_pins_need_is_the_one_that_is_asked_for() -> None
     assert max(filter(None, [parse_version(line) for line in lines if line.startswith("go ")])) == MINIMUM_GO
 
 
-@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "nomad-1.11.2", "csi", "actionlint"])
+@pytest.mark.parametrize("name", ["pulumi", "language-python", "nomad", "nomad-1.11.2", "csi", "actionlint", "judge"])
 def test_programs_are_built_outside_the_clone(name: str, tmp_path: Path) -> None:
     assert PROJECT not in workspace_for(name, tmp_path).parents

@@ -1,0 +1,1 @@
+"""Histories: how they are written, and the judge of them."""
