@@ -107,7 +107,7 @@ class Consumer:
 
     def change(self, spec: str, settings: Mapping[str, Any]) -> pulumi.Output[str]:
         """Tells one version of the job from another, by its job file and what is set in it besides its gates."""
-        text = jobs.spec(spec, self.job_id, self.placement["namespace"])
+        text = jobs.spec(spec, settings)
 
         def digest(known: Mapping[str, Any]) -> str:
             return hashlib.sha256(json.dumps([text, known], sort_keys=True).encode()).hexdigest()[:16]

@@ -3,9 +3,10 @@
 Without Pulumi, so that a job can be looked at before anything is deployed.
 """
 
-import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nomad_stateful.databases.model import Database, Login
 from nomad_stateful.nomad.deadlines import healthy_deadline_s, progress_deadline_s
 
 if TYPE_CHECKING:
@@ -13,15 +14,13 @@ if TYPE_CHECKING:
 
     from nomad_stateful.components.container import ContainerArgs, ContainerVolume
     from nomad_stateful.components.csi_plugin import CsiPluginArgs, PluginRole
+    from nomad_stateful.components.database import DatabaseServerArgs, LogCopies
+    from nomad_stateful.components.database_backup import BackedUpServer, DatabaseBackupArgs, DumpCopies
+    from nomad_stateful.components.database_metrics import DatabaseMetricsArgs, MeasuredServer
     from nomad_stateful.components.failover_watch import FailoverWatchArgs
-    from nomad_stateful.components.mysql import BinlogCopies, MysqlServerArgs
-    from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackupArgs
-    from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
     from nomad_stateful.components.volume_metrics import VolumeMetricsArgs
 
-GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-"""Server arguments with which logs can be applied to a copy of the server, from any point of it."""
-NO_BINLOGS: "BinlogCopies" = {
+NO_LOGS: "LogCopies" = {
     "bucket": "",
     "prefix": "",
     "region": "",
@@ -82,13 +81,13 @@ def _task(role: "PluginRole", args: "CsiPluginArgs") -> dict[str, Any]:
     }
 
 
-def mysql(args: "MysqlServerArgs") -> dict[str, Any]:
+def database(kind: Database, args: "DatabaseServerArgs") -> dict[str, Any]:
     """Returns the job's variables without what comes of the gate."""
+    logs = args.get("binlogs")
     server_args = [
-        f"--datadir={args['data_dir']}",
-        # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
-        "--skip-name-resolve",
-        *(GTIDS if args.get("binlogs") else ()),
+        f"{kind.data_dir_argument}{args['data_dir']}",
+        *kind.arguments,
+        *(kind.logs.arguments if kind.logs and logs else ()),
         *args["task"]["args"],
     ]
     certificate = args["tls"].get("certificate")
@@ -104,7 +103,7 @@ def mysql(args: "MysqlServerArgs") -> dict[str, Any]:
         "restart": args["restart"],
         "health": deadlines(args["timeout_s"]),
         "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
-        "config": {name: option_text(value) for name, value in args["config"].items()},
+        "config": {name: kind.options.text(value) for name, value in args["config"].items()},
         "init_scripts": args["init_scripts"],
         "tls": {
             "mode": args["tls"]["mode"],
@@ -113,24 +112,12 @@ def mysql(args: "MysqlServerArgs") -> dict[str, Any]:
         },
         "databases": args["databases"],
         "accounts": args["accounts"],
-        "binlogs": args.get("binlogs") or NO_BINLOGS,
+        **({"binlogs": logs or NO_LOGS} if kind.logs else {}),
     }
 
 
-def option_text(value: str) -> str:
-    """Returns a value for an option file, where quotes, backslashes and # have a meaning; templates are left alone.
-
-    https://dev.mysql.com/doc/refman/8.4/en/option-files.html
-    """
-    if value == value.strip() and not re.search(r"""[\\#'"]""", value):
-        return value
-    parts = re.split(r"({{.*?}})", value)
-    parts[::2] = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts[::2]]
-    return f'"{"".join(parts)}"'
-
-
 def dump_volume(
-    args: "MysqlBackupArgs", volume_id: "pulumi.Input[str]", release: "pulumi.Input[str]"
+    args: "DatabaseBackupArgs", volume_id: "pulumi.Input[str]", release: "pulumi.Input[str]"
 ) -> "dict[str, pulumi.Input[str]]":
     """Returns both job files' variable `volume`; `release` is what the job carries to follow its volume."""
     return {
@@ -142,16 +129,45 @@ def dump_volume(
     }
 
 
-def mysql_backup(args: "MysqlBackupArgs", volume: "dict[str, pulumi.Input[str]]") -> dict[str, object]:
+def dump(kind: Database, args: "DatabaseBackupArgs", volume: "dict[str, pulumi.Input[str]]") -> dict[str, object]:
     """Returns the variables of the job file that dumps."""
+    own = _of_backup(kind, args, volume, args["job_id"], args["account"])
+    return {**own, "schedule": args["schedule"]}
+
+
+def restore(kind: Database, args: "DatabaseBackupArgs", volume: "dict[str, pulumi.Input[str]]") -> dict[str, object]:
+    """Returns the variables of the job file that restores."""
+    return _of_backup(kind, args, volume, f"{args['job_id']}-restore", kind.superuser)
+
+
+def _of_backup(
+    kind: Database, args: "DatabaseBackupArgs", volume: "dict[str, pulumi.Input[str]]", job_id: str, account: str
+) -> dict[str, object]:
+    server: BackedUpServer = {"ca": "", **args["server"]}
     return {
         "volume": volume,
         "task": args["task"],
         "s3": args.get("s3") or NOWHERE,
-        "job": {"id": args["job_id"], **args["placement"]},
-        "server": {"ca": "", **args["server"], "account": args["account"]},
-        "schedule": args["schedule"],
+        "job": {"id": job_id, **args["placement"]},
+        "server": {"database": kind.name, "account": account, "ca": server["ca"]},
+        "client": asdict(kind.client(_login(server, account, _item(job_id, "password")))),
     }
+
+
+def _login(server: "BackedUpServer | MeasuredServer", account: str, password: str) -> Login:
+    return Login(
+        service=server["service"],
+        provider=server["provider"],
+        tls=server["tls"],
+        verifies=bool(server.get("ca")),
+        account=account,
+        password=password,
+    )
+
+
+def _item(path: str, item: str) -> str:
+    """Returns a template that shows an item of a job's variable."""
+    return f'{{{{ with nomadVar "nomad/jobs/{path}" }}}}{{{{ .{item} }}}}{{{{ end }}}}'
 
 
 def container(args: "ContainerArgs") -> dict[str, object]:
@@ -186,20 +202,26 @@ def failover_watch(args: "FailoverWatchArgs") -> dict[str, object]:
     }
 
 
-def mysql_metrics(args: "MysqlMetricsArgs") -> dict[str, Any]:
+def database_metrics(kind: Database, args: "DatabaseMetricsArgs") -> dict[str, Any]:
     """Returns the variables of the job file."""
-    server = args["server"]
+    server, job_id, account = args["server"], args["job_id"], args["account"]
+    password = _item(job_id, "password")
+    client = kind.client(_login(server, kind.superuser, _item(f"{job_id}/exporter/account", "root_password")))
+    exporter = kind.exporter(_login(server, account, password), server.get("certificate_name", ""))
     return {
-        "job": {"id": args["job_id"], **args["placement"]},
+        "job": {"id": job_id, **args["placement"]},
         "server": {
+            "database": kind.name,
             "service": server["service"],
-            "provider": server["provider"],
-            "account": args["account"],
-            "tls": server["tls"],
+            "account": account,
             "ca": server.get("ca", ""),
-            "name": server.get("certificate_name", ""),
         },
-        "client": {"image": server["image"]},
+        "client": {
+            "image": server["image"],
+            "env": client.env,
+            "files": {**client.files, "account.sql": kind.exporter_account(account, password)},
+        },
+        "exporter": asdict(exporter),
         "task": {**args["task"], "uid": NOBODY},
         "service": args["service"],
         "health": deadlines(args["timeout_s"]),

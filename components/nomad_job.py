@@ -23,7 +23,7 @@ def submit(
     return nomad.Job(
         name,
         # Of all the values: the plugin parses a text that is known, also while a variable still is unknown.
-        jobspec=values.apply(lambda known: jobs.spec(spec, known["job"]["id"], known["job"]["namespace"])),
+        jobspec=values.apply(lambda known: jobs.spec(spec, known)),
         hcl2=nomad.JobHcl2Args(
             vars={key: pulumi.Output.from_input(value).apply(jobs.hcl_value) for key, value in variables.items()}
         ),

@@ -2,20 +2,22 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).with_name("jobs")
 
 
-def spec(name: str, job_id: str, namespace: str) -> str:
-    """Returns the text of a job file, e.g. of ``mysql.nomad.hcl`` for "mysql", with the job's id and namespace in it.
+def spec(name: str, variables: Mapping[str, Any]) -> str:
+    """Returns the text of a job file, e.g. of ``failover.nomad.hcl`` for "failover", with its job's id and namespace.
 
     The provider plugin replaces a job whose text names another one; by a variable it would change the job it has. Files
-    that it reads are in the text, since neither Nomad's API nor the plugin reads any.
+    that it reads are in the text, since neither Nomad's API nor the plugin reads any: a variable names their folder.
     """
-    text = _FILE.sub(_content, (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8"))
-    known = {"id": hcl_literal(job_id), "namespace": hcl_literal(namespace)}
+    text = (FOLDER / f"{name}.nomad.hcl").read_text(encoding="utf-8")
+    text = _FILE.sub(lambda found: _content(_IN_NAME.sub(lambda of: variables[of[1]][of[2]], found[1])), text)
+    known = {key: hcl_literal(variables["job"][key]) for key in ("id", "namespace")}
     written, count = _IDENTITY.subn(lambda found: f"{found[1]}{known[found[2]]}", text)
     if count != 3:
         raise ValueError(
@@ -43,16 +45,17 @@ _IDENTITY = re.compile(r"^(  (?:id|name|namespace) += )var\.job\.(id|namespace)$
 
 
 # As `nomad job run` reads them in the project's folder.
-_FILE = re.compile(r'file\("jobs/([\w./-]+)"\)')
+_FILE = re.compile(r'file\("jobs/([\w./${}-]+)"\)')
+_IN_NAME = re.compile(r"\$\{var\.(\w+)\.(\w+)\}")
 
 
-def _content(found: re.Match[str]) -> str:
+def _content(name: str) -> str:
     """Returns a file as a heredoc, which HCL reads as the same text."""
-    text = (FOLDER / found[1]).read_bytes().decode()
+    text = (FOLDER / name).read_bytes().decode()
     if "$${" in text or "%%{" in text:
-        raise ValueError(f"{found[1]}: HCL has no form for $${{ and %%{{")
+        raise ValueError(f"{name}: HCL has no form for $${{ and %%{{")
     if not text.endswith("\n") or "\r" in text or any(line.strip() == "FILE" for line in text.splitlines()):
-        raise ValueError(f"{found[1]}: it must end with a line break, and have no line FILE and no carriage return")
+        raise ValueError(f"{name}: it must end with a line break, and have no line FILE and no carriage return")
     literal = text.replace("${", "$${").replace("%{", "%%{")
     return f"<<FILE\n{literal}FILE"
 

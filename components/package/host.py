@@ -1,5 +1,6 @@
 """Serves the components to Pulumi programs in every language."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,18 +8,17 @@ import pulumi
 from pulumi.provider import main
 from pulumi.provider.experimental.analyzer import PropertyDefinition, PropertyType
 from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
 
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_volume import CsiVolume
 from nomad_stateful.components.csi_volumes import CsiVolumes
+from nomad_stateful.components.databases import COMPONENTS as OF_DATABASES
 from nomad_stateful.components.driver_policy import DriverPolicy
 from nomad_stateful.components.dump_bucket import DumpBucket
 from nomad_stateful.components.failover_watch import FailoverWatch
-from nomad_stateful.components.mysql import MysqlServer
-from nomad_stateful.components.mysql_backup import MysqlBackup
-from nomad_stateful.components.mysql_metrics import MysqlMetrics
 from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
 from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
@@ -33,9 +33,7 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     DriverPolicy,
     DumpBucket,
     FailoverWatch,
-    MysqlBackup,
-    MysqlMetrics,
-    MysqlServer,
+    *(component for of_database in OF_DATABASES.values() for component in of_database),
     SnapshotSchedules,
     VolumeMetrics,
     ZonalVolumes,
@@ -47,11 +45,22 @@ class ComponentHost(ComponentProvider):
 
     def __init__(self) -> None:
         super().__init__(list(COMPONENTS), PACKAGE, version=VERSION)
+        self._describe_inherited()
         # The schema is made. From here on the SDK would convert with int(), which refuses outputs.
         for component in self._component_defs.values():
             _pass_numbers_on(component.inputs.values())
         for declared in self._type_defs.values():
             _pass_numbers_on(declared.properties.values())
+
+    def _describe_inherited(self) -> None:
+        """Adds the descriptions of outputs that a component has of the class which it is made of."""
+        for component in COMPONENTS:
+            definition = self._component_defs[component.__name__]
+            for key, declared in definition.outputs.items():
+                own = (self.analyzer.get_docstring(base, definition.outputs_mapping[key]) for base in component.__mro__)
+                declared.description = declared.description or next(filter(None, own), None)
+        definitions = self._component_defs, self._type_defs, self._dependencies
+        self.schema = json.dumps(generate_schema(PACKAGE, VERSION, None, *definitions).to_json())
 
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None

@@ -7,8 +7,9 @@ import pulumi
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.mysql import BinlogCopies, MysqlAccount, MysqlServer, MysqlServerArgs
-from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackup
+from nomad_stateful.components.database import DatabaseAccount, DatabaseServer, DatabaseServerArgs, LogCopies
+from nomad_stateful.components.database_backup import DatabaseBackup, DumpCopies
+from nomad_stateful.databases.model import Database
 from nomad_stateful.program.plan import Plan
 
 
@@ -34,7 +35,7 @@ def plugins(made: dict[str, CsiPlugin]) -> dict[str, Any]:
     }
 
 
-def mysql(args: MysqlServerArgs, zone: str, server: MysqlServer) -> dict[str, Any]:
+def database(kind: Database, args: DatabaseServerArgs, zone: str, server: DatabaseServer) -> dict[str, Any]:
     """Returns where the server runs, and where it answers."""
     certificate = args["tls"].get("certificate")
     return {
@@ -44,25 +45,25 @@ def mysql(args: MysqlServerArgs, zone: str, server: MysqlServer) -> dict[str, An
         "volume": args["volume"]["name"],
         "host": server.host,
         "port": server.port,
-        "user": "root",
+        "user": kind.superuser,
         "tls": args["tls"]["mode"],
         # What a client knows the server by: its authority, or the certificate where none is given.
         "ca": (certificate.get("ca") or certificate["certificate"]) if certificate else "",
     }
 
 
-def backup(made: MysqlBackup, copies: DumpCopies | None) -> dict[str, Any]:
+def backup(made: DatabaseBackup, copies: DumpCopies | None) -> dict[str, Any]:
     """Returns the jobs that dump and restore, and where in S3 the dumps are copied to."""
     place = pulumi.Output.format("s3://{0}/{1}", copies["bucket"], copies["prefix"]) if copies else ""
     return {"job": made.job_id, "restoreJob": made.restore_job_id, "s3": place}
 
 
-def point_in_time(copies: BinlogCopies) -> dict[str, Any]:
-    """Returns where the binary logs are."""
+def point_in_time(copies: LogCopies) -> dict[str, Any]:
+    """Returns where the server's logs are."""
     return {"bucket": copies["bucket"], "prefix": copies["prefix"], "region": copies["region"]}
 
 
-def user_passwords(accounts: list[MysqlAccount], server: MysqlServer) -> dict[str, Any]:
+def user_passwords(accounts: list[DatabaseAccount], server: DatabaseServer) -> dict[str, Any]:
     """Returns by name: the generated passwords of the configured users (secret), who have a database each."""
     return {one["name"]: server.account_passwords[one["name"]] for one in accounts if one["database"]}
 

@@ -5,16 +5,15 @@ import pulumi
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_volumes import CsiVolumes
+from nomad_stateful.components.databases import COMPONENTS
 from nomad_stateful.components.driver_policy import DriverPolicy
 from nomad_stateful.components.failover_watch import FailoverWatch
-from nomad_stateful.components.mysql import MysqlServer
-from nomad_stateful.components.mysql_backup import MysqlBackup
-from nomad_stateful.components.mysql_metrics import MysqlMetrics
 from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
 from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.program import outputs
-from nomad_stateful.program.plan import BINLOGS, DUMPS, Bucket, Plan
+from nomad_stateful.program.plan import DUMPS, LOGS, Bucket, Plan, StackDatabase
 from nomad_stateful.program.wiring.components import (
     bucket_policy,
     csi_volumes,
@@ -46,7 +45,8 @@ def deploy(plan: Plan, values: Values) -> None:
         pulumi.export("snapshotPolicies", schedules.policy_ids)
     pulumi.export("volumes", outputs.volumes(plan, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
-    _deploy_mysql(plan, values)
+    if plan.database is not None:
+        _deploy_database(plan, plan.database, values)
     _deploy_consumers(plan, values)
     if plan.volume_metrics is not None:
         metrics = VolumeMetrics("volume-metrics", values.into(plan.volume_metrics))
@@ -56,27 +56,28 @@ def deploy(plan: Plan, values: Values) -> None:
         pulumi.export("failover", watch.job_id)
 
 
-def _deploy_mysql(plan: Plan, values: Values) -> None:
-    if plan.mysql is None:
-        return
-    may_copy = {bucket.name: _deploy_bucket(plan, bucket, values) for bucket in plan.buckets}
-    args = values.into(plan.mysql)
-    server = MysqlServer("mysql", args, pulumi.ResourceOptions(depends_on=may_copy.get(BINLOGS, [])))
-    values.add_mysql(server, [account["name"] for account in args["accounts"]])
-    pulumi.export("mysql", outputs.mysql(plan.mysql, plan.zone_of(plan.mysql["volume"]["name"]), server))
-    pulumi.export("mysqlPassword", server.password)
+def _deploy_database(plan: Plan, database: StackDatabase, values: Values) -> None:
+    kind, components = DATABASES[database.name], COMPONENTS[database.name]
+    may_copy = {bucket.role: _deploy_bucket(plan, bucket, values) for bucket in plan.buckets}
+    args = values.into(database.server)
+    server = components.server(kind.job(), args, pulumi.ResourceOptions(depends_on=may_copy.get(LOGS, [])))
+    values.add_database(server, [account["name"] for account in args["accounts"]])
+    zone = plan.zone_of(database.server["volume"]["name"])
+    pulumi.export(kind.output(), outputs.database(kind, database.server, zone, server))
+    pulumi.export(kind.output("Password"), server.password)
     if passwords := outputs.user_passwords(args["accounts"], server):
-        pulumi.export("mysqlUserPasswords", passwords)
-    if binlogs := args.get("binlogs"):
-        pulumi.export("mysqlPointInTime", outputs.point_in_time(binlogs))
-    if plan.mysql_backup is not None:
-        dumps = values.into(plan.mysql_backup)
-        backup = MysqlBackup("mysql-backup", dumps, pulumi.ResourceOptions(depends_on=may_copy.get(DUMPS, [])))
-        pulumi.export("mysqlBackup", outputs.backup(backup, dumps.get("s3")))
-    if plan.mysql_metrics is not None:
-        exporter = MysqlMetrics("mysql-metrics", values.into(plan.mysql_metrics))
-        pulumi.export("mysqlMetrics", {"job": exporter.job_id})
-        pulumi.export("mysqlMetricsPassword", exporter.web_password)
+        pulumi.export(kind.output("UserPasswords"), passwords)
+    if logs := args.get("binlogs"):
+        pulumi.export(kind.output("PointInTime"), outputs.point_in_time(logs))
+    if database.backup is not None:
+        dumps = values.into(database.backup)
+        may_dump = pulumi.ResourceOptions(depends_on=may_copy.get(DUMPS, []))
+        backup = components.backup(kind.job("backup"), dumps, may_dump)
+        pulumi.export(kind.output("Backup"), outputs.backup(backup, dumps.get("s3")))
+    if database.metrics is not None:
+        exporter = components.metrics(kind.job("metrics"), values.into(database.metrics))
+        pulumi.export(kind.output("Metrics"), {"job": exporter.job_id})
+        pulumi.export(kind.output("MetricsPassword"), exporter.web_password)
 
 
 def _deploy_bucket(plan: Plan, bucket: Bucket, values: Values) -> list[pulumi.Resource]:

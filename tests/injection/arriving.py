@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from nomad_stateful.components.job_variables import option_text
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.program import settings
 from nomad_stateful.program.settings.errors import SettingsError
 from sandbox.standins.plugins.nomad.jobspec import JobSource, JobspecParser
@@ -24,7 +24,7 @@ MARKERS = (
         "${{meta.mk{}x}}",
     ),
 )
-RENDERED = {"mysql.config": option_text}
+RENDERED = {"mysql.config": DATABASES["mysql"].options.text}
 """Keys whose values are written down in the language of the file they stand in."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.settings import MODEL
 from nomad_stateful.program.settings.types import Section
 
 Path = tuple[str | int, ...]
@@ -33,7 +33,7 @@ class Leaf:
 
 def leaves(config: dict[str, Any]) -> list[Leaf]:
     """The places for strings of the settings, those of every section that the configuration has."""
-    return list(_of_section(Settings, config, ()))
+    return list(_of_section(MODEL, config, ()))
 
 
 def with_values(config: dict[str, Any], values: dict[Leaf, str]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def with_values(config: dict[str, Any], values: dict[Leaf, str]) -> dict[str, An
     return changed
 
 
-def sections(kind: Any = Settings) -> set[type[Section]]:
+def sections(kind: Any = MODEL) -> set[type[Section]]:
     """Every model that is reached from the settings."""
     found = {kind} if isinstance(kind, type) and issubclass(kind, Section) else set()
     inner = [field.annotation for field in kind.model_fields.values()] if found else typing.get_args(kind)
@@ -65,12 +65,12 @@ def sections(kind: Any = Settings) -> set[type[Section]]:
 
 def visited(config: dict[str, Any]) -> set[type[Section]]:
     """The models of which the configuration has at least one section."""
-    return {Settings} | {kind for kind, _, _ in _sections_in(Settings, config, ())}
+    return {MODEL} | {kind for kind, _, _ in _sections_in(MODEL, config, ())}
 
 
 def string_keys(*, any_text: bool = False) -> set[str]:
     """The keys of every string in the models; with ``any_text`` those alone that take more than certain words."""
-    return {key for kind, path in _models(Settings, ()) for key in _keys(kind, path, any_text)}
+    return {key for kind, path in _models(MODEL, ()) for key in _keys(kind, path, any_text)}
 
 
 def _models(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[type[Section], tuple[str, ...]]]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from nomad_stateful.components.job_variables import option_text
+from nomad_stateful.databases.catalogue import DATABASES
 
+OPTIONS = DATABASES["mysql"].options
 READER = shutil.which("my_print_defaults") or ""
 VALUES = st.text(st.sampled_from("ab #'\"\\ns;=[]!{}$%~é"), min_size=1, max_size=12)
 
@@ -22,7 +23,7 @@ def test_an_options_value_is_read_as_it_was_configured(
     values: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     assume(not any("{{" in value or value.isspace() for value in values))
-    lines = [f"o{number} = {option_text(value)}" for number, value in enumerate(values)]
+    lines = [f"o{number} = {OPTIONS.text(value)}" for number, value in enumerate(values)]
     assert read(tmp_path_factory.getbasetemp() / "options.cnf", lines) == [
         f"--o{number}={value}" for number, value in enumerate(values)
     ]
@@ -37,6 +38,6 @@ def read(path: Path, lines: list[str]) -> list[str]:
 
 
 def test_a_template_in_a_value_stays_one() -> None:
-    assert option_text('{{ env "X" }}') == '"{{ env "X" }}"'
-    assert option_text('a "b" {{ key "c" }}\\') == '"a \\"b\\" {{ key "c" }}\\\\"'
-    assert option_text("{{ .size }}") == "{{ .size }}"
+    assert OPTIONS.text('{{ env "X" }}') == '"{{ env "X" }}"'
+    assert OPTIONS.text('a "b" {{ key "c" }}\\') == '"a \\"b\\" {{ key "c" }}\\\\"'
+    assert OPTIONS.text("{{ .size }}") == "{{ .size }}"

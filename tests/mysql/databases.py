@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nomad_stateful.program.plan.mysql import BACKUP_PRIVILEGES
+from nomad_stateful.databases.mysql.database import MYSQL
 from tests.mysql.place import ROOT_PASSWORD, Place, Task, place, query, server_task, task, until_it_answers
 from tests.ports import unused_port
 
@@ -69,17 +69,17 @@ class Databases:
 
     def accounts(self) -> None:
         """Runs the task that makes the accounts."""
-        account = {"name": "backup", "privileges": BACKUP_PRIVILEGES, "database": ""}
+        account = {"name": "backup", "privileges": MYSQL.backup.privileges, "database": ""}
         found = task(self.nomad, "mysql", "accounts", {"accounts": [account], "tls": TLS})
         self._put(found, ROOT_PASSWORD)
         done = self.server.run(found)
         assert done.returncode == 0, done.stderr
 
     def dump(self, keep: int = 7) -> subprocess.CompletedProcess[str]:
-        return self.server.run(self.prepared("mysql-backup", "dump", PASSWORD), KEEP=str(keep))
+        return self.server.run(self.prepared("dump", "dump", PASSWORD), KEEP=str(keep))
 
     def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
-        return self.server.run(self.prepared("mysql-restore", "restore", ROOT_PASSWORD), NOMAD_META_dump=name)
+        return self.server.run(self.prepared("restore", "restore", ROOT_PASSWORD), NOMAD_META_dump=name)
 
     def start(self, spec: str, name: str, password: str, **env: str) -> subprocess.Popen[bytes]:
         return self.server.start(self.prepared(spec, name, password), **env)

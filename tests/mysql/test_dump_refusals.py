@@ -7,7 +7,7 @@ import subprocess
 import pymysql
 import pytest
 
-from nomad_stateful.program.plan.mysql import BACKUP_PRIVILEGES
+from nomad_stateful.databases.mysql.database import MYSQL
 from tests.mysql.databases import MARIADB_DUMP, PASSWORD, Databases
 from tests.mysql.place import query
 
@@ -29,7 +29,7 @@ def test_a_dump_runs_no_command_of_the_client(shop: Databases) -> None:
 
 
 # Without TRIGGER a dump has no triggers, and is called complete.
-@pytest.mark.parametrize("privilege", BACKUP_PRIVILEGES.split(", "))
+@pytest.mark.parametrize("privilege", MYSQL.backup.privileges.split(", "))
 def test_a_dump_as_an_account_that_lacks_a_privilege_is_refused(shop: Databases, privilege: str) -> None:
     query(shop.server, f"REVOKE {privilege} ON *.* FROM 'backup'@'%'")
     try:
@@ -82,7 +82,7 @@ def test_a_full_volume_fails_the_dump_and_keeps_the_older_ones(shop: Databases) 
 
 
 def test_without_a_server_the_dump_says_that_there_is_no_service(shop: Databases) -> None:
-    found = shop.prepared("mysql-backup", "dump", PASSWORD)
+    found = shop.prepared("dump", "dump", PASSWORD)
     # As the template is rendered where Nomad has no such service.
     (shop.server.root / "secrets/client.cnf").write_text("[client]\nuser = backup\nhost = \nport = \n")
     done = shop.server.run(found, KEEP="7")
@@ -97,7 +97,7 @@ def test_a_table_that_is_rebuilt_while_it_waits_to_be_dumped_fails_the_dump(shop
     for _ in range(7):
         query(shop.server, "INSERT INTO shop.a_long_one (filler) SELECT filler FROM shop.a_long_one")
     dumping = subprocess.Popen(
-        shop.server.words(shop.prepared("mysql-backup", "dump", PASSWORD), {"KEEP": "7"}),
+        shop.server.words(shop.prepared("dump", "dump", PASSWORD), {"KEEP": "7"}),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

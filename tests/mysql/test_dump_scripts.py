@@ -65,11 +65,11 @@ class Scripts:
 
     def dump(self, launched: datetime | None = None, **env: str) -> subprocess.CompletedProcess[str]:
         job = f"mysql-backup/periodic-{launched.timestamp():.0f}" if launched else "mysql-backup"
-        return self._run("mysql-backup", "dump", NOMAD_JOB_ID=job, **{"KEEP": "7", "S3": "", **env})
+        return self._run("dump", "dump", NOMAD_JOB_ID=job, **{"KEEP": "7", "S3": "", **env})
 
     def restore(self, dump: str = "latest", launched: datetime | None = None) -> subprocess.CompletedProcess[str]:
         job = f"mysql-restore/dispatch-{launched.timestamp():.0f}-0a1b2c3d" if launched else "mysql-restore"
-        return self._run("mysql-restore", "restore", NOMAD_META_dump=dump, NOMAD_JOB_ID=job)
+        return self._run("restore", "restore", NOMAD_META_dump=dump, NOMAD_JOB_ID=job)
 
     @property
     def restored(self) -> str:

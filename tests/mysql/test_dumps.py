@@ -84,7 +84,7 @@ def test_a_restore_while_a_dump_runs_breaks_neither(shop: Databases) -> None:
     query(shop.server, f"INSERT INTO shop.orders VALUES {rows}")
     assert shop.dump().returncode == 0
     name, before = shop.dumps[0].name, shop.objects()
-    dumping = shop.start("mysql-backup", "dump", PASSWORD, KEEP="7")
+    dumping = shop.start("dump", "dump", PASSWORD, KEEP="7")
     restored = shop.restore(name)
     dumping.wait(120)
     assert restored.returncode == 0, restored.stderr

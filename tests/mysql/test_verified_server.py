@@ -11,7 +11,8 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from nomad_stateful.program.plan.mysql import BACKUP_PRIVILEGES
+from nomad_stateful.components import job_variables
+from nomad_stateful.databases.mysql.database import MYSQL
 from tests.certificates import Authority
 from tests.mysql.databases import PASSWORD
 from tests.mysql.place import (
@@ -33,7 +34,7 @@ from tools.trial.running import eventually
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
 ACCOUNTS = [
-    {"name": "backup", "privileges": BACKUP_PRIVILEGES, "database": ""},
+    {"name": "backup", "privileges": MYSQL.backup.privileges, "database": ""},
     {"name": "exporter", "privileges": "PROCESS", "database": ""},
 ]
 KNOWN = {
@@ -44,9 +45,9 @@ KNOWN = {
     "ID": "one",
 }
 JOBS = {
-    "dump": ("mysql-backup", "dump", PASSWORD),
-    "restore": ("mysql-restore", "restore", ROOT_PASSWORD),
-    "exporter's account": ("mysql-metrics", "account", PASSWORD),
+    "dump": ("dump", "dump", PASSWORD),
+    "restore": ("restore", "restore", ROOT_PASSWORD),
+    "exporter's account": ("database-metrics", "account", PASSWORD),
 }
 
 
@@ -73,10 +74,17 @@ CERTIFICATE_FILES = {"certificate": "server-cert", "key": "server-key", "ca": "c
 
 def client(nomad: Path, at: Place, spec: str, name: str, password: str, ca: str) -> Task:
     """A task that logs in over the network, with its files in place."""
-    more: dict[str, Any] = {"name": "127.0.0.1"} if spec == "mysql-metrics" else {}
-    account = {"mysql-backup": "backup", "mysql-restore": "root", "mysql-metrics": "exporter"}[spec]
-    known = {"service": "mysql-server", "provider": "nomad", "account": account, "tls": "required", "ca": ca}
-    found = task(nomad, spec, name, {"server": {**known, **more}})
+    server = {"service": "mysql-server", "provider": "nomad", "tls": "required", "ca": ca}
+    both = {"job_id": "x", "placement": {}, "task": {}}
+    backup: Any = {**both, "server": server, "account": "backup", "schedule": {}}
+    measured = {**server, "image": "mysql:8.4.6", "certificate_name": "127.0.0.1"}
+    metrics: Any = {**both, "server": measured, "account": "exporter", "service": {}, "timeout_s": 300}
+    made = {
+        "dump": job_variables.dump(MYSQL, backup, {}),
+        "restore": job_variables.restore(MYSQL, backup, {}),
+        "database-metrics": job_variables.database_metrics(MYSQL, metrics),
+    }[spec]
+    found = task(nomad, spec, name, {key: made[key] for key in ("server", "client", "exporter") if key in made})
     at.put(found, {**KNOWN, "password": password, "Port": str(at.port)})
     return found
 
@@ -124,7 +132,7 @@ def test_the_exporter_verifies_the_server(
 ) -> None:
     at, authority = server
     ca = (authority if own else Authority.made(tmp_path / "stranger")).read("ca.pem")
-    found = client(nomad, at, "mysql-metrics", "exporter", PASSWORD, ca)
+    found = client(nomad, at, "database-metrics", "exporter", PASSWORD, ca)
     (tmp_path / "secrets").mkdir()
     for destination, text in found.files.items():
         if not destination.endswith("web.yml"):

@@ -48,6 +48,9 @@ def test_every_component_of_the_project_is_in_the_package() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if line.startswith("class ") and "(pulumi.ComponentResource)" in line
     }
+    # Of these each database has its own.
+    classes -= {"DatabaseServer", "DatabaseBackup", "DatabaseMetrics"}
+    classes |= {"MysqlServer", "MysqlBackup", "MysqlMetrics"}
     assert classes == {component.__name__ for component in COMPONENTS}
     assert set(schema()["resources"]) == {f"{PACKAGE}:index:{name}" for name in classes}
 

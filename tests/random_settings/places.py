@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from nomad_stateful.program.settings import Settings
+from nomad_stateful.program.settings import MODEL
 from nomad_stateful.program.settings.types import Section
 
 Path = tuple[str | int, ...]
@@ -29,12 +29,12 @@ class Place:
 
 def places(config: dict[str, Any]) -> list[Place]:
     """The keys of every section that the configuration has."""
-    return list(_of_section(Settings, config, ()))
+    return list(_of_section(MODEL, config, ()))
 
 
 def all_keys() -> set[str]:
     """The keys that the settings have."""
-    return set(_keys(Settings, ""))
+    return set(_keys(MODEL, ""))
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:

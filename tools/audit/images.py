@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import httpx2
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.drivers.catalogue import DRIVERS
-from nomad_stateful.program.settings.metrics import MysqlExporter, VolumeExporter
-from nomad_stateful.program.settings.mysql import Mysql
+from nomad_stateful.program.settings.metrics import VolumeExporter
 
 LIST: Final = Path(__file__).with_name("images.toml")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
@@ -34,9 +34,9 @@ class Listed:
 
 def defaults() -> list[str]:
     """The images that a stack runs without naming one."""
-    settings = [model.model_fields["image"].default for model in (Mysql, MysqlExporter, VolumeExporter)]
+    databases = [image for one in DATABASES.values() for image in (one.image, one.exporter_image)]
     drivers = [f"{driver.image}:{driver.default_version}" for driver in DRIVERS.values()]
-    return sorted([*settings, *drivers])
+    return sorted([*databases, VolumeExporter.model_fields["image"].default, *drivers])
 
 
 def listed(names: Iterable[str], path: Path = LIST) -> tuple[list[Listed], list[str]]:

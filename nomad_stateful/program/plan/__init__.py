@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from nomad_stateful.program.plan import jobs
-from nomad_stateful.program.plan.buckets import BINLOGS, DUMPS, buckets
+from nomad_stateful.program.plan.buckets import DUMPS, LOGS, buckets
 from nomad_stateful.program.plan.consumers import container
+from nomad_stateful.program.plan.database import database
 from nomad_stateful.program.plan.failover import failover_watch
-from nomad_stateful.program.plan.metrics import mysql_metrics, volume_metrics
+from nomad_stateful.program.plan.metrics import volume_metrics
 from nomad_stateful.program.plan.model import (
     Bucket,
     DriverVolume,
@@ -16,17 +17,17 @@ from nomad_stateful.program.plan.model import (
     Part,
     Plan,
     Schedules,
+    StackDatabase,
     Volume,
 )
-from nomad_stateful.program.plan.mysql import mysql_backup, mysql_server
 from nomad_stateful.program.plan.plugins import csi_plugin
 from nomad_stateful.program.plan.snapshots import schedules
 from nomad_stateful.program.plan.volumes import volumes
 from nomad_stateful.program.settings import Settings, driver_policy
 
 __all__ = [
-    "BINLOGS",
     "DUMPS",
+    "LOGS",
     "Bucket",
     "DriverVolume",
     "EbsVolume",
@@ -35,6 +36,7 @@ __all__ = [
     "Part",
     "Plan",
     "Schedules",
+    "StackDatabase",
     "Volume",
     "of",
 ]
@@ -43,8 +45,7 @@ __all__ = [
 def of(settings: Settings, stack: str) -> Plan:
     """Returns the plan of a stack's settings; `stack` is PROJECT/STACK."""
     places = list(buckets(settings, stack))
-    copies = {bucket.name: bucket.copies for bucket in places}
-    mysql = settings.mysql
+    copies = {bucket.role: bucket.copies for bucket in places}
     policies = {
         "ebs": driver_policy.of_ebs(settings.plugins, settings.volumes_of("ebs")),
         "efs": driver_policy.of_efs(settings.plugins, settings.volumes_of("efs")),
@@ -55,9 +56,7 @@ def of(settings: Settings, stack: str) -> Plan:
         policies={driver: policy for driver, policy in policies.items() if policy is not None},
         volumes=list(volumes(settings, stack)),
         schedules=schedules(settings, stack),
-        mysql=None if mysql is None else mysql_server(settings, mysql, copies.get(BINLOGS)),
-        mysql_backup=None if mysql is None else mysql_backup(settings, mysql, copies.get(DUMPS)),
-        mysql_metrics=mysql_metrics(settings),
+        database=database(settings, copies),
         volume_metrics=volume_metrics(settings),
         consumers={consumer.name: container(settings, consumer) for consumer in settings.consumers},
         earlier_consumers={one.name: one.renamed_from for one in settings.consumers if one.renamed_from},

@@ -1,11 +1,11 @@
-"""The buckets of MySQL's dumps and binary logs."""
+"""The buckets of the database's dumps and logs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nomad_stateful.databases.mysql import archive
+from nomad_stateful.databases.model import Database
 from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.plan.model import Bucket
 from nomad_stateful.program.settings import Settings
@@ -14,25 +14,29 @@ from nomad_stateful.program.settings.dump_bucket import KEEP_DAYS, DumpBucket
 if TYPE_CHECKING:
     from nomad_stateful.components.dump_bucket import DumpBucketArgs
 
-DUMPS, BINLOGS = "mysql-dumps", "mysql-binlogs"
-"""Names of the buckets that the program makes."""
+DUMPS, LOGS = "dumps", "binlogs"
+"""Roles of the buckets."""
 
 
 def buckets(settings: Settings, stack: str) -> Iterator[Bucket]:
-    """Yields where dumps and binary logs are copied to, as far as they are; `stack` is PROJECT/STACK."""
-    mysql = settings.mysql
-    if mysql and mysql.backup and mysql.backup.s3:
-        yield _bucket(settings, DUMPS, mysql.backup.s3, stack)
-    if mysql and mysql.point_in_time:
-        yield _bucket(settings, BINLOGS, mysql.point_in_time.s3, stack)
+    """Yields where dumps and logs are copied to, as far as they are; `stack` is PROJECT/STACK."""
+    section = settings.database
+    if section is None:
+        return
+    kind = section.kind
+    if section.backup and section.backup.s3:
+        yield _bucket(settings, kind, DUMPS, section.backup.s3, stack)
+    if section.logs:
+        yield _bucket(settings, kind, LOGS, section.logs.s3, stack)
 
 
-def _bucket(settings: Settings, name: str, given: DumpBucket, stack: str) -> Bucket:
-    is_dumps = name == DUMPS
+def _bucket(settings: Settings, kind: Database, role: str, given: DumpBucket, stack: str) -> Bucket:
+    is_dumps, name = role == DUMPS, kind.job(role)
     return Bucket(
+        role=role,
         name=name,
-        section="mysql.backup.s3" if is_dumps else "mysql.pointInTime.s3",
-        holds="dumps" if is_dumps else "binary logs",
+        section=f"{kind.name}.{'backup' if is_dumps else 'pointInTime'}.s3",
+        holds=f"{kind.title}'s {'dumps' if is_dumps else 'binary logs'}",
         copies={
             "bucket": given.bucket or Later("bucket", name, text="made-by-the-stack"),
             # So that stacks can share a bucket.
@@ -44,7 +48,7 @@ def _bucket(settings: Settings, name: str, given: DumpBucket, stack: str) -> Buc
         },
         region=given.region,
         kms_key_arn=given.kms_key_arn,
-        replaced=None if is_dumps else f"{archive.FOLDER}{archive.UNTIL}",
+        replaced=kind.logs.replaced if kind.logs and not is_dumps else None,
         inputs=None if given.bucket is not None else _inputs(given),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
 from nomad_stateful.components.restart import JobRestart
 from nomad_stateful.program.plan.later import Later
-from nomad_stateful.program.settings import Consumer, Mysql, Settings
+from nomad_stateful.program.settings import Consumer, DatabaseSection, Settings
 from nomad_stateful.program.settings.placement import Constraint
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def constraint(given: Constraint) -> JobConstraint:
     return {"attribute": given.attribute, "operator": given.operator, "value": given.value}
 
 
-def restart(job: Consumer | Mysql) -> JobRestart:
+def restart(job: Consumer | DatabaseSection) -> JobRestart:
     """Returns how often a job restarts on the same client."""
     return {"attempts": job.restart_attempts, "interval": job.restart_interval, "delay": job.restart_delay}
 

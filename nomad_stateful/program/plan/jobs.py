@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.components import job_variables
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from nomad_stateful.program.plan.model import Job, Part, Plan
 from nomad_stateful.program.settings import Consumer, Settings, Volume
@@ -23,7 +24,7 @@ def of(settings: Settings, plan: Plan) -> Iterator[Job]:
     """Yields every job that Nomad has to place, in the order in which they are submitted."""
     for plugin in plan.plugins.values():
         yield from _plugin(plugin)
-    yield from _mysql(settings, plan)
+    yield from _database(settings, plan)
     for consumer in settings.consumers:
         yield _consumer(settings, plan, consumer)
     yield from _exporters(plan)
@@ -75,15 +76,18 @@ def _plugin(args: CsiPluginArgs) -> Iterator[Job]:
             yield _job((section, "id", args["plugin_id"]), spec, variables, parts=zones, on_every_client=True)
 
 
-def _mysql(settings: Settings, plan: Plan) -> Iterator[Job]:
-    jobs: list[tuple[str, str, dict[str, Any], RegisteredVolume]] = []
-    if server := plan.mysql:
-        variables = job_variables.mysql(server)
-        variables["volume"] = {"id": server["volume"]["volume_id"], "release": "", **variables["volume"]}
-        jobs.append(("mysql", "mysql", variables, server["volume"]))
-    if dumps := plan.mysql_backup:
+def _database(settings: Settings, plan: Plan) -> Iterator[Job]:
+    if plan.database is None:
+        return
+    kind, server = DATABASES[plan.database.name], plan.database.server
+    variables = job_variables.database(kind, server)
+    variables["volume"] = {"id": server["volume"]["volume_id"], "release": "", **variables["volume"]}
+    jobs: list[tuple[str, str, dict[str, Any], RegisteredVolume]] = [
+        (kind.name, kind.name, variables, server["volume"])
+    ]
+    if dumps := plan.database.backup:
         volume = job_variables.dump_volume(dumps, dumps["volume"]["volume_id"], "")
-        jobs.append(("mysql.backup", "mysql-backup", job_variables.mysql_backup(dumps, volume), dumps["volume"]))
+        jobs.append((f"{kind.name}.backup", "dump", job_variables.dump(kind, dumps, volume), dumps["volume"]))
     for section, spec, variables, registered in jobs:
         mounted = [(settings.volume(registered["name"]), False)]
         parts, constraints = _parts(1, mounted), _of_plugins(settings, plan, mounted)
@@ -102,9 +106,10 @@ def _consumer(settings: Settings, plan: Plan, consumer: Consumer) -> Job:
 
 
 def _exporters(plan: Plan) -> Iterator[Job]:
-    if mysql := plan.mysql_metrics:
-        variables = job_variables.mysql_metrics(mysql)
-        yield _job(("metrics.mysql", "jobId", mysql["job_id"]), "mysql-metrics", variables)
+    if plan.database is not None and (exporter := plan.database.metrics):
+        name = plan.database.name
+        variables = job_variables.database_metrics(DATABASES[name], exporter)
+        yield _job((f"metrics.{name}", "jobId", exporter["job_id"]), "database-metrics", variables)
     if volumes := plan.volume_metrics:
         setting = ("metrics.volumes", "jobId", volumes["job_id"])
         yield _job(setting, "volume-metrics", job_variables.volume_metrics(volumes), on_every_client=True)

@@ -21,7 +21,7 @@ Source = Literal[
     "aws_config",
     "claimant",
 ]
-"""What it is: of a registered volume, a plugin in a zone, an EBS volume, MySQL, a bucket, a setting, or the stack."""
+"""Of what: a registered volume, a plugin in a zone, an EBS volume, the database, a bucket, a setting, or the stack."""
 
 
 class Later(str):

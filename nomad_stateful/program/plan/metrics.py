@@ -7,33 +7,37 @@ from typing import TYPE_CHECKING
 from nomad_stateful.components.exporter import ExporterService, ExporterTask
 from nomad_stateful.program.plan.inputs import THIS_STACK, placement
 from nomad_stateful.program.plan.later import Later
-from nomad_stateful.program.settings import Metrics, Settings
-from nomad_stateful.program.settings.metrics import MYSQL_ACCOUNT, MysqlExporter, VolumeExporter, mysql_exporter
+from nomad_stateful.program.settings import DatabaseSection, Metrics, Settings
+from nomad_stateful.program.settings.metrics import (
+    EXPORTER_ACCOUNT,
+    DatabaseExporter,
+    VolumeExporter,
+    database_exporter,
+)
 
 if TYPE_CHECKING:
-    from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
+    from nomad_stateful.components.database_metrics import DatabaseMetricsArgs
     from nomad_stateful.components.volume_metrics import VolumeMetricsArgs
 
 
-def mysql_metrics(settings: Settings) -> MysqlMetricsArgs | None:
+def database_metrics(settings: Settings, section: DatabaseSection) -> DatabaseMetricsArgs | None:
     """Returns the exporter of the server, where it is wanted."""
-    mysql = settings.mysql
-    exporter = mysql_exporter(settings.metrics, mysql)
-    if settings.metrics is None or mysql is None or exporter is None:
+    exporter = database_exporter(settings.metrics, section)
+    if settings.metrics is None or exporter is None:
         return None
     return {
         "job_id": exporter.job_id,
         "owner": THIS_STACK,
         "placement": placement(settings),
         "server": {
-            "service": mysql.job_id,
-            "provider": mysql.service_provider,
-            "tls": mysql.tls,
-            "ca": mysql.authority,
-            "certificate_name": mysql.tls_certificate.server_name if mysql.tls_certificate else "",
-            "image": mysql.image,
+            "service": section.job_id,
+            "provider": section.service_provider,
+            "tls": section.tls,
+            "ca": section.authority,
+            "certificate_name": section.tls_certificate.server_name if section.tls_certificate else "",
+            "image": section.image,
         },
-        "account": MYSQL_ACCOUNT,
+        "account": EXPORTER_ACCOUNT,
         "root_password": Later("root_password"),
         "task": _task(exporter),
         "service": _service(settings.metrics, exporter),
@@ -55,9 +59,9 @@ def volume_metrics(settings: Settings) -> VolumeMetricsArgs | None:
     }
 
 
-def _task(exporter: MysqlExporter | VolumeExporter) -> ExporterTask:
+def _task(exporter: DatabaseExporter | VolumeExporter) -> ExporterTask:
     return {"image": exporter.image, "cpu_mhz": exporter.cpu_mhz, "memory_mib": exporter.memory_mib}
 
 
-def _service(metrics: Metrics, exporter: MysqlExporter | VolumeExporter) -> ExporterService:
+def _service(metrics: Metrics, exporter: DatabaseExporter | VolumeExporter) -> ExporterService:
     return {"port": exporter.port, "provider": metrics.service_provider}

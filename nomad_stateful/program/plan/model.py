@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from nomad_stateful.components.container import ContainerArgs
     from nomad_stateful.components.csi_plugin import CsiPluginArgs
     from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
+    from nomad_stateful.components.database import DatabaseServerArgs
+    from nomad_stateful.components.database_backup import DatabaseBackupArgs, DumpCopies
+    from nomad_stateful.components.database_metrics import DatabaseMetricsArgs
     from nomad_stateful.components.dump_bucket import DumpBucketArgs
     from nomad_stateful.components.failover_watch import FailoverWatchArgs
-    from nomad_stateful.components.mysql import MysqlServerArgs
-    from nomad_stateful.components.mysql_backup import DumpCopies, MysqlBackupArgs
-    from nomad_stateful.components.mysql_metrics import MysqlMetricsArgs
     from nomad_stateful.components.placement import JobConstraint
     from nomad_stateful.components.snapshot_schedules import TaggedVolume, VolumeSnapshots
     from nomad_stateful.components.volume_metrics import VolumeMetricsArgs
@@ -78,12 +78,14 @@ class Job:
 class Bucket:
     """Where dumps or binary logs are copied to."""
 
+    role: str
+    """DUMPS or LOGS."""
     name: str
     """Of its component, and what the names of its resources begin with."""
     section: str
     """Path of its settings."""
     holds: str
-    """Dumps, or binary logs."""
+    """Whose dumps or logs."""
     copies: DumpCopies
     """What the jobs that copy are told."""
     region: str | None
@@ -176,6 +178,17 @@ class Schedules:
 
 
 @dataclass(frozen=True)
+class StackDatabase:
+    """The stack's database."""
+
+    name: str
+    """In the catalogue."""
+    server: DatabaseServerArgs
+    backup: DatabaseBackupArgs | None
+    metrics: DatabaseMetricsArgs | None
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that the stack will be: each component's inputs, and the jobs that they come to."""
 
@@ -187,9 +200,7 @@ class Plan:
     """By driver."""
     volumes: list[Volume]
     schedules: Schedules | None
-    mysql: MysqlServerArgs | None
-    mysql_backup: MysqlBackupArgs | None
-    mysql_metrics: MysqlMetricsArgs | None
+    database: StackDatabase | None
     volume_metrics: VolumeMetricsArgs | None
     consumers: dict[str, ContainerArgs]
     """By name."""
@@ -219,7 +230,7 @@ _KINDS = {
     kind.__name__: kind
     for kind in (
         *(Bucket, DriverVolume, EbsPolicy, EbsVolume, EfsPolicy, ExistingVolume),
-        *(Job, Later, Part, Plan, Schedules),
+        *(Job, Later, Part, Plan, Schedules, StackDatabase),
     )
 }
 _KIND = "$"

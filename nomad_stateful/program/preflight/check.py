@@ -14,8 +14,8 @@ from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.preflight import (
     adoption,
     answers,
+    database,
     dump_bucket,
-    mysql,
     nomad_versions,
     ownership,
     placement,
@@ -60,7 +60,7 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
         *zones.without_client(plan, nomad, prefetch),
         *placement.unknown_pools(settings, nomad),
         *_unknown_role(settings, role),
-        *_mysql_problems(settings, [_job(settings, answer) for answer in jobs]),
+        *_database_problems(settings, [_job(settings, answer) for answer in jobs]),
         *dump_bucket.problems(plan, environment.region, bucket),
         *scheduled_volumes.problems(settings, environment.stack, environment.region, scheduled),
         *lost,
@@ -109,22 +109,24 @@ def _job(settings: Settings, answer: Call) -> dict[str, Any]:
 
 
 def _jobs_to_read(settings: Settings) -> list[str]:
-    """Returns the jobs of MySQL; without it any one, which shows that the token may read jobs."""
-    if settings.mysql is None:
+    """Returns the jobs of the database; without one any job, which shows that the token may read jobs."""
+    section = settings.database
+    if section is None:
         return [job for _, job in settings.jobs][:1]
-    return [settings.mysql.job_id, *([settings.mysql.backup.job_id] if settings.mysql.backup else [])]
+    return [section.job_id, *([section.backup.job_id] if section.backup else [])]
 
 
-def _mysql_problems(settings: Settings, registered: list[dict[str, Any]]) -> list[Problem]:
-    if settings.mysql is None:
+def _database_problems(settings: Settings, registered: list[dict[str, Any]]) -> list[Problem]:
+    section = settings.database
+    if section is None:
         return []
     server, *dumps = registered
     for job in dumps:
-        for warning in mysql.failing_dumps(job):
+        for warning in database.failing_dumps(section, job):
             pulumi.warn(visible(warning))
-    for warning in mysql.unverified(settings, settings.mysql):
+    for warning in database.unverified(settings, section):
         pulumi.warn(warning)
-    return mysql.downgrade(settings.mysql, server)
+    return database.downgrade(section, server)
 
 
 def _owners(prefetch: Prefetch, settings: Settings, known: ownership.Known, first: Call) -> dict[str, Any]:

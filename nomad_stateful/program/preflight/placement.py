@@ -67,7 +67,7 @@ def _ask(prefetch: Prefetch, job: Job) -> "Future[Answer]":
 def question(job: Job) -> dict[str, Any]:
     """Returns the arguments of getPlacement."""
     return {
-        "jobspec": jobspec.spec(job.spec, job.job_id, job.namespace),
+        "jobspec": jobspec.spec(job.spec, job.variables),
         "variables": "\n".join(f"{name} = {jobspec.hcl_literal(value)}" for name, value in job.variables.items()),
         "namespace": job.namespace,
         "constraints": job.constraints,

@@ -4,17 +4,19 @@ Every problem is reported at once, before any resource is created, as key, value
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from nomad_stateful.program.settings import consumer_rules, driver_policy, identity_rules, rules
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Databases
+from nomad_stateful.program.settings import consumer_rules, driver_policy, identity_rules, rules, sections
 from nomad_stateful.program.settings.consumer import Consumer
+from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Problem, Refusal, SettingsError, half_characters, problems_of
 from nomad_stateful.program.settings.failover import Failover
-from nomad_stateful.program.settings.metrics import Metrics, Switched, check_metrics
-from nomad_stateful.program.settings.mysql import Mysql
+from nomad_stateful.program.settings.metrics import Metrics, check_metrics, switch
 from nomad_stateful.program.settings.placement import Placement
 from nomad_stateful.program.settings.plugin import Plugin
 from nomad_stateful.program.settings.types import Identifier, PinnedImage, PlainText, Section
@@ -22,8 +24,8 @@ from nomad_stateful.program.settings.volume import Volume
 
 __all__ = [
     "Consumer",
+    "DatabaseSection",
     "Metrics",
-    "Mysql",
     "Placement",
     "Plugin",
     "Problem",
@@ -36,7 +38,7 @@ PROJECT = "nomad-stateful"
 
 
 class Settings(Section):
-    """Everything a stack configures."""
+    """Everything a stack configures, beside its database: `model_of` adds a section for each."""
 
     client_role: str = Field(
         pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$",
@@ -56,10 +58,10 @@ class Settings(Section):
     )
     plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
     volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
-    mysql: Mysql | None = Field(None, description="The MySQL server and the volume it stores its data on.")
-
     consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
-    metrics: Switched = Field(None, description="What a Prometheus needs: true, or a section; nothing if left out.")
+    metrics: Annotated[Metrics | None, BeforeValidator(switch)] = Field(
+        None, description="What a Prometheus needs: true, or a section; nothing if left out."
+    )
     failover: Failover | None = Field(
         None,
         description="A job that starts those of a lost client elsewhere once EC2 says that it cannot write.",
@@ -81,19 +83,31 @@ class Settings(Section):
         if self.failover is not None and not self.volumes_of("ebs"):
             remedy = "remove it: of other volumes nobody can say whether a lost client still writes to them"
             raise Refusal("failover", "set", "watches EBS volumes, and the stack has none", remedy)
-        if self.mysql is not None:
-            rules.check_mysql(self.mysql, self.volumes)
-            consumer_rules.check_backup(self.mysql, self.volumes)
+        rules.check_one_database([section.kind.name for section in self._databases])
+        database = self.database
+        if database is not None:
+            rules.check_database(database, self.volumes)
+            consumer_rules.check_backup(database, self.volumes)
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
-        check_metrics(self.metrics, self.mysql, self.plugins)
-        rules.check_agent(self.agent_image, self.mysql, self.failover)
+        check_metrics(self.metrics, database, self.plugins)
+        rules.check_agent(self.agent_image, database, self.failover)
         identity_rules.check_jobs(self.jobs)
         identity_rules.check_adopted(self.adopt, self.jobs, self.volumes)
         identity_rules.check_external_ids(self.volumes, self.plugins)
         consumer_rules.check_renamed("consumer", self.consumers)
-        consumer_rules.check_sharing(self.mysql, self.consumers, self.volumes)
+        consumer_rules.check_sharing(database, self.consumers, self.volumes)
         return self
+
+    @property
+    def database(self) -> DatabaseSection | None:
+        """The section of the stack's database; None where it has none."""
+        return next(iter(self._databases), None)
+
+    @property
+    def _databases(self) -> list[DatabaseSection]:
+        values = [getattr(self, name) for name in type(self).model_fields]
+        return [value for value in values if isinstance(value, DatabaseSection)]
 
     def volume(self, name: str) -> Volume:
         """Returns the volume of that name."""
@@ -112,7 +126,7 @@ class Settings(Section):
     @property
     def jobs(self) -> list[tuple[str, str]]:
         """The setting and the id of every job."""
-        return list(identity_rules.jobs(self.plugins, self.mysql, self.consumers, self.metrics, self.failover))
+        return list(identity_rules.jobs(self.plugins, self.database, self.consumers, self.metrics, self.failover))
 
     def volumes_of(self, driver: str) -> list[Volume]:
         """Returns the volumes of a driver."""
@@ -131,20 +145,30 @@ class Settings(Section):
         return sorted({member.zone for volume in volumes for member in volume.members if member.zone})
 
 
+def model_of(databases: Databases) -> type[Settings]:
+    """Returns the settings of stacks that may have one of these databases."""
+    described = Settings.model_fields["metrics"].description
+    measured = sections.switched(sections.metrics(databases.values())), Field(None, description=described)
+    return create_model("Settings", __base__=Settings, metrics=measured, **sections.servers(databases.values()))
+
+
+MODEL = model_of(DATABASES)
+
+
 def parse(config: dict[str, Any]) -> Settings:
     """Returns settings from plain values by their keys in the configuration; raises SettingsError."""
     broken = list(half_characters(config, is_private))
     if broken:
         raise SettingsError(broken)
     try:
-        return Settings.model_validate(config)
+        return MODEL.model_validate(config)
     except ValidationError as error:
-        raise SettingsError(problems_of(error, config, _own_rules(Settings), is_private)) from None
+        raise SettingsError(problems_of(error, config, _own_rules(MODEL), is_private)) from None
 
 
 def is_private(path: Sequence[str]) -> bool:
     """Returns whether a secret may stand at a path: in or below such a field, or in the place of its section."""
-    model: type[Section] = Settings
+    model: type[Section] = MODEL
     within = False
     for part in path:
         # Others are the index or the name of an entry.
@@ -160,7 +184,7 @@ def is_private(path: Sequence[str]) -> bool:
 
 def secret_places(config: dict[str, Any], key: str) -> Iterator[tuple[str | int, ...]]:
     """Yields the paths below a key whose values are kept as secrets, or are public as certificates are."""
-    field = next((field for field in Settings.model_fields.values() if field.alias == key), None)
+    field = next((field for field in MODEL.model_fields.values() if field.alias == key), None)
     for section in sections_of(field) if field else ():
         yield from _secrets_in(section, config[key], (key,))
 

@@ -66,7 +66,7 @@ def _text(tag: int, content: bytes) -> str:
     """Returns a name as a client would ask for it: of a wildcard one that it stands for."""
     if tag == _IP_ADDRESS:
         return str(ip_address(content))
-    return re.sub(r"^\*", "mysql", content.decode("ascii")) if tag == _DNS_NAME else ""
+    return re.sub(r"^\*", "database", content.decode("ascii")) if tag == _DNS_NAME else ""
 
 
 def _parts(der: bytes) -> Iterator[tuple[int, bytes]]:

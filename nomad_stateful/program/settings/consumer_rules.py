@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nomad_stateful.program.settings.consumer import Consumer, Mount
+from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Refusal
-from nomad_stateful.program.settings.mysql import Mysql
 from nomad_stateful.program.settings.volume import Volume
 
 # Who may have a volume of each access mode at the same time, as Nomad claims it.
@@ -34,21 +34,22 @@ def check_consumer(consumer: Consumer, volumes: list[Volume]) -> None:
         _check_mode(consumer, mount, volume, key)
 
 
-def check_backup(mysql: Mysql, volumes: list[Volume]) -> None:
+def check_backup(section: DatabaseSection, volumes: list[Volume]) -> None:
     """The dumps have a volume of their own that files can be written to."""
-    if mysql.backup is None:
+    if section.backup is None:
         return
-    volume = _found("mysql.backup", mysql.backup.volume, volumes)
-    if volume.name == mysql.volume:
+    key = f"{section.kind.name}.backup"
+    volume = _found(key, section.backup.volume, volumes)
+    if volume.name == section.volume:
         raise Refusal(
-            "mysql.backup.volume",
+            f"{key}.volume",
             volume.name,
             "this is the volume of the data: whoever loses it would lose both",
             "give the dumps a volume of their own",
         )
     if volume.count is not None or volume.access_mode in READ_ONLY or volume.attachment_mode != "file-system":
         raise Refusal(
-            "mysql.backup.volume",
+            f"{key}.volume",
             volume.name,
             "dumps are files that are written to a single volume",
             "use a volume without count that is writable and has attachmentMode file-system",
@@ -69,17 +70,18 @@ def check_renamed(what: Literal["consumer", "volume"], entries: Sequence[Consume
             raise Refusal(key, entry.renamed_from, rule, "keep it on one of them")
 
 
-def check_sharing(mysql: Mysql | None, consumers: list[Consumer], volumes: list[Volume]) -> None:
+def check_sharing(section: DatabaseSection | None, consumers: list[Consumer], volumes: list[Volume]) -> None:
     """A volume that one allocation may have, or one may write, is not used by two jobs."""
     uses = [
         Use(f"consumers.{consumer.name}.mounts.{index}.volume", consumer.name, mount.volume, not mount.read_only)
         for consumer in consumers
         for index, mount in enumerate(consumer.mounts)
     ]
-    if mysql is not None:
-        uses.insert(0, Use("mysql.volume", mysql.job_id, mysql.volume, writes=True))
-        if mysql.backup is not None:
-            uses.insert(1, Use("mysql.backup.volume", mysql.backup.job_id, mysql.backup.volume, writes=True))
+    if section is not None:
+        name, backup = section.kind.name, section.backup
+        uses.insert(0, Use(f"{name}.volume", section.job_id, section.volume, writes=True))
+        if backup is not None:
+            uses.insert(1, Use(f"{name}.backup.volume", backup.job_id, backup.volume, writes=True))
     for volume in volumes:
         here = [use for use in uses if use.volume == volume.name]
         if volume.access_mode == "multi-node-single-writer":

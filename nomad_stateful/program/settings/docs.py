@@ -6,7 +6,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from nomad_stateful.program.settings import PROJECT, Settings, sections_of
+from nomad_stateful.program.settings import MODEL, PROJECT, sections_of
 from nomad_stateful.program.settings.types import Section
 
 PAGE = Path(__file__).parents[3] / "docs" / "config.md"
@@ -21,7 +21,7 @@ and AWS's documented limits. `make random-settings EXAMPLES=2000` draws that man
 
 def render() -> str:
     """Returns the whole page."""
-    return "\n".join([INTRODUCTION, *_tables("", "Top level", Settings)])
+    return "\n".join([INTRODUCTION, *_tables("", "Top level", MODEL)])
 
 
 def _tables(prefix: str, title: str, model: type[Section]) -> list[str]:

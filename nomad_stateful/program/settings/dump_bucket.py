@@ -1,4 +1,4 @@
-"""Settings of the copies of MySQL's dumps in S3."""
+"""Settings of the copies of a database's dumps in S3."""
 
 import re
 from typing import ClassVar, Literal
@@ -51,7 +51,7 @@ class DumpBucket(Section):
         pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/$",
         max_length=256,
         description="What the dumps' keys start with; `PROJECT/STACK/` if left out.",
-        json_schema_extra={"rule": "must be folders that end in /, such as mysql/prod/"},
+        json_schema_extra={"rule": "must be folders that end in /, such as shop/prod/"},
     )
     region: str | None = Field(
         None,

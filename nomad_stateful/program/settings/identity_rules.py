@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from nomad_stateful.program.settings import rules
 from nomad_stateful.program.settings.consumer import Consumer
+from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.failover import Failover
-from nomad_stateful.program.settings.metrics import Metrics, mysql_exporter
-from nomad_stateful.program.settings.mysql import Mysql
+from nomad_stateful.program.settings.metrics import Metrics, database_exporter
 from nomad_stateful.program.settings.plugin import Plugin
 from nomad_stateful.program.settings.volume import Volume
 
@@ -17,7 +17,7 @@ _GLOBAL = frozenset({"ebs", "efs"})
 
 def jobs(
     plugins: list[Plugin],
-    mysql: Mysql | None,
+    database: DatabaseSection | None,
     consumers: list[Consumer],
     metrics: Metrics | None,
     failover: Failover | None,
@@ -26,13 +26,13 @@ def jobs(
     for plugin in plugins:
         for role, job in rules.job_ids(plugin).items():
             yield f"plugins.{plugin.id}.jobIds.{'controller' if role == 'controller' else 'node'}", job
-    if mysql is not None:
-        yield "mysql.jobId", mysql.job_id
-        yield from (("mysql.backup.jobId", job) for job in mysql.backup_job_ids)
+    if database is not None:
+        yield f"{database.kind.name}.jobId", database.job_id
+        yield from ((f"{database.kind.name}.backup.jobId", job) for job in database.backup_job_ids)
     yield from ((f"consumers.{consumer.name}.name", consumer.name) for consumer in consumers)
-    exporter = mysql_exporter(metrics, mysql)
-    if exporter is not None:
-        yield "metrics.mysql.jobId", exporter.job_id
+    exporter = database_exporter(metrics, database)
+    if database is not None and exporter is not None:
+        yield f"metrics.{database.kind.name}.jobId", exporter.job_id
     if metrics is not None and metrics.volumes is not None:
         yield "metrics.volumes.jobId", metrics.volumes.job_id
     if failover is not None:
@@ -44,7 +44,7 @@ def check_jobs(found: Iterable[tuple[str, str]]) -> None:
     first: dict[str, str] = {}
     for key, job in found:
         if job in first:
-            named = " (the job that restores)" if job.endswith("-restore") and key == "mysql.backup.jobId" else ""
+            named = " (the job that restores)" if job.endswith("-restore") and key.endswith(".backup.jobId") else ""
             raise Refusal(
                 key,
                 job,

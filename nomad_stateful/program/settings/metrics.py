@@ -4,8 +4,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Refusal
-from nomad_stateful.program.settings.mysql import Mysql
 from nomad_stateful.program.settings.plugin import Plugin
 from nomad_stateful.program.settings.types import (
     DAY_S,
@@ -18,11 +18,11 @@ from nomad_stateful.program.settings.types import (
     in_docker,
 )
 
-MYSQL_ACCOUNT = "exporter"
+EXPORTER_ACCOUNT = "exporter"
 HTTP_FLAG = "--http-endpoint"
 
 
-def _switch(value: Any) -> Any:
+def switch(value: Any) -> Any:
     """Returns a section for true, nothing for false, and anything else as it is."""
     return {} if value is True else None if value is False else value
 
@@ -37,11 +37,11 @@ class Exporter(Section):
     memory_mib: int = Field(64, ge=32, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
 
 
-class MysqlExporter(Exporter):
-    """mysqld_exporter, in a job of its own."""
+class DatabaseExporter(Exporter):
+    """A database's exporter, in a job of its own; sections.py makes that of each database of it."""
 
-    job_id: Identifier = Field("mysql-metrics", description="Id of the exporter's job.")
-    image: PinnedImage = Field("prom/mysqld-exporter:v0.20.0", description="Image with a pinned tag or digest.")
+    job_id: Identifier = Field("metrics", description="Id of the exporter's job.")
+    image: PinnedImage = Field("", description="Image with a pinned tag or digest.")
     timeout_s: int = Field(300, ge=10, le=DAY_S, description="How long `up` waits for the exporter to run, in seconds.")
 
 
@@ -61,11 +61,7 @@ class Metrics(Section):
         True,
         description="Have the EBS drivers serve their own metrics. To switch it restarts the plugins, not their users.",
     )
-    mysql: Annotated[MysqlExporter | None, BeforeValidator(_switch)] = Field(
-        MysqlExporter(),
-        description="mysqld_exporter for the stack's MySQL, where it has one: true, false or a section.",
-    )
-    volumes: Annotated[VolumeExporter | None, BeforeValidator(_switch)] = Field(
+    volumes: Annotated[VolumeExporter | None, BeforeValidator(switch)] = Field(
         VolumeExporter(),
         description="node_exporter on every client, for bytes and inodes of each mounted volume: true, false (where "
         "the clients have a node_exporter of their own) or a section.",
@@ -76,12 +72,12 @@ class Metrics(Section):
     )
 
 
-Switched = Annotated[Metrics | None, BeforeValidator(_switch)]
-
-
-def mysql_exporter(metrics: Metrics | None, mysql: Mysql | None) -> MysqlExporter | None:
-    """Returns MySQL's exporter; None where there is no MySQL, or it is not wanted."""
-    return metrics.mysql if metrics is not None and mysql is not None else None
+def database_exporter(metrics: Metrics | None, section: DatabaseSection | None) -> DatabaseExporter | None:
+    """Returns the database's exporter; None where there is no database, or it is switched off."""
+    if metrics is None or section is None:
+        return None
+    found: DatabaseExporter | None = getattr(metrics, section.kind.name)
+    return found
 
 
 def serves(metrics: Metrics | None, plugin: Plugin) -> bool:
@@ -89,25 +85,10 @@ def serves(metrics: Metrics | None, plugin: Plugin) -> bool:
     return metrics is not None and metrics.drivers and plugin.known.metrics and not plugin.existing
 
 
-def check_metrics(metrics: Metrics | None, mysql: Mysql | None, plugins: list[Plugin]) -> None:
+def check_metrics(metrics: Metrics | None, section: DatabaseSection | None, plugins: list[Plugin]) -> None:
     """Nothing else has the exporter's account, or decides where a driver serves its metrics."""
-    if mysql is not None and mysql_exporter(metrics, mysql) is not None:
-        given = mysql.tls_certificate
-        if given is not None and mysql.authority and not given.server_name:
-            raise Refusal(
-                "mysql.tlsCertificate.certificate",
-                "without a subjectAltName",
-                "with tlsCertificate.ca the exporter of metrics.mysql verifies the server, by a name in there",
-                "have it issued with one, or set metrics.mysql to false",
-            )
-        for user in mysql.users:
-            if user.name == MYSQL_ACCOUNT:
-                raise Refusal(
-                    f"mysql.users.{user.name}.name",
-                    user.name,
-                    "with metrics.mysql this is the account of MySQL's exporter",
-                    "rename it, or set metrics.mysql to false",
-                )
+    if section is not None and database_exporter(metrics, section) is not None:
+        _check_measured(section, section.kind.name)
     for plugin in plugins:
         own = [one for one in plugin.extra_args if one.partition("=")[0] == HTTP_FLAG]
         if own and serves(metrics, plugin):
@@ -116,4 +97,23 @@ def check_metrics(metrics: Metrics | None, mysql: Mysql | None, plugins: list[Pl
                 own[0],
                 "with metrics.drivers the program decides where the driver serves its metrics",
                 "remove it, or set metrics.drivers to false",
+            )
+
+
+def _check_measured(section: DatabaseSection, name: str) -> None:
+    given = section.tls_certificate
+    if given is not None and section.authority and not given.server_name:
+        raise Refusal(
+            f"{name}.tlsCertificate.certificate",
+            "without a subjectAltName",
+            f"with tlsCertificate.ca the exporter of metrics.{name} verifies the server, by a name in there",
+            f"have it issued with one, or set metrics.{name} to false",
+        )
+    for user in section.users:
+        if user.name == EXPORTER_ACCOUNT:
+            raise Refusal(
+                f"{name}.users.{user.name}.name",
+                user.name,
+                f"with metrics.{name} this is the account of {section.kind.title}'s exporter",
+                f"rename it, or set metrics.{name} to false",
             )

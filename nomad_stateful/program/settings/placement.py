@@ -32,7 +32,7 @@ class Placement(Section):
         default=["*"], min_length=1, description="Datacenters whose clients may run the jobs; `*` is all of them."
     )
     node_pool: NodePool = Field(
-        "default", description="Node pool of the plugin jobs and of MySQL; `all` is every pool."
+        "default", description="Node pool of the plugin jobs and of the database; `all` is every pool."
     )
 
 

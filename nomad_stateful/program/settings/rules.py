@@ -5,9 +5,9 @@ from collections import Counter
 
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.program.settings import mount_flags
+from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.failover import Failover
-from nomad_stateful.program.settings.mysql import Mysql
 from nomad_stateful.program.settings.plugin import Plugin
 from nomad_stateful.program.settings.volume import Volume
 
@@ -138,28 +138,37 @@ def _check_zone(volume: Volume, plugin: Plugin, key: str) -> None:
         )
 
 
-def check_mysql(mysql: Mysql, volumes: list[Volume]) -> None:
-    """MySQL has a volume that it can write files to."""
+def check_one_database(names: list[str]) -> None:
+    """A stack has one database at most."""
+    if len(names) > 1:
+        remedy = "remove one of them, or give it a stack of its own"
+        raise Refusal(names[1], "set", f"a stack has one database, and {names[0]} is set", remedy)
+
+
+def check_database(section: DatabaseSection, volumes: list[Volume]) -> None:
+    """The database has a volume that it can write files to."""
+    key, title = f"{section.kind.name}.volume", section.kind.title
     names = [volume.name for volume in volumes if volume.count is None]
-    volume = next((volume for volume in volumes if volume.name == mysql.volume), None)
+    volume = next((volume for volume in volumes if volume.name == section.volume), None)
     if volume is None or volume.count is not None:
-        rule = "there is no such volume" if volume is None else "this is a set, and MySQL has a single volume"
-        raise Refusal("mysql.volume", mysql.volume, rule, f"use one of {', '.join(names)}")
+        rule = "there is no such volume" if volume is None else f"this is a set, and {title} has a single volume"
+        raise Refusal(key, section.volume, rule, f"use one of {', '.join(names)}")
     writable = volume.access_mode in ("single-node-writer", "multi-node-single-writer", "multi-node-multi-writer")
     if not writable or volume.attachment_mode != "file-system":
         raise Refusal(
-            "mysql.volume",
+            key,
             volume.name,
-            f"MySQL writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
+            f"{title} writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
             f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
         )
 
 
-def check_agent(image: str | None, mysql: Mysql | None, failover: Failover | None) -> None:
+def check_agent(image: str | None, section: DatabaseSection | None, failover: Failover | None) -> None:
     """What the agent does has its image."""
+    name = section.kind.name if section else ""
     tasks = {
-        "mysql.backup.s3": mysql and mysql.backup and mysql.backup.s3,
-        "mysql.pointInTime": mysql and mysql.point_in_time,
+        f"{name}.backup.s3": section and section.backup and section.backup.s3,
+        f"{name}.pointInTime": section and section.logs,
         "failover": failover,
     }
     if image is None and (needing := [key for key, set_ in tasks.items() if set_]):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as File
 from typing import Any
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.program.settings.errors import Problem, path_of
 
 SECURE = "secure"
@@ -18,7 +19,10 @@ _REMEDIES = {
     "consumers": f"keep it in the consumer's secrets, and have a file show it (docs/consumers.md){_OTHERWISE}",
     "volumes": f"keep it in the volume's secrets{_OTHERWISE}",
     "plugins": f"have the driver use the clients' role, or keep it in the plugin's config{_OTHERWISE}",
-    "mysql.initScripts": f"have the script show it from a Nomad variable (docs/consumers.md, First start){_OTHERWISE}",
+    **dict.fromkeys(
+        (f"{name}.initScripts" for name in DATABASES),
+        f"have the script show it from a Nomad variable (docs/consumers.md, First start){_OTHERWISE}",
+    ),
 }
 
 

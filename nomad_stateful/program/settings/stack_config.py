@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import pulumi
 from pulumi.runtime import config as pulumi_config
 
-from nomad_stateful.program.settings import PROJECT, Settings, parse, secret_places, secure
+from nomad_stateful.program.settings import MODEL, PROJECT, Settings, parse, secret_places, secure
 from nomad_stateful.program.settings.errors import NOT_SHOWN, Problem, SettingsError
 from nomad_stateful.program.settings.types import Section
 
@@ -31,7 +31,7 @@ def _stack_config() -> dict[str, Any]:
     config = pulumi.Config(PROJECT)
     prefix = f"{PROJECT}:"
     keys = [key.removeprefix(prefix) for key in pulumi_config.CONFIG.get() if key.startswith(prefix)]
-    values = {key: _value(config, key, Settings) for key in keys}
+    values = {key: _value(config, key, MODEL) for key in keys}
     # The project file has to give what is optional a default, which can only be an empty one.
     return {key: value for key, value in values.items() if value not in ({}, "")}
 

@@ -79,7 +79,7 @@ def bucket_policy(plan: Plan, bucket: Bucket, values: Values) -> DriverPolicyArg
 
     return {
         "role": plan.client_role,
-        "description": f"What MySQL's {bucket.holds} to S3 on the Nomad clients need",
+        "description": f"What {bucket.holds} to S3 on the Nomad clients need",
         "policy": pulumi.Output.from_input(copies["bucket"]).apply(document),
         "path": environment.iam_path,
     }

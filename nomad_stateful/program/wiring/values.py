@@ -6,7 +6,7 @@ import pulumi
 
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
-from nomad_stateful.components.mysql import MysqlServer
+from nomad_stateful.components.database import DatabaseServer
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.program.environment import Environment
@@ -53,7 +53,7 @@ class Values:
         self._known["registration_id", volume_id] = registered.registration_id
         self._known["restart_id", volume_id] = registered.restart_id
 
-    def add_mysql(self, server: MysqlServer, accounts: list[str]) -> None:
+    def add_database(self, server: DatabaseServer, accounts: list[str]) -> None:
         """Adds the passwords of the server's accounts."""
         self._known["root_password", ""] = server.password
         for account in accounts:
@@ -92,6 +92,7 @@ def _secrets(settings: Settings) -> dict[str, str]:
         secrets |= {f"consumers.{consumer.name}.secrets.{name}": text for name, text in consumer.secrets.items()}
     for volume in settings.volumes:
         secrets |= {f"volumes.{volume.name}.secrets.{name}": text for name, text in volume.secrets.items()}
-    if settings.mysql is not None and settings.mysql.tls_certificate is not None:
-        secrets["mysql.tlsCertificate.key"] = settings.mysql.tls_certificate.key
+    database = settings.database
+    if database is not None and database.tls_certificate is not None:
+        secrets[f"{database.kind.name}.tlsCertificate.key"] = database.tls_certificate.key
     return secrets

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from nomad_stateful import jobspec
+from nomad_stateful.databases.model import Login
+from nomad_stateful.databases.mysql.database import MYSQL
 from nomad_stateful.nomad.job_rendering import render
 from tests.ports import unused_port
 from tests.providers.nomad.agent import Agent, eventually, nomad_binary, running_agent
@@ -18,7 +21,7 @@ from tools.packages import find_command
 EXPORTER = "prometheus-mysqld-exporter"
 JOB, PASSWORD = "mysql-metrics", "of-prometheus-alone"
 # Without an authority, of whose certificate the example has no more than the beginning.
-SERVER = '{service="mysql-server", provider="nomad", account="exporter", tls="preferred", ca="", name=""}'
+LOGIN = Login("mysql-server", "nomad", "preferred", verifies=False, account="exporter", password="of-the-account")
 PATHS = ("/metrics", "/metrics?target=127.0.0.1:1", "/probe?target=127.0.0.1:1", "/-/reload", "/")
 
 pytestmark = [
@@ -40,9 +43,17 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
 @pytest.fixture(scope="module")
 def exporter(agent: Agent) -> str:
     """The job's exporter as a program on loopback; no server is there to be measured."""
-    example = f"-var-file={jobspec.FOLDER / 'mysql-metrics.vars.hcl'}"
-    text = (jobspec.FOLDER / "mysql-metrics.nomad.hcl").read_text(encoding="utf-8")
-    job = render(Path(str(nomad_binary())), text, {}, example, f"-var=server={SERVER}")
+    example = f"-var-file={jobspec.FOLDER / 'database-metrics.vars.hcl'}"
+    text = (jobspec.FOLDER / "database-metrics.nomad.hcl").read_text(encoding="utf-8")
+    server = {"database": "mysql", "service": "mysql-server", "account": "exporter", "ca": ""}
+    given = {"server": server, "exporter": asdict(MYSQL.exporter(LOGIN, ""))}
+    job = render(
+        Path(str(nomad_binary())),
+        text,
+        {},
+        example,
+        *(f"-var={key}={jobspec.hcl_value(value)}" for key, value in given.items()),
+    )
     [group] = job["TaskGroups"]
     [task] = group["Tasks"] = [one for one in group["Tasks"] if one["Name"] == "exporter"]
     at, words = f"127.0.0.1:{unused_port()}", task["Config"]["args"]

@@ -156,7 +156,7 @@ def test_an_image_of_mariadb_is_refused_with_the_way_to_mysql(image: str) -> Non
     ],
 )
 def test_an_image_is_judged_by_the_last_part_of_its_repository(image: str) -> None:
-    assert parse([], image=image).mysql is not None
+    assert parse([], image=image).database is not None
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_an_image_is_judged_by_the_last_part_of_its_repository(image: str) -> No
 def test_files_of_the_data_stay_on_the_volume(argument: str) -> None:
     assert "this is a part of the data, and would be outside of the volume" in refused(serverArgs=[argument])
     inside = argument.replace("/x", "/srv/mysql/x")
-    assert parse([], serverArgs=[inside]).mysql is not None
+    assert parse([], serverArgs=[inside]).database is not None
 
 
 @pytest.mark.parametrize(
     "argument", ["--aria-log-dir-path=/x", "--tokudb-data-dir=/x", "--log-basename=/x", "--autoset-port"]
 )
 def test_options_that_mysql_has_not_are_left_to_the_server_which_does_not_start_with_them(argument: str) -> None:
-    assert parse([], serverArgs=[argument]).mysql is not None
+    assert parse([], serverArgs=[argument]).database is not None
 
 
 def test_a_certificate_without_tls_is_refused() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from nomad_stateful.program.settings import PROJECT, Settings, docs
+from nomad_stateful.program.settings import MODEL, PROJECT, docs
 
 TOP = Path(__file__).parents[3]
 STACKS = ["Pulumi.dev.yaml", "Pulumi.aws.yaml.example"]
@@ -18,7 +18,7 @@ def test_the_configuration_page_is_what_the_settings_say() -> None:
 def test_every_top_level_setting_is_declared_in_the_project_file_and_the_other_way_round() -> None:
     project = yaml.safe_load((TOP / "Pulumi.yaml").read_text(encoding="utf-8"))
     declared = {key.removeprefix(f"{PROJECT}:") for key in project["config"]}
-    assert declared == {field.alias for field in Settings.model_fields.values()}
+    assert declared == {field.alias for field in MODEL.model_fields.values()}
 
 
 def test_both_stack_files_have_the_same_keys() -> None:

@@ -11,6 +11,8 @@ from nomad_stateful import jobspec as jobs
 from nomad_stateful.nomad.job_rendering import render
 from tools import toolchain
 
+JOB = {"id": "id", "namespace": "default"}
+SERVER = {"database": "mysql"}
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -60,9 +62,14 @@ def test_a_job_is_the_same_by_hand_and_by_the_program(path: Path) -> None:
     nomad, name = toolchain.ensure().nomad, path.name.removesuffix(".nomad.hcl")
     example = f"-var-file={jobs.FOLDER / f'{name}.vars.hcl'}"
     by_hand = render(nomad, path.read_text(encoding="utf-8"), {}, example)
-    submitted = render(nomad, jobs.spec(name, by_hand["ID"], by_hand["Namespace"]), {}, example)
+    submitted = render(
+        nomad,
+        jobs.spec(name, {"job": {"id": by_hand["ID"], "namespace": by_hand["Namespace"]}, "server": SERVER}),
+        {},
+        example,
+    )
     assert submitted == by_hand
-    assert "file(" not in jobs.spec(name, "id", "default")
+    assert "file(" not in jobs.spec(name, {"job": JOB, "server": SERVER})
 
 
 @pytest.mark.parametrize("text", ["echo no line break", "FILE\n", "\t FILE \n", "echo\r\n", "echo $${a}\n"])
@@ -73,7 +80,7 @@ def test_a_script_that_a_heredoc_cannot_hold_is_refused(
     (tmp_path / "x.sh").write_bytes(text.encode())
     monkeypatch.setattr(jobs, "FOLDER", tmp_path)
     with pytest.raises(ValueError, match=r"x\.sh"):
-        jobs.spec("x", "id", "default")
+        jobs.spec("x", {"job": JOB})
 
 
 def test_every_job_file_has_example_values_to_parse_it_with() -> None:

@@ -113,7 +113,9 @@ def test_with_an_authority_every_job_that_logs_in_over_the_network_verifies_the_
     servers = {name: variables(found[f"{name}-job"])["server"] for name in ("mysql-backup", "mysql-backup-restore")}
     assert {name: server["ca"] for name, server in servers.items()} == dict.fromkeys(servers, CERTIFICATE)
     measured = variables(found["mysql-metrics-job"])["server"]
-    assert (measured["ca"], measured["name"]) == (CERTIFICATE, "db.example")
+    assert measured["ca"] == CERTIFICATE
+    exporter = variables(found["mysql-metrics-job"])["exporter"]["files"]["exporter.cnf"]
+    assert "tls-server-name = db.example\n" in exporter
     without = record(with_metrics(True, volumes=volumes, mysql={**mysql, "tlsCertificate": {**given, "ca": None}}))
     assert variables(without["mysql-metrics-job"])["server"]["ca"] == ""
 

@@ -35,8 +35,8 @@ def test_the_least_configuration_is_enough_and_is_safe_by_default() -> None:
     known = settings.parse(config())
     data = known.volume("mysql")
     assert (data.type, data.encrypted, data.protect) == ("gp3", True, True)
-    assert known.mysql is not None
-    assert known.mysql.mount_path == "/srv"
+    assert known.database is not None
+    assert known.database.mount_path == "/srv"
     assert known.zones == ["us-west-2a"]
 
 
@@ -143,7 +143,7 @@ def test_an_unpinned_image_is_refused(image: str) -> None:
 
 def test_an_image_may_be_pinned_by_digest_or_come_from_a_registry_with_a_port() -> None:
     for image in (f"registry:5000/mysql@sha256:{'a' * 64}", "registry:5000/mysql:8.4"):
-        known = settings.parse(config(mysql={"volume": "mysql", "image": image})).mysql
+        known = settings.parse(config(mysql={"volume": "mysql", "image": image})).database
         assert known is not None
         assert known.image == image
 

@@ -150,7 +150,7 @@ def test_there_is_an_image_for_all_that_a_stack_of_the_sandbox_runs(name: str) -
         {key.removeprefix("nomad-stateful:"): value for key, value in config.items() if "aws:" not in key}
     )
     named = [one.pinned_image for one in known.plugins] + [str(one.image) for one in known.consumers]
-    named += [known.mysql.image] if known.mysql else []
+    named += [known.database.image] if known.database else []
     there = {image.repository: image.tag for image in catalogue(None) if not image.seldom}
     for repository, _, tag in (image.rpartition(":") for image in named):
         # Debian says which version of the others there is.

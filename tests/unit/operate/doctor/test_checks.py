@@ -17,7 +17,7 @@ from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Check, Finding
 from nomad_stateful.operate.doctor.table import CHECKS
 from nomad_stateful.program.settings.consumer import Consumer
-from nomad_stateful.program.settings.mysql import Mysql
+from nomad_stateful.program.settings.database import DatabaseSection
 from tests.unit.operate.doctor.world import VOLUME, World, instance, node, refused
 
 # What only a volume that is registered has is not in this world: see test_volumes.
@@ -434,7 +434,7 @@ def test_the_most_specific_block_of_a_policy_counts(rules: str, found: set[str])
 
 
 def test_a_kill_timeout_that_is_left_out_is_the_settings_default() -> None:
-    for section in (Mysql, Consumer):
+    for section in (DatabaseSection, Consumer):
         assert section.model_fields["kill_timeout"].default == client_settings.KILL_TIMEOUT
 
 

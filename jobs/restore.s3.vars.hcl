@@ -10,11 +10,18 @@ volume = {
 
 task = { image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
 server = {
-  service  = "mysql-server"
-  provider = "nomad"
+  database = "mysql"
   account  = "root"
-  tls      = "required"
   ca       = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+}
+
+client = {
+  env = {
+    TLS_MYSQL = "--ssl-mode=VERIFY_CA"
+  }
+  files = {
+    "client.cnf" = "[client]\nuser = root\n{{ with nomadService \"mysql-server\" }}{{ with index . 0 }}host = {{ .Address }}\nport = {{ .Port }}\n# {{ .ID }}{{ end }}{{ end }}\nssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem\npassword = {{ with nomadVar \"nomad/jobs/mysql-restore\" }}{{ .password }}{{ end }}\n"
+  }
 }
 
 s3 = {

@@ -1,6 +1,6 @@
-"""MySQL on a CSI volume."""
+"""A database server on a CSI volume."""
 
-from typing import NotRequired, TypedDict
+from typing import ClassVar, NotRequired, TypedDict
 
 import pulumi
 
@@ -9,10 +9,11 @@ from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
 from nomad_stateful.components.restart import JobRestart
+from nomad_stateful.databases.model import Database
 from nomad_stateful.sdk import GeneratedSecret, VolumeRelease, get_service_output
 
 
-class MysqlTask(TypedDict):
+class DatabaseTask(TypedDict):
     """How the server runs."""
 
     image: str
@@ -33,7 +34,7 @@ class MysqlTask(TypedDict):
     """Memory in MiB."""
 
 
-class MysqlService(TypedDict):
+class DatabaseService(TypedDict):
     """Where the service is registered, and its check."""
 
     provider: str
@@ -44,7 +45,7 @@ class MysqlService(TypedDict):
     """How long one check may take."""
 
 
-class MysqlCertificate(TypedDict):
+class DatabaseCertificate(TypedDict):
     """A certificate that is not the server's own making, in PEM."""
 
     certificate: pulumi.Input[str]
@@ -55,16 +56,16 @@ class MysqlCertificate(TypedDict):
     """The authority's certificate."""
 
 
-class MysqlTls(TypedDict):
+class DatabaseTls(TypedDict):
     """Whether and how connections are encrypted."""
 
     mode: str
     """off, preferred (for clients that want it) or required."""
-    certificate: NotRequired[MysqlCertificate | None]
+    certificate: NotRequired[DatabaseCertificate | None]
     """Certificate; without it the server makes one of its own."""
 
 
-class MysqlAccount(TypedDict):
+class DatabaseAccount(TypedDict):
     """An account with a generated password."""
 
     name: str
@@ -75,8 +76,8 @@ class MysqlAccount(TypedDict):
     """Database they are for; empty is all of them."""
 
 
-class BinlogCopies(TypedDict):
-    """Where in S3 the binary logs are copied to, and how often."""
+class LogCopies(TypedDict):
+    """Where in S3 the server's logs are copied to, and how often."""
 
     bucket: pulumi.Input[str]
     """Name of the bucket."""
@@ -91,13 +92,13 @@ class BinlogCopies(TypedDict):
     memory_mib: int
     """Memory of the agent, in MiB."""
     account: str
-    """The account that closes a log; it is among the accounts and may RELOAD."""
+    """The account that closes a log; it is among the accounts."""
     interval_s: int
     """How often a log is closed and copied, in seconds."""
 
 
-class MysqlServerArgs(TypedDict):
-    """Inputs of MysqlServer."""
+class DatabaseServerArgs(TypedDict):
+    """Inputs of a database's server."""
 
     job_id: str
     """Id of the job and name of its service."""
@@ -115,9 +116,9 @@ class MysqlServerArgs(TypedDict):
     """Data directory, a folder inside the mount."""
     port: int
     """Port on the client; 0 lets Nomad choose one."""
-    task: MysqlTask
+    task: DatabaseTask
     """How the server runs."""
-    service: MysqlService
+    service: DatabaseService
     """Where the service is registered."""
     restart: JobRestart
     """Restarts on the same client."""
@@ -127,22 +128,24 @@ class MysqlServerArgs(TypedDict):
     """Server options by name, read from a file; values are Nomad templates."""
     init_scripts: dict[str, str]
     """SQL by file name, run in the order of the names when the data directory is made."""
-    tls: MysqlTls
+    tls: DatabaseTls
     """Whether and how connections are encrypted."""
     databases: list[str]
     """Databases that are made when they are missing."""
-    accounts: list[MysqlAccount]
+    accounts: list[DatabaseAccount]
     """Accounts that are made, each time the server starts."""
-    binlogs: NotRequired[BinlogCopies | None]
-    """Where the binary logs are copied to; with MySQL 8.0 or newer. Nowhere if left out."""
+    binlogs: NotRequired[LogCopies | None]
+    """Where the server's logs are copied to, of a database that has some (MySQL 8.0 or newer); nowhere if left out."""
     release_timeout_s: int
     """How long a destroy waits for the volume to be released, in seconds."""
     timeout_s: int
     """How long to wait for the server to answer, in seconds."""
 
 
-class MysqlServer(pulumi.ComponentResource):
-    """A single MySQL server whose rows outlive the job, since they are on the volume."""
+class DatabaseServer(pulumi.ComponentResource):
+    """A single server whose rows outlive the job, on the volume; databases.py makes that of each database."""
+
+    _database: ClassVar[Database]
 
     host: pulumi.Output[str]
     """Address of the client the server runs on."""
@@ -151,27 +154,28 @@ class MysqlServer(pulumi.ComponentResource):
     allocation_id: pulumi.Output[str]
     """Allocation that runs the server."""
     password: pulumi.Output[str]
-    """Password of root (secret)."""
+    """Password of the superuser (secret)."""
     account_passwords: pulumi.Output[dict[str, str]]
     """Passwords of the accounts, by name (secret)."""
 
-    def __init__(self, name: str, args: MysqlServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:MysqlServer", name, None, opts)
+    def __init__(self, name: str, args: DatabaseServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
+        kind = self._database
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         password = GeneratedSecret(f"{name}-password", length=32, opts=pulumi.ResourceOptions(parent=self))
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
-        change = own.change("mysql", job_variables.mysql(args))
+        change = own.change(kind.name, job_variables.database(kind, args))
         release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
-        job = own.job("mysql", _variables(args, release), depends_on=[variable], purged_by_gate=True)
-        health = own.health(job, "mysql", args["timeout_s"], [args["volume"]])
+        job = own.job(kind.name, _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
+        health = own.health(job, kind.name, args["timeout_s"], [args["volume"]])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.
             job_id=pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0])),
             namespace=args["placement"]["namespace"],
-            group="mysql",
+            group=kind.name,
             port_label="db",
             parent=self,
         )
@@ -187,7 +191,7 @@ class MysqlServer(pulumi.ComponentResource):
 
 
 def _secrets(
-    args: MysqlServerArgs, root: pulumi.Output[str], drawn: dict[str, pulumi.Output[str]]
+    args: DatabaseServerArgs, root: pulumi.Output[str], drawn: dict[str, pulumi.Output[str]]
 ) -> dict[str, pulumi.Input[str]]:
     accounts = {f"password_{account}": password for account, password in drawn.items()}
     certificate = args["tls"]["certificate"]
@@ -198,7 +202,7 @@ def _secrets(
     return {"root_password": root, **accounts, **given, **authority}
 
 
-def _variables(args: MysqlServerArgs, release: VolumeRelease) -> dict[str, object]:
-    settings = job_variables.mysql(args)
+def _variables(kind: Database, args: DatabaseServerArgs, release: VolumeRelease) -> dict[str, object]:
+    settings = job_variables.database(kind, args)
     volume = {"id": release.volume_id, "release": Consumer.generation(release, args["volume"]), **settings["volume"]}
     return {**settings, "volume": volume}

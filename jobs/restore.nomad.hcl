@@ -1,9 +1,9 @@
-# Feeds a dump that mysql-backup made to a MySQL server; nothing runs until it is dispatched.
-# Register it by hand with: nomad job run -var-file=VARS jobs/mysql-restore.nomad.hcl, and restore with:
+# Feeds a dump of dump.nomad.hcl to a database server; nothing runs until it is dispatched.
+# Register it by hand with: nomad job run -var-file=VARS jobs/restore.nomad.hcl, and restore with:
 # nomad job dispatch -meta dump=NAME ID, where NAME is a file on the volume or latest; with -meta from=s3 it is in S3
 
 variable "job" {
-  description = "Job id and where the job may run. The id names the variable nomad/jobs/ID with the account's password too."
+  description = "Job id and where the job may run. The id names the variable nomad/jobs/ID too, which has the account's password."
   type = object({
     id          = string
     namespace   = string
@@ -34,13 +34,19 @@ variable "task" {
 }
 
 variable "server" {
-  description = "The service of the server, where it is registered, and the account that writes every database; tls is off, preferred or required. By ca, an authority's certificate in PEM, clients verify it; an empty one verifies nothing."
+  description = "Which database it is, whose scripts are in jobs/DATABASE/, and the account that writes all of it. By ca, an authority's certificate in PEM, clients verify the server; an empty one verifies nothing."
   type = object({
-    service  = string
-    provider = string
+    database = string
     account  = string
-    tls      = string
     ca       = string
+  })
+}
+
+variable "client" {
+  description = "What the database's client logs in with: its environment, and files of the secrets folder, as Nomad templates."
+  type = object({
+    env   = map(string)
+    files = map(string)
   })
 }
 
@@ -58,18 +64,14 @@ variable "s3" {
 }
 
 locals {
-  names   = file("jobs/mysql/dumps.sh")
-  restore = file("jobs/mysql/restore.sh")
-  lookup  = var.server.provider == "consul" ? "service" : "nomadService"
-  # Without encryption MySQL wants its public key for the login.
-  tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
+  names   = file("jobs/dumps.sh")
+  restore = file("jobs/${var.server.database}/restore.sh")
   fetch_args = [
     "fetch-dump", "--folder=${var.volume.mount_path}", "--bucket=${var.s3.bucket}", "--prefix=${var.s3.prefix}",
   ]
-  authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
 }
 
-job "mysql-restore" {
+job "restore" {
   id          = var.job.id
   name        = var.job.id
   type        = "batch"
@@ -159,10 +161,7 @@ job "mysql-restore" {
         args  = ["sh", "${NOMAD_TASK_DIR}/restore.sh"]
       }
 
-      env {
-        DUMPS     = var.volume.mount_path
-        TLS_MYSQL = local.tls
-      }
+      env = merge(var.client.env, { DUMPS = var.volume.mount_path })
 
       template {
         destination = "local/restore.sh"
@@ -171,15 +170,14 @@ job "mysql-restore" {
         data        = "${local.names}${local.restore}"
       }
 
-      template {
-        destination = "${NOMAD_SECRETS_DIR}/client.cnf"
-        perms       = "0400"
-        change_mode = "noop"
-        data = join("\n", concat(["[client]", "user = ${var.server.account}"], local.authority, [
-          "{{ with ${local.lookup} \"${var.server.service}\" }}{{ with index . 0 }}host = {{ .Address }}",
-          "port = {{ .Port }}{{ end }}{{ end }}",
-          "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
-        ], [""]))
+      dynamic "template" {
+        for_each = var.client.files
+        content {
+          destination = "${NOMAD_SECRETS_DIR}/${template.key}"
+          perms       = "0400"
+          change_mode = "noop"
+          data        = template.value
+        }
       }
 
       dynamic "template" {

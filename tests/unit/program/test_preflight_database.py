@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.program import settings
-from nomad_stateful.program.preflight import mysql as preflight_mysql
+from nomad_stateful.program.preflight import database as preflight_database
+from nomad_stateful.program.settings import sections
 from tests.certificates import CERTIFICATE
 
+MYSQL = sections.server(DATABASES["mysql"])
 
-def mysql(image: str, **more: Any) -> settings.Mysql:
-    return settings.Mysql.model_validate({"volume": "disk", "image": image, **more})
+
+def mysql(image: str, **more: Any) -> settings.DatabaseSection:
+    return MYSQL.model_validate({"volume": "disk", "image": image, **more})
 
 
 def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str, Any]:
@@ -30,7 +34,7 @@ def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str,
     ],
 )
 def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way_back(runs: str, wanted: str) -> None:
-    (problem,) = preflight_mysql.downgrade(mysql(wanted), job(runs))
+    (problem,) = preflight_database.downgrade(mysql(wanted), job(runs))
     assert str(problem) == (
         f"mysql.image is {wanted}: the server runs {runs}, and an older one cannot read what that wrote. "
         f"Keep {runs} or a newer one; to go back, dump with it and restore into a server of the older image on a new "
@@ -52,15 +56,15 @@ def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way
     ],
 )
 def test_other_images_are_the_servers_own_to_judge(runs: str, wanted: str) -> None:
-    assert preflight_mysql.downgrade(mysql(wanted), job(runs)) == []
+    assert preflight_database.downgrade(mysql(wanted), job(runs)) == []
 
 
 def warned(**config: Any) -> list[str]:
     volumes = [{"name": name, "zone": "us-west-2a", "sizeGib": 10} for name in ("disk", "dumps")]
     own = {"volume": "disk", **config.pop("mysql", {})}
     known = settings.parse({"clientRole": "r", "plugins": [{"id": "ebs"}], "volumes": volumes, "mysql": own, **config})
-    assert known.mysql is not None
-    return preflight_mysql.unverified(known, known.mysql)
+    assert known.database is not None
+    return preflight_database.unverified(known, known.database)
 
 
 def test_jobs_that_log_in_over_the_network_without_an_authority_are_warned_of() -> None:
@@ -75,9 +79,9 @@ def test_jobs_that_log_in_over_the_network_without_an_authority_are_warned_of() 
 
 
 def test_an_older_server_on_other_data_is_no_downgrade() -> None:
-    assert preflight_mysql.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", volume="another")) == []
-    assert preflight_mysql.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", data="/srv/another")) == []
-    assert preflight_mysql.downgrade(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": []}) == []
+    assert preflight_database.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", volume="another")) == []
+    assert preflight_database.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", data="/srv/another")) == []
+    assert preflight_database.downgrade(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": []}) == []
 
 
 def test_a_dump_that_fails_is_told_with_its_log() -> None:
@@ -90,13 +94,17 @@ def test_a_dump_that_fails_is_told_with_its_log() -> None:
         "reason": "Exit Code: 2",
         "again": True,
     }
-    (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run]})
+    (told,) = preflight_database.failing_dumps(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": [run]})
     assert told == (
         "mysql.backup: the dump mysql-backup/periodic-1 has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2). "
         "See `nomad alloc logs -stderr 01234567 dump`. It is tried again."
     )
-    (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run | {"task": "upload"}]})
+    (told,) = preflight_database.failing_dumps(
+        mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": [run | {"task": "upload"}]}
+    )
     assert told.startswith("mysql.backup: the copy to S3 of mysql-backup/periodic-1 has failed 3 times")
     assert "`nomad alloc logs -stderr 01234567 upload`" in told
-    (told,) = preflight_mysql.failing_dumps({"tasks": [], "failingRuns": [run | {"again": False}]})
+    (told,) = preflight_database.failing_dumps(
+        mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": [run | {"again": False}]}
+    )
     assert told.endswith("It is not tried again: `nomad job periodic force` after the fix.")

@@ -1,9 +1,9 @@
-# Dumps a MySQL server's databases to a CSI volume, periodically.
-# Run it by hand in the folder that has jobs/: nomad job run -var-file=VARS jobs/mysql-backup.nomad.hcl, and at once, out of turn, with:
+# Dumps all databases of a server to a CSI volume, periodically.
+# Run it by hand in the folder that has jobs/: nomad job run -var-file=VARS jobs/dump.nomad.hcl, and at once, out of turn, with:
 # nomad job periodic force ID
 
 variable "job" {
-  description = "Job id and where the job may run. The id names the variable nomad/jobs/ID with the account's password too."
+  description = "Job id and where the job may run. The id names the variable nomad/jobs/ID too, which has the account's password."
   type = object({
     id          = string
     namespace   = string
@@ -34,13 +34,19 @@ variable "task" {
 }
 
 variable "server" {
-  description = "The service of the server, where it is registered, and the account that reads every database; tls is off, preferred or required. By ca, an authority's certificate in PEM, clients verify it; an empty one verifies nothing."
+  description = "Which database it is, whose scripts are in jobs/DATABASE/, and the account that reads all of it. By ca, an authority's certificate in PEM, clients verify the server; an empty one verifies nothing."
   type = object({
-    service  = string
-    provider = string
+    database = string
     account  = string
-    tls      = string
     ca       = string
+  })
+}
+
+variable "client" {
+  description = "What the database's client logs in with: its environment, and files of the secrets folder, as Nomad templates."
+  type = object({
+    env   = map(string)
+    files = map(string)
   })
 }
 
@@ -66,18 +72,14 @@ variable "s3" {
 }
 
 locals {
-  names  = file("jobs/mysql/dumps.sh")
-  dump   = file("jobs/mysql/dump.sh")
-  lookup = var.server.provider == "consul" ? "service" : "nomadService"
-  # Without encryption MySQL wants its public key for the login.
-  tls = var.server.tls == "off" ? "--get-server-public-key" : var.server.ca == "" ? "--ssl-mode=REQUIRED" : "--ssl-mode=VERIFY_CA"
+  names = file("jobs/dumps.sh")
+  dump  = file("jobs/${var.server.database}/dump.sh")
   upload_args = [
     "upload-dumps", "--folder=${var.volume.mount_path}", "--bucket=${var.s3.bucket}", "--prefix=${var.s3.prefix}",
   ]
-  authority = var.server.ca == "" ? [] : ["ssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem"]
 }
 
-job "mysql-backup" {
+job "dump" {
   id          = var.job.id
   name        = var.job.id
   type        = "batch"
@@ -86,7 +88,7 @@ job "mysql-backup" {
   node_pool   = var.job.node_pool
 
   ui {
-    description = "Dumps a MySQL server, periodically."
+    description = "Dumps a database server, periodically."
   }
 
   periodic {
@@ -143,13 +145,12 @@ job "mysql-backup" {
         args  = ["sh", "${NOMAD_TASK_DIR}/dump.sh"]
       }
 
-      env {
-        DUMPS     = var.volume.mount_path
-        KEEP      = var.schedule.keep
-        ACCOUNT   = var.server.account
-        S3        = var.s3.bucket
-        TLS_MYSQL = local.tls
-      }
+      env = merge(var.client.env, {
+        DUMPS   = var.volume.mount_path
+        KEEP    = var.schedule.keep
+        ACCOUNT = var.server.account
+        S3      = var.s3.bucket
+      })
 
       template {
         destination = "local/dump.sh"
@@ -158,15 +159,14 @@ job "mysql-backup" {
         data        = "${local.names}${local.dump}"
       }
 
-      template {
-        destination = "${NOMAD_SECRETS_DIR}/client.cnf"
-        perms       = "0400"
-        change_mode = "noop"
-        data = join("\n", concat(["[client]", "user = ${var.server.account}"], local.authority, [
-          "{{ with ${local.lookup} \"${var.server.service}\" }}{{ with index . 0 }}host = {{ .Address }}",
-          "port = {{ .Port }}{{ end }}{{ end }}",
-          "password = {{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .password }}{{ end }}",
-        ], [""]))
+      dynamic "template" {
+        for_each = var.client.files
+        content {
+          destination = "${NOMAD_SECRETS_DIR}/${template.key}"
+          perms       = "0400"
+          change_mode = "noop"
+          data        = template.value
+        }
       }
 
       dynamic "template" {

@@ -1,6 +1,6 @@
-"""Prometheus exporter of a MySQL server, in a job of its own."""
+"""Prometheus exporter of a database server, in a job of its own."""
 
-from typing import NotRequired, TypedDict
+from typing import ClassVar, NotRequired, TypedDict
 
 import pulumi
 import pulumi_nomad as nomad
@@ -10,6 +10,7 @@ from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.exporter import ExporterService, ExporterTask
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
+from nomad_stateful.databases.model import Database
 from nomad_stateful.sdk import GeneratedSecret
 
 
@@ -30,8 +31,8 @@ class MeasuredServer(TypedDict):
     """Image with the database's client."""
 
 
-class MysqlMetricsArgs(TypedDict):
-    """Inputs of MysqlMetrics."""
+class DatabaseMetricsArgs(TypedDict):
+    """Inputs of a database's exporter."""
 
     job_id: str
     """Id of the job."""
@@ -44,7 +45,7 @@ class MysqlMetricsArgs(TypedDict):
     account: str
     """Account that the exporter has, made by the job; it may see the server's state and no rows."""
     root_password: pulumi.Input[str]
-    """Password of root, with which the account is made (secret)."""
+    """Password of the superuser, with which the account is made (secret)."""
     task: ExporterTask
     """How the exporter runs."""
     service: ExporterService
@@ -53,21 +54,23 @@ class MysqlMetricsArgs(TypedDict):
     """How long to wait for the exporter to run, in seconds."""
 
 
-class MysqlMetrics(pulumi.ComponentResource):
-    """mysqld_exporter beside a server, which neither it nor a change of it restarts."""
+class DatabaseMetrics(pulumi.ComponentResource):
+    """A database's exporter beside its server, which neither it nor a change of it restarts."""
+
+    _database: ClassVar[Database]
 
     job_id: pulumi.Output[str]
     """Id of the job, once it runs."""
     web_password: pulumi.Output[str]
     """Password of `prometheus`, without which the exporter answers nothing (secret)."""
 
-    def __init__(self, name: str, args: MysqlMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:MysqlMetrics", name, None, opts)
+    def __init__(self, name: str, args: DatabaseMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         options = pulumi.ResourceOptions(parent=self)
         password = GeneratedSecret(f"{name}-password", length=32, opts=options).result
         self.web_password = GeneratedSecret(f"{name}-web-password", length=32, opts=options).result
-        # By Nomad's own rule of paths, root's password is for the task that makes the account alone.
+        # By Nomad's own rule of paths, the superuser's password is for the task that makes the account alone.
         of_root = nomad.Variable(
             f"{name}-account-variable",
             namespace=args["placement"]["namespace"],
@@ -76,6 +79,10 @@ class MysqlMetrics(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=own.claims, delete_before_replace=True),
         )
         variable = own.variable({"password": password, "web_password": self.web_password}, [])
-        job = own.job("mysql-metrics", job_variables.mysql_metrics(args), depends_on=[variable, of_root])
+        job = own.job(
+            "database-metrics",
+            job_variables.database_metrics(self._database, args),
+            depends_on=[variable, of_root],
+        )
         self.job_id = own.health(job, "exporter", args["timeout_s"], []).job_id
         self.register_outputs({"job_id": self.job_id, "web_password": self.web_password})

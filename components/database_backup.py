@@ -1,6 +1,6 @@
-"""Periodic dumps of a MySQL server to a second CSI volume, and the way back."""
+"""Periodic dumps of a database server to a second CSI volume, and the way back."""
 
-from typing import NotRequired, TypedDict
+from typing import ClassVar, NotRequired, TypedDict
 
 import pulumi
 
@@ -8,6 +8,7 @@ from nomad_stateful.components import job_variables
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
+from nomad_stateful.databases.model import Database
 
 
 class BackupTask(TypedDict):
@@ -62,8 +63,8 @@ class DumpCopies(TypedDict):
     """Memory of the agent, in MiB."""
 
 
-class MysqlBackupArgs(TypedDict):
-    """Inputs of MysqlBackup."""
+class DatabaseBackupArgs(TypedDict):
+    """Inputs of a database's dumps."""
 
     job_id: str
     """Id of the job that dumps; the job that restores has -restore added."""
@@ -84,7 +85,7 @@ class MysqlBackupArgs(TypedDict):
     account_password: pulumi.Input[str]
     """Its password (secret)."""
     root_password: pulumi.Input[str]
-    """Password of root, for a restore (secret)."""
+    """Password of the superuser, for a restore (secret)."""
     schedule: BackupSchedule
     """When to dump and what to keep."""
     task: BackupTask
@@ -95,36 +96,32 @@ class MysqlBackupArgs(TypedDict):
     """How long a destroy waits for the volume to be released, in seconds."""
 
 
-class MysqlBackup(pulumi.ComponentResource):
+class DatabaseBackup(pulumi.ComponentResource):
     """A periodic job that dumps all databases, also to S3, and one that restores a dump when it is dispatched."""
+
+    _database: ClassVar[Database]
 
     job_id: pulumi.Output[str]
     """Id of the job that dumps."""
     restore_job_id: pulumi.Output[str]
     """Id of the job that restores."""
 
-    def __init__(self, name: str, args: MysqlBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:MysqlBackup", name, None, opts)
+    def __init__(self, name: str, args: DatabaseBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
         owner = args.get("owner")
         dump = Consumer(name, args["job_id"], args["placement"], self, owner)
-        # With a variable of its own: the job that dumps every night never sees root's password.
+        # With a variable of its own: the job that dumps every night never sees the superuser's password.
         restore = Consumer(f"{name}-restore", f"{args['job_id']}-restore", args["placement"], self, owner)
         gate = dump.only_gate(args["volume"], args["release_timeout_s"])
         volume = job_variables.dump_volume(args, gate.volume_id, dump.generation(gate, args["volume"]))
         dumped = dump.job(
-            "mysql-backup",
-            job_variables.mysql_backup(args, volume),
+            "dump",
+            job_variables.dump(self._database, args, volume),
             depends_on=[dump.variable({"password": args["account_password"]}, [gate])],
         )
         restored = restore.job(
-            "mysql-restore",
-            {
-                "volume": volume,
-                "task": args["task"],
-                "s3": args.get("s3") or job_variables.NOWHERE,
-                "job": {"id": restore.job_id, **args["placement"]},
-                "server": {"ca": "", **args["server"], "account": "root"},
-            },
+            "restore",
+            job_variables.restore(self._database, args, volume),
             depends_on=[restore.variable({"password": args["root_password"]}, [gate])],
         )
         self.job_id = dumped.name

@@ -1,0 +1,38 @@
+"""The components of each database of the catalogue: MysqlServer, MysqlBackup, MysqlMetrics."""
+
+from typing import NamedTuple, TypeVar, cast
+
+import pulumi
+
+from nomad_stateful.components.database import DatabaseServer
+from nomad_stateful.components.database_backup import DatabaseBackup
+from nomad_stateful.components.database_metrics import DatabaseMetrics
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Database
+
+Component = TypeVar("Component", bound=pulumi.ComponentResource)
+
+
+class DatabaseComponents(NamedTuple):
+    """The classes of one database, named after it as their types are."""
+
+    server: type[DatabaseServer]
+    backup: type[DatabaseBackup]
+    metrics: type[DatabaseMetrics]
+
+
+def components_of(database: Database) -> DatabaseComponents:
+    """Returns the classes of a database."""
+    return DatabaseComponents(
+        _named(database, "Server", DatabaseServer, f"A single {database.title} server whose rows outlive the job."),
+        _named(database, "Backup", DatabaseBackup, f"Dumps of {database.title}, also to S3, and their restore."),
+        _named(database, "Metrics", DatabaseMetrics, f"Prometheus exporter beside a {database.title} server."),
+    )
+
+
+def _named(database: Database, role: str, base: type[Component], text: str) -> type[Component]:
+    own = {"_database": database, "__doc__": text, "__module__": __name__}
+    return cast("type[Component]", type(f"{database.name.capitalize()}{role}", (base,), own))
+
+
+COMPONENTS = {name: components_of(database) for name, database in DATABASES.items()}

@@ -1,0 +1,25 @@
+job = { id = "mysql-restore", namespace = "default", datacenters = ["*"], node_pool = "default" }
+
+volume = {
+  id              = "dumps"
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+  mount_path      = "/dumps"
+  release         = "by-hand"
+}
+
+task = { image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
+server = {
+  database = "mysql"
+  account  = "root"
+  ca       = ""
+}
+
+client = {
+  env = {
+    TLS_MYSQL = "--ssl-mode=REQUIRED"
+  }
+  files = {
+    "client.cnf" = "[client]\nuser = root\n{{ with nomadService \"mysql-server\" }}{{ with index . 0 }}host = {{ .Address }}\nport = {{ .Port }}\n# {{ .ID }}{{ end }}{{ end }}\npassword = {{ with nomadVar \"nomad/jobs/mysql-restore\" }}{{ .password }}{{ end }}\n"
+  }
+}

@@ -1,0 +1,134 @@
+"""From settings to the database server, its dumps and its exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from nomad_stateful.program.plan.buckets import DUMPS, LOGS
+from nomad_stateful.program.plan.inputs import THIS_STACK, own_time, placement, registered_volume, restart
+from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.plan.metrics import database_metrics
+from nomad_stateful.program.plan.model import StackDatabase
+from nomad_stateful.program.settings import DatabaseSection, Settings
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.database import (
+        DatabaseAccount,
+        DatabaseCertificate,
+        DatabaseServerArgs,
+        LogCopies,
+    )
+    from nomad_stateful.components.database_backup import DatabaseBackupArgs, DumpCopies
+
+
+def database(settings: Settings, copies: Mapping[str, DumpCopies]) -> StackDatabase | None:
+    """Returns the stack's database; `copies` says by role where dumps and logs are copied to."""
+    section = settings.database
+    if section is None:
+        return None
+    return StackDatabase(
+        name=section.kind.name,
+        server=_server(settings, section, copies.get(LOGS)),
+        backup=_backup(settings, section, copies.get(DUMPS)),
+        metrics=database_metrics(settings, section),
+    )
+
+
+def _server(settings: Settings, section: DatabaseSection, logs: DumpCopies | None) -> DatabaseServerArgs:
+    """Returns the server on its registered volume."""
+    return {
+        "job_id": section.job_id,
+        "owner": THIS_STACK,
+        "placement": placement(settings),
+        "volume": registered_volume(settings, section.volume, section.volume),
+        "access_mode": settings.volume(section.volume).access_mode,
+        "mount_path": section.mount_path,
+        "data_dir": section.data_dir,
+        "port": section.port,
+        "task": {
+            "image": section.image,
+            "command": section.entrypoint,
+            "user": section.user,
+            "args": section.server_args,
+            "uid": section.server_uid,
+            "kill_timeout": section.kill_timeout,
+            "cpu_mhz": section.cpu_mhz,
+            "memory_mib": section.memory_mib,
+        },
+        "service": {
+            "provider": section.service_provider,
+            "check_interval": section.check_interval,
+            "check_timeout": section.check_timeout,
+        },
+        "restart": restart(section),
+        "stop_after_disconnect": own_time(section.stop_after_disconnect),
+        "config": section.options,
+        "init_scripts": section.init_scripts,
+        "tls": {"mode": section.tls, "certificate": _certificate(section)},
+        "databases": section.databases,
+        "accounts": _accounts(section),
+        "binlogs": _logs(section, logs),
+        "release_timeout_s": section.release_timeout_s,
+        "timeout_s": section.timeout_s,
+    }
+
+
+def _logs(section: DatabaseSection, copies: DumpCopies | None) -> LogCopies | None:
+    if section.kind.logs is None or section.logs is None or copies is None:
+        return None
+    return {**copies, "account": section.kind.logs.account.name, "interval_s": section.logs.interval_s}
+
+
+def _certificate(section: DatabaseSection) -> DatabaseCertificate | None:
+    given = section.tls_certificate
+    if given is None:
+        return None
+    return {
+        "certificate": given.certificate,
+        "key": Later("secret", f"{section.kind.name}.tlsCertificate.key"),
+        "ca": given.ca,
+    }
+
+
+def _accounts(section: DatabaseSection) -> list[DatabaseAccount]:
+    accounts: list[DatabaseAccount] = [
+        {"name": user.name, "privileges": user.privileges, "database": user.database} for user in section.users
+    ]
+    logs = section.kind.logs if section.logs is not None else None
+    own = [*([section.kind.backup] if section.backup is not None else []), *([logs.account] if logs else [])]
+    accounts += [{"name": one.name, "privileges": one.privileges, "database": ""} for one in own]
+    return accounts
+
+
+def _backup(settings: Settings, section: DatabaseSection, copies: DumpCopies | None) -> DatabaseBackupArgs | None:
+    """Returns the dumps of the server on a volume of their own, where they are wanted."""
+    backup = section.backup
+    if backup is None:
+        return None
+    return {
+        "job_id": backup.job_id,
+        "owner": THIS_STACK,
+        "placement": placement(settings),
+        "volume": registered_volume(settings, backup.volume, backup.volume),
+        "access_mode": settings.volume(backup.volume).access_mode,
+        "mount_path": "/dumps",
+        "server": {
+            "service": section.job_id,
+            "provider": section.service_provider,
+            "tls": section.tls,
+            "ca": section.authority,
+        },
+        "account": section.kind.backup.name,
+        "account_password": Later("account_password", section.kind.backup.name),
+        "root_password": Later("root_password"),
+        "schedule": {"cron": backup.schedule, "keep": backup.keep},
+        "task": {
+            "image": section.image,
+            "user": section.user,
+            "cpu_mhz": backup.cpu_mhz,
+            "memory_mib": backup.memory_mib,
+        },
+        "s3": copies,
+        "release_timeout_s": backup.release_timeout_s,
+    }

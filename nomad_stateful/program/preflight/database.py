@@ -1,0 +1,63 @@
+"""What is warned of and refused of a database server: clients that cannot verify it, failing dumps, a downgrade."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from nomad_stateful.program.settings import DatabaseSection, Problem, Settings
+from nomad_stateful.program.settings.metrics import database_exporter
+
+_TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+\.\d+(\.\d+)?)(?![\d.])[\w.-]*(@.*)?")
+
+
+def unverified(settings: Settings, section: DatabaseSection) -> list[str]:
+    """Returns the warning of jobs whose passwords go to whoever answers at the server's address."""
+    exporter = database_exporter(settings.metrics, section)
+    jobs = [*section.backup_job_ids, *([exporter.job_id] if exporter else [])]
+    if section.authority or not jobs:
+        return []
+    key = f"{section.kind.name}.tlsCertificate"
+    what = f"{key}.ca is not set: {', '.join(jobs)} log in at whatever answers at the server's address"
+    remedy = f"Set {key} with its ca, by which they verify the server (docs/consumers.md, TLS)"
+    return [f"{what}, as {section.kind.superuser} too. {remedy}"]
+
+
+def downgrade(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:
+    """Returns the problem with an image older than the one that writes the same data directory now."""
+    for task in job["tasks"]:
+        same = (
+            section.volume in task["volumes"] and f"{section.kind.data_dir_argument}{section.data_dir}" in task["args"]
+        )
+        runs, wanted = _version(task["image"]), _version(section.image)
+        if same and runs and wanted and runs[0] == wanted[0] and section.kind.is_older(wanted[1], runs[1]):
+            return [
+                Problem(
+                    f"{section.kind.name}.image",
+                    section.image,
+                    f"the server runs {task['image']}, and an older one cannot read what that wrote",
+                    f"keep {task['image']} or a newer one; to go back, dump with it and restore into a server of the "
+                    "older image on a new volume",
+                )
+            ]
+    return []
+
+
+def _version(image: str) -> tuple[str, tuple[int, ...]] | None:
+    found = _TAG.fullmatch(image)
+    return (found["name"], tuple(map(int, found["version"].split(".")))) if found else None
+
+
+def failing_dumps(section: DatabaseSection, job: Mapping[str, Any]) -> list[str]:
+    """Returns a sentence for each run of the dumps that fails."""
+    return [_failing(f"{section.kind.name}.backup", run) for run in job["failingRuns"]]
+
+
+def _failing(key: str, run: Mapping[str, Any]) -> str:
+    what = "the copy to S3 of" if run["task"] == "upload" else "the dump"
+    again = "It is tried again." if run["again"] else "It is not tried again: `nomad job periodic force` after the fix."
+    return (
+        f"{key}: {what} {run['jobId']} has failed {int(run['failures'])} times since {run['since']} "
+        f"({run['reason']}). See `nomad alloc logs -stderr {run['allocationId'][:8]} {run['task'] or 'dump'}`. {again}"
+    )
