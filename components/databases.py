@@ -1,4 +1,4 @@
-"""The components of each database of the catalogue: MysqlServer, MysqlBackup, MysqlMetrics."""
+"""The components of each database of the catalogue, named after it."""
 
 from typing import NamedTuple, TypeVar, cast
 

@@ -1,4 +1,4 @@
-"""Texts of others, as AWS, Nomad and MySQL have them, for a terminal: it would obey their control characters."""
+"""Texts of others, as AWS, Nomad and databases have them, for a terminal: it would obey their control characters."""
 
 from __future__ import annotations
 

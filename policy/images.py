@@ -36,7 +36,7 @@ RULES = [
     ResourceRule(
         name="pinned-image",
         sentence="Images in jobs have a tag other than latest, or a digest.",
-        remedy="name the version, as in `mysql:8.4.6`, or add `@sha256:…`.",
+        remedy="name the version, as in `nginx:1.29.1`, or add `@sha256:…`.",
         settings={
             "requireDigest": {"type": "boolean", "description": "Whether a tag is not enough.", "default": False}
         },

@@ -1,4 +1,4 @@
-"""What the clients may do with MySQL's dumps or binary logs in S3: write new ones, read, list, and delete nothing.
+"""What the clients may do with a database's dumps or logs in S3: write new ones, read, list, and delete nothing.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 """

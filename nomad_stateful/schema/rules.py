@@ -26,7 +26,7 @@ def name(example: str) -> Rule:
 
 def volume_name() -> Rule:
     """Returns the rule of a volume's id; one of a set ends in its number in brackets."""
-    return _matching(_VOLUME_NAME, f"{_NAME_RULE}. Use for example mysql, or data[0] in a set")
+    return _matching(_VOLUME_NAME, f"{_NAME_RULE}. Use for example orders, or data[0] in a set")
 
 
 def aws_account() -> Rule:

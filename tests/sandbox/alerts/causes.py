@@ -147,14 +147,14 @@ def controller_hangs(watch: Watch) -> Iterator[None]:
     run(watch, "nomad", "alloc", "restart", found["ID"])
 
 
-@cause("MysqlDown", "its job is stopped", job="mysql-metrics", severity="critical")
+@cause("DatabaseDown", "its job is stopped", job="mysql-metrics", severity="critical")
 def stopped(watch: Watch) -> Iterator[None]:
     run(watch, "nomad", "job", "stop", "mysql-server")
     yield
     up(watch)
 
 
-@cause("MysqlDown", "the exporter's job is stopped", nomad_job="mysql-server", severity="critical")
+@cause("DatabaseDown", "the exporter's job is stopped", nomad_job="mysql-server", severity="critical")
 def exporter_stopped(watch: Watch) -> Iterator[None]:
     run(watch, "nomad", "job", "stop", "mysql-metrics")
     yield
