@@ -11,7 +11,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed
 from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.zone_change.change import Wanted
-from nomad_stateful.operate.zone_change.command import add_options, change
+from nomad_stateful.operate.zone_change.command import CHECKS, add_options, change
 from nomad_stateful.recovery.watcher import Watcher
 
 
@@ -83,4 +83,5 @@ COMMAND = framed(
     "and --zone: its zone is lost, go on in another one from its newest snapshot",
     _run,
     _arguments,
+    checks=CHECKS,
 )

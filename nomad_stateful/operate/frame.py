@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.operate.command import Command
+from nomad_stateful.operate import clocks, ownership
+from nomad_stateful.operate.cluster import connect
+from nomad_stateful.operate.command import ALL_CHECKS, Checks, Command, acts_unless_dry, no_arguments
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import exclusive
+from nomad_stateful.operate.ownership import stack_cluster
 
 
 class NotConfirmedError(OperateError):
@@ -30,6 +33,7 @@ class Frame:
     """Whether the question is answered already."""
     dry_run: bool = False
     as_json: bool = False
+    checks: Checks = ALL_CHECKS
 
     def agree(
         self,
@@ -52,27 +56,37 @@ class Frame:
         return True
 
     @contextmanager
+    def cluster(self, volume: str = "", *, operator: bool = True) -> Iterator[NomadApi]:
+        """A connection to the stack's cluster, checked to be that; with `volume` by this one alone.
+
+        Raises WrongClusterError.
+        """
+        by_volume = bool(volume) and not self.checks.cluster
+        with closing(stack_cluster(volume) if by_volume else connect(operator=operator)) as nomad:
+            if not by_volume and not self.checks.cluster:
+                ownership.required(nomad)
+            if not self.checks.clock:
+                clocks.warn(nomad)
+            yield nomad
+
+    @contextmanager
     def turn(self, nomad: NomadApi, subject: str, engine: Engine | None = None) -> Iterator[Callable[[], None]]:
-        """As the function, for this command and what it is about."""
-        with turn(nomad, f"{self.command} {subject}", engine) as refuse_lost:
+        """A context in which no other command changes the stack; gives what raises BusyError where one does after all.
+
+        With its engine, no other pulumi may have its lock either. Raises BusyError, StackLockedError and ProviderError.
+        """
+        if self.checks.turn:
+            yield lambda: None
+            return
+        with exclusive(nomad, f"{self.command} {subject}".strip()) as refuse_lost:
+            if engine is not None and not self.checks.pulumi:
+                engine.refuse_locked()
             yield refuse_lost
 
     def tell(self, result: Mapping[str, Any], text: str = "") -> None:
         """Prints the result, for scripts or for people."""
         if self.as_json or text:
             print(json.dumps(result, indent=2) if self.as_json else text, flush=True)
-
-
-@contextmanager
-def turn(nomad: NomadApi, command: str, engine: Engine | None = None) -> Iterator[Callable[[], None]]:
-    """A context in which no other command changes the stack; gives what raises BusyError where one does after all.
-
-    With its engine, no other pulumi may have its lock either. Raises BusyError, StackLockedError and ProviderError.
-    """
-    with exclusive(nomad, command) as refuse_lost:
-        if engine is not None:
-            engine.refuse_locked()
-        yield refuse_lost
 
 
 @contextmanager
@@ -95,11 +109,20 @@ def confirm(question: str, *, yes: bool) -> None:
         raise NotConfirmedError("nothing was changed")
 
 
-def framed(name: str, text: str, act: Callable[[Frame, Namespace], None], arguments: Callable[..., None]) -> Command:
-    """Returns a command that runs in the frame."""
+def framed(
+    name: str,
+    text: str,
+    act: Callable[[Frame, Namespace], None],
+    arguments: Callable[[ArgumentParser], None] = no_arguments,
+    *,
+    checks: Checks = ALL_CHECKS,
+    acts: Callable[[Namespace], bool] = acts_unless_dry,
+    answered: Callable[[Namespace], bool] = lambda known: bool(known.yes),
+) -> Command:
+    """Returns a command that runs in the frame; `answered` says whether its options answer the question already."""
 
     def run(known: Namespace) -> None:
-        frame = Frame(name, known.yes, dry_run=getattr(known, "dry_run", False), as_json=known.json)
-        act(frame, known)
+        given = {"dry_run": getattr(known, "dry_run", False), "as_json": getattr(known, "json", False)}
+        act(Frame(name, answered(known), **given, checks=checks), known)
 
-    return Command(name, text, run, arguments)
+    return Command(name, text, run, arguments, acts, checks)

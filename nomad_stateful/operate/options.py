@@ -8,10 +8,11 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 _MOST_S = 86_400
 
 
-def add_change_options(parser: ArgumentParser) -> None:
-    """Adds what every command takes that changes something by a plan."""
+def add_change_options(parser: ArgumentParser, yes: str = "do not ask") -> None:
+    """Adds what every command takes that changes something by a plan; `yes` is what that answer means, if anything."""
     parser.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    if yes:
+        parser.add_argument("--yes", action="store_true", help=yes)
     parser.add_argument("--json", action="store_true", help="print an object for scripts: the result, or the plan")
 
 

@@ -32,7 +32,11 @@ def stack_cluster(volume: str) -> NomadApi:
 
 def database_cluster(server: stack.DatabaseOutputs) -> Cluster:
     """Returns the database server's job on its cluster. Raises WrongClusterError and StackError."""
-    nomad = stack_cluster(server.volume)
+    return database_job(stack_cluster(server.volume), server)
+
+
+def database_job(nomad: NomadApi, server: stack.DatabaseOutputs) -> Cluster:
+    """Returns the database server's job on a cluster that was checked."""
     return Cluster(nomad, server.job, server.namespace, group=server.kind.name, port_label="db")
 
 

@@ -1,19 +1,22 @@
 """Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.cluster import connect, wait_for
-from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.command import Checks, acts_unless_dry
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.progress import CONTEXT
+from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.options import add_change_options
+from nomad_stateful.operate.progress import CONTEXT, say
 from nomad_stateful.operate.volumes import StackVolume, stack_volumes
 from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
@@ -43,17 +46,60 @@ class Permission:
         return (self.safe and action in SAFE) or (self.fence and action == "stop-instance")
 
 
-def recover(name: str, permission: Permission) -> None:
+@dataclass
+class Recovery:
+    """One volume: what is wrong with it by the last look, and what was run."""
+
+    volume: StackVolume
+    plans: Sequence[RecoveryPlan] = ()
+    ran: list[Step] = field(default_factory=list)
+
+    def as_object(self) -> dict[str, Any]:
+        """Returns it for scripts."""
+        return {
+            "name": self.volume.name,
+            "ok": not self.plans,
+            "problems": [
+                {
+                    "problem": plan.problem,
+                    "steps": [{"kind": _mark(one), "command": one.command, "why": one.why} for one in plan.steps],
+                }
+                for plan in self.plans
+            ],
+            "ran": [one.command for one in self.ran],
+        }
+
+
+def recover(frame: Frame, name: str, permission: Permission) -> None:
     """Checks the stack's volumes, or one of them, and runs the permitted steps. Raises NotRecoveredError."""
-    with closing(connect()) as nomad:
+    if frame.dry_run:
+        permission = Permission()
+    tell = say if frame.as_json else _print
+    done: list[Recovery] = []
+    with frame.cluster() as nomad, frame.turn(nomad, name), _resumed(permission):
         runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
-        stuck = [
-            volume.name
-            for volume in stack_volumes(nomad, name)
-            if not free(volume, permission, runner, partial(_again, nomad, volume.name))
-        ]
+        for volume in stack_volumes(nomad, name):
+            one = Recovery(volume)
+            done.append(one)
+            free(one, permission, runner, partial(_again, nomad, volume.name), tell)
+    stuck = [one.volume.name for one in done if one.plans]
+    frame.tell({"ok": not stuck, "dryRun": frame.dry_run, "volumes": [one.as_object() for one in done]})
     if stuck:
         raise NotRecoveredError(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+@contextmanager
+def _resumed(permission: Permission) -> Iterator[None]:
+    """Says how to resume where something may have been run."""
+    if not permission.safe and not permission.fence:
+        yield
+        return
+    with interruptible(lambda: "the steps above that run are done or go on. The same command looks at all anew"):
+        yield
 
 
 def _again(nomad: NomadApi, name: str) -> StackVolume:
@@ -66,22 +112,27 @@ def _how_to_go_on(permission: Permission) -> str:
     return "The remaining steps are for you to decide"
 
 
-def free(volume: StackVolume, permission: Permission, runner: "StepRunner", again: Callable[[], StackVolume]) -> bool:
+def free(
+    one: Recovery,
+    permission: Permission,
+    runner: "StepRunner",
+    again: Callable[[], StackVolume],
+    tell: Callable[[str], None] = _print,
+) -> bool:
     """Prints the plans and runs the permitted steps until none is left; returns whether nothing is wrong."""
-    done: set[Step] = set()
     while True:
-        plans = recovery_plans(volume.usage, wanted_free=False)
-        print(_text(volume, plans), flush=True)
+        one.plans = recovery_plans(one.volume.usage, wanted_free=False)
+        tell(_text(one.volume, one.plans))
         # One step of each plan at a time: the next one depends on its result.
-        steps = dict.fromkeys(next((step for step in plan.steps if step not in done), None) for plan in plans)
+        steps = dict.fromkeys(next((step for step in plan.steps if step not in one.ran), None) for plan in one.plans)
         allowed = [step for step in steps if step is not None and permission.allows(step.action)]
         if not allowed:
-            return not plans
+            return not one.plans
         for step in allowed:
-            print(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}", flush=True)
-            runner.run(step, volume.usage, again)
-            done.add(step)
-        volume = _settled(volume, again)
+            tell(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}")
+            runner.run(step, one.volume.usage, again)
+            one.ran.append(step)
+        one.volume = _settled(one.volume, again)
 
 
 def _settled(before: StackVolume, again: Callable[[], StackVolume]) -> StackVolume:
@@ -161,20 +212,27 @@ class StepRunner:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", nargs="?", default="", help="the volume's name in the stack; by default all")
-    parser.add_argument("--yes", action="store_true", help="run the steps marked safe; never force-detaches")
+    add_change_options(parser, "run the steps marked safe; never force-detaches")
     parser.add_argument(
         "--fence", action="store_true", help="stop an instance that may still write, if that is the step"
     )
 
 
-def _run(known: Namespace) -> None:
-    recover(known.volume, Permission(safe=known.yes, fence=known.fence))
+def _run(frame: Frame, known: Namespace) -> None:
+    recover(frame, known.volume, Permission(safe=known.yes, fence=known.fence))
 
 
-COMMAND = Command(
+_NO_TURN = "may be what ends a stuck command, and changes nothing that Pulumi manages"
+
+COMMAND = framed(
     "recover",
     "show what is wrong with the volumes, and the exact steps to fix it",
     _run,
     _arguments,
-    lambda known: bool(known.yes or known.fence),
+    checks=Checks(
+        turn=_NO_TURN,
+        pulumi=_NO_TURN,
+        cluster="each look at the volumes asks, also of a stack that is half destroyed, whose cluster it is",
+    ),
+    acts=lambda known: bool((known.yes or known.fence) and acts_unless_dry(known)),
 )

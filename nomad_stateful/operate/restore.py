@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
@@ -12,6 +11,7 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.drill.command import drill
 from nomad_stateful.operate.drill.model import Options
 from nomad_stateful.operate.drill.report import Report
@@ -20,7 +20,6 @@ from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed
 from nomad_stateful.operate.options import at_least_0
-from nomad_stateful.operate.ownership import stack_cluster
 from nomad_stateful.waiting import Stopwatch
 
 _ASK_AGAIN_S = 2.0
@@ -52,7 +51,7 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
     )
     # Jobs of earlier releases know no source.
     meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}
-    with closing(stack_cluster(server.volume)) as nomad, frame.turn(nomad, dump, Engine(stack.chosen())):
+    with frame.cluster(server.volume) as nomad, frame.turn(nomad, dump, Engine(stack.chosen())):
         answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=server.namespace)
         job = str(answer["DispatchedJobID"])
         print(f"==> {job} restores {dump} {where}", file=sys.stderr)
@@ -152,4 +151,5 @@ COMMAND = framed(
     "restore the database from one of its dumps, or to a point in time beside it, and wait until it is done",
     _run,
     _arguments,
+    checks=Checks(clock=""),
 )

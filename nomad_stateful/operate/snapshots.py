@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from nomad_stateful.ebs import tags
@@ -14,12 +14,13 @@ from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot, newest
 from nomad_stateful.ebs.tags import STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.options import at_least_0
+from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.options import add_change_options, at_least_0
 from nomad_stateful.operate.ownership import database_cluster
-from nomad_stateful.operate.progress import CONTEXT
+from nomad_stateful.operate.progress import CONTEXT, say
 from nomad_stateful.waiting import Progress
 
 
@@ -27,23 +28,39 @@ class SnapshotError(OperateError):
     """A snapshot could not be taken or listed."""
 
 
-def take(volume: str, description: str, *, quiesce: bool, timeout_s: float) -> str:
-    """Takes a snapshot of a volume of the stack, waits until it is complete, and returns its id.
+def take(frame: Frame, volume: str, description: str, *, quiesce: bool, timeout_s: float) -> str:
+    """Takes a snapshot of a volume of the stack, waits until it is complete, and returns its id ("" of a dry run).
 
     Raises SnapshotError and ProviderError.
     """
     snapshots = Snapshots(volume)
     text = description or f"{volume} ({snapshots.volume_id})"
-    with _quiesced(volume) if quiesce else _crash_consistent(volume):
+    result = {"ok": True, "volume": volume, "volumeId": snapshots.volume_id, "description": text}
+    if frame.dry_run:
+        snapshots.refuse_unpermitted()
+    if not frame.agree("", f"==> taking {_kind(quiesce)} of {volume}{_NOTES[quiesce]}", {**result, "dryRun": True}):
+        return ""
+    with _quiesced(volume) if quiesce else nullcontext():
         snapshot_id = snapshots.begin(text, {})
-    print(f"{snapshot_id}  {volume}  {snapshots.volume_id}  {text}", flush=True)
-    remedy = "EC2 goes on copying: `nomad-stateful snapshots` shows its state; a larger --timeout waits longer"
-    snapshots.await_complete(snapshot_id, timeout_s, remedy)
-    print(
-        f"complete. To restore it, give a new volume in the stack's settings a new name with snapshotId: {snapshot_id}",
-        file=sys.stderr,
-    )
+    (say if frame.as_json else print)(f"{snapshot_id}  {volume}  {snapshots.volume_id}  {text}")
+    sys.stdout.flush()
+    goes_on = "EC2 goes on copying: `nomad-stateful snapshots` shows its state"
+    with interruptible(lambda: f"{snapshot_id} is begun, and {goes_on}"):
+        snapshots.await_complete(snapshot_id, timeout_s, f"{goes_on}; a larger --timeout waits longer")
+    say(f"complete. To restore it, give a new volume in the stack's settings a new name with snapshotId: {snapshot_id}")
+    frame.tell({**result, "snapshotId": snapshot_id})
     return snapshot_id
+
+
+_NOTES = {
+    False: ", as after a loss of power: journaling file systems and databases recover from it (--quiesce blocks "
+    "the stack's database for that moment)",
+    True: " with the database's writes blocked",
+}
+
+
+def _kind(quiesce: bool) -> str:
+    return "a snapshot" if quiesce else "a crash-consistent snapshot"
 
 
 class Snapshots:
@@ -95,16 +112,6 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
 
 
 @contextmanager
-def _crash_consistent(volume: str) -> Iterator[None]:
-    print(
-        f"==> taking a crash-consistent snapshot of {volume}, as after a loss of power: journaling file systems "
-        "and databases recover from it (--quiesce blocks the stack's database for that moment)",
-        file=sys.stderr,
-    )
-    yield
-
-
-@contextmanager
 def _quiesced(volume: str) -> Iterator[None]:
     """Blocks the database's writes: a snapshot's contents are fixed once EC2 has accepted it."""
     server = stack.database_outputs()
@@ -114,7 +121,6 @@ def _quiesced(volume: str) -> Iterator[None]:
     if not database.holds_writes:
         raise SnapshotError(f"--quiesce: {title} cannot block its writes, and recovers without. Omit --quiesce")
     at = database_cluster(server).endpoint(timeout_s=30)
-    print(f"==> taking a snapshot of {volume} with {title}'s writes blocked", file=sys.stderr)
     try:
         with database.read_only(at):
             yield
@@ -127,10 +133,24 @@ def _take_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--description", default="", help="what the snapshot is for")
     parser.add_argument("--quiesce", action="store_true", help="block the database's writes while the snapshot starts")
     parser.add_argument("--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long to wait for it")
+    add_change_options(parser, yes="")
 
 
-def _take(known: Namespace) -> None:
-    take(known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
+def _take(frame: Frame, known: Namespace) -> None:
+    take(frame, known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
 
 
-TAKE = Command("snapshot", "take a snapshot of an EBS volume of the stack and print its id", _take, _take_arguments)
+_NO_TURN = "adds a snapshot, and changes nothing that is there"
+
+TAKE = framed(
+    "snapshot",
+    "take a snapshot of an EBS volume of the stack and print its id",
+    _take,
+    _take_arguments,
+    checks=Checks(
+        turn=_NO_TURN,
+        pulumi=_NO_TURN,
+        cluster="asks EC2 alone, whose account is checked; --quiesce asks for the cluster of the database's volume",
+    ),
+    answered=lambda _: True,
+)

@@ -9,12 +9,11 @@ from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import Cluster
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import turn
-from nomad_stateful.operate.ownership import database_cluster
+from nomad_stateful.operate.frame import Frame, framed
+from nomad_stateful.operate.ownership import database_job
 
 ROWS_PER_STEP = 5
 
@@ -43,16 +42,15 @@ class Proof:
     steps: list[Step] = field(default_factory=list)
 
 
-def verify(timeout_s: float = 180) -> Proof:
+def verify(frame: Frame, timeout_s: float = 180) -> Proof:
     """Writes rows, purges the job and registers it again, drains its client; reads every row back after each.
 
     The job comes back as it ran: pending changes of the settings stay pending. Raises RowsMissingError,
     WrongClusterError, and TimedOutError when the server does not come back.
     """
     server = stack.database_outputs()
-    cluster = database_cluster(server)
-    with turn(cluster.nomad, "verify", Engine(stack.chosen())):
-        return _verified(cluster, server, timeout_s)
+    with frame.cluster(server.volume) as nomad, frame.turn(nomad, "", Engine(stack.chosen())):
+        return _verified(database_job(nomad, server), server, timeout_s)
 
 
 def _verified(cluster: Cluster, server: stack.DatabaseOutputs, timeout_s: float) -> Proof:
@@ -117,9 +115,11 @@ def table(proof: Proof) -> str:
     return columns([header, *lines], ruled=True)
 
 
-def _run(_known: Namespace) -> None:
-    proof = verify()
+def _run(frame: Frame, _known: Namespace) -> None:
+    proof = verify(frame)
     print(f"\n{table(proof)}\n\nAll {len(proof.rows)} rows were read back after each step.")
 
 
-COMMAND = Command("verify", "check that rows survive a purge of the job and a drain of its client", _run)
+COMMAND = framed(
+    "verify", "check that rows survive a purge of the job and a drain of its client", _run, answered=lambda _: True
+)

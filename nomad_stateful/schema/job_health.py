@@ -9,7 +9,9 @@ class JobHealthProperties(Properties):
     """Exists once the newest version of a job runs and passes its checks."""
 
     job_id: RequiredText = text("Id of the job.", required=True, replaces=True, rule=rules.name("orders"))
-    group: RequiredText = text("The job's group that must run.", required=True, replaces=True, rule=rules.name("server"))
+    group: RequiredText = text(
+        "The job's group that must run.", required=True, replaces=True, rule=rules.name("server")
+    )
     namespace: Text = text("The job's Nomad namespace.", default="default", replaces=True, rule=rules.name("default"))
     allocations: Integer = integer(
         "Allocations that have to be healthy.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,14 +17,16 @@ from nomad_stateful.operate.adopt import ebs, terraform
 from nomad_stateful.operate.adopt import found as cluster
 from nomad_stateful.operate.adopt.settings import Adoption, adoption
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.command import Checks, acts_unless_dry
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import confirm
+from nomad_stateful.operate.frame import Frame, framed
+from nomad_stateful.operate.options import add_change_options
+from nomad_stateful.operate.progress import say
 
 _PREFIX = "nomad-stateful:"
 
 
-def run(known: Namespace) -> None:
+def run(frame: Frame, known: Namespace) -> None:
     """Prints the settings, and writes them where that is asked for. Raises OperateError where there are none."""
     managed = terraform.read(known.terraform_state) if known.terraform_state else []
     config = _of_providers()
@@ -40,11 +40,11 @@ def run(known: Namespace) -> None:
     made.gaps.extend(terraform.gaps(managed, found))
     own = {one.external_id for one in tags}
     plan = _Plan(made, tags, terraform.handover(managed, made.names, namespace, own), terraform.kept(managed, own))
-    print(json.dumps(plan.object(), indent=2) if known.json else plan.text())
+    frame.tell(plan.object(), plan.text())
     if not made.names:
         raise OperateError("no volume can be adopted: the lines above say why")
     if known.write:
-        _write(plan, place, yes=known.yes)
+        _write(frame, plan, place)
 
 
 def _only_namespace(found: cluster.Found) -> str:
@@ -152,7 +152,7 @@ def _place(config: dict[str, Any]) -> AwsPlace:
     return AwsPlace(region=str(of_aws.get("region") or ""), config=aws_session.chosen(of_aws))
 
 
-def _write(plan: _Plan, place: AwsPlace, *, yes: bool) -> None:
+def _write(frame: Frame, plan: _Plan, place: AwsPlace) -> None:
     """Writes the tags, then the stack's settings file.
 
     Raises OperateError where that has such settings already, nobody agrees, or EC2 refuses.
@@ -168,14 +168,17 @@ def _write(plan: _Plan, place: AwsPlace, *, yes: bool) -> None:
         )
     tagged = [one.external_id for one in plan.tags if one.missing]
     first = f"tag {', '.join(tagged)}, and " if tagged else ""
-    confirm(f"{first}write {path.name}?", yes=yes)
+    if frame.dry_run:
+        say(f"would {first}write {path.name}; nothing was changed")
+        return
+    frame.agree(f"{first}write {path.name}?")
     if tagged:
         ebs.write(plan.tags, place)
-        print(f"tagged {', '.join(tagged)}", file=sys.stderr)
+        say(f"tagged {', '.join(tagged)}")
     keyed = {f"{_PREFIX}{key}": value for key, value in plan.made.settings.items()}
     whole = {**known, "config": {**config, **keyed}}
     path.write_text(yaml.safe_dump(whole, sort_keys=False, width=120), encoding="utf-8")
-    print(f"wrote {path.name}", file=sys.stderr)
+    say(f"wrote {path.name}")
 
 
 def _flags(given: str) -> tuple[str, list[str]]:
@@ -193,7 +196,6 @@ def _driver(given: str) -> tuple[str, str]:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print an object for scripts")
     parser.add_argument("--namespace", default="", help="the Nomad namespace; by default the only one with CSI volumes")
     parser.add_argument("--terraform-state", type=Path, metavar="FILE", help="a state file, to name what Terraform has")
     parser.add_argument(
@@ -222,13 +224,16 @@ def _arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="write what is printed: the settings to Pulumi.STACK.yaml, and with --ebs the tags; asks before",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_change_options(parser)
 
 
-COMMAND = Command(
+_NO_STACK = "writes before there is a stack: its settings file, and with --ebs tags of volumes that no stack has"
+
+COMMAND = framed(
     "adopt",
     "print settings for the volumes and plugins that run already; --write writes them",
     run,
     _arguments,
-    lambda known: bool(known.write),
+    checks=Checks(turn=_NO_STACK, pulumi=_NO_STACK, cluster="reads the cluster from which a stack is to be made"),
+    acts=lambda known: bool(known.write and acts_unless_dry(known)),
 )

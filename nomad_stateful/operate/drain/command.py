@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
 from typing import Any
 
 from nomad_stateful.columns import columns
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
-from nomad_stateful.operate import ownership, stack
-from nomad_stateful.operate.cluster import connect
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain import plan as plans
 from nomad_stateful.operate.drain.plan import DrainPlan
@@ -34,8 +33,7 @@ class RefusedError(OperateError):
 
 def drain(frame: Frame, known: Namespace) -> None:
     """Plans, asks and drains, or takes a drain back. Raises OperateError and ProviderError."""
-    with closing(connect()) as nomad:
-        ownership.required(nomad)
+    with frame.cluster() as nomad:
         node = nodes.find(nomad, known.node)
         if known.undo:
             _undo(frame, nomad, node)
@@ -131,9 +129,12 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--undo", action="store_true", help="make the client eligible again, and end a drain of it")
 
 
+_NO_TURN = "changes nothing that Pulumi manages"
+
 COMMAND = framed(
     "drain",
     "take a client out of service: consumers first, their volumes seen detached, plugins last",
     drain,
     _arguments,
+    checks=Checks(turn=_NO_TURN, pulumi=_NO_TURN),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -14,6 +14,7 @@ from nomad_stateful.ebs.ec2_client import refuse_another_account
 from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.drill import dumps, scratch, source
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill import report as reports
@@ -22,7 +23,7 @@ from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import at_least_0
-from nomad_stateful.operate.ownership import namespaces, stack_cluster
+from nomad_stateful.operate.ownership import namespaces
 
 _REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -40,7 +41,7 @@ def drill(frame: Frame, options: Options, *, clean: bool = False, metrics: str =
         left = "Something is left: the next drill removes it, or --clean"
         return f"nothing is proved. {left if report.left else 'What the drill made is removed'}"
 
-    with closing(stack_cluster(volume)) as nomad, interruptible(resume):
+    with frame.cluster(volume) as nomad, interruptible(resume):
         # A volume whose deletion nobody waited for has to go too: a request to end leads to the removal.
         signal.signal(signal.SIGTERM, _interrupt)
         place_of_aws = stack.aws_place()
@@ -256,4 +257,5 @@ COMMAND = framed(
     "prove that the newest snapshot, or a dump, can be restored: on a scratch volume, by the real server",
     _run,
     _arguments,
+    checks=Checks(turn="has a lock of its own, of the volume", pulumi="changes nothing that Pulumi manages", clock=""),
 )

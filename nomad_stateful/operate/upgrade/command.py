@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.operate import ownership, stack
-from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.engine import Change, Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed, interruptible
@@ -31,8 +29,7 @@ def upgrade(frame: Frame, known: Namespace) -> None:
     """Plans, asks, and upgrades; rolls back by itself. Raises OperateError and ProviderError."""
     config = stack.config()
     asked = wanted(config.get(PLUGINS) or [], known.plugin, known.version, down=known.downgrade)
-    with closing(connect(operator=False)) as nomad:
-        ownership.required(nomad)
+    with frame.cluster(operator=False) as nomad:
         roll = Rollout(nomad, asked.plugin_id, asked.node_job, stack.namespace(), known.node_timeout, say)
         _upgrade(frame, nomad, Engine(stack.chosen()), roll, asked)
 

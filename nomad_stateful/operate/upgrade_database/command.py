@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,6 @@ from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
-from nomad_stateful.operate.ownership import database_cluster
 from nomad_stateful.operate.upgrade_database.plan import Plan, Situation
 from nomad_stateful.operate.upgrade_database.registered import Registered
 from nomad_stateful.operate.upgrade_database.server import Server
@@ -32,7 +30,7 @@ def upgrade(kind: Kind, frame: Frame, known: Namespace) -> None:
             f"the stack's database is {outputs.kind.title}: `nomad-stateful upgrade-{outputs.kind.name}`"
         )
     after = operations(kind.name).upgrades.wanted(known.version)
-    with closing(database_cluster(outputs).nomad) as nomad:
+    with frame.cluster(outputs.volume) as nomad:
         server = Server(kind, nomad, Database.of(outputs), outputs.job, outputs.namespace)
         registered = Registered(nomad, outputs.job, outputs.namespace, kind.name)
         now = Situation(Engine(stack.chosen()), server, registered, outputs.volume)

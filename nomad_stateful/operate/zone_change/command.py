@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
 from typing import Any
 
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.cluster import connect
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, at_least_0
@@ -22,10 +21,18 @@ _DONE = {
 }
 
 
+CHECKS = Checks(
+    pulumi="each step asks right before it stops anything, and waits for it once all is stopped",
+    cluster="each step asks anew, by the state, which has another volume on the way",
+    clock="",
+)
+
+
 def change(frame: Frame, wanted: Wanted) -> None:
     """Says the plan, asks, and does it. Raises OperateError."""
-    with closing(connect()) as nomad:
-        way = ZoneChange(Engine(stack.chosen()), nomad, stack.aws_place(), wanted)
+    with frame.cluster() as nomad:
+        engine = Engine(stack.chosen())
+        way = ZoneChange(engine, nomad, stack.aws_place(), wanted)
         plan = way.plan()
         said = sys.stderr if frame.as_json else sys.stdout
         print("\n".join(lines(plan, wanted)), file=said, flush=True)
@@ -35,7 +42,7 @@ def change(frame: Frame, wanted: Wanted) -> None:
         if plan.phase != "done":
             frame.agree("Go on?")
         resume = interruptible(lambda: "nothing is lost. The same command goes on from what it finds")
-        with resume, frame.turn(nomad, wanted.volume) as way.refuse_lost:
+        with resume, frame.turn(nomad, wanted.volume, engine) as way.refuse_lost:
             result = way.run(plan)
         print("\n".join(ending(result, plan)), file=said, flush=True)
         frame.tell(result)
@@ -136,4 +143,5 @@ MOVE = framed(
     "move a volume, with what uses it, to another zone: by a last snapshot, from which nothing is missing",
     _run,
     _arguments,
+    checks=CHECKS,
 )

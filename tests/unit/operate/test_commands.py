@@ -46,7 +46,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
 def test_a_command_gets_its_arguments_after_its_stack_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(stack, "choose", lambda named, command, *, acts: seen.append((named, command, acts)))
-    monkeypatch.setattr(snapshots, "take", lambda *words, **more: seen.append((words, more)))
+    monkeypatch.setattr(snapshots, "take", lambda _frame, *words, **more: seen.append((words, more)))
     words = ["operate", "snapshot", "mysql", "--quiesce", "--stack", "prod"]
     monkeypatch.setattr(sys, "argv", words)
     assert command_line.main() == 0

@@ -276,7 +276,7 @@ def snapshot_id(ec2: Any, live: str) -> str:
 def drill(
     nomad: Nomad, monkeypatch: pytest.MonkeyPatch, *, clean: bool = False, metrics: str = "", **options: Any
 ) -> None:
-    monkeypatch.setattr(command, "stack_cluster", lambda _volume: nomad)
+    monkeypatch.setattr("nomad_stateful.operate.frame.stack_cluster", lambda _volume: nomad)
     frame = Frame("drill", yes=True, as_json=True)
     command.drill(frame, Options(options.pop("volume", ""), **options), clean=clean, metrics=metrics)
 
@@ -560,7 +560,7 @@ def test_without_yes_a_script_gets_the_plan_and_nothing_is_done(
     snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nomad = Nomad()
-    monkeypatch.setattr(command, "stack_cluster", lambda _volume: nomad)
+    monkeypatch.setattr("nomad_stateful.operate.frame.stack_cluster", lambda _volume: nomad)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(NotConfirmedError, match=r"add --yes\. Nothing was changed"):
         command.drill(Frame("drill", yes=False), Options("mysql"))

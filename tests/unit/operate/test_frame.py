@@ -11,22 +11,23 @@ import pytest
 
 from nomad_stateful.operate import frame
 from nomad_stateful.operate.__main__ import COMMANDS
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError, interruptible
 
 ACTING = {
+    "adopt": [],
     "drain": ["client-1"],
     "drill": [],
     "failover": ["mysql", "--zone", "us-west-2b"],
     "move": ["mysql", "--zone", "us-west-2b"],
+    "recover": [],
     "restore": [],
+    "snapshot": ["mysql"],
     "upgrade-driver": ["v1.50.0"],
     "upgrade-mysql": ["9.7.4"],
 }
-OTHERS = {
-    "adopt",  # writes a file of its own before there is a stack
-    "recover",  # shows steps, and --yes runs the safe ones
-}
+NEVER_ASKS = {"snapshot"}
 
 
 class Framed(Exception):
@@ -40,16 +41,20 @@ def parser_of(command: Any) -> ArgumentParser:
 
 
 def test_every_command_that_asks_before_it_acts_runs_in_the_frame(monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(name: str, yes: bool, **more: bool) -> None:
+    def made(name: str, yes: bool, *, checks: Checks, **more: bool) -> None:
         assert (yes, more) == (True, {"dry_run": False, "as_json": False})
+        assert checks is asking[name].checks
         raise Framed(name)
 
     monkeypatch.setattr(frame, "Frame", made)
-    asking = {command.name: command for command in COMMANDS if "--yes" in parser_of(command).format_help()}
-    assert set(asking) == set(ACTING) | OTHERS
+    helps = {command.name: parser_of(command).format_help() for command in COMMANDS}
+    asking = {one.name: one for one in COMMANDS if "--yes" in helps[one.name] or "--dry-run" in helps[one.name]}
+    assert set(asking) == set(ACTING)
     for name, words in ACTING.items():
         with pytest.raises(Framed, match=f"^{name}$"):
-            asking[name].run(parser_of(asking[name]).parse_args([*words, "--yes"]))
+            asking[name].run(
+                parser_of(asking[name]).parse_args([*words, *(["--yes"] if name not in NEVER_ASKS else [])])
+            )
 
 
 def test_a_dry_run_says_the_plan_and_its_result_and_asks_nobody(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """What `nomad-stateful recover` does by itself, and what it leaves to the operator."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,9 +13,11 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.operate import recover
+from nomad_stateful.operate import frame, recover
+from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.recover import Permission, StepRunner
+from nomad_stateful.operate.frame import Frame
+from nomad_stateful.operate.recover import NotRecoveredError, Permission, Recovery, StepRunner
 from nomad_stateful.operate.volumes import StackVolume
 from nomad_stateful.recovery.plan import Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
@@ -53,7 +56,7 @@ class World:
 
     def recover(self, permission: Permission) -> bool:
         runner: Any = self
-        return recover.free(stack_volume(self.now), permission, runner, lambda: stack_volume(self.now))
+        return recover.free(Recovery(stack_volume(self.now)), permission, runner, lambda: stack_volume(self.now))
 
 
 NOTHING, SAFE, FENCE = Permission(), Permission(safe=True), Permission(safe=True, fence=True)
@@ -167,3 +170,40 @@ def test_no_step_ever_forces_a_volume_off() -> None:
 def test_what_is_the_operators_to_decide_is_never_done() -> None:
     with pytest.raises(OperateError, match="for the operator to decide"):
         do(Step("by-hand", "", "nomad job stop mysql-server", "why"), FREE)
+
+
+def run(usage: VolumeUsage, monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
+    """The command, on a stack of one volume; a step that is run is an error."""
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("a step was run")
+
+    api: Any = FakeNomad()
+    monkeypatch.setattr(frame, "connect", lambda **_: api)
+    monkeypatch.setattr(recover, "stack_volumes", lambda _nomad, _name: [stack_volume(usage)])
+    monkeypatch.setattr(StepRunner, "run", refused)
+    recover.recover(Frame("recover", yes=True, checks=recover.COMMAND.checks or Checks(), **given), "", FENCE)
+
+
+def test_a_dry_run_only_tells_whatever_is_permitted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NotRecoveredError, match=r"^mysql: see above\. Nothing was done"):
+        run(CUT_OFF, monkeypatch, dry_run=True)
+    assert f"fence: `aws ec2 stop-instances --instance-ids {INSTANCE}`" in capsys.readouterr().out
+
+
+def test_the_result_for_scripts_has_each_problem_with_its_steps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(FREE, monkeypatch, as_json=True)
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["volumes"] == [{"name": "mysql", "ok": True, "problems": [], "ran": []}]
+    assert printed.err == "mysql: in order\n"
+    with pytest.raises(NotRecoveredError):
+        run(CUT_OFF, monkeypatch, as_json=True, dry_run=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["dryRun"]) == (False, True)
+    [volume] = found["volumes"]
+    commands = [step["command"] for problem in volume["problems"] for step in problem["steps"]]
+    assert f"aws ec2 stop-instances --instance-ids {INSTANCE}" in commands

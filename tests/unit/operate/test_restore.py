@@ -69,7 +69,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, *, busy: bool = False, locked: bool =
 
 def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, source: str = "volume") -> Nomad:
     nomad = Nomad(ends)
-    monkeypatch.setattr(restore, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
+    monkeypatch.setattr(frame, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     alone(monkeypatch)
@@ -101,7 +101,7 @@ def test_beside_another_command_no_table_is_dropped(
     monkeypatch: pytest.MonkeyPatch, others: dict[str, bool], said: str
 ) -> None:
     nomad = Nomad("complete")
-    monkeypatch.setattr(restore, "stack_cluster", lambda _: nomad)
+    monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     alone(monkeypatch, **others)
     with pytest.raises(OperateError, match=said):
@@ -119,7 +119,7 @@ def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.Monkey
     def refused(_volume: str) -> None:
         raise AssertionError("the cluster was asked")
 
-    monkeypatch.setattr(restore, "stack_cluster", refused)
+    monkeypatch.setattr(frame, "stack_cluster", refused)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     with pytest.raises(NotConfirmedError, match="Every table in dump latest on the dumps' volume is dropped"):

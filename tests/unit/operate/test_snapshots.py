@@ -1,5 +1,6 @@
 """Snapshots by the operator's command, against moto."""
 
+import json
 from typing import Any
 
 import boto3
@@ -12,7 +13,11 @@ from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import listed_snapshots, snapshots, stack
 from nomad_stateful.operate.database import Database
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Frame
 from tests.unit.aws import PLACE, REGION, UNLISTED, answers, empty_first_pages
+
+FRAME = Frame("snapshot", yes=True)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +42,7 @@ def volume_id(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard_and_not_the_drivers(
     ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    snapshot_id = snapshots.take("mysql", "before the upgrade", quiesce=False, timeout_s=5)
+    snapshot_id = snapshots.take(FRAME, "mysql", "before the upgrade", quiesce=False, timeout_s=5)
     [taken] = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
     assert (taken["VolumeId"], taken["Description"]) == (volume_id, "before the upgrade")
     assert {tag["Key"]: tag["Value"] for tag in taken["Tags"]} == {
@@ -51,16 +56,41 @@ def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard_and_not_the_drive
     assert f"snapshotId: {snapshot_id}" in printed.err
 
 
+def test_the_result_for_scripts_is_an_object_and_a_dry_run_takes_none(
+    ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def taken(**given: Any) -> dict[str, Any]:
+        snapshots.take(Frame("snapshot", yes=True, as_json=True, **given), "mysql", "why", quiesce=False, timeout_s=5)
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    known = {"ok": True, "volume": "mysql", "volumeId": volume_id, "description": "why"}
+    of_volume = [{"Name": "volume-id", "Values": [volume_id]}]
+    assert taken(dry_run=True) == {**known, "dryRun": True}
+    assert ec2.describe_snapshots(Filters=of_volume)["Snapshots"] == []
+    snapshot_id = taken()["snapshotId"]
+    assert [one["SnapshotId"] for one in ec2.describe_snapshots(Filters=of_volume)["Snapshots"]] == [snapshot_id]
+
+
+def test_an_interrupted_wait_names_the_snapshot_that_goes_on(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(snapshots.Snapshots, "await_complete", interrupt)
+    with pytest.raises(OperateError, match=r"^interrupted: snap-\w+ is begun, and EC2 goes on copying"):
+        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
+
+
 def test_one_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, volume_id: str) -> None:
     with answers(ec2, "DescribeSnapshots", UNLISTED) as left:
-        snapshots.take("mysql", "", quiesce=False, timeout_s=30)
+        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=30)
     assert left == []
     assert len(ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"]) == 1
 
 
 def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, volume_id: str) -> None:
     assert listed_snapshots.table("mysql") == "no snapshots of mysql"
-    snapshot_id = snapshots.take("mysql", "", quiesce=False, timeout_s=5)
+    snapshot_id = snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
     ec2.delete_volume(VolumeId=volume_id)
     header, row = listed_snapshots.table("mysql").splitlines()
     assert header.split()[0] == "SNAPSHOT"
@@ -78,7 +108,7 @@ def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, vo
 )
 def test_what_has_no_snapshots_is_refused(volume: str, reason: str) -> None:
     with pytest.raises(snapshots.SnapshotError, match=reason):
-        snapshots.take(volume, "", quiesce=False, timeout_s=5)
+        snapshots.take(FRAME, volume, "", quiesce=False, timeout_s=5)
 
 
 def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
@@ -88,7 +118,7 @@ def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
     mysql = stack.DatabaseOutputs(DATABASES["mysql"], *known)
     monkeypatch.setattr(stack, "database_outputs", lambda: mysql)
     with pytest.raises(snapshots.SnapshotError, match="MySQL is on volume other, not on mysql"):
-        snapshots.take("mysql", "", quiesce=True, timeout_s=5)
+        snapshots.take(FRAME, "mysql", "", quiesce=True, timeout_s=5)
     assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
 
 
@@ -108,7 +138,7 @@ def test_a_volume_that_ec2_has_no_more_is_named(ec2: Any, volume_id: str) -> Non
     with pytest.raises(
         snapshots.SnapshotError, match=f"EC2 has no volume {volume_id} any more, which volume mysql is in the stack"
     ):
-        snapshots.take("mysql", "", quiesce=False, timeout_s=5)
+        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
 
 
 def test_credentials_of_another_account_take_and_list_nothing(
@@ -119,7 +149,7 @@ def test_credentials_of_another_account_take_and_list_nothing(
         r"is in account 222222222222, but the AWS credentials are of account 123456789012 .*Use the credentials of the"
     )
     with pytest.raises(ProviderError, match=said):
-        snapshots.take("mysql", "", quiesce=False, timeout_s=5)
+        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
     with pytest.raises(ProviderError, match=said):
         listed_snapshots.table("mysql")
 

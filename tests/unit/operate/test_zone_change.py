@@ -469,13 +469,15 @@ def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypat
     def busy(_nomad: Any, what: str) -> None:
         raise BusyError(f"{what} beside another")
 
-    monkeypatch.setattr(command, "connect", lambda: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(frame, "connect", lambda **_: SimpleNamespace(close=lambda: None, clock=lambda: None))
     monkeypatch.setattr("nomad_stateful.operate.stack.aws_place", AwsPlace)
     monkeypatch.setattr(command, "Engine", lambda _: None)
     monkeypatch.setattr(command, "ZoneChange", lambda *_: world.change(lost=lost))
     monkeypatch.setattr(frame, "exclusive", busy)
     with pytest.raises(BusyError, match=f"^{'failover' if lost else 'move'} mysql beside another"):
-        command.change(frame.Frame("failover" if lost else "move", yes=True), Wanted("mysql", B, lost=lost))
+        command.change(
+            frame.Frame("failover" if lost else "move", yes=True, checks=command.CHECKS), Wanted("mysql", B, lost=lost)
+        )
     assert world.engine.done == []
 
 

@@ -1,7 +1,7 @@
 """Clocks: AWS refuses requests that are signed minutes off, and certificates begin and end by them."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 
@@ -9,11 +9,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.clients import Client
+from nomad_stateful.operate import clocks
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked
 from nomad_stateful.operate.doctor.finding import Finding, problem, warning
 
 _PAGE = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/set-time.html"
-_TOLERATED_S = 5.0
 _REFUSED_S = 300.0
 
 
@@ -26,22 +26,17 @@ def together(facts: Facts) -> Iterator[Finding]:
     reads |= {f"client {one.name}": partial(_of_client, facts, one) for one in facts.clients()}
     silent = []
     for name, read in reads.items():
-        before = datetime.now(UTC)
         try:
-            told = read()
+            off_s = clocks.off_s(read)
         except (ProviderError, BotoCoreError, ClientError, NotChecked):
-            told = None
-        if told is None:
+            off_s = None
+        if off_s is None:
             silent.append(name)
-            continue
-        # The answer's time has whole seconds, and was made at some moment between the two.
-        after = datetime.now(UTC)
-        off_s = max((before - told).total_seconds() - 1, (told - after).total_seconds(), 0.0)
-        if off_s > _TOLERATED_S:
+        elif off_s > clocks.TOLERATED_S:
             kind = problem if off_s > _REFUSED_S else warning
             what = f"the clock of {name} is {off_s:.0f} s off this machine's"
             why = f"AWS refuses what is signed over {_REFUSED_S:.0f} s off; claims and logs cannot be put in order"
-            yield kind(what, why, "chronyc makestep (on AWS from 169.254.169.123)", _PAGE)
+            yield kind(what, why, clocks.REMEDY, _PAGE)
     if silent:
         raise NotChecked(f"no time from {', '.join(silent)}")
 

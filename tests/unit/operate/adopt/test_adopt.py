@@ -106,8 +106,15 @@ def test_settings_are_written_once_and_what_the_file_had_stays(
 ) -> None:
     path = tmp_path / "Pulumi.prod.yaml"
     path.write_text("encryptionsalt: v1:abc\nconfig:\n  aws:region: us-west-2\n", encoding="utf-8")
+    before = path.read_text(encoding="utf-8")
     with pytest.raises(OperateError, match="add --yes"):
         run("--write")
+    capsys.readouterr()
+    run("--write", "--dry-run", "--json")
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["settings"]["adopt"] == ["ledger"]
+    assert "would write Pulumi.prod.yaml; nothing was changed" in printed.err
+    assert path.read_text(encoding="utf-8") == before
     run("--write", "--yes")
     written = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert (written["encryptionsalt"], written["config"]["aws:region"]) == ("v1:abc", "us-west-2")

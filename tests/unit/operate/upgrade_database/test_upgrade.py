@@ -47,7 +47,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     outputs = SimpleNamespace(kind=DATABASES["mysql"], job=JOB, namespace="default", volume=VOLUME, tls="required")
     monkeypatch.setattr(stack, "database_outputs", lambda: outputs)
     monkeypatch.setattr(stack, "chosen", lambda: "prod")
-    monkeypatch.setattr(command, "database_cluster", lambda _: SimpleNamespace(nomad=nomad))
+    monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad)
     monkeypatch.setattr(command, "Database", SimpleNamespace(of=lambda _: FakeDatabase(made)))
     monkeypatch.setattr(command, "Engine", lambda _: FakeEngine(made))
     monkeypatch.setattr(frame, "exclusive", alone)
