@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.loaders import JSONFileLoader
 
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad, fake_nomad
 
 _kept = functools.cache(JSONFileLoader().load_file)
 

@@ -25,14 +25,14 @@ ALLOCATION = {
 def _plugin_health(world: World) -> Props:
     controller: dict[str, Any] = {"Healthy": True, "RequiresControllerPlugin": True, "Provider": "p"}
     plugin = {"ID": "ebs", "Controllers": {"n1": controller}, "Nodes": {"n1": {"Healthy": True}}, "Provider": "p"}
-    world.nomad.records["plugin/csi/ebs"] = plugin
-    world.nomad.records["node/n1"] = {"ID": "n1", "Attributes": {}}
+    world.nomad.put("plugin/csi/ebs", plugin)
+    world.nomad.put("node/n1", {"ID": "n1", "Attributes": {}})
     return {"pluginId": "ebs", "controllers": 0, "timeoutS": 2}
 
 
 def _job_health(world: World) -> Props:
-    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Namespace": "default", "Version": 0}
-    world.nomad.records["job/mysql-server/allocations"] = [ALLOCATION]
+    world.nomad.put("job/mysql-server", {"ID": "mysql-server", "Namespace": "default", "Version": 0})
+    world.nomad.put("job/mysql-server/allocations", [ALLOCATION])
     return {"jobId": "mysql-server", "group": "mysql", "timeoutS": 2}
 
 
@@ -45,7 +45,7 @@ def _gone(path: str) -> Any:
 
 def _release(world: World) -> Props:
     group = {"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}
-    world.nomad.records["job/mysql-server"] = {"ID": "mysql-server", "Stop": False, "TaskGroups": [group]}
+    world.nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False, "TaskGroups": [group]})
     return {"volumeId": "mysql", "backend": "none", "consumerJobId": "mysql-server"}
 
 
@@ -161,8 +161,8 @@ TYPES = (
 
 
 def _cluster(world: World) -> Props:
-    world.nomad.records["nodes"] = []
-    world.nomad.records["agent/members"] = {"ServerRegion": "global", "Members": []}
+    world.nomad.put("nodes", [])
+    world.nomad.put("agent/members", {"ServerRegion": "global", "Members": []})
     return {}
 
 

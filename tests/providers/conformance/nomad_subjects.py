@@ -62,7 +62,7 @@ _DRIVER = {"ID": "driver", "ControllerRequired": True, "Provider": "driver.examp
 
 def _volume(**more: Any) -> Callable[[World], Props]:
     def prepare(world: World) -> Props:
-        world.nomad.records["plugin/csi/driver"] = _DRIVER
+        world.nomad.put("plugin/csi/driver", _DRIVER)
         return _VOLUME | more
 
     return prepare
@@ -169,7 +169,7 @@ TYPES = (
 
 def _with(path: str, record: Any, args: Props) -> Callable[[World], Props]:
     def prepare(world: World) -> Props:
-        world.nomad.records[path] = record
+        world.nomad.put(path, record)
         return args
 
     return prepare

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.plugin_server.values import Props
+from tests.fake_nomad.jobs import DEPLOYMENTS
 from tests.providers.conformance.life import checked, visible
-from tests.providers.conformance.memory_jobs import DEPLOYMENTS
 from tests.providers.conformance.nomad_subjects import READER, WRITER
 from tests.providers.conformance.subjects import TypeSubject
 from tests.providers.conformance.tables import TYPES
@@ -180,7 +180,7 @@ def test_what_one_made_the_other_deletes(sides: Sides, writer: str, reader: str,
 def test_a_job_whose_first_deployment_failed_is_updated_by_the_other(sides: Sides, writer: str, reader: str) -> None:
     variant = "job that is waited for"
     subject, wrote, reads = subject_of(variant), sides[writer], sides[reader]
-    wrote.nomad.records[DEPLOYMENTS] = "failed"
+    wrote.nomad.put(DEPLOYMENTS, "failed")
     program = given(wrote, variant)
     inputs = checked(wrote, subject, program)
     with pytest.raises(Failed, match="terminated with status 'failed'") as failed:
@@ -191,7 +191,7 @@ def test_a_job_whose_first_deployment_failed_is_updated_by_the_other(sides: Side
     diff = reads.plugin.diff(subject.token, kept.id, kept.outputs, inputs, checked(reads, subject, program, inputs))
     assert diff.replaces == []
 
-    wrote.nomad.records[DEPLOYMENTS] = "successful"
+    wrote.nomad.put(DEPLOYMENTS, "successful")
     updated = reads.plugin.update(subject.token, kept.id, kept.outputs, inputs, inputs)
     assert updated["deploymentStatus"] == "successful"
     for world in sides.values():

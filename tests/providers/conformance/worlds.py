@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests import official_parts
+from tests.fake_nomad import FakeNomad, fake_nomad
 from tests.providers import moto_account
-from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
 from tests.providers.harness import PluginProcess, plugin_process
 from tests.providers.plugin_path import OURS, beside_nomad, is_ours, named_plugin, official_nomad, plugin_path
 
@@ -26,7 +26,7 @@ class World:
 
     plugin: PluginProcess
     aws: Any
-    nomad: MemoryNomad
+    nomad: FakeNomad
     moto_url: str
     writes: Callable[[], int] = field(default=lambda: 0)
     """How many things there are, or were written, so that a preview can be seen to make none."""
@@ -73,7 +73,7 @@ def executable(name: str, folder: Path, nomad_bin: Path | None) -> Path:
 def world(name: str, program: Path) -> Iterator[World]:
     """A plugin's world, made of memory alone."""
     with contextlib.ExitStack() as stack:
-        nomad = stack.enter_context(memory_nomad())
+        nomad = stack.enter_context(fake_nomad())
         asks_aws = name in ("aws", "nomad-csi")
         moto_url = stack.enter_context(moto_account.moto()) if asks_aws else ""
         env = environment(name, moto_url or "http://127.0.0.1:9", nomad.address)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.harness import PluginProcess, plugin_process
 from tests.providers.nomad.agent import Agent, nomad_binary, running_agent
-from tests.providers.nomad.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.plugin_path import beside_nomad
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.plugin_server.values import UNKNOWN
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 from tests.providers.nomad.agent import Agent, eventually
 from tests.providers.nomad.csi_zone import ZONE
-from tests.providers.nomad.fake_nomad import FakeNomad
 from tools.toolchain import csi_proto_dir
 
 pytestmark = pytest.mark.nomad
@@ -240,7 +240,7 @@ def test_only_the_structure_of_a_topology_request_replaces(offline: PluginProces
     ]
 
 
-# -- retries, against a Nomad that answers as it is told --
+# -- retries, against a fake Nomad --
 
 
 def record(volume_id: str, **more: Any) -> dict[str, Any]:
@@ -251,25 +251,24 @@ def record(volume_id: str, **more: Any) -> dict[str, Any]:
 
 def test_a_registration_waits_for_its_plugin(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
-    server.answer("PUT /v1/volume/csi/v", (500, "no CSI plugin named: conformance could be found"), (200, {}))
-    server.answer("GET /v1/volume/csi/v", (200, record("v")))
+    server.put(f"plugin/csi/{PLUGIN_ID}", {"Nodes": {"n1": {"Healthy": True}}})
+    server.refuse("volume/csi/v", 500, "no CSI plugin named: conformance could be found", times=1, method="PUT")
     volume = plugin.create(REGISTRATION, checked(plugin, **inputs_for("v")))
     assert volume.id == "v"
-    sent = server.asked("PUT")
+    sent = server.sent("volume/csi/v")
     assert len(sent) == 2
-    assert sent[0][1]["Volumes"][0]["AccessMode"] == "single-node-writer"
+    assert sent[0]["Volumes"][0]["AccessMode"] == "single-node-writer"
     assert "no CSI plugin named" in plugin.engine.wait_for("waiting for volume v to be accepted by plugin conformance")
 
 
 def test_a_registration_gives_up_a_minute_before_its_timeout(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
-    server.answer("PUT /v1/volume/csi/v", (500, "no CSI plugin named: conformance could be found"))
     inputs = checked(plugin, **inputs_for("v"))
     with pytest.raises(
         Failed, match=r"error creating CSI volume: Unexpected response code: 500 .no CSI plugin"
     ) as failed:
         plugin.create(REGISTRATION, inputs, timeout_s=ONE_TRY_S)
-    assert (len(server.asked("PUT")), failed.value.partial) == (1, None)
+    assert (len(server.requested("PUT")), failed.value.partial) == (1, None)
 
 
 @pytest.mark.parametrize(
@@ -277,43 +276,42 @@ def test_a_registration_gives_up_a_minute_before_its_timeout(fake: tuple[PluginP
 )
 def test_an_error_that_waiting_cannot_cure_is_final(fake: tuple[PluginProcess, FakeNomad], error: str) -> None:
     plugin, server = fake
-    server.answer("PUT /v1/volume/csi/v", (500, error))
+    server.refuse("volume/csi/v", 500, error)
     with pytest.raises(Failed, match=error):
         plugin.create(REGISTRATION, checked(plugin, **inputs_for("v")))
-    assert len(server.asked("PUT")) == 1
+    assert len(server.requested("PUT")) == 1
 
 
 def test_a_token_that_may_not_is_told_at_once(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
-    server.answer("PUT /v1/volume/csi/v", (403, "Permission denied"))
+    server.refuse("volume/csi/v", 403, "Permission denied")
     with pytest.raises(Failed, match="Permission denied"):
         plugin.create(REGISTRATION, checked(plugin, **inputs_for("v")))
-    assert server.headers[-1]["X-Nomad-Token"] == "a-token"
+    assert server.requests[-1].headers["X-Nomad-Token"] == "a-token"
 
 
 def test_a_deregistration_is_forced_and_waits_for_the_claims_to_go(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
     claim = {"ID": "8d4d7bd6-x", "JobID": "mysql", "NodeName": "client-1", "ClientStatus": "running"}
-    server.answer("DELETE /v1/volume/csi/v", (500, "volume in use: v"), (500, "volume in use: v"), (200, {}))
-    server.answer("GET /v1/volume/csi/v", (200, record("v", Allocations=[claim])))
+    server.put("volume/csi/v", record("v", Allocations=[claim]))
+    server.refuse("volume/csi/v", 500, "volume in use: v", times=2, method="DELETE")
     plugin.delete(REGISTRATION, "v", {"namespace": "default"})
-    assert [request for request, _ in server.asked("DELETE")] == [
-        "DELETE /v1/volume/csi/v?force=true&namespace=default"
-    ] * 3
+    deletions = [asked.query for asked in server.requests if asked.method == "DELETE"]
+    assert deletions == [{"force": "true", "namespace": "default"}] * 3
     assert "8d4d7bd6 of job mysql on client-1 (running)" in plugin.engine.wait_for("to be released by the allocations")
 
 
 def test_a_claim_that_stays_is_named_when_time_is_up(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
     claim = {"ID": "8d4d7bd6-x", "JobID": "mysql", "NodeName": "client-1", "ClientStatus": "running"}
-    server.answer("DELETE /v1/volume/csi/v", (500, "volume in use: v"))
-    server.answer("GET /v1/volume/csi/v", (200, record("v", Allocations=[claim])))
+    server.put("volume/csi/v", record("v", Allocations=[claim]))
+    server.refuse("volume/csi/v", 500, "volume in use: v", method="DELETE")
     with pytest.raises(
         Failed, match=r"error deregistering CSI volume: Unexpected response code: 500 .volume in use: v"
     ) as failed:
         plugin.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
     assert "claimed by 8d4d7bd6 of job mysql on client-1 (running); stop the job" in failed.value.message
-    assert len(server.asked("DELETE")) > 1
+    assert len(server.requested("DELETE")) > 1
 
 
 @pytest.mark.parametrize("answer", [(404, "volume not found"), (500, "volume not found: v")])
@@ -321,12 +319,11 @@ def test_a_volume_that_is_gone_is_an_error_that_names_the_refresh(
     fake: tuple[PluginProcess, FakeNomad], answer: tuple[int, str]
 ) -> None:
     plugin, server = fake
-    server.answer("DELETE /v1/volume/csi/v", answer)
-    server.answer("GET /v1/volume/csi/v", (404, "volume not found"))
+    server.refuse("volume/csi/v", *answer, method="DELETE")
     with pytest.raises(Failed, match=r"error deregistering CSI volume: .*volume not found") as failed:
         plugin.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
     assert "it is gone: `pulumi refresh` takes it out of the state" in failed.value.message
-    assert len(server.asked("DELETE")) > 1
+    assert len(server.requested("DELETE")) > 1
 
 
 def test_a_volume_that_is_to_stay_registered_is_left_alone(fake: tuple[PluginProcess, FakeNomad]) -> None:
@@ -337,7 +334,7 @@ def test_a_volume_that_is_to_stay_registered_is_left_alone(fake: tuple[PluginPro
 
 def test_cancelling_a_retry_takes_a_second(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
-    server.answer("DELETE /v1/volume/csi/v", (500, "volume in use: v"))
+    server.refuse("volume/csi/v", 500, "volume in use: v", method="DELETE")
     ended: list[float] = []
 
     def delete() -> None:
@@ -360,22 +357,22 @@ def test_cancelling_a_retry_takes_a_second(fake: tuple[PluginProcess, FakeNomad]
 
 def test_a_created_volume_is_made_grown_and_deleted_by_its_plugin(fake: tuple[PluginProcess, FakeNomad]) -> None:
     plugin, server = fake
-    server.answer("PUT /v1/volume/csi/v/create", (200, {}))
-    server.answer("GET /v1/volume/csi/v", (200, record("v", Capacity=2**30, ExternalID="vol-1", Context={"a": "b"})))
-    server.answer("DELETE /v1/volume/csi/v/delete", (200, {}))
+    well = {"n1": {"Healthy": True}}
+    server.put(f"plugin/csi/{PLUGIN_ID}", {"Controllers": well, "Nodes": well})
+    server.after["PUT volume/csi/v/create"] = lambda _: server.change("volume/csi/v", Context={"a": "b"})
     given = {key: value for key, value in inputs_for("v").items() if key != "externalId"}
     inputs = checked(plugin, VOLUME, **given, capacityMin="1GiB")
     volume = plugin.create(VOLUME, inputs)
-    assert (volume["externalId"], volume["context"]) == ("vol-1", {"a": "b"})
+    assert (volume["externalId"], volume["context"]) == ("storage-v", {"a": "b"})
     grown = inputs | {"capacityMin": "2GiB"}
     assert plugin.diff(VOLUME, "v", volume.outputs.props, inputs, grown).replaces == []
     plugin.update(VOLUME, "v", volume.outputs.props, inputs, grown)
-    assert server.asked("PUT")[-1][1]["Volumes"][0]["RequestedCapacityMin"] == 2**31
+    assert server.sent("volume/csi/v/create")[-1]["Volumes"][0]["RequestedCapacityMin"] == 2**31
     for capabilities, replaces in (([READER], []), ([READER, WRITER], ["capabilities"])):
         diff = plugin.diff(VOLUME, "v", volume.outputs.props, inputs, inputs | {"capabilities": capabilities})
         assert (diff.changed, diff.replaces) == (True, replaces)
     plugin.delete(VOLUME, "v", volume.outputs.props)
-    assert server.asked("DELETE")[0][0].startswith("DELETE /v1/volume/csi/v/delete")
+    assert server.requested("DELETE") == ["volume/csi/v/delete"]
 
 
 def test_a_created_volume_is_no_clone_here(offline: PluginProcess) -> None:

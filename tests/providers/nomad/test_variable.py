@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 from tests.providers.nomad.agent import Agent
-from tests.providers.nomad.fake_nomad import FakeNomad
 
 pytestmark = pytest.mark.nomad
 
@@ -95,7 +95,8 @@ def test_a_plugin_is_waited_for_where_asked(fake: tuple[PluginProcess, FakeNomad
     plugin, server = fake
     ill = {"ID": "ebs", "ControllersExpected": 1, "ControllersHealthy": 0}
     well = ill | {"ControllersHealthy": 1, "Controllers": {"n1": {}}}
-    server.answer("GET /v1/plugin/csi/ebs", (404, "not found"), (200, ill), (200, well))
+    answers = iter([None, ill, well, well])
+    server.put("plugin/csi/ebs", lambda: next(answers))
     found = plugin.invoke("nomad:index/getPlugin:getPlugin", {"pluginId": "ebs", flag: True})
     assert found["controllersHealthy"] == (1 if flag == "waitForHealthy" else 0)
 

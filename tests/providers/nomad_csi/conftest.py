@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.harness import PluginProcess, plugin_process
 from tests.providers.nomad.agent import Agent, nomad_binary, running_agent
 from tests.providers.plugin_path import plugin_path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fake_nomad import FakeNomad
 from tests.providers.engine_stack import Stack
-from tests.providers.fake_nomad import FakeNomad
 from tests.providers.nomad_csi.conftest import EXECUTABLE
 from tests.providers.nomad_csi.test_plugin_health import plugin_body
 from tests.providers.nomad_csi.test_volume_release import FREE, claimed

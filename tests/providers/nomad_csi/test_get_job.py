@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import PluginProcess
 
 FUNCTION = "nomad-csi:index:getJob"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 from tests.providers.nomad.agent import Agent, eventually
 from tests.providers.nomad_csi.conftest import EXECUTABLE

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 
 TYPE = "nomad-csi:index:JobHealth"
@@ -133,7 +133,7 @@ def test_its_deletion_purges_a_job_that_was_stopped_and_touches_no_other(
 ) -> None:
     nomad.put("job/db", job)
     plugin.delete(TYPE, "default/db/g", INPUTS | {"allocationId": "a1", "nodeName": "client-1"})
-    deletions = [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/db")]
+    deletions = [asked.query for asked in nomad.requests if asked.method == "DELETE"]
     assert deletions == ([{"namespace": "default", "purge": "true"}] if purged else [])
 
 

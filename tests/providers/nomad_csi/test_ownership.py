@@ -1,16 +1,15 @@
-"""Ownership and getOwners over gRPC, on a Nomad in memory: one stack alone has an id, and only it gives it up."""
+"""Ownership and getOwners over gRPC, on a Nomad in nomad: one stack alone has an id, and only it gives it up."""
 
 import threading
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 from tests.providers.nomad.agent import Agent
-from tests.providers.nomad_csi.conftest import EXECUTABLE, NO_AWS
+from tests.providers.nomad_csi.conftest import EXECUTABLE
 
 TYPE = "nomad-csi:index:Ownership"
 HEALTH = "nomad-csi:index:JobHealth"
@@ -26,33 +25,20 @@ FIRST: dict[str, Any] = {
 SECOND = FIRST | {"stack": "organization/nomad-stateful/second"}
 
 
-@pytest.fixture
-def memory() -> Iterator[MemoryNomad]:
-    with memory_nomad() as nomad:
-        yield nomad
+def put_job(nomad: FakeNomad, job: str = "db") -> None:
+    nomad.put(f"job/{job}", {"ID": job, "Namespace": "default", "Stop": False, "Version": 0})
 
 
-@pytest.fixture
-def plugin(memory: MemoryNomad) -> Iterator[PluginProcess]:
-    with plugin_process(EXECUTABLE, {"NOMAD_ADDR": memory.address} | NO_AWS) as process:
-        process.configure()
-        yield process
-
-
-def put_job(memory: MemoryNomad, job: str = "db") -> None:
-    memory.records[f"job/{job}"] = {"ID": job, "Namespace": "default", "Stop": False, "Version": 0}
-
-
-def test_a_second_stack_does_not_get_what_the_first_has(memory: MemoryNomad, plugin: PluginProcess) -> None:
+def test_a_second_stack_does_not_get_what_the_first_has(nomad: FakeNomad, plugin: PluginProcess) -> None:
     plugin.create(TYPE, FIRST)
     with pytest.raises(
         Failed, match=r"job db .namespace default. belongs to the stack organization/nomad-stateful/first"
     ):
         plugin.create(TYPE, SECOND)
-    assert memory.records[PATH]["Items"]["stack"] == FIRST["stack"]
+    assert nomad.records[PATH]["Items"]["stack"] == FIRST["stack"]
 
 
-def test_of_many_at_once_one_gets_it(memory: MemoryNomad, plugin: PluginProcess) -> None:
+def test_of_many_at_once_one_gets_it(nomad: FakeNomad, plugin: PluginProcess) -> None:
     outcomes: list[str] = []
     together = threading.Barrier(8)
 
@@ -72,69 +58,65 @@ def test_of_many_at_once_one_gets_it(memory: MemoryNomad, plugin: PluginProcess)
         thread.join(30)
     (winner,) = filter(None, outcomes)
     assert len(outcomes) == 8
-    assert memory.records[PATH]["Items"]["stack"] == winner
+    assert nomad.records[PATH]["Items"]["stack"] == winner
 
 
-def test_what_is_there_unclaimed_is_taken_only_where_it_was_looked_at(
-    memory: MemoryNomad, plugin: PluginProcess
-) -> None:
-    put_job(memory)
+def test_what_is_there_unclaimed_is_taken_only_where_it_was_looked_at(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    put_job(nomad)
     with pytest.raises(Failed, match=r"in Nomad already and not in this stack's state.*list db in `adopt`"):
         plugin.create(TYPE, FIRST)
-    assert PATH not in memory.records
+    assert PATH not in nomad.records
     plugin.create(TYPE, FIRST | {"expects": "unclaimed"})
-    assert memory.records[PATH]["Items"]["stack"] == FIRST["stack"]
+    assert nomad.records[PATH]["Items"]["stack"] == FIRST["stack"]
 
 
-def test_a_claim_is_taken_over_by_its_owner_id_alone(memory: MemoryNomad, plugin: PluginProcess) -> None:
+def test_a_claim_is_taken_over_by_its_owner_id_alone(nomad: FakeNomad, plugin: PluginProcess) -> None:
     made = plugin.create(TYPE, FIRST)
     with pytest.raises(Failed, match="belongs to the stack"):
         plugin.create(TYPE, SECOND | {"expects": "unclaimed"})
     plugin.create(TYPE, SECOND | {"expects": made["ownerId"]})
-    assert memory.records[PATH]["Items"]["stack"] == SECOND["stack"]
+    assert nomad.records[PATH]["Items"]["stack"] == SECOND["stack"]
     # The first lost it, so its deletion leaves it to the second.
     plugin.delete(TYPE, made.id, made.outputs.props)
-    assert memory.records[PATH]["Items"]["stack"] == SECOND["stack"]
+    assert nomad.records[PATH]["Items"]["stack"] == SECOND["stack"]
 
 
 def test_a_claim_that_was_lost_is_a_change_and_what_was_expected_once_is_none(
-    memory: MemoryNomad, plugin: PluginProcess
+    nomad: FakeNomad, plugin: PluginProcess
 ) -> None:
     made = plugin.create(TYPE, FIRST)
     state, owner_id = made.outputs.props, made["ownerId"]
     for expects in ("unclaimed", owner_id, "nothing"):
         assert plugin.diff(TYPE, made.id, state, FIRST, FIRST | {"expects": expects}).detailed == {}
-    del memory.records[PATH]
+    del nomad.records[PATH]
     lost = FIRST | {"expects": "unclaimed"}
     assert plugin.diff(TYPE, made.id, state, lost, lost).detailed == {"expects": "UPDATE"}
     assert plugin.update(TYPE, made.id, state, lost, lost)["ownerId"] == owner_id
-    assert memory.records[PATH]["Items"]["owner"] == owner_id
+    assert nomad.records[PATH]["Items"]["owner"] == owner_id
 
 
-def test_a_set_members_brackets_become_characters_that_nomad_allows(memory: MemoryNomad, plugin: PluginProcess) -> None:
+def test_a_set_members_brackets_become_characters_that_nomad_allows(nomad: FakeNomad, plugin: PluginProcess) -> None:
     plugin.create(TYPE, FIRST | {"kind": "volume", "resourceId": "data[0]"})
-    assert "var/nomad/jobs/nomad-stateful/volumes/data~5b0~5d" in memory.records
+    assert "var/nomad/jobs/nomad-stateful/volumes/data~5b0~5d" in nomad.records
 
 
 @pytest.mark.parametrize("owner_id", ["", "another"])
 def test_the_health_of_another_stacks_job_is_not_deleted_and_nothing_is_purged(
-    memory: MemoryNomad, plugin: PluginProcess, owner_id: str
+    nomad: FakeNomad, plugin: PluginProcess, owner_id: str
 ) -> None:
     plugin.create(TYPE, FIRST)
-    memory.records["job/db"] = {"ID": "db", "Namespace": "default", "Stop": True, "TaskGroups": []}
+    nomad.put("job/db", {"ID": "db", "Namespace": "default", "Stop": True, "TaskGroups": []})
     state = {"jobId": "db", "namespace": "default", "group": "g", "triggers": {}, "timeoutS": 2, "allocations": 1}
     with pytest.raises(Failed, match=r"belongs to the stack organization/nomad-stateful/first.*pulumi state delete"):
         plugin.delete(HEALTH, "default/db/g", state | {"ownerId": owner_id})
-    assert "job/db" in memory.records
+    assert "job/db" in nomad.records
 
 
-def test_it_says_what_is_there_and_whose_it_is(memory: MemoryNomad, plugin: PluginProcess) -> None:
+def test_it_says_what_is_there_and_whose_it_is(nomad: FakeNomad, plugin: PluginProcess) -> None:
     made = plugin.create(TYPE, FIRST)
-    put_job(memory)
-    memory.records["var/nomad/jobs/alone"] = {"Path": "nomad/jobs/alone", "Items": {"a": "b"}}
-    memory.records["volumes@*"] = [
-        {"ID": "disk", "Namespace": "elsewhere", "ExternalID": "vol-1", "PluginID": "ebs"},
-    ]
+    put_job(nomad)
+    nomad.put("var/nomad/jobs/alone", {"Path": "nomad/jobs/alone", "Items": {"a": "b"}})
+    nomad.put("volumes", [{"ID": "disk", "Namespace": "elsewhere", "ExternalID": "vol-1", "PluginID": "ebs"}])
     found = plugin.invoke(OWNERS, {"jobs": ["db", "alone", "none"], "volumes": ["disk"]})
     assert [(one["id"], one["exists"], one["stack"]) for one in found["found"]] == [
         ("db", True, FIRST["stack"]),
@@ -148,36 +130,34 @@ def test_it_says_what_is_there_and_whose_it_is(memory: MemoryNomad, plugin: Plug
     ]
 
 
-def put_volume(memory: MemoryNomad, volume: str, *users: str) -> None:
+def put_volume(nomad: FakeNomad, volume: str, *users: str) -> None:
     """Registers a volume that jobs have claims to."""
     stubs = [{"ID": f"allocation-{user}", "JobID": user} for user in users]
-    memory.records[f"volume/csi/{volume}"] = {"ID": volume, "Namespace": "default", "Allocations": stubs}
+    nomad.put(f"volume/csi/{volume}", {"ID": volume, "Namespace": "default", "Allocations": stubs})
 
 
 def test_of_many_ids_that_are_the_stacks_own_only_the_claims_are_asked_one_by_one(
-    memory: MemoryNomad, plugin: PluginProcess
+    nomad: FakeNomad, plugin: PluginProcess
 ) -> None:
     ids = [f"own{number}" for number in range(20)]
     for one in ids:
         plugin.create(TYPE, FIRST | {"resourceId": one})
         plugin.create(TYPE, FIRST | {"resourceId": one, "kind": "volume"})
-        put_job(memory, one)
-        put_volume(memory, one, "db")
-    memory.records["volumes@*"] = [{"ID": one, "Namespace": "default"} for one in ids]
-    memory.reads.clear()
+        put_job(nomad, one)
+        put_volume(nomad, one, "db")
+        nomad.requests.clear()
     found = plugin.invoke(OWNERS, {"jobs": ids, "volumes": ids})["found"]
     assert [one for one in found if not one["exists"] or one["stack"] != FIRST["stack"]] == []
-    others = [path for path in memory.reads if not path.startswith("var/nomad/jobs/nomad-stateful/")]
+    others = [path for path in nomad.requested("GET") if not path.startswith("var/nomad/jobs/nomad-stateful/")]
     assert sorted(others) == ["jobs", "volumes"]
-    assert len(memory.reads) == 42
+    assert len(nomad.requested("GET")) == 42
     (used,) = plugin.invoke(OWNERS, {"volumes": ids[:1], "users": True})["found"]
     assert used["users"] == ["db"]
 
 
-def test_a_volume_that_the_token_may_not_list_is_asked_for_by_itself(
-    memory: MemoryNomad, plugin: PluginProcess
-) -> None:
-    put_volume(memory, "hidden", "writer", "reader")
+def test_a_volume_that_the_token_may_not_list_is_asked_for_by_itself(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    put_volume(nomad, "hidden", "writer", "reader")
+    nomad.put("volumes", [])
     (found,) = plugin.invoke(OWNERS, {"volumes": ["hidden"]})["found"]
     assert found["exists"] is True
     assert found["users"] == ["reader", "writer"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.plugin_server.stubs import provider_pb2
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, plugin_process
 from tests.providers.nomad_csi.conftest import EXECUTABLE
 

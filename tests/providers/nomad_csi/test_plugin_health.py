@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, Resource
 
 TYPE = "nomad-csi:index:PluginHealth"
@@ -58,7 +58,7 @@ def test_create_returns_when_the_last_zone_becomes_healthy(nomad: FakeNomad, plu
     assert "no healthy node plugin in b" in plugin.engine.wait_for("no healthy node plugin in b (")
     nomad.put("plugin/csi/ebs", plugin_body(["a", "b", "b"]))
     thread.join(30)
-    _, *later = [query for _, path, query in nomad.requests if path == "plugin/csi/ebs"]
+    _, *later = [asked.query for asked in nomad.requests if asked.path == "plugin/csi/ebs"]
     assert all(int(query.get("index", 0)) for query in later), "it waits for a change, and does not poll"
     [created] = outcome
     assert isinstance(created, Resource)
@@ -271,12 +271,9 @@ def test_a_driver_without_zones_whose_nodes_are_away_is_waited_for(nomad: FakeNo
 
 def test_controllers_whose_deployment_failed_are_deployed_again(nomad: FakeNomad, plugin: PluginProcess) -> None:
     tasks = [{"Name": "plugin", "CSIPluginConfig": {"ID": "ebs"}}]
-    job = {"ID": "ctl", "Namespace": "default", "Type": "service", "Version": 3, "JobModifyIndex": 9, "Stop": False}
-    nomad.put("jobs", [{"ID": "ctl", "Namespace": "default", "Status": "running", "Stop": False}])
+    job = {"Type": "service", "Version": 3, "Stop": False, "Status": "running"}
     nomad.put("job/ctl", job | {"TaskGroups": [{"Tasks": tasks}]})
     nomad.put("job/ctl/deployment", {"JobVersion": 3, "Status": "failed", "StatusDescription": "progress deadline"})
-    nomad.put("job/ctl/versions/failed-3/tag", {})
-    nomad.put("job/ctl/evaluate", {})
     nomad.put("plugin/csi/ebs", plugin_body(["a", "b"], controllers=1))
     thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS | {"controllers": 2, "timeoutS": 60}))
     plugin.engine.wait_for("deploying job ctl again: the deployment of its version 3 failed: progress deadline", 40)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 
 GUARD = "nomad-csi:index:VolumeGuard"

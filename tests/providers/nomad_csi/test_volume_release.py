@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 from tests.providers.nomad_csi.test_plugin_health import in_background
 
@@ -87,7 +87,9 @@ def consumer(*, stopped: bool, source: str = "mysql", per_alloc: bool = False, c
 
 
 def deletions_of_the_job(nomad: FakeNomad) -> list[dict[str, str]]:
-    return [query for method, path, query in nomad.requests if (method, path) == ("DELETE", "job/mysql-server")]
+    return [
+        dict(asked.query) for asked in nomad.requests if (asked.method, asked.path) == ("DELETE", "job/mysql-server")
+    ]
 
 
 @pytest.mark.parametrize(

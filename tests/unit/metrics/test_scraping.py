@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate.metrics.targets import targets
-from tests.providers.fake_nomad import fake_nomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.metrics.test_rules import TOP
 
 
@@ -50,23 +49,17 @@ def taken(config: dict[str, Any], known: Mapping[str, str], discovery: str) -> l
         ("mysql-server", []),
     ],
 )
-def test_both_find_the_same_targets_with_the_same_labels(service: str, tags: list[str]) -> None:
+def test_both_find_the_same_targets_with_the_same_labels(nomad: FakeNomad, service: str, tags: list[str]) -> None:
     by_nomad, by_http = documented()
     meta = {
         "__meta_nomad_tags": f",{','.join(tags)},",
         "__meta_nomad_service": service,
         "__meta_nomad_address": "10.0.0.5",
     }
-    with fake_nomad() as nomad:
-        nomad.put("services", [{"Namespace": "default", "Services": [{"ServiceName": service, "Tags": tags}]}])
-        one = {"ServiceName": service, "Tags": tags, "Address": "10.0.0.5", "Port": 23456}
-        nomad.put(f"service/{service}", [one])
-        nomad.put("nodes", [])
-        api = NomadApi.from_env({"address": nomad.address})
-        try:
-            known = [target["labels"] for target in targets(api, "default") if target["labels"]["job"] == service]
-        finally:
-            api.close()
+    nomad.put("services", [{"Namespace": "default", "Services": [{"ServiceName": service, "Tags": tags}]}])
+    one = {"ServiceName": service, "Tags": tags, "Address": "10.0.0.5", "Port": 23456}
+    nomad.put(f"service/{service}", [one])
+    known = [target["labels"] for target in targets(nomad.api, "default") if target["labels"]["job"] == service]
     by_discovery = taken(by_nomad, meta, "nomad_sd_configs")
     assert known == [labels for _, labels in by_discovery]
     # The exporter's password goes to the exporter alone, by either way.

@@ -3,7 +3,6 @@
 import json
 import threading
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from nomad_stateful.operate.metrics.gauges import GAUGES, Gauges
 from nomad_stateful.operate.metrics.targets import targets
 from nomad_stateful.operate.point_in_time import place
 from nomad_stateful.operate.point_in_time.place import late
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, REGION
 from tests.unit.operate.point_in_time.test_logs import Bucket
 
@@ -29,12 +28,11 @@ ZONE = f"{REGION}a"
 
 
 @pytest.fixture
-def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        for module in (reading, server):
-            monkeypatch.setattr(module, "connect", lambda: NomadApi.from_env({"address": fake.address}))
-        monkeypatch.setattr(stack, "namespace", lambda: "default")
-        yield fake
+def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
+    for module in (reading, server):
+        monkeypatch.setattr(module, "connect", lambda: NomadApi.from_env({"address": nomad.address}))
+    monkeypatch.setattr(stack, "namespace", lambda: "default")
+    return nomad
 
 
 @pytest.fixture
@@ -55,23 +53,21 @@ def volume_id(ec2: Any, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> st
     monkeypatch.setattr(stack, "outputs", lambda: known)
     monkeypatch.setattr(stack, "config", lambda: config)
     attributes = {"platform.aws.placement.availability-zone": ZONE}
-    nomad.put("nodes", [{"ID": one, "Name": one, "Status": "ready"} for one in (NODE, "node-2")])
     for one in (NODE, "node-2"):
-        nomad.put(f"node/{one}", {"ID": one, "Name": one, "Status": "ready", "Attributes": attributes, "HTTPAddr": "h"})
+        nomad.put(f"node/{one}", {"Status": "ready", "Attributes": attributes, "HTTPAddr": "h"})
     healthy = {"Healthy": True}
     controllers = {"a1": healthy, "a2": {"Healthy": False}}
     nomad.put("plugin/csi/aws-ebs0", {"Controllers": controllers, "Nodes": {NODE: healthy, "node-2": {}}})
-    nomad.put("volumes", [{"ID": "mysql", "Namespace": "default", "ExternalID": made}])
+    nomad.put("volume/csi/mysql", {"PluginID": "aws-ebs0", "ExternalID": made})
     claimed(nomad, "running")
-    nomad.put("jobs", [])
     return made
 
 
 def claimed(nomad: FakeNomad, status: str) -> None:
     allocation = {"ID": "8f3c2a1b", "NodeID": NODE, "JobID": "mysql-server", "Namespace": "default"}
     stub = {**allocation, "ClientStatus": status, "DesiredStatus": "run"}
-    nomad.put("volume/csi/mysql", {"PluginID": "aws-ebs0", "Allocations": [stub], "WriteAllocs": {"8f3c2a1b": None}})
-    nomad.put("job/mysql-server", {"ID": "mysql-server"})
+    nomad.change("volume/csi/mysql", Allocations=[stub], WriteAllocs={"8f3c2a1b": None})
+    nomad.put("job/mysql-server", {})
 
 
 def read() -> tuple[dict[str, float], list[str]]:
@@ -96,11 +92,8 @@ def test_plugins_count_what_is_asked_for_and_what_is_healthy_by_zone(volume_id: 
 
 
 def test_clients_count_by_zone_and_by_whether_they_take_work(volume_id: str, nomad: FakeNomad) -> None:
-    drained = {"ID": NODE, "Name": NODE, "Status": "ready", "SchedulingEligibility": "ineligible"}
-    down = {"ID": "node-2", "Name": "node-2", "Status": "down"}
-    nomad.put("nodes", [drained, down])
-    for one in (drained, down):
-        nomad.put(f"node/{one['ID']}", {**one, "Attributes": {"platform.aws.placement.availability-zone": ZONE}})
+    nomad.change(f"node/{NODE}", SchedulingEligibility="ineligible")
+    nomad.change("node/node-2", Status="down")
     found, _ = read()
     counts = {name: count for name, count in found.items() if name.startswith("clients{")}
     assert counts == {
@@ -211,7 +204,6 @@ def test_scrapes_that_come_together_read_once_and_targets_are_served(nomad: Fake
         return gauges
 
     nomad.put("services", [])
-    nomad.put("nodes", [])
     app = server.application(server.Collector(once))
     with make_server("127.0.0.1", 0, app, handler_class=server._Handler) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.01,))
@@ -257,16 +249,11 @@ def test_targets_are_the_services_with_the_tag_and_the_agents(nomad: FakeNomad) 
     other = {"ServiceName": "mysql-server", "Tags": []}
     nomad.put("services", [{"Namespace": "default", "Services": [service, other]}])
     nomad.put("service/csi-driver-metrics", [{**service, "Address": "10.0.0.5", "Port": 23456}])
-    ready = {"ID": NODE, "Name": "client-1", "Status": "ready"}
-    down, collected = {"ID": "n2", "Name": "x", "Status": "down"}, {"ID": "n3", "Name": "y", "Status": "disconnected"}
+    ready, down, collected = ({"ID": one, "Status": one} for one in ("ready", "down", "disconnected"))
     nomad.put("nodes", [ready, down, collected])
-    nomad.put(f"node/{NODE}", ready | {"HTTPAddr": "10.0.0.5:4646"})
-    nomad.put("node/n2", down | {"HTTPAddr": "10.0.0.6:4646"})
-    api = NomadApi.from_env({"address": nomad.address})
-    try:
-        driver, client, agent = targets(api, "default")
-    finally:
-        api.close()
+    nomad.put("node/ready", ready | {"HTTPAddr": "10.0.0.5:4646"})
+    nomad.put("node/down", down | {"HTTPAddr": "10.0.0.6:4646"})
+    driver, client, agent = targets(nomad.api, "default")
     assert driver == {
         "targets": ["10.0.0.5:23456"],
         "labels": {"job": "csi-driver-metrics", "instance": "10.0.0.5", "plugin": "aws-ebs0", "role": "node"},
@@ -279,15 +266,10 @@ def test_a_service_chooses_neither_path_nor_job_nor_address_of_what_is_scraped(n
     tags = ["prometheus", "job=mysql-metrics", "instance=10.0.0.1", "__address__=a", "__metrics_path__=/x", "role=node"]
     service = {"ServiceName": "other", "Tags": tags}
     nomad.put("services", [{"Namespace": "shop", "Services": [service]}, {"Namespace": "x", "Services": [service]}])
-    nomad.put("service/other", [{**service, "Address": "10.0.0.5", "Port": 80}])
-    nomad.put("nodes", [])
-    api = NomadApi.from_env({"address": nomad.address})
-    try:
-        found, _agent = targets(api, "shop")
-    finally:
-        api.close()
+    nomad.put("service/other", [{**service, "Address": "10.0.0.5", "Port": 80}], namespace="shop")
+    found, _agent = targets(nomad.api, "shop")
     assert found == {"targets": ["10.0.0.5:80"], "labels": {"job": "other", "instance": "10.0.0.5", "role": "node"}}
-    asked = [query["namespace"] for _, path, query in nomad.requests if path.startswith("service")]
+    asked = [asked.query["namespace"] for asked in nomad.requests if asked.path.startswith("service")]
     assert asked == ["shop", "shop"]
 
 

@@ -14,17 +14,15 @@ from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import Cluster, connect, wait_for
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.ownership import WrongClusterError
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}
 JOB = {"ID": "mysql-server", "Version": 3, "Stop": False, "TaskGroups": []}
 
 
 @pytest.fixture
-def api(nomad: FakeNomad) -> Iterator[NomadApi]:
-    api = NomadApi.from_env({}, {"NOMAD_ADDR": nomad.address})
-    yield api
-    api.close()
+def api(nomad: FakeNomad) -> NomadApi:
+    return nomad.api
 
 
 def register(nomad: FakeNomad, **external_ids: str) -> None:
@@ -94,10 +92,9 @@ def test_the_cluster_is_that_of_the_stacks_own_configuration(monkeypatch: pytest
     monkeypatch.setenv("NOMAD_ADDR", "http://another:4646")
     monkeypatch.setenv("NOMAD_REGION", "south")
     monkeypatch.delenv("NOMAD_OPERATOR_TOKEN", raising=False)
-    nomad.put("jobs", [])
     with closing(connect()) as made:
         assert made.get("jobs") == []
-    assert nomad.requests[-1][2]["region"] == "north"
+    assert nomad.requests[-1].query["region"] == "north"
     monkeypatch.setattr(stack, "config", lambda: known | {"nomad-csi:address": "http://first:4646"})
     with closing(connect()) as made:
         assert made.address == "http://first:4646"
@@ -105,7 +102,6 @@ def test_the_cluster_is_that_of_the_stacks_own_configuration(monkeypatch: pytest
 
 def test_an_election_is_waited_out(monkeypatch: pytest.MonkeyPatch, nomad: FakeNomad) -> None:
     monkeypatch.setattr(stack, "config", lambda: {"nomad:address": nomad.address})
-    nomad.put("jobs", [])
     nomad.refuse("jobs", 500, "No cluster leader", times=1)
     with closing(connect()) as made:
         assert made.get("jobs") == []

@@ -3,7 +3,6 @@
 import json
 import time
 from argparse import ArgumentError, ArgumentParser
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,14 +12,13 @@ import pytest
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Volume
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.operate import dumps, stack, status
 from nomad_stateful.operate.overview import facts, graph, screen
 from nomad_stateful.operate.overview.facts import JobLine, Overview, PluginLine, VolumeLine
 from nomad_stateful.terminal import Span, parsed, rendered, svg, table, takes_colour
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.operate.test_recover import CLAIM, CUT_OFF, FREE, INSTANCE, NODE, VOLUME, stack_volume
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -204,48 +202,34 @@ def test_a_volume_without_zone_or_client_is_drawn_too() -> None:
 
 
 @pytest.fixture
-def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
+def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
     outputs = {
         "plugins": {"ebs": {}},
         "volumes": {"mysql": {"id": VOLUME, "nomadId": "mysql", "zone": "us-west-2a", "sizeGib": 10}},
         "mysql": {"job": "mysql-server", "namespace": "default"},
         "mysqlBackup": {"job": "mysql-backup"},
     }
-    with fake_nomad() as fake:
-        monkeypatch.setattr(stack, "outputs", lambda: outputs)
-        monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace("us-west-2", "123456789012"))
-        monkeypatch.setattr(facts, "stack_volumes", lambda _nomad: [stack_volume(replace(FREE, claims=(CLAIM,)))])
-        monkeypatch.setattr(facts, "_snapshots", lambda _volumes: {VOLUME: NOW})
-        monkeypatch.setattr(dumps, "failing", lambda _nomad: [])
-        fake.put("nodes", [{"ID": NODE}])
-        attributes = {"platform.aws.placement.availability-zone": "us-west-2a"}
-        fake.put(f"node/{NODE}", {"ID": NODE, "Name": "client-1", "Status": "ready", "Attributes": attributes})
-        fake.put("plugin/csi/ebs", {"Nodes": {NODE: {"Healthy": True}}, "ControllersExpected": 1})
-        mounted = f"/csi/per-alloc/{CLAIM.alloc_id}/mysql/rw"
-        fake.put("client/stats", {"DiskStats": [{"Mountpoint": mounted, "Size": 100, "Used": 40}]})
-        fake.put("job/mysql-server", {"Type": "service", "Status": "running", "TaskGroups": [{"Count": 1}]})
-        running = {"ClientStatus": "running", "DesiredStatus": "run", "NodeName": "client-1"}
-        fake.put("job/mysql-server/allocations", [running])
-        launched = {"ParentID": "mysql-backup", "SubmitTime": 1767322800 * 10**9}
-        done = {
-            "ID": "mysql-backup/periodic-1767322800",
-            **launched,
-            "JobSummary": {"Summary": {"dump": {"Complete": 1}}},
-        }
-        fake.put("jobs", [done])
-        yield fake
-
-
-def read(nomad: FakeNomad) -> Overview:
-    api = NomadApi.from_env({}, {"NOMAD_ADDR": nomad.address})
-    try:
-        return facts.read(api)
-    finally:
-        api.close()
+    monkeypatch.setattr(stack, "outputs", lambda: outputs)
+    monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace("us-west-2", "123456789012"))
+    monkeypatch.setattr(facts, "stack_volumes", lambda _nomad: [stack_volume(replace(FREE, claims=(CLAIM,)))])
+    monkeypatch.setattr(facts, "_snapshots", lambda _volumes: {VOLUME: NOW})
+    monkeypatch.setattr(dumps, "failing", lambda _nomad: [])
+    attributes = {"platform.aws.placement.availability-zone": "us-west-2a"}
+    nomad.put(f"node/{NODE}", {"Name": "client-1", "Status": "ready", "Attributes": attributes})
+    nomad.put("plugin/csi/ebs", {"Nodes": {NODE: {"Healthy": True}}, "ControllersExpected": 1})
+    mounted = f"/csi/per-alloc/{CLAIM.alloc_id}/mysql/rw"
+    nomad.put("client/stats", {"DiskStats": [{"Mountpoint": mounted, "Size": 100, "Used": 40}]})
+    nomad.put("job/mysql-server", {"Type": "service", "Status": "running", "TaskGroups": [{"Count": 1}]})
+    running = {"ClientStatus": "running", "DesiredStatus": "run", "NodeName": "client-1"}
+    nomad.put("job/mysql-server/allocations", [running])
+    launched = {"ParentID": "mysql-backup", "SubmitTime": 1767322800 * 10**9}
+    complete = {"JobSummary": {"Summary": {"dump": {"Complete": 1}}}}
+    nomad.put("job/mysql-backup/periodic-1767322800", launched | complete)
+    return nomad
 
 
 def test_it_is_read_from_nomad_and_ec2(nomad: FakeNomad) -> None:
-    found = read(nomad)
+    found = facts.read(nomad.api)
     assert [(one.name, one.zone, one.state) for one in found.clients] == [("client-1", "us-west-2a", "ready")]
     assert found.plugins == [PluginLine("ebs", "", (0, 1), {"us-west-2a": (1, 1)})]
     assert (found.volumes[0].part, found.volumes[0].snapshot) == (0.4, NOW)
@@ -258,9 +242,7 @@ def place_controller(nomad: FakeNomad, age_s: float, **stub: Any) -> datetime:
     """A drained controller's successor on client-1, which is not healthy yet; when it was placed."""
     since = datetime.now(UTC) - timedelta(seconds=age_s)
     task = {"CSIPluginConfig": {"ID": "ebs", "Type": "controller"}}
-    job = {"ID": "controllers", "Namespace": "default", "Status": "running"}
-    nomad.put("jobs", [job])
-    nomad.put("job/controllers", {**job, "TaskGroups": [{"Name": "controller", "Tasks": [task]}]})
+    nomad.put("job/controllers", {"Status": "running", "TaskGroups": [{"Name": "controller", "Tasks": [task]}]})
     own = {"ID": "8f3c2a1b-0000", "NodeID": NODE, "NodeName": "client-1", "TaskGroup": "controller"}
     states = {"DesiredStatus": "run", "ClientStatus": "running", "CreateTime": int(since.timestamp() * 1e9)}
     nomad.put("job/controllers/allocations", [{**own, **states, **stub}])
@@ -269,7 +251,7 @@ def place_controller(nomad: FakeNomad, age_s: float, **stub: Any) -> datetime:
 
 def test_a_controller_that_was_just_moved_is_starting_and_not_wrong(nomad: FakeNomad) -> None:
     since = place_controller(nomad, 20)
-    found = replace(read(nomad), volumes=[])
+    found = replace(facts.read(nomad.api), volumes=[])
     assert list(found.problems()) == []
     assert "all in order" in shown(found)
     assert f"a controller is starting since {since:%H:%M:%S} UTC" in shown(found)
@@ -294,19 +276,21 @@ def test_one_that_takes_too_long_or_failed_before_is_wrong(
     nomad: FakeNomad, age_s: float, stub: dict[str, Any]
 ) -> None:
     place_controller(nomad, age_s, **stub)
-    assert [who for who, what in read(nomad).problems() if "0 of 1 controllers are healthy" in what] == ["ebs"]
+    assert [who for who, what in facts.read(nomad.api).problems() if "0 of 1 controllers are healthy" in what] == [
+        "ebs"
+    ]
 
 
 def test_one_that_starts_does_not_stand_for_another_that_is_missing(nomad: FakeNomad) -> None:
     place_controller(nomad, 20)
     nomad.put("plugin/csi/ebs", {"Nodes": {NODE: {"Healthy": True}}, "ControllersExpected": 2})
-    (problem,) = replace(read(nomad), volumes=[]).problems()
+    (problem,) = replace(facts.read(nomad.api), volumes=[]).problems()
     assert "0 of 2 controllers are healthy" in problem[1]
 
 
 def test_what_the_token_may_not_read_is_said_and_the_rest_is_shown(nomad: FakeNomad) -> None:
     nomad.refuse("nodes", 403, "Permission denied")
-    found = read(nomad)
+    found = facts.read(nomad.api)
     assert found.unread[0].startswith("clients: Unexpected response code: 403 (Permission denied)")
     assert found.volumes
     assert "not read  clients:" in shown(found)

@@ -1,17 +1,15 @@
 """The drain in the check that data persists: to which clients the job can go, and that the drain is ended."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import ZONE_ATTRIBUTE
 from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import verify
 from nomad_stateful.operate.cluster import Cluster
 from nomad_stateful.operate.errors import OperateError
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 
 AT = Endpoint("alloc-1", "own", "client-1", "10.0.0.1", 3306)
 ELSEWHERE = Endpoint("alloc-2", "other", "client-2", "10.0.0.2", 3306)
@@ -24,33 +22,19 @@ def client(client_id: str, zone: str = "us-west-2a", **more: Any) -> dict[str, A
 
 
 @pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        for path in ENDED:
-            fake.put(path, {})
-        yield fake
-
-
-@pytest.fixture
-def cluster(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+def cluster(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """MySQL, which runs elsewhere as soon as it is looked for."""
     monkeypatch.setattr(Cluster, "endpoint", lambda _self, **_where: ELSEWHERE)
-    api = NomadApi(nomad.address)
-    yield Cluster(api, "mysql-server", "default", group="mysql", port_label="db")
-    api.close()
-
-
-def have(nomad: FakeNomad, *clients: dict[str, Any]) -> None:
-    nomad.put("nodes", [client("own"), *clients])
-    for one in clients:
-        nomad.put(f"node/{one['ID']}", one)
+    nomad.put("node/own", client("own"))
+    return Cluster(nomad.api, "mysql-server", "default", group="mysql", port_label="db")
 
 
 def test_a_client_that_is_collected_meanwhile_does_not_end_the_check(
     nomad: FakeNomad, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    have(nomad, client("collected"), client("other"))
-    nomad.put("node/collected", None)
+    there = [client("own"), client("collected"), client("other")]
+    nomad.put("nodes", there)
+    nomad.put("node/other", there[-1])
     assert verify.drain(cluster, AT, "us-west-2a", 1) == ELSEWHERE
     assert capsys.readouterr().out == "==> draining client-1; in us-west-2a there is also other\n"
     assert nomad.requested("PUT") == ["node/own/drain", *ENDED]
@@ -67,7 +51,7 @@ def test_a_client_that_is_collected_meanwhile_does_not_end_the_check(
 def test_where_no_other_client_can_take_the_job_nothing_is_drained(
     nomad: FakeNomad, cluster: Cluster, other: dict[str, Any]
 ) -> None:
-    have(nomad, other)
+    nomad.put("node/other", other)
     with pytest.raises(OperateError, match="client-1 is the only ready client in us-west-2a"):
         verify.drain(cluster, AT, "us-west-2a", 1)
     assert nomad.requested("PUT") == []

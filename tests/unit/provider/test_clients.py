@@ -1,41 +1,31 @@
 """What is known of Nomad's clients, and the requests that take one out of service."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from nomad_stateful.nomad import clients
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
-from tests.providers.fake_nomad import FakeNomad
+from nomad_stateful.nomad.api import NomadNotFound
+from tests.fake_nomad import FakeNomad
 
 READY = {"ID": "b", "Name": "client-1", "Status": "ready", "SchedulingEligibility": "eligible"}
 
 
-@pytest.fixture
-def api(nomad: FakeNomad) -> Iterator[NomadApi]:
-    client = NomadApi(nomad.address)
-    yield client
-    client.close()
-
-
-def test_a_client_that_was_collected_since_it_was_listed_is_left_out(nomad: FakeNomad, api: NomadApi) -> None:
+def test_a_client_that_was_collected_since_it_was_listed_is_left_out(nomad: FakeNomad) -> None:
     nomad.put("nodes", [READY | {"ID": "a", "Name": "client-2"}, READY])
     nomad.put("node/b", READY)
-    assert [one.name for one in clients.listed(api)] == ["client-1", "client-2"]
-    assert [one.id for one in clients.read(api)] == ["b"]
-    assert clients.find(api, "a") is None
+    assert [one.name for one in clients.listed(nomad.api)] == ["client-1", "client-2"]
+    assert [one.id for one in clients.read(nomad.api)] == ["b"]
+    assert clients.find(nomad.api, "a") is None
 
 
-def test_a_list_that_is_not_there_is_an_error_and_not_a_cluster_without_clients(
-    nomad: FakeNomad, api: NomadApi
-) -> None:
+def test_a_list_that_is_not_there_is_an_error_and_not_a_cluster_without_clients(nomad: FakeNomad) -> None:
     nomad.put("nodes", None)
     with pytest.raises(NomadNotFound):
-        clients.listed(api)
+        clients.listed(nomad.api)
     with pytest.raises(NomadNotFound):
-        clients.read(api)
+        clients.read(nomad.api)
 
 
 def test_many_clients_are_read_eight_at_a_time_in_the_order_of_the_list() -> None:
@@ -63,17 +53,15 @@ def test_many_clients_are_read_eight_at_a_time_in_the_order_of_the_list() -> Non
         ({"Status": "down", "SchedulingEligibility": "ineligible"}, "down"),
     ],
 )
-def test_its_state_says_what_keeps_new_allocations_away(
-    nomad: FakeNomad, api: NomadApi, change: dict[str, Any], state: str
-) -> None:
+def test_its_state_says_what_keeps_new_allocations_away(nomad: FakeNomad, change: dict[str, Any], state: str) -> None:
     nomad.put("nodes", [READY | change])
-    (client,) = clients.listed(api)
+    (client,) = clients.listed(nomad.api)
     assert (client.state, client.takes_work) == (state, state == "ready")
 
 
-def test_what_is_for_jobs_leaves_out_what_the_client_keeps_for_itself(nomad: FakeNomad, api: NomadApi) -> None:
+def test_what_is_for_jobs_leaves_out_what_the_client_keeps_for_itself(nomad: FakeNomad) -> None:
     reserved = {"Cpu": {"CpuShares": 100}, "Memory": {"MemoryMB": 500}}
     whole = {"Cpu": {"CpuShares": 4000}, "Memory": {"MemoryMB": 8000}}
     nomad.put("node/b", READY | {"NodeResources": whole, "ReservedResources": reserved})
-    client = clients.get(api, "b")
+    client = clients.get(nomad.api, "b")
     assert (client.cpu_mhz, client.memory_mib, client.zone, client.instance_id) == (3900, 7500, "", "")

@@ -1,15 +1,13 @@
 """Whether Nomad attaches and detaches, as VolumeRelease waits for it before its consumer changes; over a fake Nomad."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 
 ATTACHES, SILENT = {"SupportsAttachDetach": True}, {"SupportsAttachDetach": False}
 HEALTHY = {"AllocID": "a1", "Healthy": True, "ControllerInfo": ATTACHES}
@@ -26,19 +24,16 @@ STATE = INPUTS | {"releaseId": "r1"}
 
 
 @pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
-    with fake_nomad() as fake:
-        group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
-        fake.put("job/db", {"ID": "db", "Namespace": "default", "Stop": False, "TaskGroups": [group]})
-        fake.put("volume/csi/data", {"ID": "data", "PluginID": "ebs"})
-        yield fake
+def nomad(nomad: FakeNomad) -> FakeNomad:
+    group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
+    nomad.put("job/db", {"Stop": False, "TaskGroups": [group]})
+    nomad.put("volume/csi/data", {"PluginID": "ebs"})
+    return nomad
 
 
 @pytest.fixture
-def release(nomad: FakeNomad) -> Iterator[VolumeRelease]:
-    api = NomadApi(nomad.address)
-    yield VolumeRelease(lambda: api)
-    api.close()
+def release(nomad: FakeNomad) -> VolumeRelease:
+    return VolumeRelease(lambda: nomad.api)
 
 
 def plugin(nomad: FakeNomad, *controllers: dict[str, Any], required: bool = True) -> None:

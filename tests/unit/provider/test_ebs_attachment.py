@@ -8,11 +8,10 @@ from botocore.exceptions import ClientError
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import fake_nomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, REGION
 
 
@@ -37,7 +36,7 @@ def test_an_attached_volume_tells_where_and_a_detached_or_missing_one_is_free(ec
 
 
 def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(
-    ec2: Any, monkeypatch: pytest.MonkeyPatch
+    ec2: Any, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
     volume, instance = attached_volume(ec2)
@@ -49,15 +48,12 @@ def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(
         "timeoutS": 0.1,
         "releaseId": "r",
     }
-    with fake_nomad() as nomad:
-        api = NomadApi(nomad.address)
-        release = VolumeRelease(lambda: api)
-        with pytest.raises(ProviderError) as failed:
-            release.delete(Context(), "r", state)
-        assert f"{volume} is attached to {instance} as /dev/xvdaa (attached since 20" in str(failed.value)
-        ec2.detach_volume(VolumeId=volume, InstanceId=instance)
+    release = VolumeRelease(lambda: nomad.api)
+    with pytest.raises(ProviderError) as failed:
         release.delete(Context(), "r", state)
-        api.close()
+    assert f"{volume} is attached to {instance} as /dev/xvdaa (attached since 20" in str(failed.value)
+    ec2.detach_volume(VolumeId=volume, InstanceId=instance)
+    release.delete(Context(), "r", state)
 
 
 def test_without_a_region_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:

@@ -1,15 +1,13 @@
 """Whether the volumes of a consumer can be unmounted, as VolumeRelease waits for it; over a fake Nomad."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.provider.test_controllers import HEALTHY, INPUTS, STATE
 
 NODE_PLUGIN: dict[str, Any] = {"AllocID": "np-1", "Healthy": True}
@@ -17,24 +15,21 @@ CHANGED = INPUTS | {"triggers": {"job": "2"}}
 
 
 @pytest.fixture
-def nomad() -> Iterator[FakeNomad]:
+def nomad(nomad: FakeNomad) -> FakeNomad:
     """A consumer whose volume is mounted on client-1, where version 3 of the node plugin's job runs."""
-    with fake_nomad() as fake:
-        group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
-        fake.put("job/db", {"ID": "db", "Namespace": "default", "Stop": False, "TaskGroups": [group]})
-        claim = {"ID": "a1", "Namespace": "default", "JobID": "db", "NodeID": "n1", "ClientStatus": "running"}
-        fake.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [claim]})
-        fake.put("nodes", [{"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"}])
-        fake.put("job/nodes", {"ID": "nodes", "Version": 3, "Stop": False})
-        plugin(fake, NODE_PLUGIN)
-        yield fake
+    group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
+    nomad.put("job/db", {"Stop": False, "TaskGroups": [group]})
+    claim = {"ID": "a1", "JobID": "db", "NodeID": "n1", "ClientStatus": "running"}
+    nomad.put("volume/csi/data", {"PluginID": "ebs", "Allocations": [claim]})
+    nomad.put("node/n1", {"Status": "ready", "SchedulingEligibility": "eligible"})
+    nomad.put("job/nodes", {"Version": 3, "Stop": False})
+    plugin(nomad, NODE_PLUGIN)
+    return nomad
 
 
 @pytest.fixture
-def release(nomad: FakeNomad) -> Iterator[VolumeRelease]:
-    api = NomadApi(nomad.address)
-    yield VolumeRelease(lambda: api)
-    api.close()
+def release(nomad: FakeNomad) -> VolumeRelease:
+    return VolumeRelease(lambda: nomad.api)
 
 
 def plugin(nomad: FakeNomad, info: dict[str, Any] | None, version: int = 3) -> None:
@@ -72,5 +67,5 @@ def test_a_client_that_gets_no_other_node_plugin_is_not_waited_for(
     nomad: FakeNomad, release: VolumeRelease, client: dict[str, str]
 ) -> None:
     nomad.put("job/nodes", {"ID": "nodes", "Version": 4, "Stop": False})
-    nomad.put("nodes", [{"ID": "n1", "Status": "ready", "SchedulingEligibility": "eligible"} | client])
+    nomad.change("node/n1", **client)
     assert release.update(Context(), "r1", STATE, INPUTS, CHANGED)["releaseId"] == "r1"

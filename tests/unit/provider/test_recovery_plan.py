@@ -1,20 +1,18 @@
 """What VolumeRelease says at its deadline, situation by situation, over a fake Nomad and a fake EC2."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, Volume
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.recovery.plan import SAFE, Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import inspect_volume
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
 NODE, ALLOC = "node-0a", "8f3c2a1b-0000"
@@ -45,11 +43,9 @@ class FakeEbs:
         return {instance_id: self._instances.get(instance_id, "not-found") for instance_id in instance_ids}
 
 
-@pytest.fixture
-def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
-    with fake_nomad() as fake:
-        yield fake
 
 
 def hold(
@@ -69,14 +65,11 @@ def hold(
     nomad.put("volume/csi/mysql", {"ID": "mysql", "PluginID": "ebs", "ReadAllocs": {}, **held})
     nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False})
     plugins = {"ebs": {"Healthy": True, "NodeInfo": {"ID": INSTANCE}}} if node_plugin else {}
-    nomad.put(f"node/{NODE}/allocations", [])
     attributes = {"unique.platform.aws.instance-id": INSTANCE}
     node: dict[str, Any] = {"ID": NODE, "Name": "client-1", "Attributes": attributes, "CSINodePlugins": plugins}
     details = {"volume_id": "mysql", "success": "true"}
     node["Events"] = [{"Message": "Unmount volume", "Details": details}] if unmounted else []
     nomad.put(f"node/{NODE}", node | {"Status": client} if client else None)
-    nomad.put("nodes", [{"ID": NODE}] if client else [])
-    nomad.put("volumes", [{"ID": "mysql", "Namespace": "default"}])
 
 
 # What holds the volume; EC2's attachment and instance; what the message says; the next commands, in order.
@@ -204,13 +197,9 @@ def test_the_deadline_names_who_holds_the_volume_and_the_next_commands(nomad: Fa
 
 
 def failure(nomad: FakeNomad, ebs: FakeEbs) -> str:
-    api = NomadApi(nomad.address)
     state = {"volumeId": "mysql", "backend": "ebs", "externalId": VOLUME, "timeoutS": 0.05, "releaseId": "r"}
-    try:
-        with pytest.raises(ProviderError) as failed:
-            VolumeRelease(lambda: api, lambda _region: ebs).delete(Context(), "r", state)  # type: ignore[arg-type, return-value]
-    finally:
-        api.close()
+    with pytest.raises(ProviderError) as failed:
+        VolumeRelease(lambda: nomad.api, lambda _region: ebs).delete(Context(), "r", state)  # type: ignore[arg-type, return-value]
     return str(failed.value)
 
 
@@ -222,10 +211,8 @@ def test_nothing_is_safe_as_long_as_the_instance_may_write(
     nomad: FakeNomad, instance: str, attachment: str, client: str, node_plugin: bool
 ) -> None:
     hold(nomad, alloc="lost", client=client, node_plugin=node_plugin)
-    api = NomadApi(nomad.address)
     ebs: Any = FakeEbs(attachment, {INSTANCE: instance})
-    usage = inspect_volume(api, "default", "mysql", VOLUME, ebs)
-    api.close()
+    usage = inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs)
     steps = [step for plan in recovery_plans(usage, wanted_free=False) for step in plan.steps]
     assert steps
     assert [step for step in steps if step.action in SAFE] == []
@@ -234,10 +221,8 @@ def test_nothing_is_safe_as_long_as_the_instance_may_write(
 
 def test_a_volume_attached_elsewhere_than_it_is_claimed_is_a_problem_of_its_own(nomad: FakeNomad) -> None:
     hold(nomad, alloc="pending")
-    api = NomadApi(nomad.address)
     ebs: Any = FakeEbs("busy", {INSTANCE: "running", OTHER: "running"}, place=OTHER)
-    (plan,) = recovery_plans(inspect_volume(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
-    api.close()
+    (plan,) = recovery_plans(inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs), wanted_free=False)
     assert f"attached to {OTHER}" in plan.problem
     assert plan.steps[0].command == f"aws ec2 stop-instances --instance-ids {OTHER}"
 
@@ -274,8 +259,7 @@ def said(message: str, success: str = "true") -> dict[str, Any]:
 )
 def test_what_may_be_mounted_is_never_safe_to_detach(nomad: FakeNomad, path: str, change: Any) -> None:
     hold(nomad, unmounted=True)
-    whole = nomad.answer("GET", path, {})[1] if isinstance(change, dict) else ""
-    nomad.put(path, json.loads(whole) | change if whole else change)
+    nomad.put(path, nomad.records[path] | change if isinstance(change, dict) else change)
     (step,) = steps_of(nomad)
     assert (step.action, step.command) == ("by-hand", DETACH)
 
@@ -290,16 +274,12 @@ def test_what_does_not_use_the_volume_does_not_count(nomad: FakeNomad, other: di
 
 def steps_of(nomad: FakeNomad) -> list[Step]:
     """The steps for a volume that EC2 has attached to the client's instance, which runs."""
-    api = NomadApi(nomad.address)
     ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
-    plans = recovery_plans(inspect_volume(api, "default", "mysql", VOLUME, ebs), wanted_free=False)
-    api.close()
+    plans = recovery_plans(inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs), wanted_free=False)
     return [step for plan in plans for step in plan.steps]
 
 
 def test_a_volume_in_use_is_in_order(nomad: FakeNomad) -> None:
     hold(nomad, alloc="running")
-    api = NomadApi(nomad.address)
     ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
-    assert recovery_plans(inspect_volume(api, "default", "mysql", VOLUME, ebs), wanted_free=False) == []
-    api.close()
+    assert recovery_plans(inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs), wanted_free=False) == []

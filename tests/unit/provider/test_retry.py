@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,7 +9,7 @@ from nomad_stateful import waiting
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
 from nomad_stateful.waiting import Backoff, RetryPolicy
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 
 
 @pytest.fixture(autouse=True)
@@ -19,10 +18,8 @@ def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def api(nomad: FakeNomad) -> Iterator[NomadApi]:
-    client = NomadApi(nomad.address, retry=RetryPolicy(20))
-    yield client
-    client.close()
+def api(nomad: FakeNomad) -> NomadApi:
+    return nomad.client(RetryPolicy(20))
 
 
 @pytest.mark.parametrize(
@@ -30,9 +27,9 @@ def api(nomad: FakeNomad) -> Iterator[NomadApi]:
     [(429, "Too Many Requests"), (500, "No cluster leader"), (502, ""), (500, "rpc error: EOF"), (503, "starting")],
 )
 def test_a_transient_error_is_retried(nomad: FakeNomad, api: NomadApi, status: int, text: str) -> None:
-    nomad.put("job/a", {"ID": "a"})
+    nomad.put("job/a", {})
     nomad.refuse("job/a", status, text, times=2)
-    assert api.get("job/a") == {"ID": "a"}
+    assert api.get("job/a")["ID"] == "a"
     assert nomad.requested("GET") == ["job/a"] * 3
 
 
@@ -49,27 +46,24 @@ def test_any_other_error_is_raised_at_once(nomad: FakeNomad, api: NomadApi, stat
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 def test_a_write_is_retried_too(nomad: FakeNomad, api: NomadApi, method: str) -> None:
-    nomad.put("job/a", {})
-    nomad.refuse("job/a", 500, "No cluster leader", times=1)
-    assert (api.delete("job/a") if method == "DELETE" else api.put("job/a", {})) == {}
-    assert nomad.requested(method) == ["job/a"] * 2
+    nomad.put("var/a", {"Items": {"key": "earlier"}})
+    nomad.refuse("var/a", 500, "No cluster leader", times=1)
+    api.delete("var/a") if method == "DELETE" else api.put("var/a", {"Items": {"key": "value"}})
+    assert nomad.requested(method) == ["var/a"] * 2
+    assert (api.find("var/a") or {}).get("Items") == (None if method == "DELETE" else {"key": "value"})
 
 
 def test_without_a_retry_policy_nothing_is_sent_twice(nomad: FakeNomad) -> None:
     nomad.refuse("job/a", 500, "No cluster leader")
-    client = NomadApi(nomad.address)
     with pytest.raises(NomadApiError, match="No cluster leader"):
-        client.get("job/a")
-    client.close()
+        nomad.api.get("job/a")
     assert len(nomad.requests) == 1
 
 
 def test_retries_end_and_the_last_error_is_raised(nomad: FakeNomad) -> None:
     nomad.refuse("job/a", 500, "No cluster leader")
-    client = NomadApi(nomad.address, retry=RetryPolicy(0.2))
     with pytest.raises(NomadApiError, match="No cluster leader"):
-        client.get("job/a")
-    client.close()
+        nomad.client(RetryPolicy(0.2)).get("job/a")
     assert 1 < len(nomad.requests) < 12, "backoff grows"
 
 
@@ -81,13 +75,11 @@ def test_a_cancel_ends_the_retries(nomad: FakeNomad) -> None:
         nomad.wait_for_request("job/a")
         cancelled.set()
 
-    client = NomadApi(nomad.address, retry=RetryPolicy(600, cancelled))
     thread = threading.Thread(target=cancel)
     thread.start()
     with pytest.raises(NomadApiError, match="No cluster leader"):
-        client.get("job/a")
+        nomad.client(RetryPolicy(600, cancelled)).get("job/a")
     thread.join()
-    client.close()
 
 
 def test_a_first_look_at_a_wrong_address_does_not_wait() -> None:

@@ -1,19 +1,18 @@
 """A volume that Nomad left attached where nothing claims it: JobHealth and VolumeRelease detach it, or name it."""
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.provider.resources import job_health, volume_release
 from nomad_stateful.provider.resources.job_health import JobHealth
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.recovery.volume_usage import inspect_volume
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 
 VOLUME, OLD, NEW = "vol-0123456789abcdef0", "i-0a", "i-0b"
 WHERE = f"attached to {OLD} as /dev/xvdaa (attached since 2026-11-22 10:18:43 UTC), where nothing claims it"
@@ -52,26 +51,21 @@ class Ebs:
 
 
 @pytest.fixture
-def nomad(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNomad]:
+def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
     """The job's allocation waits on another client than the volume is attached to, after its deployment failed."""
     monkeypatch.setattr(job_health, "_SLOW_S", 0.0)
     monkeypatch.setattr(volume_release, "STRAY_S", 0.0)
     monkeypatch.setattr(volume_release, "EC2_POLL_S", 0.01)
-    with fake_nomad() as fake:
-        group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
-        job = {"ID": "db", "Namespace": "default", "Version": 3, "JobModifyIndex": 7, "Stop": False}
-        fake.put("job/db", job | {"TaskGroups": [group]})
-        stub = {"ID": "8f3c2a1b-0", "Namespace": "default", "JobID": "db", "NodeID": "new", "NodeName": "client-2"}
-        waiting = stub | {"TaskGroup": "g", "JobVersion": 3, "CreateIndex": 9, "ClientStatus": "pending"}
-        fake.put("job/db/allocations", [waiting | {"DesiredStatus": "run", "TaskStates": {}}])
-        registered = {"ID": "data", "Namespace": "default", "PluginID": "ebs", "ExternalID": VOLUME}
-        fake.put("volume/csi/data", registered | {"Allocations": [waiting], "WriteAllocs": {"8f3c2a1b-0": None}})
-        fake.put("volumes", [registered])
-        fake.put("nodes", [{"ID": "old"}, {"ID": "new"}])
-        for node_id, instance in (("old", OLD), ("new", NEW)):
-            fake.put(f"node/{node_id}", client(node_id, instance))
-            fake.put(f"node/{node_id}/allocations", [])
-        yield fake
+    group = {"Count": 1, "Volumes": {"data": {"Type": "csi", "Source": "data"}}}
+    nomad.put("job/db", {"Version": 3, "Stop": False, "TaskGroups": [group]})
+    waiting = {"ID": "8f3c2a1b-0", "JobID": "db", "NodeName": "client-2", "TaskGroup": "g", "JobVersion": 3}
+    waiting |= {"CreateIndex": 9, "ClientStatus": "pending", "NodeID": "new"}
+    nomad.put("job/db/allocations", [waiting | {"DesiredStatus": "run", "TaskStates": {}}])
+    claims = {"Allocations": [waiting], "WriteAllocs": {"8f3c2a1b-0": None}}
+    nomad.put("volume/csi/data", {"PluginID": "ebs", "ExternalID": VOLUME} | claims)
+    for node_id, instance in (("old", OLD), ("new", NEW)):
+        nomad.put(f"node/{node_id}", client(node_id, instance))
+    return nomad
 
 
 def client(node_id: str, instance: str, message: str = "Unmount volume") -> dict[str, Any]:
@@ -87,12 +81,8 @@ def client(node_id: str, instance: str, message: str = "Unmount volume") -> dict
 
 def wait(nomad: FakeNomad, ebs: Ebs, **inputs: Any) -> str:
     """What JobHealth says when the allocation does not become healthy."""
-    api = NomadApi(nomad.address)
-    try:
-        with pytest.raises(ProviderError, match="db has no healthy allocation") as failed:
-            JobHealth(lambda: api, lambda _place: cast("EbsVolumes", ebs)).create(Context(), INPUTS | inputs)
-    finally:
-        api.close()
+    with pytest.raises(ProviderError, match="db has no healthy allocation") as failed:
+        JobHealth(lambda: nomad.api, lambda _place: cast("EbsVolumes", ebs)).create(Context(), INPUTS | inputs)
     return str(failed.value)
 
 
@@ -132,15 +122,12 @@ def test_a_volume_in_use_by_the_job_is_left_alone(nomad: FakeNomad) -> None:
 
 def test_where_nomad_has_no_list_of_clients_it_is_not_said_that_no_client_has_the_volume(nomad: FakeNomad) -> None:
     nomad.put("nodes", None)
-    api = NomadApi(nomad.address)
     with pytest.raises(NomadNotFound):
-        inspect_volume(api, "default", "data", VOLUME, cast("EbsVolumes", Ebs()))
-    api.close()
+        inspect_volume(nomad.api, "default", "data", VOLUME, cast("EbsVolumes", Ebs()))
 
 
 def test_a_destroy_detaches_what_nomad_left_attached(nomad: FakeNomad) -> None:
     nomad.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [], "WriteAllocs": {}})
-    ebs, api = Ebs(), NomadApi(nomad.address)
-    VolumeRelease(lambda: api, lambda _place: cast("EbsVolumes", ebs)).delete(Context(), "r", RELEASE)
-    api.close()
+    ebs = Ebs()
+    VolumeRelease(lambda: nomad.api, lambda _place: cast("EbsVolumes", ebs)).delete(Context(), "r", RELEASE)
     assert ebs.detached == [(VOLUME, OLD)]

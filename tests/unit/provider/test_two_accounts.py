@@ -12,12 +12,11 @@ from moto import mock_aws
 from nomad_stateful.ebs.ec2_client import AwsPlace, caller
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import fake_nomad
+from tests.fake_nomad import FakeNomad
 
 REGION, OURS, OTHER = "us-west-2", "123456789012", "222222222222"
 ROLE = f"arn:aws:iam::{OTHER}:role/other"
@@ -57,13 +56,10 @@ def test_a_final_snapshot_is_not_skipped_because_another_account_has_no_such_vol
         VolumeProtection().delete(Context(), volume_id, protection(volume_id))
 
 
-def test_a_volume_of_another_account_does_not_count_as_released(volume_id: str) -> None:
+def test_a_volume_of_another_account_does_not_count_as_released(volume_id: str, nomad: FakeNomad) -> None:
     state = {"volumeId": "mysql", "backend": "ebs", "externalId": volume_id, "timeoutS": 1, "releaseId": "r"}
-    with fake_nomad() as nomad:
-        api = NomadApi(nomad.address)
-        with pytest.raises(ProviderError, match=SAID):
-            VolumeRelease(lambda: api).delete(Context(), "r", state | {"region": REGION, "accountId": OURS})
-        api.close()
+    with pytest.raises(ProviderError, match=SAID):
+        VolumeRelease(lambda: nomad.api).delete(Context(), "r", state | {"region": REGION, "accountId": OURS})
 
 
 def test_an_instance_of_another_account_does_not_count_as_gone() -> None:

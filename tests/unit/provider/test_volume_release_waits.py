@@ -1,6 +1,5 @@
 """VolumeRelease while EC2 throttles or does not answer."""
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -14,7 +13,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.provider.resources import volume_release
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
-from tests.providers.fake_nomad import fake_nomad
+from tests.fake_nomad import FakeNomad
 
 ATTACHED = Volume("vol-1", "in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])
 STATE = {"volumeId": "mysql", "backend": "ebs", "externalId": "vol-1", "timeoutS": 60, "releaseId": "r"}
@@ -41,11 +40,8 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def api() -> Iterator[NomadApi]:
-    with fake_nomad() as nomad:
-        client = NomadApi(nomad.address)
-        yield client
-        client.close()
+def api(nomad: FakeNomad) -> NomadApi:
+    return nomad.api
 
 
 def release(api: NomadApi, ebs: Ebs) -> None:

@@ -4,12 +4,11 @@ import json
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 from nomad_stateful.operate.adopt import command
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 
 ZONE_KEY = "topology.ebs.csi.aws.com/zone"
 CLIENT = {
@@ -32,7 +31,7 @@ PLUGIN = {
 }
 PLUGIN_JOB = {
     "ID": "ebs-nodes",
-    "Namespace": "default",
+    "Status": "running",
     "TaskGroups": [{"Tasks": [{"CSIPluginConfig": {"ID": "ebs"}}]}],
 }
 EBS = {
@@ -100,9 +99,11 @@ class Ec2:
 
 
 def have(nomad: FakeNomad, *volumes: dict[str, Any]) -> None:
-    nomad.put("volumes", [{"ID": one["ID"], "Namespace": one["Namespace"]} for one in volumes])
+    """These volumes, and no others."""
+    for key in [key for key in nomad.records if key.startswith("volume/")]:
+        del nomad.records[key]
     for one in volumes:
-        nomad.put(f"volume/csi/{quote(one['ID'])}", one)
+        nomad.put(f"volume/csi/{one['ID']}", one)
 
 
 def run(*words: str) -> None:

@@ -10,7 +10,7 @@ import yaml
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.program import settings
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import ZONE_KEY, have, run, terraform, told, volume
 
 

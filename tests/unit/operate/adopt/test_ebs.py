@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from nomad_stateful.operate.adopt import command
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.program import settings
-from tests.providers.fake_nomad import FakeNomad
+from tests.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import EBS, Ec2, have, run, terraform, told, volume
 
 VOL = "vol-0000000000000000a"

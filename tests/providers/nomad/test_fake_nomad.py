@@ -1,4 +1,4 @@
-"""The Nomad in memory, on which the conformance suite stands, answers as an agent does."""
+"""The fake Nomad answers as an agent does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.conformance.memory_nomad import MemoryNomad, memory_nomad
+from tests.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.conformance.nomad_subjects import jobspec
 from tests.providers.nomad.agent import Agent, running_agent
 
@@ -104,8 +104,8 @@ def agent(nomad: str) -> Iterator[Agent]:
 
 
 @pytest.fixture
-def memory() -> Iterator[MemoryNomad]:
-    with memory_nomad() as nomad:
+def memory() -> Iterator[FakeNomad]:
+    with fake_nomad() as nomad:
         yield nomad
 
 
@@ -143,7 +143,7 @@ def differing(ours: Any, theirs: Any, where: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("subject", QUESTIONS)
-def test_it_answers_as_an_agent_does(agent: Agent, memory: MemoryNomad, subject: str) -> None:
+def test_it_answers_as_an_agent_does(agent: Agent, memory: FakeNomad, subject: str) -> None:
     for question in QUESTIONS[subject]:
         ours, theirs = ask(memory.address, question), ask(agent.address, question)
         assert ours[0] == theirs[0], (question, ours, theirs)

@@ -1,12 +1,15 @@
-"""What a MemoryNomad is asked, and what it keeps and answers."""
+"""What a FakeNomad is asked, and what it keeps and answers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 Answer = tuple[int, Any]
 Records = dict[str, Any]
+EVERY = "*"
+"""The namespace of a list of all of them."""
 
 
 @dataclass(frozen=True)
@@ -15,9 +18,10 @@ class Asked:
 
     method: str
     path: str
-    query: dict[str, str]
-    body: Any
-    namespace: str
+    query: Mapping[str, str]
+    body: Any = None
+    namespace: str = "default"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def key(self, path: str = "") -> str:
         """Under which name the records hold what is at the path."""

@@ -1,10 +1,10 @@
-"""CSI volumes of a MemoryNomad: registered, created, changed as far as Nomad changes them, and taken away."""
+"""CSI volumes of a FakeNomad: registered, created, changed as far as Nomad changes them, and taken away."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.providers.conformance.memory_answers import Answer, Asked, Records, record_key, refused, several
+from tests.fake_nomad.answers import Answer, Asked, Records, record_key, refused, several
 
 _SUFFIXES = ("/create", "/delete")
 

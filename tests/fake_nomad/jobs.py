@@ -1,11 +1,11 @@
-"""Jobs of a MemoryNomad: registered, planned, stopped, purged, and what they were submitted with."""
+"""Jobs of a FakeNomad: registered, planned, stopped, purged, and what they were submitted with."""
 
 from __future__ import annotations
 
 import uuid
 from typing import Any
 
-from tests.providers.conformance.memory_answers import Answer, Asked, Records, record_key, refused, several
+from tests.fake_nomad.answers import Answer, Asked, Records, record_key, refused, several
 
 _MADE = {"Status": "running", "StatusDescription": "", "Stop": False, "Stable": False, "SubmitTime": 1, "Version": 0}
 _DEFAULTS = {
@@ -62,12 +62,6 @@ def submission(records: Records, asked: Asked) -> Answer:
     return (404, "job source not found") if found is None else (200, found)
 
 
-def listed(records: Records, namespace: str) -> list[dict[str, Any]]:
-    """Stubs of a namespace's jobs."""
-    jobs = [job for key, job in records.items() if key.startswith("job/") and job["Namespace"] == namespace]
-    return [{name: job.get(name) for name in ("ID", "ParentID", "Namespace", "Stop", "Status")} for job in jobs]
-
-
 def _register(records: Records, asked: Asked, index: int) -> Answer:
     given: dict[str, Any] = asked.body["Job"]
     identity, namespace = given.get("ID"), given.get("Namespace") or asked.namespace
@@ -78,9 +72,9 @@ def _register(records: Records, asked: Asked, index: int) -> Answer:
     key = record_key(f"job/{identity}", namespace)
     before = records.get(key)
     job = _completed(given) | {"Namespace": namespace}
-    changed = before is None or before["Stop"] or _essence(before) != _essence(job)
+    changed = before is None or before.get("Stop") or _essence(before) != _essence(job)
     if changed:
-        version = 0 if before is None else before["Version"] + 1
+        version = 0 if before is None else before.get("Version", 0) + 1
         created = index if before is None else before["CreateIndex"]
         indexes = {"CreateIndex": created, "JobModifyIndex": index, "ModifyIndex": index}
         records[key] = job | _MADE | indexes | {"Version": version}
