@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.retry import RetryPolicy
+from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import actions, jobs, lists, variables, volumes
 from tests.fake_nomad.answers import Answer, Asked, Records, record_key
 from tests.fake_nomad.server import Reply, Request, serving

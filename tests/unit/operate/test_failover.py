@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
-from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE
 from nomad_stateful.recovery.failover import delayed_jobs, judge
 from nomad_stateful.recovery.watcher import Watcher
+from tests.fake_nomad import FakeNomad
 
 VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
 HELD = {VOLUME: Volume(VOLUME, "in-use", [Attachment(INSTANCE, "/dev/xvdaa", "busy")])}
@@ -22,42 +22,32 @@ def node(name: str, status: str, instance_id: str) -> dict[str, Any]:
     return {"ID": f"node-{name}", "Name": name, "Status": status, "Attributes": {INSTANCE_ATTRIBUTE: instance_id}}
 
 
-class Nomad:
+@pytest.fixture
+def nomad(nomad: FakeNomad) -> FakeNomad:
     """A cluster whose MySQL was lost with client-1, and waits."""
+    have(nomad, node("1", "down", INSTANCE), node("2", "ready", OTHER), node("3", "ready", "i-0c"))
+    nomad.put("job/mysql", {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "data"}}}]})
+    nomad.put("volume/csi/data", {"ExternalID": VOLUME})
+    lose(nomad, "a", "1", "eval-1")
+    return nomad
 
-    def __init__(self, **changes: Any) -> None:
-        self.evaluated: list[str] = []
-        self.nodes = [node("1", "down", INSTANCE), node("2", "ready", OTHER), node("3", "ready", "i-0c")]
-        self.evaluation = {"ID": "eval-1", "JobID": "mysql", "Namespace": "default", "TriggeredBy": "alloc-failure"}
-        self.allocation = {"ID": "a", "NodeID": "node-1", "FollowupEvalID": "eval-1", "ClientStatus": "lost"}
-        self.more: list[dict[str, Any]] = []
-        """Further allocations that were lost, each with an evaluation of its own unless it names the first."""
-        self.external_id = VOLUME
-        self.silent = False
-        for name, value in changes.items():
-            setattr(self, name, value)
 
-    def get(self, path: str, **_: Any) -> Any:
-        if self.silent:
-            raise NomadUnreachable("no server answers")
-        if path == "evaluations":
-            more = {one["FollowupEvalID"] for one in self.more} - {self.evaluation["ID"]}
-            return [self.evaluation, *({**self.evaluation, "ID": one} for one in sorted(more))]
-        if path == "nodes":
-            return [{"ID": one["ID"], "Status": one["Status"]} for one in self.nodes]
-        raise AssertionError(path)
+def have(nomad: FakeNomad, *nodes: dict[str, Any]) -> None:
+    for one in nodes:
+        nomad.put(f"node/{one['ID']}", one)
 
-    def find(self, path: str, **_: Any) -> Any:
-        if path == "job/mysql/allocations":
-            return [self.allocation, *self.more]
-        if path == "job/mysql":
-            return {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "data"}}}]}
-        if path == "volume/csi/data":
-            return {"ExternalID": self.external_id}
-        return next((one for one in self.nodes if path == f"node/{one['ID']}"), None)
 
-    def put(self, path: str, _body: Any, **_: Any) -> None:
-        self.evaluated.append(path)
+def lose(nomad: FakeNomad, allocation_id: str, client: str, evaluation_id: str) -> None:
+    """An allocation is lost with its client, and an evaluation is to place another one later."""
+    lost = {"JobID": "mysql", "NodeID": f"node-{client}", "FollowupEvalID": evaluation_id, "ClientStatus": "lost"}
+    nomad.put(f"allocation/{allocation_id}", lost)
+    nomad.put(f"evaluation/{evaluation_id}", {"JobID": "mysql", "TriggeredBy": "alloc-failure", "Status": "pending"})
+
+
+def evaluated(nomad: FakeNomad) -> int:
+    """How often Nomad was told to evaluate the job; it is told nothing else."""
+    assert set(nomad.writes) <= {"PUT job/mysql/evaluate"}
+    return len(nomad.writes)
 
 
 class Ebs:
@@ -78,13 +68,12 @@ class Ebs:
         self.stopped += instance_ids
 
 
-def watcher(nomad: Nomad, ebs: Ebs, *, fence: bool = False, volumes: tuple[str, ...] = ("data",)) -> Watcher:
-    known = frozenset(("default", one) for one in volumes)
-    return Watcher(cast("NomadApi", nomad), cast("EbsVolumes", ebs), fence, known)
+def watcher(nomad: FakeNomad, ebs: Ebs, *, fence: bool = False, volume: str = "data") -> Watcher:
+    return Watcher(nomad.api, cast("EbsVolumes", ebs), fence, frozenset({("default", volume)}))
 
 
-def verdict(nomad: Nomad, ebs: Ebs) -> str:
-    (job,) = delayed_jobs(cast("NomadApi", nomad), "default")
+def verdict(nomad: FakeNomad, ebs: Ebs) -> str:
+    (job,) = delayed_jobs(nomad.api, "default")
     return judge(job, cast("EbsVolumes", ebs)).verdict
 
 
@@ -101,129 +90,129 @@ def verdict(nomad: Nomad, ebs: Ebs) -> str:
     ],
 )
 def test_it_starts_elsewhere_only_where_the_lost_instance_cannot_write(
-    state: str, volumes: Mapping[str, Volume], expected: str
+    nomad: FakeNomad, state: str, volumes: Mapping[str, Volume], expected: str
 ) -> None:
-    assert verdict(Nomad(), Ebs(volumes, **{INSTANCE: state})) == expected
+    assert verdict(nomad, Ebs(volumes, **{INSTANCE: state})) == expected
 
 
-def test_a_volume_that_many_may_mount_counts_as_held_while_the_instance_runs() -> None:
-    assert verdict(Nomad(external_id="fs-1"), Ebs(FREE)) == "wait"
-    assert verdict(Nomad(external_id="fs-1"), Ebs(FREE, **{INSTANCE: "stopped"})) == "start"
+def test_a_volume_that_many_may_mount_counts_as_held_while_the_instance_runs(nomad: FakeNomad) -> None:
+    nomad.change("volume/csi/data", ExternalID="fs-1")
+    assert verdict(nomad, Ebs(FREE)) == "wait"
+    assert verdict(nomad, Ebs(FREE, **{INSTANCE: "stopped"})) == "start"
 
 
-def test_without_the_instance_of_the_lost_client_it_waits() -> None:
-    assert verdict(Nomad(nodes=[]), Ebs(FREE)) == "wait"
+def test_without_the_instance_of_the_lost_client_it_waits(nomad: FakeNomad) -> None:
+    nomad.put("node/node-1", None)
+    assert verdict(nomad, Ebs(FREE)) == "wait"
 
 
-def test_a_client_that_is_back_is_not_fenced() -> None:
-    assert verdict(Nomad(nodes=[node("1", "ready", INSTANCE)]), Ebs(HELD)) == "wait"
+def test_a_client_that_is_back_is_not_fenced(nomad: FakeNomad) -> None:
+    nomad.change("node/node-1", Status="ready")
+    assert verdict(nomad, Ebs(HELD)) == "wait"
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("path", "change"),
     [
-        {"allocation": {"ID": "a", "NodeID": "n", "FollowupEvalID": "eval-1", "ClientStatus": "failed"}},
-        {"allocation": {"ID": "a", "NodeID": "n", "FollowupEvalID": "another", "ClientStatus": "lost"}},
-        {"evaluation": {"ID": "eval-1", "JobID": "mysql", "Namespace": "default", "TriggeredBy": "queued-allocs"}},
+        ("allocation/a", {"ClientStatus": "failed"}),
+        ("allocation/a", {"FollowupEvalID": "another"}),
+        ("evaluation/eval-1", {"TriggeredBy": "queued-allocs"}),
+        ("evaluation/eval-1", {"Status": "complete"}),
     ],
 )
-def test_a_job_that_waits_for_something_else_is_left_alone(changes: dict[str, Any]) -> None:
-    assert not list(delayed_jobs(cast("NomadApi", Nomad(**changes)), "default"))
+def test_a_job_that_waits_for_something_else_is_left_alone(nomad: FakeNomad, path: str, change: dict[str, str]) -> None:
+    nomad.change(path, **change)
+    assert not list(delayed_jobs(nomad.api, "default"))
 
 
-def test_nomad_is_asked_to_evaluate_the_job_once() -> None:
-    nomad = Nomad()
+def test_nomad_is_asked_to_evaluate_the_job_once(nomad: FakeNomad) -> None:
     watching = watcher(nomad, Ebs(HELD, **{INSTANCE: "terminated"}))
     watching.look()
     watching.look()
-    assert nomad.evaluated == ["job/mysql/evaluate"]
-
-
-def lost_too(evaluation_id: str, **more: str) -> dict[str, Any]:
-    """The allocation of client 2."""
-    return {"ID": "b", "NodeID": "node-2", "FollowupEvalID": evaluation_id, "ClientStatus": "lost", **more}
+    assert evaluated(nomad) == 1
 
 
 @pytest.mark.parametrize("evaluation_id", ["eval-1", "eval-2"])
-def test_a_job_that_lost_two_clients_waits_for_both_since_an_evaluation_places_both(evaluation_id: str) -> None:
-    nodes = [node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
-    nomad = Nomad(nodes=[*nodes, node("4", "ready", "i-0d")], more=[lost_too(evaluation_id)])
+def test_a_job_that_lost_two_clients_waits_for_both_since_an_evaluation_places_both(
+    nomad: FakeNomad, evaluation_id: str
+) -> None:
+    have(nomad, node("2", "down", OTHER), node("4", "ready", "i-0d"))
+    lose(nomad, "b", "2", evaluation_id)
     # The first is terminated; the second is cut off, and writes.
     held = {VOLUME: Volume(VOLUME, "in-use", [Attachment(OTHER, "/dev/xvdaa", "busy")])}
     ebs = Ebs(held, **{INSTANCE: "terminated"})
     watching = watcher(nomad, ebs, fence=True)
     watching.look()
-    assert nomad.evaluated == []
+    assert not evaluated(nomad)
     assert ebs.stopped == [OTHER]
     ebs.states[OTHER] = "stopped"
     watching.look()
     watching.look()
-    assert nomad.evaluated == ["job/mysql/evaluate"]
+    assert evaluated(nomad) == 1
 
 
-def test_a_client_that_is_lost_after_the_first_was_replaced_is_judged_by_itself() -> None:
-    nodes = [node("1", "ready", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
-    nomad = Nomad(nodes=nodes)
+def test_a_client_that_is_lost_after_the_first_was_replaced_is_judged_by_itself(nomad: FakeNomad) -> None:
+    have(nomad, node("1", "ready", INSTANCE), node("2", "down", OTHER))
     watching = watcher(nomad, Ebs(HELD, **{INSTANCE: "terminated"}))
     watching.look()
-    assert len(nomad.evaluated) == 1
+    assert evaluated(nomad) == 1
     # Its instance runs again, with the volume that its second allocation uses.
-    nomad.allocation["NextAllocation"] = "c"
-    nomad.more = [lost_too("eval-2")]
+    nomad.change("allocation/a", NextAllocation="c")
+    lose(nomad, "b", "2", "eval-2")
     watching = watcher(nomad, Ebs(HELD, **{OTHER: "terminated"}))
     watching.look()
-    assert len(nomad.evaluated) == 2
+    assert evaluated(nomad) == 2
 
 
-def test_jobs_without_a_volume_of_the_stack_are_left_alone() -> None:
-    nomad = Nomad()
-    watcher(nomad, Ebs(HELD, **{INSTANCE: "terminated"}), volumes=("another",)).look()
-    assert nomad.evaluated == []
+def test_jobs_without_a_volume_of_the_stack_are_left_alone(nomad: FakeNomad) -> None:
+    watcher(nomad, Ebs(HELD, **{INSTANCE: "terminated"}), volume="another").look()
+    assert not evaluated(nomad)
 
 
-def test_an_instance_that_may_write_is_only_stopped_where_that_is_asked_for() -> None:
-    for fence, stopped in ((False, []), (True, [INSTANCE])):
-        nomad = Nomad()
-        ebs = Ebs(HELD)
-        watching = watcher(nomad, ebs, fence=fence)
-        watching.look()
-        watching.look()
-        assert ebs.stopped == stopped
-        assert nomad.evaluated == []
+@pytest.mark.parametrize(("fence", "stopped"), [(False, []), (True, [INSTANCE])])
+def test_an_instance_that_may_write_is_only_stopped_where_that_is_asked_for(
+    nomad: FakeNomad, fence: bool, stopped: list[str]
+) -> None:
+    ebs = Ebs(HELD)
+    watching = watcher(nomad, ebs, fence=fence)
+    watching.look()
+    watching.look()
+    assert ebs.stopped == stopped
+    assert not evaluated(nomad)
 
 
-def test_a_fenced_job_starts_elsewhere_once_its_instance_is_stopped() -> None:
-    nomad, ebs = Nomad(), Ebs(HELD)
+def test_a_fenced_job_starts_elsewhere_once_its_instance_is_stopped(nomad: FakeNomad) -> None:
+    ebs = Ebs(HELD)
     watching = watcher(nomad, ebs, fence=True)
     for state in ("running", "stopping", "stopped"):
         ebs.states[INSTANCE] = state
-        assert nomad.evaluated == []
+        assert not evaluated(nomad)
         watching.look()
-    assert nomad.evaluated == ["job/mysql/evaluate"]
+    assert evaluated(nomad) == 1
 
 
-def test_nothing_is_fenced_while_the_servers_may_be_what_is_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
-    nomad = Nomad(nodes=[node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")])
+def test_nothing_is_fenced_while_the_servers_may_be_what_is_cut_off(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nomad.change("node/node-2", Status="down")
     ebs = Ebs(HELD)
     watcher(nomad, ebs, fence=True).look()
     assert ebs.stopped == []
     assert "2 clients are down and 1 ready, so the servers may be what is cut off" in capsys.readouterr().out
 
 
-def test_clients_whose_instances_are_gone_do_not_count_against_a_fence() -> None:
-    nodes = [node("1", "down", INSTANCE), node("2", "down", OTHER), node("3", "ready", "i-0c")]
-    nodes.append(node("4", "ready", "i-0d"))
+def test_clients_whose_instances_are_gone_do_not_count_against_a_fence(nomad: FakeNomad) -> None:
+    have(nomad, node("2", "down", OTHER), node("4", "ready", "i-0d"))
     ebs = Ebs(HELD, **{OTHER: "terminated"})
-    watcher(Nomad(nodes=nodes), ebs, fence=True).look()
+    watcher(nomad, ebs, fence=True).look()
     assert ebs.stopped == [INSTANCE]
 
 
-def test_an_error_is_told_once_and_does_not_end_the_watch(capsys: pytest.CaptureFixture[str]) -> None:
-    nomad = Nomad(silent=True)
+def test_an_error_is_told_once_and_does_not_end_the_watch(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
+    nomad.refuse("evaluations", 500, "No cluster leader", times=2)
     watching = watcher(nomad, Ebs(HELD, **{INSTANCE: "terminated"}))
     watching.look()
     watching.look()
-    assert capsys.readouterr().out.count("no server answers") == 1
-    nomad.silent = False
+    assert capsys.readouterr().out.count("No cluster leader") == 1
     watching.look()
-    assert nomad.evaluated == ["job/mysql/evaluate"]
+    assert evaluated(nomad) == 1

@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 from botocore.exceptions import ClientError
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
-from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.nomad.clients import Client
+from nomad_stateful.waiting import RetryPolicy
 from nomad_stateful.operate import frame
 from nomad_stateful.operate.drill import source as drills
 from nomad_stateful.operate.drill.model import Target
@@ -25,6 +24,7 @@ from nomad_stateful.operate.zone_change.change import Wanted, ZoneChange
 from nomad_stateful.operate.zone_change.consumers import Consumers
 from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError, phase, setting, stored
+from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, account, empty_first_pages
 
 A, B = "us-west-2a", "us-west-2b"
@@ -112,57 +112,6 @@ class FakeEngine:
             raise KeyboardInterrupt
 
 
-class FakeNomad:
-    """One job on one volume, and a client in each zone."""
-
-    def __init__(self, engine: FakeEngine) -> None:
-        self.engine = engine
-        self.job: dict[str, Any] = {"ID": "mysql-server", "JobModifyIndex": 7, "Stop": False, **JOB}
-        self.down: set[str] = set()
-        self.collected: set[str] = set()
-        self.retry = SimpleNamespace(limit_s=1)
-        self.stops = 0
-
-    address = "http://nomad"
-
-    def get(self, path: str, **_: Any) -> Any:
-        if path == "volumes":
-            return [{"ID": "mysql", "ExternalID": self.engine.volume_id, "Namespace": "default"}]
-        if path == "jobs":
-            return [{"ID": self.job["ID"]}]
-        if path == "nodes":
-            return [{"ID": one} for one in (*sorted(self.collected), A, B)]
-        if path.startswith("node/"):
-            if (found := self.find(path)) is None:
-                raise NomadNotFound(404, "node not found")
-            return found
-        assert path.endswith("/allocations"), path
-        runs = {"DesiredStatus": "run", "ClientStatus": "running", "NodeID": self.engine.entry["zone"]}
-        return [] if self.job["Stop"] and self.engine.guard["zone"] == A else [{**runs, "NodeName": "client"}]
-
-    def find(self, path: str, **_: Any) -> Any:
-        if path.startswith("node/"):
-            zone = path.removeprefix("node/")
-            if zone in self.collected:
-                return None
-            status = "down" if zone in self.down else "ready"
-            attributes = {"platform.aws.placement.availability-zone": zone}
-            node = {"ID": zone, "Name": zone, "Status": status, "SchedulingEligibility": "eligible"}
-            plugins = {"CSINodePlugins": {"ebs0": {"Healthy": True}}}
-            return node | plugins | {"Attributes": attributes, "StatusUpdatedAt": 1_800_000_000}
-        if path.startswith("volume/"):
-            return {"ExternalID": self.engine.volume_id}
-        return self.job
-
-    def get_indexed(self, path: str, **_: Any) -> tuple[Any, int]:
-        return ([], 1) if path.endswith("/evaluations") else (self.find(path), 1)
-
-    def delete(self, path: str, **_: Any) -> None:
-        assert path == "job/mysql-server"
-        self.stops += 1
-        self.job |= {"Stop": True, "JobModifyIndex": self.job["JobModifyIndex"] + 1}
-
-
 @pytest.fixture(scope="module")
 def ec2() -> Iterator[Any]:
     """One account for all tests, each of which has a volume of its own."""
@@ -179,19 +128,42 @@ def made(ec2: Any, zone: str = A) -> str:
 
 
 class World:
-    """A stack whose volume is in zone A."""
+    """A stack whose volume is in zone A, with one job on it, and a client in each zone."""
 
-    def __init__(self, ec2: Any) -> None:
+    def __init__(self, ec2: Any, nomad: FakeNomad) -> None:
         self.ec2 = ec2
         self.old = made(ec2)
         self.engine = FakeEngine(self.old)
         self.engine.makes = lambda: made(ec2, B)
-        self.nomad = FakeNomad(self.engine)
+        self.nomad = nomad
+        nomad.put("job/mysql-server", JOB | {"Stop": False})
+        nomad.put("job/mysql-server/allocations", self._allocations)
+        nomad.put("volume/csi/mysql", lambda: {"ID": "mysql", "ExternalID": self.engine.volume_id})
+        for zone in (A, B):
+            attributes = {"platform.aws.placement.availability-zone": zone}
+            plugins = {"CSINodePlugins": {"ebs0": {"Healthy": True}}}
+            node = {"Name": zone, "Status": "ready", "SchedulingEligibility": "eligible", "Attributes": attributes}
+            nomad.put(f"node/{zone}", node | plugins)
+
+    def _allocations(self) -> list[dict[str, Any]]:
+        if self.nomad.records["job/mysql-server"]["Stop"] and self.engine.guard["zone"] == A:
+            return []
+        zone = self.engine.entry["zone"]
+        return [{"DesiredStatus": "run", "ClientStatus": "running", "NodeID": zone, "NodeName": "client"}]
+
+    @property
+    def stops(self) -> int:
+        """How often the job was stopped."""
+        assert set(self.nomad.writes) <= {"DELETE job/mysql-server"}
+        return len(self.nomad.writes)
+
+    def start(self) -> None:
+        """As `pulumi up --refresh` does with a stopped job."""
+        self.nomad.change("job/mysql-server", Stop=False)
 
     def change(self, **wanted: Any) -> ZoneChange:
         engine: Any = self.engine
-        nomad: Any = self.nomad
-        return ZoneChange(engine, nomad, PLACE, Wanted("mysql", B, **wanted))
+        return ZoneChange(engine, self.nomad.client(RetryPolicy(1)), PLACE, Wanted("mysql", B, **wanted))
 
     def run(self, **wanted: Any) -> dict[str, Any]:
         change = self.change(**wanted)
@@ -200,6 +172,11 @@ class World:
     def snapshots(self) -> list[str]:
         found = self.ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [self.old]}])["Snapshots"]
         return [one["SnapshotId"] for one in found]
+
+
+@pytest.fixture
+def world(ec2: Any, nomad: FakeNomad) -> World:
+    return World(ec2, nomad)
 
 
 WAY = [
@@ -213,26 +190,24 @@ WAY = [
 ]
 
 
-def test_a_move_is_two_updates_with_a_snapshot_of_the_stopped_volume_between_them(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_move_is_two_updates_with_a_snapshot_of_the_stopped_volume_between_them(world: World) -> None:
     result = world.run()
     assert world.engine.done == WAY
     assert world.engine.entry == {"name": "mysql", "zone": B}
     assert (result["zone"], result["earlierVolumeId"], result["lostMinutes"]) == (B, world.old, 0)
-    assert world.nomad.stops == 1
+    assert world.stops == 1
     assert world.snapshots() == [result["snapshotId"]], "the first one is dropped"
 
 
 @pytest.mark.parametrize("dies_after", dict.fromkeys(WAY))
-def test_a_move_that_was_killed_goes_on_where_it_was(ec2: Any, dies_after: str) -> None:
-    world = World(ec2)
+def test_a_move_that_was_killed_goes_on_where_it_was(world: World, dies_after: str) -> None:
     world.engine.dies_after = dies_after
     with pytest.raises(KeyboardInterrupt):
         world.run()
     result = world.run()
     assert world.engine.entry == {"name": "mysql", "zone": B}
     assert result["earlierVolumeId"] == world.old
-    assert world.nomad.stops == 1
+    assert world.stops == 1
     # Nobody knows what happened between the two runs: where the volume is not made yet, the snapshot is another.
     again = ["sets snapshotId"] if dies_after == WAY[3] else []
     assert [step for step in world.engine.done if step.startswith("sets")] == [WAY[0], WAY[3], *again]
@@ -240,9 +215,8 @@ def test_a_move_that_was_killed_goes_on_where_it_was(ec2: Any, dies_after: str) 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_an_update_that_was_cut_off_after_the_guard_is_run_again_before_anything_is_stopped(
-    ec2: Any, lost: bool
+    world: World, lost: bool
 ) -> None:
-    world = World(ec2)
     if lost:
         lose(world, minutes_ago=0)
     world.engine.cut_off_in_the_first_update = True
@@ -271,40 +245,32 @@ def test_a_volume_may_leave_once_the_engine_would_neither_refuse_nor_delete_it(
     assert stored(engine.resources(), "mysql").move_to == may_leave
 
 
-def test_a_step_that_changes_nothing_is_not_repeated_for_ever(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_step_that_changes_nothing_is_not_repeated_for_ever(world: World) -> None:
     world.engine.up = lambda why, *, refresh: None  # type: ignore[method-assign]
     with pytest.raises(ZoneChangeError, match=r"is where it was before the last step \(prepare\)"):
         world.run()
 
 
-def test_what_was_started_again_after_the_last_snapshot_is_stopped_and_has_another_one(ec2: Any) -> None:
-    world = World(ec2)
+def test_what_was_started_again_after_the_last_snapshot_is_stopped_and_has_another_one(world: World) -> None:
     world.engine.dies_after = "sets snapshotId"
     with pytest.raises(KeyboardInterrupt):
         world.run()
     earlier = world.engine.entry["snapshotId"]
-    world.nomad.job |= {"Stop": False, "JobModifyIndex": 99}
+    world.start()
     result = world.run()
-    assert world.nomad.stops == 2
+    assert world.stops == 2
     assert result["snapshotId"] != earlier
 
 
-def started_again(world: World) -> None:
-    """As `pulumi up --refresh` does with a stopped job."""
-    world.nomad.job |= {"Stop": False, "JobModifyIndex": world.nomad.job["JobModifyIndex"] + 1}
-
-
-def test_what_another_pulumi_started_while_its_lock_was_waited_for_is_stopped_again(ec2: Any) -> None:
-    world = World(ec2)
+def test_what_another_pulumi_started_while_its_lock_was_waited_for_is_stopped_again(ec2: Any, world: World) -> None:
 
     def other_pulumi() -> None:
         world.engine.locked = 3
-        started_again(world)
+        world.start()
 
     world.engine.meanwhile["sets snapshotId zone"] = other_pulumi
     result = world.run()
-    assert world.nomad.stops == 2
+    assert world.stops == 2
     taken = {
         one["SnapshotId"]: one["StartTime"]
         for one in ec2.describe_snapshots(SnapshotIds=world.snapshots())["Snapshots"]
@@ -313,17 +279,17 @@ def test_what_another_pulumi_started_while_its_lock_was_waited_for_is_stopped_ag
     assert world.engine.done.count("sets snapshotId") == 1
 
 
-def test_nothing_is_stopped_while_another_pulumi_has_the_lock(ec2: Any) -> None:
-    world = World(ec2)
+def test_nothing_is_stopped_while_another_pulumi_has_the_lock(world: World) -> None:
     world.engine.meanwhile[f"previews {B}"] = lambda: setattr(world.engine, "locked", 1)
     with pytest.raises(StackLockedError, match="ci@runner"):
         world.run()
-    assert world.nomad.stops == 0
+    assert world.stops == 0
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_what_changed_while_a_snapshot_was_copied_is_seen_before_anything_is_stopped(ec2: Any, lost: bool) -> None:
-    world = World(ec2)
+def test_what_changed_while_a_snapshot_was_copied_is_seen_before_anything_is_stopped(
+    ec2: Any, world: World, lost: bool
+) -> None:
     if lost:
         lose(world)
     change = world.change(lost=lost)
@@ -340,30 +306,28 @@ def test_what_changed_while_a_snapshot_was_copied_is_seen_before_anything_is_sto
     change.look = looks  # type: ignore[method-assign]
     with pytest.raises(ZoneChangeError, match=r"have changed meanwhile: somebody else .*\. Nothing is stopped"):
         change.run(plan)
-    assert world.nomad.stops == 0
+    assert world.stops == 0
     assert GIVEN_UP_TAG not in str(ec2.describe_volumes(VolumeIds=[world.old]))
 
 
 @pytest.mark.parametrize("dies_after", ["sets moveTo", "up", "sets snapshotId"])
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_command_that_resumes_in_another_cluster_is_refused(ec2: Any, lost: bool, dies_after: str) -> None:
-    world = World(ec2)
+def test_a_command_that_resumes_in_another_cluster_is_refused(world: World, lost: bool, dies_after: str) -> None:
     if lost:
         lose(world)
     world.engine.dies_after = dies_after
     with pytest.raises(KeyboardInterrupt):
         world.run(lost=lost)
-    stops, get = world.nomad.stops, world.nomad.get
-    world.nomad.get = lambda path, **more: [] if path == "volumes" else get(path, **more)  # type: ignore[method-assign]
+    stops = world.stops
+    world.nomad.put("volumes", [])
     with pytest.raises(WrongClusterError, match="has none of the stack's volumes"):
         world.run(lost=lost)
-    assert world.nomad.stops == stops
+    assert world.stops == stops
 
 
 def test_a_zone_where_ec2_makes_no_such_volume_is_found_out_before_anything_is_stopped(
-    ec2: Any, monkeypatch: pytest.MonkeyPatch
+    ec2: Any, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(ec2)
     before = len(ec2.describe_volumes()["Volumes"])
 
     def refused(**_: Any) -> None:
@@ -373,13 +337,12 @@ def test_a_zone_where_ec2_makes_no_such_volume_is_found_out_before_anything_is_s
         patched.setattr(ec2, "create_volume", refused)
         with pytest.raises(ZoneChangeError, match=rf"no volume like mysql in {B} from snap-.*Nothing is stopped"):
             world.run()
-    assert world.nomad.stops == 0
+    assert world.stops == 0
     assert world.run()["zone"] == B
     assert len(ec2.describe_volumes()["Volumes"]) == before + 1, "the trial's is deleted"
 
 
-def test_what_an_earlier_trial_left_is_deleted_though_ec2_lists_it_on_a_later_page(ec2: Any) -> None:
-    world = World(ec2)
+def test_what_an_earlier_trial_left_is_deleted_though_ec2_lists_it_on_a_later_page(ec2: Any, world: World) -> None:
     tags = [{"Key": "Name", "Value": "trial of mysql"}, {"Key": STACK_TAG, "Value": "shop/prod"}]
     left = made(ec2, B)
     ec2.create_tags(Resources=[left], Tags=tags)
@@ -398,8 +361,9 @@ def test_what_an_earlier_trial_left_is_deleted_though_ec2_lists_it_on_a_later_pa
         (True, rf"vol-\w+ in {B} is made already"),
     ],
 )
-def test_an_update_that_fails_with_everything_stopped_names_the_way_back(ec2: Any, made_there: bool, said: str) -> None:
-    world = World(ec2)
+def test_an_update_that_fails_with_everything_stopped_names_the_way_back(
+    world: World, made_there: bool, said: str
+) -> None:
 
     def fails() -> str:
         world.engine.guard["zone"] = B if made_there else A
@@ -410,8 +374,7 @@ def test_an_update_that_fails_with_everything_stopped_names_the_way_back(ec2: An
         world.run()
 
 
-def test_no_way_back_into_a_lost_zone_is_named(ec2: Any) -> None:
-    world = World(ec2)
+def test_no_way_back_into_a_lost_zone_is_named(world: World) -> None:
     lose(world)
 
     def fails() -> str:
@@ -423,12 +386,13 @@ def test_no_way_back_into_a_lost_zone_is_named(ec2: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", ["CreateSnapshot", "DescribeVolumes", "DescribeSnapshots"])
-def test_one_throttled_answer_does_not_end_a_move_with_everything_stopped(ec2: Any, operation: str) -> None:
-    world = World(ec2)
+def test_one_throttled_answer_does_not_end_a_move_with_everything_stopped(
+    ec2: Any, world: World, operation: str
+) -> None:
     throttled: list[str] = []
 
     def throttle(model: Any, **_: Any) -> None:
-        if model.name == operation and world.nomad.stops and not throttled and world.engine.entry["zone"] == A:
+        if model.name == operation and world.stops and not throttled and world.engine.entry["zone"] == A:
             throttled.append(model.name)
             raise ClientError({"Error": {"Code": "RequestLimitExceeded"}}, model.name)
 
@@ -440,29 +404,19 @@ def test_one_throttled_answer_does_not_end_a_move_with_everything_stopped(ec2: A
     assert throttled == [operation]
 
 
-def test_runs_of_the_stacks_jobs_that_have_ended_do_not_keep_a_volume(ec2: Any) -> None:
-    world = World(ec2)
-    run = {**JOB, "Type": "batch", "ParentID": "mysql-server", "Stop": False}
-    jobs = {
-        "mysql-server": world.nomad.job,
-        "mysql-server/periodic-1": {**run, "ID": "mysql-server/periodic-1", "Status": "dead"},
-        "report": {**JOB, "ID": "report", "Type": "batch", "Stop": False, "Status": "dead"},
-        "mysql-server/periodic-2": {**run, "ID": "mysql-server/periodic-2", "Status": "running"},
-    }
-    get, find = world.nomad.get, world.nomad.find
-    world.nomad.get = lambda path, **more: [{"ID": one} for one in jobs] if path == "jobs" else get(path, **more)  # type: ignore[method-assign]
-    world.nomad.find = lambda path, **more: (  # type: ignore[method-assign]
-        jobs[unquote(path.removeprefix("job/"))] if path.startswith("job/") else find(path, **more)
-    )
+def test_runs_of_the_stacks_jobs_that_have_ended_do_not_keep_a_volume(world: World) -> None:
+    run = {**JOB, "Type": "batch", "ParentID": "mysql-server", "Stop": False, "Status": "dead"}
+    world.nomad.put("job/mysql-server/periodic-1", run)
+    world.nomad.put("job/report", {**JOB, "Type": "batch", "Stop": False, "Status": "dead"})
+    world.nomad.put("job/mysql-server/periodic-2", run | {"Status": "running"})
     assert world.change().plan().jobs == ("mysql-server", "mysql-server/periodic-2")
-    jobs["mysql-server/periodic-2"] |= {"Dispatched": True}
+    world.nomad.change("job/mysql-server/periodic-2", Dispatched=True)
     with pytest.raises(ZoneChangeError, match="job mysql-server/periodic-2 uses volume mysql, and was dispatched"):
         world.change().plan()
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(ec2)
+def test_beside_another_command_nothing_is_begun(world: World, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if lost:
         lose(world)
 
@@ -481,8 +435,7 @@ def test_beside_another_command_nothing_is_begun(ec2: Any, lost: bool, monkeypat
     assert world.engine.done == []
 
 
-def test_a_repeated_command_after_the_end_changes_nothing(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_repeated_command_after_the_end_changes_nothing(world: World) -> None:
     first = world.run()
     world.engine.done.clear()
     again = world.run()
@@ -490,45 +443,38 @@ def test_a_repeated_command_after_the_end_changes_nothing(ec2: Any) -> None:
     assert again["volumeId"] == first["volumeId"]
 
 
-def test_other_changes_of_the_stack_are_not_made_along_with_a_move(ec2: Any) -> None:
-    world = World(ec2)
+def test_other_changes_of_the_stack_are_not_made_along_with_a_move(world: World) -> None:
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
     with pytest.raises(ZoneChangeError, match="other changes to make"):
         world.run()
     assert world.engine.entry == {"name": "mysql", "zone": A}
 
 
-def test_a_job_of_somebody_else_on_the_volume_is_not_stopped(ec2: Any) -> None:
-    world = World(ec2)
-    world.nomad.job["ID"] = "report"
+def test_a_job_of_somebody_else_on_the_volume_is_not_stopped(world: World) -> None:
+    world.nomad.put("job/mysql-server", None)
+    world.nomad.put("job/report", JOB | {"Stop": False})
     with pytest.raises(ZoneChangeError, match="job report uses volume mysql and is not this stack's"):
         world.change().plan()
 
 
-def test_a_zone_where_nothing_can_use_the_volume_is_refused(ec2: Any) -> None:
-    world = World(ec2)
-    world.nomad.down = {B}
+def test_a_zone_where_nothing_can_use_the_volume_is_refused(world: World) -> None:
+    world.nomad.change(f"node/{B}", Status="down")
     with pytest.raises(ZoneChangeError, match=rf"--zone {B}: nothing there can use the volume.*{B} is down"):
         world.change().plan()
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_client_that_is_collected_meanwhile_does_not_end_a_change(ec2: Any, lost: bool) -> None:
-    world = World(ec2)
+def test_a_client_that_is_collected_meanwhile_does_not_end_a_change(world: World, lost: bool) -> None:
     if lost:
         lose(world)
-    world.nomad.collected = {"node-of-yesterday"}
+    world.nomad.put("nodes", [{"ID": one} for one in ("node-of-yesterday", A, B)])
     assert world.run(lost=lost)["zone"] == B
 
 
 def lose(world: World, minutes_ago: float = 5) -> str:
     """Zone A, with a snapshot from before; the snapshot."""
-    world.nomad.down = {A}
     lost_at = datetime.now(UTC) + timedelta(minutes=minutes_ago)
-    find = world.nomad.find
-    world.nomad.find = lambda path, **more: (  # type: ignore[method-assign]
-        find(path, **more) | {"StatusUpdatedAt": lost_at.timestamp()} if path == f"node/{A}" else find(path, **more)
-    )
+    world.nomad.change(f"node/{A}", Status="down", StatusUpdatedAt=lost_at.timestamp())
     return str(ec2_snapshot(world))
 
 
@@ -536,8 +482,9 @@ def ec2_snapshot(world: World) -> str:
     return str(world.ec2.create_snapshot(VolumeId=world.old)["SnapshotId"])
 
 
-def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_newest_snapshot(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_newest_snapshot(
+    ec2: Any, world: World
+) -> None:
     snapshot = lose(world)
     change = world.change(lost=True)
     plan = change.plan()
@@ -555,8 +502,7 @@ def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_n
     assert world.snapshots() == [snapshot], "no snapshot of a lost zone is waited for"
 
 
-def test_a_snapshot_of_a_point_in_time_loses_what_came_after_that(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_snapshot_of_a_point_in_time_loses_what_came_after_that(ec2: Any, world: World) -> None:
     lose(world, minutes_ago=0)
     scratch = ec2.create_volume(AvailabilityZone=B, Size=2)["VolumeId"]
     restored = str(ec2.create_snapshot(VolumeId=scratch)["SnapshotId"])
@@ -572,8 +518,7 @@ def test_a_snapshot_of_a_point_in_time_loses_what_came_after_that(ec2: Any) -> N
 
 
 @pytest.mark.parametrize("dies_after", ["sets moveTo", "up", "sets snapshotId", "removes snapshotId", "removes moveTo"])
-def test_a_failover_that_was_killed_goes_on_from_the_same_snapshot(ec2: Any, dies_after: str) -> None:
-    world = World(ec2)
+def test_a_failover_that_was_killed_goes_on_from_the_same_snapshot(world: World, dies_after: str) -> None:
     snapshot = lose(world, minutes_ago=0)
     world.engine.dies_after = dies_after
     with pytest.raises(KeyboardInterrupt):
@@ -582,8 +527,7 @@ def test_a_failover_that_was_killed_goes_on_from_the_same_snapshot(ec2: Any, die
     assert (result["snapshotId"], result["zone"]) == (snapshot, B)
 
 
-def test_a_failover_that_resumes_goes_on_from_the_snapshot_that_is_named_now(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_failover_that_resumes_goes_on_from_the_snapshot_that_is_named_now(world: World) -> None:
     lose(world, minutes_ago=0)
     world.engine.dies_after = "sets snapshotId"
     with pytest.raises(KeyboardInterrupt):
@@ -592,8 +536,7 @@ def test_a_failover_that_resumes_goes_on_from_the_snapshot_that_is_named_now(ec2
     assert world.run(lost=True, snapshot_id=another)["snapshotId"] == another
 
 
-def test_a_failover_shows_other_changes_and_makes_them_along(ec2: Any) -> None:
-    world = World(ec2)
+def test_a_failover_shows_other_changes_and_makes_them_along(world: World) -> None:
     lose(world)
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
     change = world.change(lost=True)
@@ -602,29 +545,26 @@ def test_a_failover_shows_other_changes_and_makes_them_along(ec2: Any) -> None:
 
 
 @pytest.mark.parametrize("lost", [False, True])
-@pytest.mark.parametrize(("there", "said"), [({}, "not registered"), ({"ExternalID": "vol-other"}, "vol-other")])
-def test_another_cluster_is_refused(ec2: Any, there: dict[str, str], said: str, lost: bool) -> None:
-    world = World(ec2)
-    find = world.nomad.find
-    world.nomad.find = lambda path, **more: there if path.startswith("volume/") else find(path, **more)  # type: ignore[method-assign]
+@pytest.mark.parametrize(("there", "said"), [(None, "not registered"), ({"ExternalID": "vol-other"}, "vol-other")])
+def test_another_cluster_is_refused(world: World, there: dict[str, str], said: str, lost: bool) -> None:
+    world.nomad.put("volumes", [{"ID": "mysql", "ExternalID": world.old}])
+    world.nomad.put("volume/csi/mysql", there)
     with pytest.raises(ZoneChangeError, match=rf"and {said} in namespace default .* Check NOMAD_ADDR"):
         world.change(lost=lost).plan()
 
 
-def test_a_zone_that_has_a_ready_client_is_not_lost(ec2: Any) -> None:
+def test_a_zone_that_has_a_ready_client_is_not_lost(world: World) -> None:
     with pytest.raises(ZoneChangeError, match=rf"the zone {A} is not lost: client {A} there is ready. `nomad-stateful"):
-        World(ec2).change(lost=True).plan()
+        world.change(lost=True).plan()
 
 
-def test_without_a_snapshot_there_is_nothing_to_go_on_from(ec2: Any) -> None:
-    world = World(ec2)
-    world.nomad.down = {A}
+def test_without_a_snapshot_there_is_nothing_to_go_on_from(world: World) -> None:
+    world.nomad.change(f"node/{A}", Status="down")
     with pytest.raises(ZoneChangeError, match=r"has no complete snapshot: .* Restore a dump"):
         world.change(lost=True).plan()
 
 
-def test_more_loss_than_is_accepted_is_refused(ec2: Any) -> None:
-    world = World(ec2)
+def test_more_loss_than_is_accepted_is_refused(world: World) -> None:
     lose(world)
     with pytest.raises(ZoneChangeError, match=r"--max-loss is 2: snapshot snap-\S+ was taken 5.0 minutes before"):
         world.change(lost=True, max_loss_min=2).plan()
@@ -669,9 +609,10 @@ def test_a_snapshot_of_an_earlier_run_is_not_taken_for_the_last_one(ec2: Any) ->
     assert {"Key": MOVE_TAG, "Value": B} in tags
 
 
-def test_a_move_that_was_given_up_leaves_no_snapshot_that_a_later_one_goes_on_from(ec2: Any) -> None:
-    world = World(ec2)
-    world.nomad.job["TaskGroups"] = []  # nothing of Nomad's says whether something wrote to the volume in between
+def test_a_move_that_was_given_up_leaves_no_snapshot_that_a_later_one_goes_on_from(world: World) -> None:
+    world.nomad.change(
+        "job/mysql-server", TaskGroups=[]
+    )  # nothing of Nomad's says whether something wrote to the volume in between
     world.engine.dies_after = "sets snapshotId"
     with pytest.raises(KeyboardInterrupt):
         world.run()
@@ -726,15 +667,12 @@ def test_a_drill_restores_what_a_failover_would_go_on_from(ec2: Any, own: bool) 
     assert (restored.id == origin) != own
 
 
-def test_a_job_on_two_volumes_cannot_follow_one_of_them() -> None:
-    nomad = FakeNomad(FakeEngine("vol-1"))
+def test_a_job_on_two_volumes_cannot_follow_one_of_them(nomad: FakeNomad) -> None:
     groups = [{"Volumes": {"a": {"Type": "csi", "Source": "mysql"}, "b": {"Type": "csi", "Source": "logs"}}}]
-    nomad.job["TaskGroups"] = groups
+    nomad.put("job/mysql-server", {"Stop": False, "TaskGroups": groups})
     required = [{"Segments": {"topology.ebs.csi.aws.com/zone": A}}]
-    nomad.find = lambda path, **_: (  # type: ignore[method-assign]
-        {"RequestedTopologies": {"Required": required}} if path.startswith("volume") else nomad.job
-    )
-    using = Consumers(nomad, "default", "mysql")  # type: ignore[arg-type]
+    nomad.put("volume/csi/logs", {"RequestedTopologies": {"Required": required}})
+    using = Consumers(nomad.api, "default", "mysql")
     assert using.other_volumes(B) == ["logs"]
     assert using.other_volumes(A) == []
 
