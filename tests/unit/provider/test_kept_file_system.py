@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.nomad.api import NomadUnreachable
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.waiting import Context
-from tests.unit.provider.test_volume_growth import Impatient, Nomad
+from tests.fake_nomad import FakeNomad
+from tests.unit.provider.test_volume_growth import Impatient, have, registered
 
 # As an earlier release left it: what keeps the file system was elsewhere in the state.
 EARLIER: dict[str, Any] = {"volumeName": "mysql", "volumeId": "vol-1", "finalSnapshot": True}
@@ -21,25 +22,23 @@ INPUTS: dict[str, Any] = {
 }
 
 
-def protection(nomad: Any) -> VolumeProtection:
-    return VolumeProtection(api=lambda: nomad)
+@pytest.fixture
+def nomad(nomad: FakeNomad) -> FakeNomad:
+    return have(nomad)
+
+
+def protection(api: NomadApi | None = None) -> VolumeProtection:
+    return VolumeProtection(api=lambda: api or pytest.fail("Nomad is asked"))
 
 
 def checked(**inputs: Any) -> dict[str, Any]:
-    found = protection(Nomad()).check(Context(), {}, INPUTS | inputs)
+    found = protection().check(Context(), {}, INPUTS | inputs)
     assert found.failures == []
     return found.inputs
 
 
-def refusals(olds: dict[str, Any], news: dict[str, Any], nomad: Any) -> str:
-    return "\n".join(failure.reason for failure in protection(nomad).check(Context(), olds, news).failures)
-
-
-def registered(**changes: Any) -> Nomad:
-    nomad = Nomad()
-    assert nomad.volume is not None
-    nomad.volume |= {"RequestedCapabilities": [{"AttachmentMode": "file-system"}], **changes}
-    return nomad
+def refusals(olds: dict[str, Any], news: dict[str, Any], api: NomadApi) -> str:
+    return "\n".join(failure.reason for failure in protection(api).check(Context(), olds, news).failures)
 
 
 CHANGES = [
@@ -50,97 +49,91 @@ CHANGES = [
 
 @pytest.mark.parametrize("olds", [checked(), EARLIER], ids=["its own", "an earlier release's"])
 @pytest.mark.parametrize(("change", "said"), CHANGES)
-def test_what_the_contents_would_not_survive_is_refused(olds: dict[str, Any], change: Any, said: str) -> None:
-    assert refusals(olds, INPUTS | change, registered()).startswith(said)
-    assert refusals(olds, INPUTS, registered()) == ""
+def test_what_the_contents_would_not_survive_is_refused(
+    nomad: FakeNomad, olds: dict[str, Any], change: Any, said: str
+) -> None:
+    assert refusals(olds, INPUTS | change, nomad.api).startswith(said)
+    assert refusals(olds, INPUTS, nomad.api) == ""
 
 
-def test_what_is_not_registered_yet_was_refused_by_nobody() -> None:
-    nomad = Nomad()
-    nomad.volume = None
-    assert refusals(EARLIER, INPUTS | {"fsType": "xfs"}, nomad) == ""
-
-
-class Unreachable:
-    def find(self, _path: str, **_params: Any) -> Any:
-        raise NomadUnreachable("Nomad does not answer")
+def test_what_is_not_registered_yet_was_refused_by_nobody(nomad: FakeNomad) -> None:
+    nomad.put("volume/csi/mysql", None)
+    assert refusals(EARLIER, INPUTS | {"fsType": "xfs"}, nomad.api) == ""
 
 
 def test_without_nomads_answer_contents_count_as_used() -> None:
     olds = checked(hasContents=True)
-    assert "Keep fsType: ext4" in refusals(olds, INPUTS | {"fsType": "xfs"}, Unreachable())
+    assert "Keep fsType: ext4" in refusals(olds, INPUTS | {"fsType": "xfs"}, NomadApi("http://127.0.0.1:9"))
 
 
 def test_that_a_volume_came_with_contents_is_remembered() -> None:
-    again = protection(Nomad()).check(Context(), checked(hasContents=True), INPUTS)
+    again = protection().check(Context(), checked(hasContents=True), INPUTS)
     assert again.inputs["hasContents"] is True
 
 
-def test_a_volume_of_an_earlier_release_changes_nothing_but_its_memory() -> None:
-    nomad = registered()
+def test_a_volume_of_an_earlier_release_changes_nothing_but_its_memory(nomad: FakeNomad) -> None:
     inputs = checked(earlierSizeGib=1, earlierRestartId="before")
-    assert protection(nomad).preview_update(Context(), "vol-1", EARLIER, inputs)["restartId"] == "before"
-    assert protection(nomad).update(Impatient(), "vol-1", EARLIER, EARLIER, inputs)["restartId"] == "before"
-    assert nomad.registered == []
+    assert protection(nomad.api).preview_update(Context(), "vol-1", EARLIER, inputs)["restartId"] == "before"
+    assert protection(nomad.api).update(Impatient(), "vol-1", EARLIER, EARLIER, inputs)["restartId"] == "before"
+    assert registered(nomad) == []
 
 
-def test_a_volume_that_is_adopted_under_a_consumer_is_not_grown() -> None:
-    nomad = registered()
-    _, state = protection(nomad).create(Impatient(), checked(earlierSizeGib=1, hasContents=True))
-    assert (nomad.registered, state["restartId"]) == ([], "")
-    protection(nomad).create(Impatient(), checked())
-    assert len(nomad.registered) == 1
+def test_a_volume_that_is_adopted_under_a_consumer_is_not_grown(nomad: FakeNomad) -> None:
+    _, state = protection(nomad.api).create(Impatient(), checked(earlierSizeGib=1, hasContents=True))
+    assert (registered(nomad), state["restartId"]) == ([], "")
+    protection(nomad.api).create(Impatient(), checked())
+    assert len(registered(nomad)) == 1
     # What it grows by later is followed.
     grown = checked(sizeGib=2, hasContents=True)
-    protection(nomad).update(Impatient(), "vol-1", state, state, grown)
-    assert nomad.registered[-1]["RequestedCapacityMin"] == 2 << 30
+    protection(nomad.api).update(Impatient(), "vol-1", state, state, grown)
+    assert registered(nomad)[-1]["RequestedCapacityMin"] == 2 << 30
 
 
-def test_the_volume_whose_place_another_one_takes_is_not_grown() -> None:
-    nomad = registered(ExternalID="vol-0")
-    _, state = protection(nomad).create(Impatient(), checked(hasContents=True))
-    assert (nomad.registered, state["restartId"]) == ([], "")
-    own = registered(ExternalID="vol-1")
-    protection(own).create(Impatient(), checked(hasContents=True))
-    assert len(own.registered) == 1
+def test_the_volume_whose_place_another_one_takes_is_not_grown(nomad: FakeNomad) -> None:
+    nomad.change("volume/csi/mysql", ExternalID="vol-0")
+    _, state = protection(nomad.api).create(Impatient(), checked(hasContents=True))
+    assert (registered(nomad), state["restartId"]) == ([], "")
+    nomad.change("volume/csi/mysql", ExternalID="vol-1")
+    protection(nomad.api).create(Impatient(), checked(hasContents=True))
+    assert len(registered(nomad)) == 1
 
 
 def test_what_an_earlier_release_knew_counts_once_and_is_no_difference_later() -> None:
     first, later = checked(earlierSizeGib=1, earlierRestartId="before"), checked()
-    assert not protection(Nomad()).diff(Context(), "vol-1", first, first, later).detailed
+    assert not protection().diff(Context(), "vol-1", first, first, later).detailed
     state = first | {"restartId": "before"}
-    assert protection(Nomad()).update(Impatient(), "vol-1", state, first, later)["restartId"] == "before"
+    assert protection().update(Impatient(), "vol-1", state, first, later)["restartId"] == "before"
 
 
 def test_one_that_keeps_no_file_system_has_no_difference_to_an_earlier_releases() -> None:
-    made_by_driver = protection(Nomad()).check(Context(), {}, EARLIER | {"namespace": "default"}).inputs
+    made_by_driver = protection().check(Context(), {}, EARLIER | {"namespace": "default"}).inputs
     earlier = {key: made_by_driver[key] for key in ("volumeName", "volumeId", "finalSnapshot", "namespace", "timeoutS")}
-    assert not protection(Nomad()).diff(Context(), "vol-1", earlier, earlier, made_by_driver).detailed
+    assert not protection().diff(Context(), "vol-1", earlier, earlier, made_by_driver).detailed
 
 
 @pytest.mark.parametrize("before", [{"sizeGib": 1}, {"earlierSizeGib": 1}], ids=["its own", "an earlier release's"])
-def test_a_mounted_file_system_grows_with_the_flags_that_it_is_registered_with(before: dict[str, Any]) -> None:
-    nomad = registered()
+def test_a_mounted_file_system_grows_with_the_flags_that_it_is_registered_with(
+    nomad: FakeNomad, before: dict[str, Any]
+) -> None:
     inputs = checked(sizeGib=2, mountFlags=["nodiratime"], earlierSizeGib=before.get("earlierSizeGib"))
     state = EARLIER | ({**before, "mountFlags": ["noatime"]} if "sizeGib" in before else {})
-    protection(nomad).update(Impatient(), "vol-1", state, state, inputs)
-    [asked] = nomad.registered
+    protection(nomad.api).update(Impatient(), "vol-1", state, state, inputs)
+    [asked] = registered(nomad)
     flags = ["noatime"] if "sizeGib" in before else ["nodiratime"]
     assert (asked["RequestedCapacityMin"], asked["MountOptions"]["MountFlags"]) == (2 << 30, flags)
 
 
-def test_where_the_driver_cannot_expand_the_consumer_restarts_and_the_preview_says_so() -> None:
-    nomad = Nomad(can_expand=False)
+def test_where_the_driver_cannot_expand_the_consumer_restarts_and_the_preview_says_so(nomad: FakeNomad) -> None:
+    have(nomad, can_expand=False)
     state = checked() | {"restartId": "before"}
     inputs = checked(sizeGib=2)
-    assert protection(nomad).preview_update(Context(), "vol-1", state, inputs)["restartId"] is UNKNOWN
-    assert protection(nomad).update(Impatient(), "vol-1", state, state, inputs)["restartId"] != "before"
+    assert protection(nomad.api).preview_update(Context(), "vol-1", state, inputs)["restartId"] is UNKNOWN
+    assert protection(nomad.api).update(Impatient(), "vol-1", state, state, inputs)["restartId"] != "before"
 
 
-def test_a_size_that_is_not_known_yet_may_take_a_restart() -> None:
+def test_a_size_that_is_not_known_yet_may_take_a_restart(nomad: FakeNomad) -> None:
     planned = checked() | {"sizeGib": UNKNOWN}
     state = checked() | {"restartId": "before"}
-    assert (
-        protection(Nomad(can_expand=False)).preview_update(Context(), "vol-1", state, planned)["restartId"] is UNKNOWN
-    )
-    assert protection(Nomad()).preview_update(Context(), "vol-1", state, planned)["restartId"] == "before"
+    assert protection(nomad.api).preview_update(Context(), "vol-1", state, planned)["restartId"] == "before"
+    have(nomad, can_expand=False)
+    assert protection(nomad.api).preview_update(Context(), "vol-1", state, planned)["restartId"] is UNKNOWN
