@@ -36,9 +36,10 @@ def lane(folder: Path) -> Any:
         doing=None,
         injected_at=0.0,
         logs=folder / "logs",
+        histories=folder / "histories",
         call_log=record(folder),
         mounts=SimpleNamespace(samples=0, violations=[], seen={"vol-1"}),
-        writer=SimpleNamespace(total=0, begin=lambda: None, end=lambda: None, lost=set),
+        writer=SimpleNamespace(total=0, begin=lambda: None, end=lambda: None, lost=set, contradictions=list),
         await_writes=lambda: None,
         stack=SimpleNamespace(project=folder, diagnosis=lambda: "what a person would look at"),
     )
@@ -130,6 +131,19 @@ def test_a_fault_that_takes_the_volume_away_on_purpose_is_excepted_and_counted(
     fault = Fault("the power goes", "instance", detaches, may_detach_mounted="nobody can ask a dead client")
     (result,) = Runner(options(tmp_path), [Step(1, fault, 1)]).run()
     assert (len(result.detached), result.problems) == (1, [])
+    assert opened
+
+
+def test_what_the_judge_finds_fails_the_run_and_the_histories_are_kept(tmp_path: Path, opened: list[Path]) -> None:
+    def contradicts(of: Any, draw: random.Random) -> str:
+        of.histories.mkdir()
+        (of.histories / "history-1.jsonl").write_text("what clients saw")
+        of.writer.contradictions = lambda: ["history-1.jsonl: wrong"]
+        return works(of, draw)
+
+    (result,) = Runner(options(tmp_path), steps(contradicts)).run()
+    assert result.problems == ["history-1.jsonl: wrong"]
+    assert (tmp_path / "kept/run-1/histories/history-1.jsonl").read_text() == "what clients saw"
     assert opened
 
 

@@ -1,6 +1,7 @@
 """The writer's bookkeeping: what was acknowledged, and nothing else, has to be there."""
 
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -63,12 +64,59 @@ def writer(database: Table, tmp_path: Path) -> Iterator[Writer]:
     writer.end()
 
 
-def test_every_acknowledged_row_is_in_the_log_on_disk(writer: Writer) -> None:
+def appended(writer: Writer) -> list[int]:
+    """What the history on disk has as acknowledged, in order."""
+    lines = [json.loads(line) for line in writer.history.path.read_text().splitlines()]
+    values = {line["id"]: line["value"] for line in lines if line.get("op") == "append"}
+    return [values[line["id"]] for line in lines if line.get("outcome") == "ok" and line["id"] in values]
+
+
+def test_every_acknowledged_row_is_in_the_history_on_disk(writer: Writer) -> None:
     writer.begin()
     writer.await_new(20, 10)
     known = list(writer.acknowledged)
-    assert [int(line) for line in writer.log.read_text().split()][: len(known)] == known
+    assert appended(writer)[: len(known)] == known
     assert writer.lost() == set()
+    assert writer.contradictions() == []
+
+
+def test_the_judge_finds_what_the_writer_finds(writer: Writer, database: Table) -> None:
+    writer.begin()
+    writer.await_new(20, 10)
+    database.stored.remove(7)
+    assert writer.lost() == {7}
+    [said] = writer.contradictions()
+    assert "lost: list rows: 7 was acknowledged, and no read that began afterwards has it" in said
+
+
+def test_a_history_that_ended_is_judged_once(writer: Writer, database: Table) -> None:
+    writer.begin()
+    writer.await_new(5, 10)
+    database.stored.clear()
+    assert writer.lost()
+    writer.end()
+    writer.begin()
+    writer.await_new(5, 10)
+    assert writer.lost() == set()
+    [said] = writer.contradictions()
+    assert "history-1.jsonl: wrong" in said
+    assert writer.contradictions() == []
+
+
+def test_data_that_nobody_left_is_lost(writer: Writer, database: Table) -> None:
+    writer.begin()
+    writer.await_new(5, 10)
+    writer.leave()
+    first = database.move("second", [])
+    writer.await_new(5, 10)
+    assert writer.moved() == "second"
+    assert writer.contradictions() == []
+    database.move("third", [])
+    writer.await_new(5, 10)
+    assert writer.moved() == "third"
+    [said] = writer.contradictions()
+    assert "the database has the data third in the place of second, and nobody chose that" in said
+    assert first
 
 
 def test_a_lost_row_is_found(writer: Writer, database: Table) -> None:

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from tests import official_parts
+from tools.faults.clients import Clients
 from tools.faults.pauses import Pauses
 from tools.faults.writer import MySql, Writer
+from tools.histories.statements import MYSQL
 from tools.trial.instances import inside
 from tools.trial.running import Running
 
@@ -82,7 +84,8 @@ def words(stack: Running, to: str) -> list[str]:
 
 @contextlib.contextmanager
 def writes(stack: Running, folder: Path) -> Iterator[Writer]:
-    writer = Writer(MySql(stack.nomad), folder)
+    database = MySql(stack.nomad)
+    writer = Writer(database, folder, clients=Clients(database.connected, MYSQL))
     writer.begin()
     try:
         writer.await_new(50, 120)
@@ -95,6 +98,7 @@ def assert_all_is_there(stack: Running, writer: Writer, to: str) -> None:
     writer.await_new(50, 120)
     assert version(stack).startswith(to)
     assert not writer.lost()
+    assert not writer.contradictions()
     succeed(stack, "pulumi", "preview", "--expect-no-changes", "--non-interactive")
 
 

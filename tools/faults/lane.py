@@ -1,4 +1,4 @@
-"""A lane: one sandbox with a deployed stack, a writer on its MySQL and a watch on its mounts."""
+"""A lane: one sandbox with a deployed stack, a writer and clients on its MySQL, and a watch on its mounts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from typing import Any, Final
 
 from sandbox.cloud.daemon import CALL_LOG
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, STACK, SandboxSettings, load_settings
+from tools.faults.clients import Clients
 from tools.faults.model import State
 from tools.faults.mount_watch import MountWatch, sampler
 from tools.faults.writer import MySql, Writer
+from tools.histories.statements import MYSQL
 from tools.trial.ground import Ground
 from tools.trial.instances import kill_inside, node_plugins, pid_inside
 from tools.trial.running import Running, ended_well, eventually
@@ -54,7 +56,9 @@ class Lane:
         self.stack = stack
         self.database = database
         """Where the writer finds MySQL."""
-        self.writer = Writer(database, folder / "writer")
+        self.histories = folder / "histories"
+        """Where what clients saw is written down."""
+        self.writer = Writer(database, self.histories, clients=Clients(database.connected, MYSQL))
         self.mounts = mounts
         self.logs = folder / "logs"
         """Where commands that are started leave their output."""

@@ -209,6 +209,7 @@ def _check_deployed(lane: Lane, result: Result) -> None:
     result.recovery_s = time.monotonic() - lane.injected_at
     result.lost = sorted(lane.writer.lost())
     result.problems += [problem for problem in [checks.not_converged(lane)] if problem]
+    result.problems += lane.writer.contradictions()
     result.orphans = checks.orphans(lane)
     if not lane.mounts.seen:
         result.problems.append("the watch on the mounts saw no volume mounted")
@@ -216,6 +217,7 @@ def _check_deployed(lane: Lane, result: Result) -> None:
 
 def _check_empty(lane: Lane, result: Result) -> None:
     lane.writer.end()
+    result.problems += lane.writer.contradictions()
     result.orphans = checks.leftovers(lane)
     result.recovery_s = time.monotonic() - lane.injected_at
 
@@ -229,7 +231,11 @@ def waiting(doing: Doing) -> str:
 def keep_logs(lane: Lane, target: Path) -> Path:
     """Copies what tells about a failed run to a folder, which it gives."""
     target.mkdir(parents=True, exist_ok=True)
-    for name, source in (("sandbox", lane.stack.project / ".sandbox/log"), ("commands", lane.logs)):
+    for name, source in (
+        ("sandbox", lane.stack.project / ".sandbox/log"),
+        ("commands", lane.logs),
+        ("histories", lane.histories),
+    ):
         if source.is_dir():
             shutil.copytree(source, target / name, dirs_exist_ok=True)
     try:

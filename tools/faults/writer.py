@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import pymysql
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from tools.faults.background import Background
+from tools.faults.clients import Clients
+from tools.histories.history import History
+from tools.histories.judge import Verdict, judge
 from tools.trial.running import eventually
 
 PAUSE_S: Final = 0.03
@@ -26,6 +28,8 @@ _TABLE: Final = (
     "COMMIT",
 )
 _DATA: Final = "SELECT id FROM faults.data"
+_ROWS: Final = "rows"
+"""What a history calls the table of the acknowledged rows: a list, to which one client appends."""
 
 
 class Database(Protocol):
@@ -48,12 +52,20 @@ class MySql:
     """Namespace and id of the job that runs it: the first that is there and takes a login."""
 
     @contextlib.contextmanager
+    def connected(self) -> Iterator[tuple[str, pymysql.Connection[pymysql.cursors.Cursor]]]:
+        """Gives the id of the data directory, and a connection to it."""
+        with contextlib.closing(self._connect()) as connection:
+            with connection.cursor() as cursor:
+                for statement in (*_TABLE, _DATA):
+                    cursor.execute(statement)
+                data = str(cursor.fetchall()[0][0])
+            connection.commit()
+            yield data, connection
+
+    @contextlib.contextmanager
     def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
         """Gives the id of the data directory, and what inserts and commits one row."""
-        with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
-            for statement in (*_TABLE, _DATA):
-                cursor.execute(statement)
-            data = str(cursor.fetchall()[0][0])
+        with self.connected() as (data, connection), connection.cursor() as cursor:
 
             def commit(number: int) -> None:
                 cursor.execute("INSERT INTO faults.acknowledged VALUES (%s)", (number,))
@@ -101,13 +113,22 @@ class MySql:
 
 
 class Writer:
-    """Writes rows from `begin` to `end`, one deployment's data after the other; each acknowledged one is logged."""
+    """Writes rows from `begin` to `end`, one deployment's data after the other, and a history of each."""
 
-    def __init__(self, database: Database, folder: Path, pause_s: float = PAUSE_S) -> None:
+    def __init__(
+        self, database: Database, folder: Path, pause_s: float = PAUSE_S, clients: Clients | None = None
+    ) -> None:
         self._database = database
         self._folder = folder
         self._pause_s = pause_s
+        self._clients = clients
         self._number = 0
+        self._first = 0
+        """The number before the first one of this deployment."""
+        self._histories: list[History] = []
+        """Of each deployment that was not judged since it ended, and of this one."""
+        self.verdicts: dict[Path, Verdict] = {}
+        """What the judge said last of each history."""
         self._deployments = 0
         self._background = Background("writer", self._work)
         self.total = 0
@@ -121,9 +142,9 @@ class Writer:
         """Why the last attempt failed."""
 
     @property
-    def log(self) -> Path:
-        """The file with the numbers of the acknowledged rows of this deployment, on disk before they count."""
-        return self._folder / f"acknowledged-{self._deployments}.log"
+    def history(self) -> History:
+        """What was invoked and came back in this deployment; an acknowledged row is in it before it counts."""
+        return self._histories[-1]
 
     @property
     def writes(self) -> bool:
@@ -134,15 +155,46 @@ class Writer:
         """Starts afresh, with the data of a new deployment; does nothing while it writes."""
         if self.writes:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
         self._deployments += 1
+        self._histories.append(History(self._folder / f"history-{self._deployments}.jsonl"))
+        self._first = self._number
         self._forget()
         self._background.begin()
+        if self._clients:
+            self._clients.begin(self.history)
 
     def end(self) -> None:
         """Stops writing; what was written is no longer asked for."""
+        if not self.writes:
+            return
         self._background.end()
+        if self._clients:
+            self._clients.end()
+        self.history.close()
         self._forget()
+
+    def leave(self) -> None:
+        """From here on MySQL is meant to have other data than before."""
+        with self.history.operation("runner", "data", "leave") as returned:
+            returned.outcome = "ok"
+
+    def contradictions(self) -> list[str]:
+        """What the judge finds in the histories since it was asked last, of this deployment once all was read again."""
+        if self.writes and self._clients:
+            eventually(self._read_all, 60, "MySQL answers every read", lambda: f"last error: {self.error}")
+        histories = [one for one in self._histories if one.reads or (self.writes and one is self.history)]
+        self._histories = self._histories[-1:] if self.writes else []
+        self.verdicts |= {one.path: judge(one.path) for one in histories}
+        return [verdict.text for one in histories if not (verdict := self.verdicts[one.path]).right]
+
+    def _read_all(self) -> Literal[True] | None:
+        try:
+            assert self._clients
+            self._clients.read_all(self.history)
+        except Exception as error:
+            self.error = f"{type(error).__name__}: {error}"
+            return None
+        return True
 
     def await_new(self, number: int, timeout_s: float) -> None:
         """Waits until so many further commits are acknowledged. AssertionError at the deadline."""
@@ -167,7 +219,11 @@ class Writer:
     def _rows(self, timeout_s: float) -> tuple[str, list[int]]:
         def probe() -> tuple[str, list[int]] | None:
             try:
-                return self._database.rows()
+                with self.history.operation("reader", "list", "read", key=_ROWS) as returned:
+                    data, rows = self._database.rows()
+                    returned.fields = {"data": data, "read": [number for number in rows if number > self._first]}
+                    returned.outcome = "ok"
+                return data, rows
             except Exception as error:
                 self.error = f"{type(error).__name__}: {error}"
                 return None
@@ -183,22 +239,23 @@ class Writer:
         self.acknowledged, self.elsewhere, self._data_of = [], set(), {}
 
     def _work(self) -> None:
-        with self.log.open("a", encoding="ascii") as log:
-            while not self._background.ending.is_set():
-                try:
-                    with self._database.session() as (data, commit):
-                        self._commit(data, commit, log.fileno())
-                except Exception as error:  # whatever it is: the writer goes on, and the row counts as unacknowledged
-                    self.error = f"{type(error).__name__}: {error}"
-                    self._background.ending.wait(_RETRY_S)
+        while not self._background.ending.is_set():
+            try:
+                with self._database.session() as (data, commit):
+                    self._commit(data, commit)
+            except Exception as error:  # whatever it is: the writer goes on, and the row counts as unacknowledged
+                self.error = f"{type(error).__name__}: {error}"
+                self._background.ending.wait(_RETRY_S)
 
-    def _commit(self, data: str, commit: Callable[[int], None], log: int) -> None:
+    def _commit(self, data: str, commit: Callable[[int], None]) -> None:
         while not self._background.ending.is_set():
             # A number is used once: whether an unacknowledged row is there, nobody knows.
             self._number += 1
-            commit(self._number)
-            os.write(log, f"{self._number}\n".encode())
-            os.fsync(log)
+            row = {"key": _ROWS, "data": data, "value": self._number}
+            with self.history.operation("rows", "list", "append", **row) as returned:
+                returned.outcome = "unknown"
+                commit(self._number)
+                returned.outcome = "ok"
             self._data_of[self._number] = data
             self.acknowledged.append(self._number)
             self.total += 1

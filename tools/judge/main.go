@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -40,10 +41,12 @@ func run(arguments []string, out, errors io.Writer) int {
 			fmt.Fprintf(errors, "error: %s: %v\n", file, err)
 			return isUnusable
 		}
-		if *asJSON {
+		var text strings.Builder
+		verdict.tell(&text, began)
+		if verdict.Text = text.String(); *asJSON {
 			json.NewEncoder(out).Encode(verdict)
 		} else {
-			verdict.tell(out, began)
+			fmt.Fprint(out, verdict.Text)
 		}
 		switch {
 		case verdict.Verdict == wrong:

@@ -43,6 +43,7 @@ type Verdict struct {
 	Reads      int            `json:"reads"`
 	Findings   []*Finding     `json:"findings"`
 	Undecided  []string       `json:"undecided"`
+	Text       string         `json:"text"`
 }
 
 // part gives operations in the order in which they began, each once.

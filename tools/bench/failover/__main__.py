@@ -26,6 +26,7 @@ from tools.bench.failover.results import MOMENTS, NOT_SEEN, SETTINGS, Failover
 from tools.bench.failover.watch import JOB, Watch
 from tools.faults.lane import Lane, open_lane
 from tools.faults.runner import bring
+from tools.faults.writer import Writer
 from tools.trial.call_record import Calls, detached_while_mounted
 from tools.trial.ground import claim
 from tools.trial.instances import instance_of
@@ -122,6 +123,8 @@ def run(settings: str, chosen: list[Loss], repetitions: int, folder: Path) -> li
         tempfile.TemporaryDirectory(prefix="nomad-stateful-failover-") as home,
         open_lane(0, claim(), Path(home)) as lane,
     ):
+        # Nothing but rows is written, as in every measurement so far.
+        lane.writer = Writer(lane.database, lane.histories)
         lane.stack_file.write_text(configure(lane.stack_file.read_text(encoding="utf-8"), settings), encoding="utf-8")
         bring(lane, "deployed")
         if words := _WATCHERS.get(settings):

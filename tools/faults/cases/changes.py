@@ -40,6 +40,8 @@ class _Sequence:
         self.done.append(text)
         settings.write(self.lane.stack_file)
         self.database.jobs = (before.server(), settings.server())
+        if before.mysql["volume"] != settings.mysql["volume"]:
+            self.lane.writer.leave()
         began = time.monotonic()
         how = update()
         self.rename({str(one["renamedFrom"]): str(one["name"]) for one in settings.volumes if "renamedFrom" in one})

@@ -116,6 +116,8 @@ def _destroyed(*choices: Choice) -> Callable[[Lane, random.Random], str]:
 def _reprieved(lane: Lane, draw: random.Random) -> str:
     """After a destroy that was cut off somebody wants the stack back: where the volume is left, so are its rows."""
     volume = _data_volume(lane)
+    # Where the volume is gone, the data is another one; where it is not, every row is asked for.
+    lane.writer.leave()
     seen = cut_off(lane, draw, lane.destroy_words, "destroy", [])
     _converged(lane.up())
     kept = _data_volume(lane) == volume

@@ -142,4 +142,4 @@ def _judge(lane: Lane, outcome: Outcome, before: int) -> None:
     outcome.lost = len(lane.writer.lost())
     if outcome.lost:
         outcome.problems.append(f"{outcome.lost} acknowledged rows are missing")
-    outcome.problems += broken(lane)
+    outcome.problems += lane.writer.contradictions() + broken(lane)

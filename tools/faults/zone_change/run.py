@@ -145,4 +145,5 @@ def _judge(lane: Lane, outcome: Outcome, pauses: Pauses) -> None:
     outcome.lost = len(lane.writer.lost())
     if outcome.command == "move" and outcome.lost:
         outcome.problems.append(f"{outcome.lost} acknowledged rows are missing")
-    outcome.problems += broken(lane)
+    # A failover loses what it said: the history does not know that.
+    outcome.problems += (lane.writer.contradictions() if outcome.command == "move" else []) + broken(lane)
