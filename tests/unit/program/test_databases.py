@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nomad_stateful.components.databases import components_of
+from nomad_stateful.components.databases import COMPONENTS, components_of
+from nomad_stateful.components.mysql import MysqlBackup, MysqlMetrics, MysqlServer
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.databases.model import Login, Problem
 from nomad_stateful.program import settings
@@ -65,6 +66,7 @@ def test_a_database_without_logs_has_no_point_in_time() -> None:
 
 def test_the_components_are_named_after_their_database() -> None:
     assert [one.__name__ for one in components_of(OTHER)] == ["OtherServer", "OtherBackup", "OtherMetrics"]
+    assert (MysqlServer, MysqlBackup, MysqlMetrics) == COMPONENTS["mysql"]
 
 
 @pytest.mark.parametrize(("provider", "lookup"), [("nomad", "nomadService"), ("consul", "service")])
