@@ -49,8 +49,7 @@ class Engine:
 
     def config(self) -> dict[str, Any]:
         """Returns the settings by whole keys, as they are now; secret ones are masked. Raises EngineError."""
-        given = json.loads(self._call("config", "--json"))
-        return {key: value.get("objectValue", value.get("value")) for key, value in given.items()}
+        return stack.whole_keys(json.loads(self._call("config", "--json")))
 
     def set(self, values: Mapping[str, str]) -> None:
         """Writes settings by their paths, all at once. Raises EngineError."""
@@ -62,7 +61,7 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """Returns the state as it is now: its resources and pending operations. Raises EngineError."""
-        return dict(json.loads(self._call("stack", "export")).get("deployment") or {})
+        return stack.state_of(json.loads(self._call("stack", "export")))
 
     def pending(self) -> str:
         """Returns what a preview would change, "" if nothing. Raises EngineError where the preview fails."""
@@ -144,7 +143,7 @@ class Engine:
     @contextmanager
     def _copied(self, values: Mapping[str, str]) -> Iterator[Path]:
         """Gives a copy of the stack's file with other settings, and removes it."""
-        own = stack.project_dir() / f"Pulumi.{self._name.rpartition('/')[2]}.yaml"
+        own = stack.settings_file(self._name)
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / own.name
             shutil.copy2(own, copy)

@@ -20,7 +20,7 @@ from nomad_stateful.nomad.api import CONFIG_ARGUMENTS
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, VOLUME_GUARD
 
-_REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
+REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
 
 
 def project_dir() -> Path:
@@ -146,8 +146,17 @@ def aws_place() -> AwsPlace:
 
 def config() -> dict[str, Any]:
     """Returns the stack's configuration by whole keys (aws:region), with secrets in plain text. Raises StackError."""
-    given = _json("config", "--json", "--show-secrets")
-    return {key: value.get("objectValue", value.get("value")) for key, value in given.items()}
+    return whole_keys(_json("config", "--json", "--show-secrets"))
+
+
+def whole_keys(shown: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns a configuration by whole keys, of what `pulumi config --json` prints."""
+    return {key: value.get("objectValue", value.get("value")) for key, value in shown.items()}
+
+
+def settings_file(name: str) -> Path:
+    """Returns the file of a stack's settings. Raises StackError without a project."""
+    return project_dir() / f"Pulumi.{name.rpartition('/')[2]}.yaml"
 
 
 def namespace() -> str:
@@ -178,7 +187,12 @@ def nomad_config(given: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 def deployment() -> dict[str, Any]:
     """Returns the stack's state. Raises StackError."""
-    return dict(_json("stack", "export").get("deployment") or {})
+    return state_of(_json("stack", "export"))
+
+
+def state_of(exported: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the state, of what `pulumi stack export` prints: its resources and pending operations."""
+    return dict(exported.get("deployment") or {})
 
 
 def registrations(state: Mapping[str, Any]) -> dict[str, str]:
@@ -187,7 +201,7 @@ def registrations(state: Mapping[str, Any]) -> dict[str, str]:
     Without those that an update which was cut off may have removed or made.
     """
     unsettled = {one["resource"]["urn"] for one in state.get("pending_operations") or []}
-    known = [one for one in state.get("resources") or [] if one["type"] in _REGISTRATIONS]
+    known = [one for one in state.get("resources") or [] if one["type"] in REGISTRATIONS]
     found = [one.get("outputs") or {} for one in known if one.get("urn") not in unsettled and not one.get("delete")]
     return {str(one["volumeId"]): str(one["externalId"]) for one in found if one.get("externalId")}
 

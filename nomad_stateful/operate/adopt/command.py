@@ -123,7 +123,7 @@ def _section(title: str, lines: Sequence[Any]) -> list[str]:
 
 
 def _path() -> Path:
-    return stack.project_dir() / f"Pulumi.{stack.chosen().rpartition('/')[2]}.yaml"
+    return stack.settings_file(stack.chosen())
 
 
 def _file() -> dict[str, Any]:

@@ -24,6 +24,7 @@ from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.resource_types import IAM_ROLE_POLICY_ATTACHMENT, NOMAD_JOB
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -162,7 +163,7 @@ class Facts:
 
     def client_role(self) -> str:
         """Returns the role that the stack gives the driver's permissions to."""
-        attached = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+        attached = IAM_ROLE_POLICY_ATTACHMENT
         made = [(one.get("outputs") or {}).get("role") for one in self.sources.resources if one["type"] == attached]
         found = self.settings.get("clientRole") or next(filter(None, made), "")
         if not found:
@@ -175,7 +176,7 @@ class Facts:
 
     def jobs(self) -> list[tuple[str, str]]:
         """Returns id and namespace of the jobs that the stack has deployed."""
-        made = [one for one in self.sources.resources if one["type"] == "nomad:index/job:Job" and one.get("id")]
+        made = [one for one in self.sources.resources if one["type"] == NOMAD_JOB and one.get("id")]
         return [(str(one["id"]), str((one.get("outputs") or {}).get("namespace") or "default")) for one in made]
 
     def aws(self, service: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +22,8 @@ from nomad_stateful.operate.drill.model import DrillError, Json, Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
 from nomad_stateful.operate.frame import Frame, framed, interruptible
-from nomad_stateful.operate.options import at_least_0
+from nomad_stateful.operate.options import age_s, at_least_0
 from nomad_stateful.operate.ownership import namespaces
-
-_REGISTRATIONS = ("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", "nomad:index/csiVolume:CsiVolume")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def drill(frame: Frame, options: Options, *, clean: bool = False, metrics: str = "") -> Report:
@@ -106,7 +103,7 @@ def _target(known: Json, volume: str, options: Options) -> Target:
         (
             one
             for one in resources
-            if one["type"] in _REGISTRATIONS and one["inputs"].get("volumeId") == entry["nomadId"]
+            if one["type"] in stack.REGISTRATIONS and one["inputs"].get("volumeId") == entry["nomadId"]
         ),
         None,
     )
@@ -170,14 +167,6 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def age(text: str) -> float:
-    """Returns the seconds of 90m, 26h or 7d. Raises ArgumentTypeError."""
-    found = re.fullmatch(r"(\d+)([smhd])", text)
-    if found is None:
-        raise ArgumentTypeError(f"{text} is not an age: write a number and s, m, h or d, such as 26h")
-    return float(int(found[1]) * _UNITS[found[2]])
-
-
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", nargs="?", default="", help="the volume's name; by default the database's")
     parser.add_argument("--snapshot", default="", metavar="ID", help="restore this snapshot; by default the newest")
@@ -206,11 +195,11 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-lag",
-        type=age,
+        type=age_s,
         metavar="AGE",
         help="how much older than the snapshot or dump its newest row may be, such as 5m",
     )
-    parser.add_argument("--max-age", type=age, metavar="AGE", help="how old the snapshot or dump may be, such as 26h")
+    parser.add_argument("--max-age", type=age_s, metavar="AGE", help="how old the snapshot or dump may be, such as 26h")
     parser.add_argument(
         "--timeout", type=at_least_0, default=3600, metavar="SECONDS", help="how long restore and checks may take"
     )

@@ -16,13 +16,13 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Options, Target
 from nomad_stateful.operate.stack import DatabaseOutputs
+from nomad_stateful.resource_types import NOMAD_JOB
 
 FETCH = "fetch"
 """The task that fetches the dump or the binary logs."""
 CHECK = "check"
 """The task whose end is the drill's."""
 _SECRETS = "${NOMAD_SECRETS_DIR}"
-_JOB = "nomad:index/job:Job"
 # In no text that a user writes.
 _DELIMITERS = {"LeftDelim": "<<<drill", "RightDelim": "drill>>>"}
 _KEPT = (
@@ -46,7 +46,7 @@ def of_server(
     the live job, and no databases and accounts, which a restored server has. Raises DrillError and NomadError.
     """
     job_id = live.job
-    state = next((one for one in resources if one["type"] == _JOB and one.get("id") == job_id), None)
+    state = next((one for one in resources if one["type"] == NOMAD_JOB and one.get("id") == job_id), None)
     if state is None:
         raise DrillError(f"the stack's state has no job {job_id}: run `pulumi up` first")
     given = state["inputs"]

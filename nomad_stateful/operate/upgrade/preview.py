@@ -8,14 +8,13 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate.engine import Change
 from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError, Wanted
-
-_JOB = "nomad:index/job:Job"
+from nomad_stateful.resource_types import NOMAD_JOB
 
 
 def refuse_others(wanted: Wanted, found: Sequence[Change]) -> None:
     """Raises UpgradeRefusedError where an `up` would change more than the plugin."""
     others = [
-        one.name for one in found if one.op != "update" or (one.type == _JOB and wanted.plugin_id not in one.name)
+        one.name for one in found if one.op != "update" or (one.type == NOMAD_JOB and wanted.plugin_id not in one.name)
     ]
     if others:
         raise UpgradeRefusedError(
@@ -33,7 +32,7 @@ def changed_job(api: NomadApi, job_id: str, found: Sequence[Change]) -> dict[str
     """Returns a job as the update will register it, None where it does not change. Raises NomadError."""
     for one in found:
         spec = str(one.inputs.get("jobspec") or "")
-        if one.type == _JOB and f'"{job_id}"' in spec:
+        if one.type == NOMAD_JOB and f'"{job_id}"' in spec:
             variables = (one.inputs.get("hcl2") or {}).get("vars") or {}
             file = "\n".join(f"{name} = {value}" for name, value in variables.items())
             body = {"JobHCL": spec, "Variables": file, "Canonicalize": True}

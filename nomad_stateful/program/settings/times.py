@@ -1,21 +1,13 @@
 """Times that `nomad job validate` refuses, refused before anything is created."""
 
-import re
-
-from nomad_stateful.nomad.deadlines import progress_deadline_s
+from nomad_stateful.nomad.deadlines import progress_deadline_s, seconds
 from nomad_stateful.program.settings.errors import Refusal
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LEAST_RESTART_INTERVAL_S = 5
 _LEAST_CHECK_S = 1
 _LEAST_DISCONNECT_S = 20
 LONGEST = "8760h"
 """A year. Nomad counts nanoseconds, which overflow after 292 years."""
-
-
-def seconds(duration: str) -> float:
-    """Returns a duration such as 1m30s in seconds."""
-    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)(ms|s|m|h)", duration))
 
 
 def check_length(duration: str) -> str:

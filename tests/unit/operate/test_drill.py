@@ -19,6 +19,7 @@ from nomad_stateful.operate.drill.model import DrillError, Json, Options, Scratc
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
+from nomad_stateful.operate.options import age_s
 from tests.unit import aws
 from tests.unit.aws import PLACE
 
@@ -656,4 +657,4 @@ def test_the_report_shows_damaged_tables_before_large_ones() -> None:
 
 @pytest.mark.parametrize(("text", "seconds"), [("90m", 5400), ("26h", 93600), ("7d", 604800), ("30s", 30)])
 def test_ages(text: str, seconds: float) -> None:
-    assert command.age(text) == seconds
+    assert age_s(text) == seconds

@@ -7,9 +7,9 @@ import pytest
 
 from nomad_stateful import jobspec as jobs
 from nomad_stateful.components.job_variables import deadlines
+from nomad_stateful.nomad.deadlines import seconds
 from nomad_stateful.nomad.job_rendering import render
 from nomad_stateful.program import settings
-from nomad_stateful.program.settings import times
 from tools import toolchain
 
 pytestmark = pytest.mark.nomad
@@ -93,7 +93,7 @@ def test_a_service_of_a_consumer_has_the_same_rules() -> None:
 
 
 def test_a_duration_of_several_units_is_read_whole() -> None:
-    assert times.seconds("1h2m3s500ms") == 3723.5
+    assert seconds("1h2m3s500ms") == 3723.5
 
 
 def test_docker_is_not_told_which_signal_ends_mysql() -> None:

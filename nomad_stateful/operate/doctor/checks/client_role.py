@@ -7,6 +7,7 @@ from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.drivers.ebs_policy import DESCRIBE_ACTIONS, Mode
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked, listed
 from nomad_stateful.operate.doctor.finding import Finding, problem
+from nomad_stateful.resource_types import EBS_VOLUME, IAM_POLICY
 
 _PAGE = "docs/iam.md"
 _PROFILES = "https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_use_switch-role-ec2_instance-profiles.html"
@@ -38,7 +39,7 @@ def is_the_clients(facts: Facts) -> Iterator[Finding]:
 
 def has_policy(facts: Facts) -> Iterator[Finding]:
     """The driver's policy, as the stack made it, is attached to clientRole."""
-    made = [str(one["arn"]) for one in facts.made("aws:iam/policy:Policy")]
+    made = [str(one["arn"]) for one in facts.made(IAM_POLICY)]
     if not made:
         raise NotChecked("the stack has made no policy yet: `pulumi up` does, and attaches it")
     role = facts.client_role()
@@ -52,7 +53,7 @@ def has_policy(facts: Facts) -> Iterator[Finding]:
 
 def may_attach(facts: Facts) -> Iterator[Finding]:
     """The clients' role may do what the EBS driver does with volumes that carry the driver's tag."""
-    made = [str(one["arn"]) for one in facts.made("aws:ebs/volume:Volume")]
+    made = [str(one["arn"]) for one in facts.made(EBS_VOLUME)]
     if not made:
         raise NotChecked("the stack has made no EBS volume yet")
     role = facts.ask("iam", "get_role", RoleName=facts.client_role())["Role"]["Arn"]

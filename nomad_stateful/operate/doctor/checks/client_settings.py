@@ -1,13 +1,12 @@
 """The configuration of the Nomad clients, as their own agents tell it."""
 
-import re
 from collections.abc import Iterator
 
+from nomad_stateful.nomad.deadlines import seconds
 from nomad_stateful.operate.doctor.facts import Facts, Json, NotChecked, listed
 from nomad_stateful.operate.doctor.finding import Finding, warning
 
 _CLIENT = "https://developer.hashicorp.com/nomad/docs/configuration/client"
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DEFAULT_MOST = "30s"
 KILL_TIMEOUT = "30s"
 """The settings' default."""
@@ -46,11 +45,6 @@ def drain_on_shutdown(facts: Facts) -> Iterator[Finding]:
         )
         yield warning(what, why, cure, f"{_CLIENT}#drain_on_shutdown-block")
     _complain(missing)
-
-
-def seconds(duration: str) -> float:
-    """Returns a duration such as 1m30s in seconds; 0 for what is none."""
-    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h)", duration))
 
 
 def _drains(config: Json) -> bool:

@@ -6,9 +6,9 @@ from nomad_stateful.operate.doctor.facts import Facts, Json, NotChecked
 from nomad_stateful.operate.doctor.finding import Finding, problem
 from nomad_stateful.operate.doctor.usage import usage_of
 from nomad_stateful.recovery.plan import recovery_plans
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION
 
 _PAGE = "docs/runbook.md#what-holds-a-volume"
-_REGISTRATION = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
 
 
 def registered(facts: Facts) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def held(facts: Facts) -> Iterator[Finding]:
 
 
 def _made(facts: Facts) -> list[Json]:
-    made = facts.made(_REGISTRATION)
+    made = facts.made(NOMAD_CSI_REGISTRATION)
     if not made:
         raise NotChecked("the stack has registered no volume yet")
     return made
