@@ -53,6 +53,7 @@ def of(settings: Settings, stack: str) -> Plan:
     plan = Plan(
         client_role=settings.client_role,
         plugins={plugin.id: csi_plugin(settings, plugin) for plugin in settings.plugins},
+        drivers={plugin.id: plugin.driver for plugin in settings.plugins},
         policies={driver: policy for driver, policy in policies.items() if policy is not None},
         volumes=list(volumes(settings, stack)),
         schedules=schedules(settings, stack),
@@ -63,5 +64,8 @@ def of(settings: Settings, stack: str) -> Plan:
         failover=failover_watch(settings),
         buckets=places,
         jobs=[],
+        namespace=settings.placement.namespace,
+        job_keys={job: key for key, job in settings.jobs},
+        taken_over=settings.adopt,
     )
     return replace(plan, jobs=list(jobs.of(settings, plan)))

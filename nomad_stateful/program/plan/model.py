@@ -120,6 +120,10 @@ class _Volume:
     snapshot_stack: str | None
     """Whose the snapshot is, where it is another stack's."""
     registration: CsiVolumeArgs
+    topology_keys: list[str]
+    """Those of its driver: which one the nodes have is known later."""
+    scheduled: bool
+    """Whether snapshots are taken on schedule."""
     provision: ClassVar[str]
     """Who makes it, as the settings say it."""
 
@@ -137,6 +141,11 @@ class _Volume:
     def key(self) -> str:
         """Path of its settings."""
         return f"volumes.{self.name}"
+
+    @property
+    def external_id(self) -> str | None:
+        """Its id at the provider, where the settings give it."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,11 @@ class ExistingVolume(_Volume):
     """A volume that somebody else made."""
 
     provision = "existing"
+
+    @property
+    def external_id(self) -> str:
+        """Its id at the provider."""
+        return str(self.registration["external_id"])
 
 
 Volume = EbsVolume | DriverVolume | ExistingVolume
@@ -196,6 +210,8 @@ class Plan:
     """Of the Nomad clients, which the policies are attached to."""
     plugins: dict[str, CsiPluginArgs]
     """By id."""
+    drivers: dict[str, str]
+    """Name of each plugin's driver, by the plugin's id."""
     policies: dict[str, EbsPolicy | EfsPolicy]
     """By driver."""
     volumes: list[Volume]
@@ -210,6 +226,12 @@ class Plan:
     buckets: list[Bucket]
     jobs: list[Job]
     """Every job that Nomad has to place, in the order in which they are submitted."""
+    namespace: str
+    """Of the stack's jobs and volumes."""
+    job_keys: dict[str, str]
+    """Paths of the settings that give the ids of all jobs which the stack registers, by the id."""
+    taken_over: list[str]
+    """Ids of jobs and volumes that exist and become the stack's."""
 
     def to_json(self) -> str:
         """Returns it as a text; no secret is in it."""
@@ -223,7 +245,11 @@ class Plan:
 
     def zone_of(self, volume_id: str) -> str:
         """Returns the zone of a volume."""
-        return next(volume.zone for volume in self.volumes if volume.id == volume_id)
+        return self.volume(volume_id).zone
+
+    def volume(self, volume_id: str) -> Volume:
+        """Returns a volume by its id in Nomad."""
+        return next(volume for volume in self.volumes if volume.id == volume_id)
 
 
 _KINDS = {

@@ -39,6 +39,8 @@ def _volume(settings: Settings, volume: VolumeSettings, member: Member, stack: s
         "snapshot_id": volume.snapshot_id,
         "snapshot_stack": volume.snapshot_stack,
         "registration": _registration(settings, volume, member),
+        "topology_keys": [*plugin.known.topology_keys],
+        "scheduled": bool(volume.snapshots),
     }
     if volume.provision == "pulumi":
         return EbsVolume(**facts, storage=_storage(settings, volume, member, stack))

@@ -48,8 +48,8 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
     jobs = [prefetch.call(_GET_JOB, {"jobId": job, **_namespace(settings)}) for job in _jobs_to_read(settings)]
     planned = placement.ask(plan, prefetch)
     bucket = dump_bucket.ask(plan, prefetch)
-    scheduled = scheduled_volumes.ask(settings, prefetch)
-    owners = prefetch.call(_GET_OWNERS, ownership.question(settings))
+    scheduled = scheduled_volumes.ask(plan, prefetch)
+    owners = prefetch.call(_GET_OWNERS, ownership.question(plan))
     environment = _environment(prefetch)
     nomad = answers.cluster(prefetch)
     resources = stack_state.resources(prefetch)
@@ -62,14 +62,14 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
         *_unknown_role(settings, role),
         *_database_problems(settings, [_job(settings, answer) for answer in jobs]),
         *dump_bucket.problems(plan, environment.region, bucket),
-        *scheduled_volumes.problems(settings, environment.stack, environment.region, scheduled),
+        *scheduled_volumes.problems(plan, environment.stack, environment.region, scheduled),
         *lost,
     ]
     problems += placement.problems(settings, nomad, planned, problems, only_preview=pulumi.runtime.is_dry_run())
     adopted, not_adopted = _adopted(prefetch, environment, new, resources)
     restored = _restored(prefetch, environment, [one for one in new if one.id not in adopted], resources)
     known = ownership.Known.of(resources.values(), {name: one["volume_id"] for name, one in adopted.items()})
-    owned = ownership.judge(settings, environment.claimant, known, _owners(prefetch, settings, known, owners))
+    owned = ownership.judge(plan, environment.claimant, known, _owners(prefetch, plan, known, owners))
     problems += [*not_adopted, *restored, *owned.problems]
     if problems:
         raise SettingsError(problems)
@@ -129,13 +129,13 @@ def _database_problems(settings: Settings, registered: list[dict[str, Any]]) -> 
     return database.downgrade(section, server)
 
 
-def _owners(prefetch: Prefetch, settings: Settings, known: ownership.Known, first: Call) -> dict[str, Any]:
+def _owners(prefetch: Prefetch, plan: Plan, known: ownership.Known, first: Call) -> dict[str, Any]:
     """Returns the answer about all ids, with the users of volumes whose fate depends on them, which is asked then."""
     answer = answers.of_nomad(first)
-    strange = ownership.strange_volumes(settings, known, answer)
+    strange = ownership.strange_volumes(plan, known, answer)
     if not strange:
         return answer
-    again = prefetch.call(_GET_OWNERS, {"volumes": strange, "users": True, **_namespace(settings)})
+    again = prefetch.call(_GET_OWNERS, {"volumes": strange, "users": True, "namespace": plan.namespace})
     used = {one["id"]: one for one in answers.of_nomad(again)["found"]}
     found = [used.get(one["id"], one) if one["kind"] == "volume" else one for one in answer["found"]]
     return {**answer, "found": found}

@@ -1,14 +1,15 @@
-"""Whose the jobs and volumes are that the settings name, before anything is overwritten or, later, purged."""
+"""Whose the jobs and volumes of the plan are, before anything is overwritten or, later, purged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from nomad_stateful.nomad import registration
+from nomad_stateful.program.plan import Plan, Volume
 from nomad_stateful.program.preflight import registrations
-from nomad_stateful.program.settings import Problem, Settings, Volume
+from nomad_stateful.program.settings import Problem
 from nomad_stateful.program.settings.identity_rules import external_identity
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, NOMAD_JOB, OWNERSHIP
 from nomad_stateful.schema.ownership import NOTHING, UNCLAIMED
@@ -16,7 +17,7 @@ from nomad_stateful.schema.ownership import NOTHING, UNCLAIMED
 
 @dataclass(frozen=True)
 class Subject:
-    """A job or volume of the settings."""
+    """A job or volume of the plan."""
 
     key: str
     kind: str
@@ -57,18 +58,17 @@ class Known:
         return cls(frozenset(subjects), owner_ids, frozenset(ebs_volumes), adopted)
 
 
-def subjects(settings: Settings) -> list[Subject]:
-    """Returns everything in Nomad that has an id of the settings."""
-    jobs = [Subject(key, "job", job) for key, job in settings.jobs]
-    members = [(volume.name, member.volume_id) for volume in settings.volumes for member in volume.members]
-    return [*jobs, *(Subject(f"volumes.{name}.name", "volume", found) for name, found in members)]
+def subjects(plan: Plan) -> list[Subject]:
+    """Returns everything in Nomad that has an id of the plan."""
+    jobs = [Subject(key, "job", job) for job, key in plan.job_keys.items()]
+    return [*jobs, *(Subject(f"{volume.key}.name", "volume", volume.id) for volume in plan.volumes)]
 
 
-def question(settings: Settings) -> dict[str, Any]:
+def question(plan: Plan) -> dict[str, Any]:
     """Returns what getOwners is asked."""
-    asked = subjects(settings)
+    asked = subjects(plan)
     ids = {kind: [subject.id for subject in asked if subject.kind == kind] for kind in ("job", "volume")}
-    return {"namespace": settings.placement.namespace, "jobs": ids["job"], "volumes": ids["volume"]}
+    return {"namespace": plan.namespace, "jobs": ids["job"], "volumes": ids["volume"]}
 
 
 @dataclass(frozen=True)
@@ -79,52 +79,51 @@ class Verdict:
     expects: dict[str, str]
 
 
-def strange_volumes(settings: Settings, known: Known, answer: Mapping[str, Any]) -> list[str]:
+def strange_volumes(plan: Plan, known: Known, answer: Mapping[str, Any]) -> list[str]:
     """Returns the volumes that are neither claimed nor in the state: who uses them decides whether they can be had."""
-    namespace = settings.placement.namespace
     return [
         one["id"]
         for one in answer["found"]
         if one["kind"] == "volume"
         and one["exists"]
         and not one["ownerId"]
-        and (namespace, f"volume/{one['id']}") not in known.subjects
+        and (plan.namespace, f"volume/{one['id']}") not in known.subjects
     ]
 
 
-def judge(settings: Settings, stack: str, known: Known, answer: Mapping[str, Any]) -> Verdict:
-    """Compares what the settings name with what Nomad has and this stack's state holds."""
+def judge(plan: Plan, stack: str, known: Known, answer: Mapping[str, Any]) -> Verdict:
+    """Compares what the plan names with what Nomad has and this stack's state holds."""
     registered = {(one["namespace"], one["id"]): one for one in answer["registrations"]}
     found = {f"{one['kind']}/{one['id']}": one for one in answer["found"]}
-    look = _Look(settings, stack, known, registered)
+    look = _Look(plan, stack, known, registered)
     problems: list[Problem] = []
     expects = {}
-    for subject in subjects(settings):
+    for subject in subjects(plan):
         verdict = look.at(subject, found[subject.name])
         if not isinstance(verdict, str):
             problems += verdict
         else:
             expects[subject.name] = verdict
-    problems += _second_registrations(settings, known, registered.values())
+    problems += _second_registrations(plan, known, registered.values())
     return Verdict(problems, expects)
 
 
 @dataclass(frozen=True)
 class _Look:
-    settings: Settings
+    plan: Plan
     stack: str
     known: Known
     registered: Mapping[tuple[str, str], Mapping[str, str]]
 
     @property
     def namespace(self) -> str:
-        return self.settings.placement.namespace
+        return self.plan.namespace
 
     def at(self, subject: Subject, found: Mapping[str, Any]) -> str | list[Problem]:
         """Returns what the claim may find, or what is wrong."""
         here = (self.namespace, subject.name)
         in_state, owner_id = here in self.known.subjects, self.known.owner_ids.get(here)
-        adopted = subject.id in self.settings.adopt
+        adopted = subject.id in self.plan.taken_over
         if found["ownerId"]:
             # Of a stack of this name: an update that was cut off when it had the claim, or had not yet given it up.
             idle = not found["exists"] or found["stopped"]
@@ -139,7 +138,7 @@ class _Look:
     def _unclaimed(self, subject: Subject, found: Mapping[str, Any], *, adopted: bool) -> str | list[Problem]:
         if self._is_own_volume(subject):
             # Without `adopt` on the volume this stack wrote it, and was cut off before the answer arrived.
-            is_adopted = _volume(self.settings, subject.id).adopt
+            is_adopted = self.plan.volume(subject.id).adopt
             return (self._different(subject, found) if is_adopted else []) or NOTHING
         if adopted and self._can_adopt(subject):
             return self._different(subject, found) or UNCLAIMED
@@ -155,20 +154,17 @@ class _Look:
         if subject.kind == "job":
             return True
         there = self.registered.get((self.namespace, subject.id))
-        return there is None or there["externalId"] == _volume(self.settings, subject.id).external_id
+        return there is None or there["externalId"] == self.plan.volume(subject.id).external_id
 
     def _different(self, subject: Subject, found: Mapping[str, Any]) -> list[Problem]:
         """Returns what would be changed of a registration, under the jobs that use it."""
         known = registration.parsed(found.get("registered") or "") if subject.kind == "volume" else None
         if known is None:
             return []
-        volume = _volume(self.settings, subject.id)
-        member = next(one for one in volume.members if one.volume_id == subject.id)
-        if subject.id in self.known.adopted:
-            member = replace(member, external_id=self.known.adopted[subject.id])
-        elif volume.external_id is None:  # in the state since an `up` that was cut off
-            member = replace(member, external_id=known.external_id)
-        return list(registrations.differences(volume, member, self.settings.plugin_of(volume), known))
+        volume = self.plan.volume(subject.id)
+        # Where neither gives it, it is in the state since an `up` that was cut off.
+        external_id = self.known.adopted.get(subject.id) or volume.external_id or known.external_id
+        return list(registrations.differences(volume, external_id, known))
 
     def _another_stacks(self, subject: Subject, found: Mapping[str, Any]) -> Problem:
         same_name = found["stack"] == self.stack
@@ -197,27 +193,18 @@ class _Look:
 
     def _strangers(self, found: Mapping[str, Any]) -> list[str]:
         """Returns the jobs that use a volume and are not in the settings."""
-        own = {job for _, job in self.settings.jobs}
-        return [user for user in found["users"] if user.partition("/")[0] not in own]
+        return [user for user in found["users"] if user.partition("/")[0] not in self.plan.job_keys]
 
 
 def _adopt(subject: Subject) -> str:
     return f"list it in adopt: [{subject.id}]"
 
 
-def _volume(settings: Settings, volume_id: str) -> Volume:
-    return next(one for one in settings.volumes if any(member.volume_id == volume_id for member in one.members))
-
-
-def _second_registrations(
-    settings: Settings, known: Known, registered: Iterable[Mapping[str, str]]
-) -> Iterator[Problem]:
+def _second_registrations(plan: Plan, known: Known, registered: Iterable[Mapping[str, str]]) -> Iterator[Problem]:
     """Yields volumes not made here that are registered under another id: Nomad would let both have a writer."""
-    namespace = settings.placement.namespace
-    plugins = {plugin.id: plugin for plugin in settings.plugins}
-    for volume, volume_id, external_id in _not_made_here(settings, known):
-        plugin, adopted = settings.plugin_of(volume), volume.external_id is None
-        key = f"volumes.{volume.name}.{'adopt' if adopted else 'externalId'}"
+    for volume, external_id in _not_made_here(plan, known):
+        adopted = volume.external_id is None
+        key = f"{volume.key}.{'adopt' if adopted else 'externalId'}"
         if not adopted and external_id in known.ebs_volumes:
             yield Problem(
                 key,
@@ -227,10 +214,11 @@ def _second_registrations(
             )
         for one in registered:
             there = (one["namespace"], f"volume/{one['id']}")
-            same = external_identity(plugins.get(one["pluginId"], plugin), one["externalId"])
-            if there == (namespace, f"volume/{volume_id}") or there in known.subjects:
+            by = one["pluginId"] if one["pluginId"] in plan.drivers else volume.plugin
+            same = external_identity(plan.drivers[by], by, one["externalId"])
+            if there == (plan.namespace, f"volume/{volume.id}") or there in known.subjects:
                 continue
-            if same == external_identity(plugin, external_id):
+            if same == external_identity(volume.driver, volume.plugin, external_id):
                 yield Problem(
                     key,
                     f"true, for {external_id}" if adopted else external_id,
@@ -241,12 +229,11 @@ def _second_registrations(
                 )
 
 
-def _not_made_here(settings: Settings, known: Known) -> Iterator[tuple[Volume, str, str]]:
-    """Yields volumes that exist already and may have one writer: setting, id in Nomad and id at the provider."""
-    for volume in settings.volumes:
-        if volume.access_mode in ("multi-node-multi-writer", "multi-node-reader-only"):
+def _not_made_here(plan: Plan, known: Known) -> Iterator[tuple[Volume, str]]:
+    """Yields volumes that exist already and may have one writer, each with its id at the provider."""
+    for volume in plan.volumes:
+        if volume.registration["access_mode"] in ("multi-node-multi-writer", "multi-node-reader-only"):
             continue
-        for member in volume.members:
-            external_id = volume.external_id or known.adopted.get(member.volume_id)
-            if external_id is not None:
-                yield volume, member.volume_id, external_id
+        external_id = volume.external_id or known.adopted.get(volume.id)
+        if external_id is not None:
+            yield volume, external_id

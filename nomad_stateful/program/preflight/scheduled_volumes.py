@@ -4,34 +4,37 @@ from concurrent.futures import Future
 from typing import Any
 
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
+from nomad_stateful.program.plan import ExistingVolume, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
-from nomad_stateful.program.settings import Problem, Settings, Volume
+from nomad_stateful.program.settings import Problem
 
 Answers = dict[str, Future[dict[str, Any]]]
 
 
-def ask(settings: Settings, prefetch: Prefetch) -> Answers:
+def ask(plan: Plan, prefetch: Prefetch) -> Answers:
     """Asks EC2 for the existing volumes of which snapshots are wanted; by name."""
     return {
         volume.name: prefetch.call(
             "aws:ebs/getVolume:getVolume", {"filters": [{"name": "volume-id", "values": [volume.external_id]}]}
         )
-        for volume in settings.volumes
-        if volume.snapshots and volume.provision == "existing"
+        for volume in plan.volumes
+        if volume.scheduled and isinstance(volume, ExistingVolume)
     }
 
 
-def problems(settings: Settings, stack: str, region: str, answers: Answers) -> list[Problem]:
+def problems(plan: Plan, stack: str, region: str, answers: Answers) -> list[Problem]:
     """Returns why volumes cannot be scheduled; `stack` is PROJECT/STACK."""
     return [
         problem
-        for volume in settings.volumes
-        if volume.name in answers and (problem := _problem(volume, stack, region, answers[volume.name])) is not None
+        for volume in plan.volumes
+        if isinstance(volume, ExistingVolume)
+        and volume.name in answers
+        and (problem := _problem(volume, stack, region, answers[volume.name])) is not None
     ]
 
 
-def _problem(volume: Volume, stack: str, region: str, answer: Future[dict[str, Any]]) -> Problem | None:
-    key, value = f"volumes.{volume.name}.externalId", str(volume.external_id)
+def _problem(volume: ExistingVolume, stack: str, region: str, answer: Future[dict[str, Any]]) -> Problem | None:
+    key, value = f"{volume.key}.externalId", volume.external_id
     try:
         found = answer.result()
     except CallError as error:

@@ -70,7 +70,7 @@ def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
         if volume.external_id is None:
             continue
         plugin = rules.plugin_of(volume, plugins)
-        identity = external_identity(plugin, volume.external_id)
+        identity = external_identity(plugin.driver, plugin.id, volume.external_id)
         if identity in first:
             raise Refusal(
                 f"volumes.{volume.name}.externalId",
@@ -81,10 +81,10 @@ def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
         first[identity] = volume.name
 
 
-def external_identity(plugin: Plugin, external_id: str) -> tuple[str, str]:
+def external_identity(driver: str, plugin_id: str, external_id: str) -> tuple[str, str]:
     """Returns what two volumes have in common exactly if they are one."""
-    if plugin.driver == "efs":
+    if driver == "efs":
         # FILE_SYSTEM[:FOLDER[:ACCESS_POINT]], of which an access point names its folder itself.
         system, folder, access_point = [*external_id.split(":"), "", ""][:3]
         return "efs", f"{system}:{access_point or folder.strip('/')}"
-    return (plugin.driver if plugin.driver in _GLOBAL else plugin.id), external_id
+    return (driver if driver in _GLOBAL else plugin_id), external_id

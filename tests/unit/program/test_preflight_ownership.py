@@ -11,6 +11,7 @@ from nomad_stateful.program.prefetch import Prefetch
 from nomad_stateful.program.preflight import check
 from nomad_stateful.program.preflight import ownership as preflight_ownership
 from nomad_stateful.program.preflight.ownership import Known, Verdict
+from tests.unit.program.recorder import planned
 
 OURS = "organization/nomad-stateful/ours"
 THEIRS = "organization/nomad-stateful/theirs"
@@ -41,7 +42,7 @@ def judge(
 ) -> Verdict:
     """What comes of it, where Nomad has what `found` says by name, and nothing else."""
     base = {"clientRole": "nomad-client", "plugins": [{"id": "ebs0"}], "volumes": [volume], "mysql": {"volume": "data"}}
-    parsed = settings.parse(base | config)
+    parsed = planned(base | config)
     nothing = {"exists": False, "stopped": False, "stack": "", "ownerId": "", "users": []}
     answers = [
         {"kind": one.kind, "id": one.id, "claim": f"PATH/{one.id}", **nothing, **found.get(one.name, {})}
@@ -76,7 +77,7 @@ def test_a_job_that_nobody_claims_is_ours_if_the_state_has_it() -> None:
 
 
 def test_only_the_users_of_volumes_that_are_nobodys_matter() -> None:
-    parsed = settings.parse({"clientRole": "r", "plugins": [{"id": "ebs0"}], "volumes": [EXISTING]})
+    parsed = planned({"clientRole": "r", "plugins": [{"id": "ebs0"}], "volumes": [EXISTING]})
     found = {"kind": "volume", "id": "data", "exists": True, "ownerId": ""}
 
     def strange(**changed: object) -> list[str]:
@@ -90,7 +91,7 @@ def test_only_the_users_of_volumes_that_are_nobodys_matter() -> None:
 
 
 def test_the_users_of_a_volume_that_is_nobodys_are_asked_for_and_told() -> None:
-    parsed = settings.parse({"clientRole": "r", "plugins": [{"id": "ebs0"}], "volumes": [EXISTING]})
+    parsed = planned({"clientRole": "r", "plugins": [{"id": "ebs0"}], "volumes": [EXISTING]})
     nothing = {"exists": False, "stopped": False, "stack": "", "ownerId": "", "users": [], "claim": ""}
     has = [
         {"kind": one.kind, "id": one.id, **nothing, "exists": one.kind == "volume"}

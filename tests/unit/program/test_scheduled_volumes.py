@@ -10,7 +10,7 @@ from pulumi.runtime import mocks
 from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import scheduled_volumes as preflight
-from tests.unit.program.recorder import record
+from tests.unit.program.recorder import planned, record
 
 EBS = "vol-0000000000000000d"
 KEY = "nomad-stateful-snapshots"
@@ -76,7 +76,7 @@ def answered(value: dict[str, Any] | Exception) -> list[str]:
         future.set_exception(value)
     else:
         future.set_result(value)
-    wanted = settings.parse(config({**EXISTING, "snapshots": [DAILY]}))
+    wanted = planned(config({**EXISTING, "snapshots": [DAILY]}))
     return [str(one) for one in preflight.problems(wanted, STACK, "us-west-2", {"ledger": future})]
 
 
@@ -116,6 +116,6 @@ def test_only_existing_volumes_with_schedules_are_asked_for() -> None:
         {**MADE, **scheduled},
         {**EXISTING, "name": "o", "externalId": EBS[:-1] + "e"},
     )
-    assert set(preflight.ask(settings.parse(config(*volumes)), prefetch)) == {"ledger"}
+    assert set(preflight.ask(planned(config(*volumes)), prefetch)) == {"ledger"}
     filters = [{"name": "volume-id", "values": [EBS]}]
     assert prefetch.calls == [("aws:ebs/getVolume:getVolume", {"filters": filters})]
