@@ -34,12 +34,12 @@ class RegisteredVolume(TypedDict):
     """Id at the storage provider, to know when the volume is detached."""
     backend: str
     """What holds the data: ebs, or none where only Nomad knows when it is released."""
-    region: str
-    """AWS region of an EBS volume."""
+    region: NotRequired[str]
+    """Earlier way to configure the provider nomad-csi: its awsRegion, where the program gives none."""
     account_id: NotRequired[pulumi.Input[str]]
-    """AWS account of an EBS volume: only there is a volume that is not found taken to be detached."""
+    """The same of its awsAccountId."""
     aws_config: NotRequired[pulumi.Input[str]]
-    """The aws provider's configuration as JSON; without it all of it is in the environment."""
+    """The same of its awsConfig."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,6 @@ class Consumer:
             namespace=self.placement["namespace"],
             backend=volume["backend"],
             external_id=volume["external_id"],
-            region=volume["region"],
-            account_id=volume.get("account_id", ""),
-            aws_config=volume.get("aws_config", ""),
             consumer_job_id=self.job_id,
             registration_id=volume["registration_id"],
             triggers=None if change is None else {"job": change, "restart": volume["restart_id"]},
@@ -147,14 +144,12 @@ class Consumer:
         job: nomad.Job,
         group: str,
         timeout_s: int,
-        volumes: Sequence[RegisteredVolume],
         allocations: int = 1,
     ) -> JobHealth:
         """Completes once that many allocations of the job's newest version run and pass their checks.
 
-        What keeps one of the EBS volumes from it is looked for in EC2.
+        What keeps one of its EBS volumes from it is looked for in EC2.
         """
-        ebs = next((volume for volume in volumes if volume["backend"] == "ebs"), None)
         return JobHealth(
             f"{self.name}-health",
             job_id=self.job_id,
@@ -162,9 +157,6 @@ class Consumer:
             group=group,
             allocations=allocations,
             triggers={"job": job.modify_index},
-            region=ebs["region"] if ebs else "",
-            account_id=ebs.get("account_id", "") if ebs else "",
-            aws_config=ebs.get("aws_config", "") if ebs else "",
             timeout_s=timeout_s,
             owner_id=self.claims[0].owner_id if self.claims else "",
             opts=pulumi.ResourceOptions(parent=self.parent),

@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components import job_variables
+from nomad_stateful.components.account import account_of, in_account
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
@@ -147,15 +148,15 @@ class Container(pulumi.ComponentResource):
     """Newest of the allocations that run it."""
 
     def __init__(self, name: str, args: ContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:Container", name, None, opts)
+        members = [member for volume in args["volumes"] for member in volume["members"]]
+        super().__init__("nomad-stateful:index:Container", name, None, in_account(name, account_of(members), opts))
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         items = args.get("secrets")
         change = own.change("container", job_variables.container(args))
         gates = _gates(own, args["volumes"], args["release_timeout_s"], change)
         secrets = [] if items is None else [own.variable(items, [gate for found in gates for gate in found])]
         job = own.job("container", _variables(args, gates), depends_on=secrets, purged_by_gate=bool(args["volumes"]))
-        members = [member for volume in args["volumes"] for member in volume["members"]]
-        health = own.health(job, "container", args["timeout_s"], members, allocations=args["count"])
+        health = own.health(job, "container", args["timeout_s"], allocations=args["count"])
         self.job_id = pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0]))
         self.allocation_id = health.allocation_id
         self.register_outputs({"job_id": self.job_id, "allocation_id": self.allocation_id})

@@ -108,9 +108,6 @@ def _protection(place: Place, args: CsiVolumeArgs, made: nomad.CsiVolume, guard:
         protect=args.get("protect", True),
         final_snapshot=guard.final_snapshot,
         namespace=args["namespace"],
-        region=args.get("region", ""),
-        account_id=args.get("account_id", ""),
-        aws_config=args.get("aws_config", ""),
         opts=place.options(name, protect=args.get("protect", True)),
     )
 

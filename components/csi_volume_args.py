@@ -51,11 +51,11 @@ class CsiVolumeArgs(TypedDict):
     final_snapshot: NotRequired[bool | None]
     """Take a snapshot before an EBS volume that the driver made is deleted; by default once it was protected."""
     region: NotRequired[str]
-    """AWS region of an EBS volume that the driver makes; by default the AWS configuration's."""
+    """Earlier way to configure the provider nomad-csi: its awsRegion, where the program gives none."""
     account_id: NotRequired[str]
-    """AWS account of an EBS volume that the driver makes."""
+    """The same of its awsAccountId."""
     aws_config: NotRequired[pulumi.Input[str]]
-    """The aws provider's configuration as JSON; without it all of it is in the environment."""
+    """The same of its awsConfig."""
     owner: NotRequired[Owner | None]
     """Whose the registration is: claimed before it is made. Of a volume that was made for it alone, leave it out."""
     growth: NotRequired[str]

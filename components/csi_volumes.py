@@ -4,6 +4,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from nomad_stateful.components.account import account_of, in_account
 from nomad_stateful.components.csi_registration import Place, RegisteredCsiVolume, register
 from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
@@ -33,7 +34,9 @@ class CsiVolumes(pulumi.ComponentResource):
     """By volume id: changes when the consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:CsiVolumes", name, None, opts)
+        super().__init__(
+            "nomad-stateful:index:CsiVolumes", name, None, in_account(name, account_of(args["volumes"]), opts)
+        )
         own = pulumi.create_urn(name, _OWN_COMPONENT)
         earlier_ids = args.get("earlier_ids", {})
         self._registered = {}

@@ -5,6 +5,7 @@ from typing import ClassVar, NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components import job_variables
+from nomad_stateful.components.account import account_of, in_account
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -159,6 +160,7 @@ class DatabaseServer(pulumi.ComponentResource):
     """Passwords of the accounts, by name (secret)."""
 
     def __init__(self, name: str, args: DatabaseServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        opts = in_account(name, account_of([args["volume"]]), opts)
         super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
         kind = self._database
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
@@ -170,7 +172,7 @@ class DatabaseServer(pulumi.ComponentResource):
         release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
         job = own.job(kind.name, _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
-        health = own.health(job, kind.name, args["timeout_s"], [args["volume"]])
+        health = own.health(job, kind.name, args["timeout_s"])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.
             job_id=pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0])),

@@ -5,6 +5,7 @@ from typing import ClassVar, NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components import job_variables
+from nomad_stateful.components.account import account_of, in_account
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -107,6 +108,7 @@ class DatabaseBackup(pulumi.ComponentResource):
     """Id of the job that restores."""
 
     def __init__(self, name: str, args: DatabaseBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        opts = in_account(name, account_of([args["volume"]]), opts)
         super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
         owner = args.get("owner")
         dump = Consumer(name, args["job_id"], args["placement"], self, owner)

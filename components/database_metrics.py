@@ -84,5 +84,5 @@ class DatabaseMetrics(pulumi.ComponentResource):
             job_variables.database_metrics(self._database, args),
             depends_on=[variable, of_root],
         )
-        self.job_id = own.health(job, "exporter", args["timeout_s"], []).job_id
+        self.job_id = own.health(job, "exporter", args["timeout_s"]).job_id
         self.register_outputs({"job_id": self.job_id, "web_password": self.web_password})

@@ -58,5 +58,5 @@ class FailoverWatch(pulumi.ComponentResource):
         job = own.job(
             "failover", {**job_variables.failover_watch(args), "volumes": pulumi.Output.all(*args["volumes"])}
         )
-        self.job_id = own.health(job, "failover", args["timeout_s"], [], allocations=args["count"]).job_id
+        self.job_id = own.health(job, "failover", args["timeout_s"], allocations=args["count"]).job_id
         self.register_outputs({"job_id": self.job_id})

@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from nomad_stateful.components.account import in_account
 from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.sdk import VolumeGuard, VolumeProtection
 
@@ -95,11 +96,11 @@ class ZonalVolumesArgs(TypedDict):
     driver_tags: dict[str, pulumi.Input[str]]
     """Tags by which the driver's IAM policy knows the volumes it may attach."""
     region: NotRequired[str]
-    """AWS region of the volumes; by default the AWS configuration's."""
+    """Earlier way to configure the provider nomad-csi: its awsRegion, where the program gives none."""
     account_id: NotRequired[str]
-    """AWS account of the volumes; while they exist, another one is refused."""
+    """The same of its awsAccountId."""
     aws_config: NotRequired[pulumi.Input[str]]
-    """The aws provider's configuration as JSON; without it all of it is in the environment."""
+    """The same of its awsConfig."""
 
 
 class ZonalVolumes(pulumi.ComponentResource):
@@ -113,11 +114,11 @@ class ZonalVolumes(pulumi.ComponentResource):
     """By volume name: changes when the volume's consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:ZonalVolumes", name, None, opts)
+        super().__init__("nomad-stateful:index:ZonalVolumes", name, None, in_account(name, args, opts))
         self.volume_ids, self.sizes_gib, self.restart_ids = {}, {}, {}
         retained = {volume["name"]: _stays(volume) for volume in args["volumes"]}
         for volume in args["volumes"]:
-            guard = self._guard(name, volume, args)
+            guard = self._guard(name, volume)
             made = self._volume(name, volume, args["driver_tags"], guard)
             protection = self._protection(volume, made, guard)
             self.volume_ids[volume["name"]] = protection.volume_id
@@ -171,17 +172,15 @@ class ZonalVolumes(pulumi.ComponentResource):
             protect=_protected(volume),
             final_snapshot=False if _stays(volume) else guard.final_snapshot,
             leaving=bool(volume.get("move_to")),
-            region=guard.region,
             # The volume's own word, which outlasts a change of the credentials.
             account_id=made.arn.apply(_account_of),
-            aws_config=guard.aws_config,
             **_kept(volume, made),
             opts=pulumi.ResourceOptions(
                 parent=self, protect=_protected(volume), aliases=_aliases(volume, "volumes.{}.protect")
             ),
         )
 
-    def _guard(self, name: str, volume: ZonalVolume, args: ZonalVolumesArgs) -> VolumeGuard:
+    def _guard(self, name: str, volume: ZonalVolume) -> VolumeGuard:
         """Returns the guard, without the zone in its name: so it remembers the zone that the volume had."""
         return VolumeGuard(
             f"{name}-{volume['name']}-guard",
@@ -195,9 +194,6 @@ class ZonalVolumes(pulumi.ComponentResource):
             protect=volume.get("protect", True),
             final_snapshot=volume.get("final_snapshot"),
             guard_id=adopted["guard_id"] if (adopted := volume.get("adopt")) else None,
-            region=args.get("region", ""),
-            account_id=args.get("account_id", ""),
-            aws_config=args.get("aws_config", ""),
             opts=pulumi.ResourceOptions(parent=self, aliases=_aliases(volume, f"{name}-{{}}-guard")),
         )
 

@@ -29,14 +29,14 @@ def deploy(plan: Plan, values: Values) -> None:
     plugins = {}
     for name, args in plan.plugins.items():
         # First, since nothing takes longer than a plugin until it is healthy.
-        plugins[name] = CsiPlugin(f"plugin-{name}", values.into(args))
+        plugins[name] = CsiPlugin(f"plugin-{name}", values.into(args), values.options())
         values.add_plugin(name, plugins[name], args["zones"])
     allowed = [
         DriverPolicy(f"{driver}-driver", args) for driver, args in driver_policies(plan, values.environment).items()
     ]
-    values.add_storage(ZonalVolumes("ebs", zonal_volumes(plan, values)))
+    values.add_storage(ZonalVolumes("ebs", zonal_volumes(plan, values), values.options()))
     # The plugin starts without its permissions, but attaches no volume without them.
-    may_attach = pulumi.ResourceOptions(depends_on=allowed)
+    may_attach = values.options(depends_on=allowed)
     registered = CsiVolumes("volumes", csi_volumes(plan, values), may_attach).registered
     for volume_id, volume in registered.items():
         values.add_volume(volume_id, volume)
@@ -49,10 +49,10 @@ def deploy(plan: Plan, values: Values) -> None:
         _deploy_database(plan, plan.database, values)
     _deploy_consumers(plan, values)
     if plan.volume_metrics is not None:
-        metrics = VolumeMetrics("volume-metrics", values.into(plan.volume_metrics))
+        metrics = VolumeMetrics("volume-metrics", values.into(plan.volume_metrics), values.options())
         pulumi.export("volumeMetrics", {"job": metrics.job_id})
     if plan.failover is not None:
-        watch = FailoverWatch("failover", values.into(plan.failover), pulumi.ResourceOptions(depends_on=allowed))
+        watch = FailoverWatch("failover", values.into(plan.failover), values.options(depends_on=allowed))
         pulumi.export("failover", watch.job_id)
 
 
@@ -60,7 +60,7 @@ def _deploy_database(plan: Plan, database: StackDatabase, values: Values) -> Non
     kind, components = DATABASES[database.name], COMPONENTS[database.name]
     may_copy = {bucket.role: _deploy_bucket(plan, bucket, values) for bucket in plan.buckets}
     args = values.into(database.server)
-    server = components.server(kind.job(), args, pulumi.ResourceOptions(depends_on=may_copy.get(LOGS, [])))
+    server = components.server(kind.job(), args, values.options(depends_on=may_copy.get(LOGS, [])))
     values.add_database(server, [account["name"] for account in args["accounts"]])
     zone = plan.zone_of(database.server["volume"]["name"])
     pulumi.export(kind.output(), outputs.database(kind, database.server, zone, server))
@@ -71,11 +71,11 @@ def _deploy_database(plan: Plan, database: StackDatabase, values: Values) -> Non
         pulumi.export(kind.output("PointInTime"), outputs.point_in_time(logs))
     if database.backup is not None:
         dumps = values.into(database.backup)
-        may_dump = pulumi.ResourceOptions(depends_on=may_copy.get(DUMPS, []))
+        may_dump = values.options(depends_on=may_copy.get(DUMPS, []))
         backup = components.backup(kind.job("backup"), dumps, may_dump)
         pulumi.export(kind.output("Backup"), outputs.backup(backup, dumps.get("s3")))
     if database.metrics is not None:
-        exporter = components.metrics(kind.job("metrics"), values.into(database.metrics))
+        exporter = components.metrics(kind.job("metrics"), values.into(database.metrics), values.options())
         pulumi.export(kind.output("Metrics"), {"job": exporter.job_id})
         pulumi.export(kind.output("MetricsPassword"), exporter.web_password)
 
@@ -95,7 +95,7 @@ def _deploy_consumers(plan: Plan, values: Values) -> None:
     for name, args in plan.consumers.items():
         before = plan.earlier_consumers.get(name)
         # Under a new name it is the same resource, whose parts are replaced in the safe order.
-        options = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=f"consumer-{before}")] if before else None)
+        options = values.options(aliases=[pulumi.Alias(name=f"consumer-{before}")] if before else [])
         containers[name] = Container(f"consumer-{name}", values.into(args), options)
     if containers:
         pulumi.export("consumers", outputs.consumers(containers))

@@ -18,14 +18,20 @@ class DeclaredResource(ResourceType):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if not hasattr(cls, "table"):
+            return
         cls.token = cls.table.token
         cls.computed = frozenset(cls.table.outputs)
         cls.replace_on = cls.table.replace_on
         cls.secret_outputs = cls.table.secrets
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs, failures = self.table.checked(news)
+        inputs, failures = self.checked(news)
         return Checked(inputs, failures or self.refusals(ctx, olds, inputs))
+
+    def checked(self, news: Props) -> tuple[Props, list[CheckFailure]]:
+        """Returns the inputs with defaults, and what is wrong with each by itself."""
+        return self.table.checked(news)
 
     def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         """Returns what is wrong with inputs that are each right; values may be unknown."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
+from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad.api import CONFIG_ARGUMENTS, NomadApi
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Plugin, Props, decode_config
 from nomad_stateful.plugin_server.values import contains_unknown
+from nomad_stateful.provider.account import InAccount
 from nomad_stateful.provider.declared import DeclaredFunction, DeclaredResource
 from nomad_stateful.provider.functions.get_cluster import GetCluster
 from nomad_stateful.provider.functions.get_job import GetJob
@@ -65,6 +68,9 @@ class NomadCsiPlugin(Plugin):
             GetService(self._api),
             GetVolumes(),
         ]
+        for one in (*self.resources, *self.functions):
+            if isinstance(one, InAccount):
+                one.account = self._account
         *others, last = [one.table.name for one in self.resources] + [one.table.name for one in self.functions]
         self.unrecognized_note = f"The {PACKAGE} plugin has {', '.join(others)} and {last}."
 
@@ -88,6 +94,8 @@ class NomadCsiPlugin(Plugin):
             )
         if not isinstance(config.get("skipVerify", False), bool) and not contains_unknown(config["skipVerify"]):
             failures.append(CheckFailure("skipVerify", "skipVerify must be true or false"))
+        failures += CONFIG["awsAccountId"].failures("awsAccountId", config.get("awsAccountId", ""))
+        failures += _json_failures(config.get("awsConfig"))
         return Checked(news, failures)
 
     def configure(self, config: Props) -> None:
@@ -99,6 +107,15 @@ class NomadCsiPlugin(Plugin):
             self.version, [one.table for one in self.resources], [one.table for one in self.functions]
         )
 
+    def _account(self) -> AwsPlace:
+        """Returns the AWS account, an empty one where none is configured."""
+        with self._lock:
+            region, account_id, config = (
+                value if isinstance(value := self._config.get(key), str) else ""
+                for key in ("awsRegion", "awsAccountId", "awsConfig")
+            )
+        return AwsPlace(region, account_id, config)
+
     def _api(self) -> NomadApi:
         """Returns the cluster, connected to on first use."""
         with self._lock:
@@ -108,3 +125,15 @@ class NomadCsiPlugin(Plugin):
                 }
                 self._connected = NomadApi.from_env(overrides, retry=RetryPolicy(RETRY_LIMIT_S, self.cancelled))
             return self._connected
+
+
+def _json_failures(config: Any) -> list[CheckFailure]:
+    """Returns what is wrong with the aws provider's configuration, which may hold keys: it is not shown."""
+    if contains_unknown(config) or not config:
+        return []
+    try:
+        if isinstance(json.loads(config), dict):
+            return []
+    except ValueError:
+        pass
+    return [CheckFailure("", "awsConfig is not a JSON object: give the aws provider's settings, by their own keys")]

@@ -1,4 +1,4 @@
-"""Where in AWS a volume is, and how it is reached: fields of every resource that asks EC2."""
+"""Where in AWS a volume is: what a resource remembers of the provider's configuration."""
 
 from typing import Any
 
@@ -11,6 +11,13 @@ def account_id(description: str) -> Field[Any, str]:
     return text(description, default="", rule=rules.aws_account())
 
 
-REGION = text("AWS region of the volume; empty: the AWS configuration's.", default="")
-ACCOUNT_ID = account_id("AWS account the volume is in. Only there is a volume that EC2 does not find taken to be gone.")
-AWS_CONFIG = text("The aws provider's configuration as JSON; empty: all of it is in the environment.", default="")
+REGION = text("AWS region of the volume; by default the provider's, and remembered.", default="")
+ACCOUNT_ID = account_id(
+    "AWS account the volume is in; by default the provider's, and remembered. Only there is a volume that EC2 does not "
+    "find taken to be gone."
+)
+AWS_CONFIG = text(
+    "Of no effect where the provider has an account, and gone in the next release: the provider's awsConfig.",
+    default=None,
+    secret=True,
+)

@@ -29,9 +29,11 @@ GET_VOLUMES = FunctionTable(
             required=True,
             rule=rules.required_text("name the stack that the volumes are tagged with"),
         ),
-        "region": text("AWS region; empty is the AWS configuration's.", default=""),
-        "accountId": text("AWS account of the stack; another one's answer is refused.", default=""),
-        "awsConfig": text("The aws provider's configuration as JSON.", default=""),
+        "region": text("AWS region; by default the provider's.", default=""),
+        "accountId": text(
+            "AWS account of the stack, by default the provider's; another one's answer is refused.", default=""
+        ),
+        "awsConfig": text("The aws provider's configuration as JSON, by default the provider's awsConfig.", default=""),
     },
     outputs={"volumes": objects(VOLUME, "The volumes.")},
 )

@@ -19,10 +19,11 @@ class JobHealthProperties(Properties):
         rule=rules.whole_number(1, 10000, "It is the count of the group; 1 is the default"),
     )
     triggers: TextMap = mapping("Any values; when one changes, the job's health is waited for again.")
-    region: Text = text("AWS region of the job's EBS volumes; empty: the AWS configuration's.", default="")
+    region: Text = text("AWS region of the job's EBS volumes; by default the provider's.", default="")
     account_id: Text = aws_place.account_id(
-        "AWS account of the job's EBS volumes. Where it is given, what keeps the job waiting is looked for in EC2: "
-        "an attachment that nothing claims, uses or has mounted is detached, any other is named."
+        "AWS account of the job's EBS volumes; by default the provider's. Where it is known, what keeps the "
+        "job waiting is looked for in EC2: an attachment that nothing claims, uses or has mounted is detached, any "
+        "other is named."
     )
     aws_config: Text = aws_place.AWS_CONFIG
     timeout_s: Integer = timeouts.seconds("Seconds to wait before failing.", 300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from nomad_stateful.schema.config import CONFIG
+from nomad_stateful.schema.config import CONFIG, ProviderProperties
 from nomad_stateful.schema.fields import PACKAGE, AnyField, ObjectType, token
 from nomad_stateful.schema.tables import FunctionTable, ResourceTable
 
@@ -26,7 +26,7 @@ def package_schema(
         "version": version,
         "description": "Waits for CSI plugins and volumes of HashiCorp Nomad, and a secret generated for the stack.",
         "config": {"variables": config},
-        "provider": {"description": "The connection to Nomad.", "inputProperties": config},
+        "provider": {"description": ProviderProperties.table.description, "inputProperties": config},
         "types": {token(name): found.schema() for name, found in types.items()},
         "resources": {table.token: table.schema() for table in resources},
         "functions": {table.token: table.schema() for table in functions},

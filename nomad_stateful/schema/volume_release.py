@@ -1,7 +1,7 @@
 """The fields of VolumeRelease."""
 
 from nomad_stateful.schema import rules, timeouts
-from nomad_stateful.schema.aws_place import ACCOUNT_ID, AWS_CONFIG
+from nomad_stateful.schema.aws_place import ACCOUNT_ID, AWS_CONFIG, REGION
 from nomad_stateful.schema.fields import mapping, text
 from nomad_stateful.schema.properties import Integer, Properties, RequiredText, Text, TextMap, computed
 
@@ -22,7 +22,7 @@ class VolumeReleaseProperties(Properties):
         rule=rules.one_of("ebs", "none"),
     )
     external_id: Text = text("Id of the EBS volume (vol-...); needed for backend ebs.", default="", replaces=True)
-    region: Text = text("AWS region of the EBS volume; empty: the AWS configuration's.", default="")
+    region: Text = REGION
     account_id: Text = ACCOUNT_ID
     aws_config: Text = AWS_CONFIG
     consumer_job_id: Text = text(

@@ -1,6 +1,7 @@
 """The provider's classes for Pulumi programs in Python."""
 
 from nomad_stateful.sdk.cluster import Cluster, ClusterNode, ClusterServer, get_cluster
+from nomad_stateful.sdk.provider import Provider
 from nomad_stateful.sdk.resources import (
     CsiVolumeGuard,
     GeneratedSecret,
@@ -23,6 +24,7 @@ __all__ = [
     "JobHealth",
     "Ownership",
     "PluginHealth",
+    "Provider",
     "Service",
     "VolumeGrowth",
     "VolumeGuard",

@@ -22,8 +22,8 @@ class PluginHealth(PluginHealthProperties, NomadCsiResource):
 class JobHealth(JobHealthProperties, NomadCsiResource):
     """Exists once the newest version of a job runs and passes its checks.
 
-    Waits at most `timeout_s` seconds until `allocations` of `group` are healthy, and again when `triggers` change. With
-    `account_id`, EBS volumes of the job that are attached where nothing claims or uses them are detached.
+    Waits at most `timeout_s` seconds until `allocations` of `group` are healthy, and again when `triggers` change. EBS
+    volumes of the job that are attached where nothing claims or uses them are detached, where the account is known.
     """
 
 

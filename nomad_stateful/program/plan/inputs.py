@@ -50,7 +50,4 @@ def registered_volume(settings: Settings, name: str, volume_id: str) -> Register
         "restart_id": Later("restart_id", volume_id),
         "external_id": Later("external_id", volume_id),
         "backend": settings.plugin_of(volume).known.backend,
-        "region": Later("region"),
-        "account_id": Later("account_id"),
-        "aws_config": Later("aws_config"),
     }

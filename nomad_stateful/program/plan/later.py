@@ -18,7 +18,6 @@ Source = Literal[
     "region",
     "account_id",
     "partition",
-    "aws_config",
     "claimant",
 ]
 """Of what: a registered volume, a plugin in a zone, an EBS volume, the database, a bucket, a setting, or the stack."""

@@ -77,9 +77,6 @@ def _registration(settings: Settings, volume: VolumeSettings, member: Member) ->
         "formatted_as": plugin.known.default_fs_type,
         # Of other storage nothing here takes snapshots.
         "final_snapshot": volume.final_snapshot if plugin.known.backend == "ebs" else False,
-        "region": Later("region"),
-        "account_id": Later("account_id"),
-        "aws_config": Later("aws_config"),
         "is_guarded": by_pulumi,
         "restart_id": Later("storage_restart_id", volume_id) if by_pulumi else "",
         # Of a volume that Pulumi makes no second registration is possible: Nomad refuses another external id.

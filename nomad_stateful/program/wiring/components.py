@@ -21,9 +21,6 @@ def zonal_volumes(plan: Plan, values: Values) -> ZonalVolumesArgs:
     environment = values.environment
     return {
         "driver_tags": {MANAGED_TAG: MANAGED_TAG_VALUE},
-        "region": environment.region,
-        "account_id": environment.account_id,
-        "aws_config": environment.aws_config,
         "volumes": [
             _zonal_volume(values.into(volume.storage), environment)
             for volume in plan.volumes

@@ -1,6 +1,8 @@
 """Puts values in the place of what the plan leaves for later."""
 
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import pulumi
 
@@ -13,8 +15,16 @@ from nomad_stateful.program.environment import Environment
 from nomad_stateful.program.plan.inputs import THIS_STACK
 from nomad_stateful.program.plan.later import Later, Source
 from nomad_stateful.program.settings import Settings
+from nomad_stateful.sdk import Provider
 
 T = TypeVar("T")
+
+
+class Options(TypedDict, total=False):
+    """Further options of a component."""
+
+    depends_on: Sequence[pulumi.Resource]
+    aliases: Sequence[pulumi.Alias]
 
 
 class Values:
@@ -29,9 +39,22 @@ class Values:
             ("region", ""): environment.region,
             ("account_id", ""): environment.account_id,
             ("partition", ""): environment.partition,
-            ("aws_config", ""): environment.aws_config,
         }
         self._known |= {("secret", path): pulumi.Output.secret(text) for path, text in _secrets(settings).items()}
+
+    @cached_property
+    def provider(self) -> Provider:
+        """The provider nomad-csi in the stack's account."""
+        return Provider(
+            "nomad-csi",
+            aws_region=self.environment.region,
+            aws_account_id=self.environment.account_id,
+            aws_config=self.environment.aws_config or None,
+        )
+
+    def options(self, **options: Unpack[Options]) -> pulumi.ResourceOptions:
+        """Returns the options of a component whose resources are in the stack's account."""
+        return pulumi.ResourceOptions(providers=[self.provider], **options)
 
     def add_plugin(self, plugin_id: str, plugin: CsiPlugin, zones: list[str]) -> None:
         """Adds what a volume of each zone waits for, and of one without a zone."""

@@ -8,13 +8,14 @@ from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.plugin_server.plugin import Props
+from nomad_stateful.provider.account import InAccount
 from nomad_stateful.provider.declared import DeclaredFunction
 from nomad_stateful.schema.get_volumes import GET_VOLUMES
 from nomad_stateful.waiting import Context
 
 
-class GetVolumes(DeclaredFunction):
-    """In one account and region."""
+class GetVolumes(InAccount, DeclaredFunction):
+    """In one account and region: the provider's, unless another one is given."""
 
     table = GET_VOLUMES
 
@@ -23,7 +24,7 @@ class GetVolumes(DeclaredFunction):
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         wanted = self.table.arguments(args)
-        stack, place = wanted["stack"], AwsPlace.of(wanted)
+        stack, place = wanted["stack"], self.given(wanted)
 
         def ask() -> list[Volume]:
             refuse_another_account(place, f"stack {stack}")

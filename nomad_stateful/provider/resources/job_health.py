@@ -16,7 +16,7 @@ from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props, ReadResult
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.recovery.stray_attachments import StrayAttachments
 from nomad_stateful.schema.job_health import JOB_HEALTH
 from nomad_stateful.waiting import Context, Progress
@@ -26,7 +26,7 @@ _SLOW_S = 10.0
 _LOOK_EVERY_S = 15.0
 
 
-class JobHealth(DeclaredResource):
+class JobHealth(ResourceInAccount):
     """Waits in create, and again in update when `triggers` changed, for healthy allocations of the job's group.
 
     Where the last deployment failed, it is made once more first: the job itself has no difference then. A volume of the
@@ -34,6 +34,7 @@ class JobHealth(DeclaredResource):
     """
 
     table = JOB_HEALTH
+    remembers = False  # it asks while it waits, and nothing afterwards
 
     def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
         self._api = api
@@ -116,7 +117,7 @@ class JobHealth(DeclaredResource):
 
     def _strays(self, api: NomadApi, inputs: Props) -> StrayAttachments | None:
         """Returns volumes of the job attached elsewhere; None where nobody said in which account they are."""
-        place = AwsPlace.of(inputs)
+        place = self.given(inputs)
         if not place.account_id:
             return None
         return StrayAttachments(

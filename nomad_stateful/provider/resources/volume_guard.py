@@ -10,15 +10,15 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import EbsSnapshots
 from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props, input_diff
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_move
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.schema.volume_guard import VOLUME_GUARD
 from nomad_stateful.waiting import Context
 
 
-class VolumeGuard(DeclaredResource):
+class VolumeGuard(ResourceInAccount):
     """Remembers a volume's zone, size and origin; the volume depends on it, so that a refusal stops the volume too."""
 
     table = VOLUME_GUARD
@@ -32,7 +32,7 @@ class VolumeGuard(DeclaredResource):
         self._snapshots = snapshots
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
-        inputs, failures = self.table.checked(news)
+        inputs, failures = self.checked(news)
         if failures:
             return Checked(inputs, failures)
         refused = dict(_refusals(olds, inputs)) if olds else {}
@@ -40,7 +40,7 @@ class VolumeGuard(DeclaredResource):
             return Checked(_with_memory(olds, inputs, forget_origin=False))
         volume: Volume | None = None
         try:
-            volume = self._volumes(AwsPlace.of(olds)).guarded_by(olds["guardId"])
+            volume = self._volumes(self.place(olds)).guarded_by(olds["guardId"])
             if volume is None:  # its creation failed
                 return Checked(_with_memory(olds, inputs, forget_origin=True))
         except ProviderError as error:
@@ -56,7 +56,7 @@ class VolumeGuard(DeclaredResource):
     def _moved(
         self, ctx: Context, olds: Props, inputs: Props, volume: Volume | None, refused: Mapping[str, CheckFailure]
     ) -> Checked:
-        snapshots = self._snapshots(AwsPlace.of(olds))
+        snapshots = self._snapshots(self.place(olds))
         failures = [one for key, one in refused.items() if key not in volume_move.SETTLED_BY_IT]
         failures += volume_move.failures(snapshots, olds, inputs, volume)
         if failures or volume is None:
@@ -66,14 +66,14 @@ class VolumeGuard(DeclaredResource):
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """Compares with the defaults of what an earlier release did not have."""
-        return Diff(input_diff(self.table.defaults | old_inputs, news, self.replace_on))
+        return super().diff(ctx, id, state, self.table.defaults | old_inputs, news)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         return inputs["guardId"], inputs
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         if volume_move.is_wanted(state, inputs):
-            volume_move.refuse_attached(inputs, self._volumes(AwsPlace.of(state)).guarded_by(state["guardId"]))
+            volume_move.refuse_attached(inputs, self._volumes(self.place(state)).guarded_by(state["guardId"]))
         return inputs
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:

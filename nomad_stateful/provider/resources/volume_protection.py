@@ -11,9 +11,9 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, Diff, Props, ReadResult, input_diff
+from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, Diff, Props, ReadResult
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
 from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
 from nomad_stateful.waiting import Context, Progress
@@ -21,7 +21,7 @@ from nomad_stateful.waiting import Context, Progress
 _ONCE = ("earlierSizeGib", "earlierRestartId")
 
 
-class VolumeProtection(DeclaredResource):
+class VolumeProtection(ResourceInAccount):
     """Depends on the volume, so it is deleted before it; what uses the volume depends on this.
 
     Of a volume that Pulumi makes and registers (`registeredIn`) it keeps the file system, too.
@@ -79,13 +79,13 @@ class VolumeProtection(DeclaredResource):
     def _exists(self, olds: Props) -> bool:
         """Tells whether there still is the volume: where its driver made it, Nomad knows it for as long."""
         if not olds.get("namespace"):
-            return self._volumes(AwsPlace.of(olds)).find(olds["volumeId"]) is not None
+            return self._volumes(self.place(olds)).find(olds["volumeId"]) is not None
         found = self._api().find(volume_path(olds["volumeName"]), namespace=olds["namespace"])
         return found is not None and bool(found.get("ExternalID") == olds["volumeId"])
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """Compares with the defaults of what an earlier release did not have; what that knew counts once."""
-        detailed = input_diff(self.table.defaults | old_inputs, news, self.replace_on)
+        detailed = self.changes(self.table.defaults | old_inputs, news)
         return Diff({key: kind for key, kind in detailed.items() if key not in _ONCE})
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
@@ -102,7 +102,7 @@ class VolumeProtection(DeclaredResource):
         kept = super().read(ctx, id, inputs, state)
         if not state.get("namespace"):
             # A refresh by another account takes the volume for gone: the update that may follow it must not begin.
-            refuse_another_account(AwsPlace.of(state), f"volume {state['volumeName']} ({state['volumeId']})")
+            refuse_another_account(self.place(state), f"volume {state['volumeName']} ({state['volumeId']})")
         return kept
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
@@ -123,7 +123,7 @@ class VolumeProtection(DeclaredResource):
 
     def _take_final_snapshot(self, ctx: Context, state: Props) -> None:
         """Takes a new one each time: there may be writes after a deletion that did not end."""
-        name, volume_id, place = state["volumeName"], state["volumeId"], AwsPlace.of(state)
+        name, volume_id, place = state["volumeName"], state["volumeId"], self.place(state)
         snapshots, progress = self._snapshots(place), Progress(ctx, ctx.timeout_s or state["timeoutS"])
         remedy = (
             f"Volume {name} was not deleted. Run the same command again: it waits for this snapshot, and then takes "
@@ -155,7 +155,7 @@ class VolumeProtection(DeclaredResource):
         """Leaves the volume in AWS; where EC2 does not answer that is said, since its zone may be lost."""
         name, volume_id = state["volumeName"], state["volumeId"]
         try:
-            ctx.call(lambda: self._volumes(AwsPlace.of(state)).leave(volume_id, name))
+            ctx.call(lambda: self._volumes(self.place(state)).leave(volume_id, name))
         except ProviderError as error:
             keys = f"Key={STACK_TAG} Key={SNAPSHOTS_TAG}"
             ctx.log(

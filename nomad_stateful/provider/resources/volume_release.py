@@ -16,9 +16,9 @@ from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.nomad.watching import watch
-from nomad_stateful.plugin_server.plugin import CheckFailure, Diff, Props, input_diff
+from nomad_stateful.plugin_server.plugin import CheckFailure, Diff, Props
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
@@ -33,7 +33,7 @@ STRAY_S = 10.0
 _EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
 
 
-class VolumeRelease(DeclaredResource):
+class VolumeRelease(ResourceInAccount):
     """Its deletion waits until the volume is released. It never forces anything off.
 
     Before its consumer is started, and before it changes (`triggers`), it waits until Nomad attaches and detaches:
@@ -51,7 +51,7 @@ class VolumeRelease(DeclaredResource):
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """Has the old volume released before anything new is made, also while it is unknown which one comes next."""
-        detailed = input_diff(old_inputs, news, self.replace_on)
+        detailed = self.changes(old_inputs, news)
         if any(kind.replaces for kind in detailed.values()):
             self._warn_of_earlier_release(ctx, self.table.defaults | state)
         return Diff(detailed, delete_before_replace=True)
@@ -111,7 +111,7 @@ class VolumeRelease(DeclaredResource):
         if wanted["backend"] != "ebs":
             return False
         try:
-            found = ctx.call(lambda: self._ebs(AwsPlace.of(wanted)).state(wanted["externalId"]))
+            found = ctx.call(lambda: self._ebs(self.place(wanted)).state(wanted["externalId"]))
         except ProviderError:
             # What follows says it, with who holds the volume.
             return False
@@ -157,7 +157,7 @@ class VolumeRelease(DeclaredResource):
 
     def _at_the_deadline(self, wanted: Props, limit_s: float) -> str:
         """Tells who holds the volume still, and what ends that."""
-        ebs = self._ebs(AwsPlace.of(wanted)) if wanted["backend"] == "ebs" else None
+        ebs = self._ebs(self.place(wanted)) if wanted["backend"] == "ebs" else None
         namespace, volume_id = wanted["namespace"], wanted["volumeId"]
         try:
             usage = volume_usage.inspect_volume(self._api(), namespace, volume_id, wanted["externalId"], ebs)
@@ -166,7 +166,7 @@ class VolumeRelease(DeclaredResource):
         return _deadline_message(wanted, limit_s, usage)
 
     def _await_detached(self, progress: Progress, wanted: Props) -> None:
-        volumes = self._ebs(AwsPlace.of(wanted))
+        volumes = self._ebs(self.place(wanted))
         external_id, took, attached = wanted["externalId"], Stopwatch(), Stopwatch()
         backoff, answered = Backoff(EC2_POLL_S), False
 

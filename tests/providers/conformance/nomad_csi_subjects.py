@@ -33,7 +33,7 @@ def _plugin_health(world: World) -> Props:
 def _job_health(world: World) -> Props:
     world.nomad.put("job/mysql-server", {"ID": "mysql-server", "Namespace": "default", "Version": 0})
     world.nomad.put("job/mysql-server/allocations", [ALLOCATION])
-    return {"jobId": "mysql-server", "group": "mysql", "timeoutS": 2}
+    return {"jobId": "mysql-server", "group": "mysql", "timeoutS": 2, "awsConfig": "{}"}
 
 
 def _gone(path: str) -> Any:
@@ -46,7 +46,7 @@ def _gone(path: str) -> Any:
 def _release(world: World) -> Props:
     group = {"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}
     world.nomad.put("job/mysql-server", {"ID": "mysql-server", "Stop": False, "TaskGroups": [group]})
-    return {"volumeId": "mysql", "backend": "none", "consumerJobId": "mysql-server"}
+    return {"volumeId": "mysql", "backend": "none", "consumerJobId": "mysql-server", "awsConfig": "{}"}
 
 
 _GROWTH: Props = {"volumeId": "mysql", "sizeGib": 1, "secrets": {"key": "hush"}}
@@ -71,19 +71,21 @@ TYPES = (
         "nomad-csi:index:JobHealth",
         _job_health,
         delete_leaves="the job is deleted by itself",
+        secrets=frozenset({"awsConfig"}),
         required=frozenset({"group", "jobId"}),
         updates={"triggers": {"job": "2"}, "timeoutS": 60, "ownerId": "8f3c2a1b"},
         replaces={"jobId": "another", "group": "another", "namespace": "another"},
         vanish=_gone("job/mysql-server"),
         import_id=lambda made: made.id,
-        hidden=frozenset({"timeoutS", "ownerId"}),
+        hidden=frozenset({"awsConfig", "timeoutS", "ownerId"}),
         invalid={"jobId": "a\nb", "allocations": 0},
     ),
     TypeSubject(
         "nomad-csi",
         "nomad-csi:index:VolumeGuard",
-        lambda _world: {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 1},
+        lambda _world: {"awsConfig": "{}", "volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 1},
         delete_leaves="it is rules of a preview",
+        secrets=frozenset({"awsConfig"}),
         required=frozenset({"sizeGib", "volumeName", "zone"}),
         updates={"sizeGib": 2, "protect": False},
         invalid={"sizeGib": 0, "zone": "", "volumeName": "a b"},
@@ -101,6 +103,7 @@ TYPES = (
         "nomad-csi",
         "nomad-csi:index:VolumeProtection",
         lambda _world: {
+            "awsConfig": "{}",
             "volumeName": "mysql",
             "volumeId": "vol-0123456789abcdef0",
             "finalSnapshot": False,
@@ -109,7 +112,7 @@ TYPES = (
         delete_leaves="without a final snapshot there is nothing to take",
         required=frozenset({"volumeId", "volumeName"}),
         updates={"protect": True, "finalSnapshot": True, "timeoutS": 60},
-        secrets=frozenset({"secrets"}),
+        secrets=frozenset({"awsConfig", "secrets"}),
         replaces={"volumeId": "vol-0123456789abcdef1"},
         defended=frozenset({"volumeId"}),
         invalid={"volumeId": "", "timeoutS": 0, "growth": "never", "sizeGib": 0},
@@ -129,6 +132,7 @@ TYPES = (
         "nomad-csi",
         "nomad-csi:index:VolumeRelease",
         _release,
+        secrets=frozenset({"awsConfig"}),
         required=frozenset({"volumeId"}),
         updates={"timeoutS": 60},
         replaces=dict.fromkeys(("volumeId", "namespace", "registrationId", "consumerJobId"), "another"),

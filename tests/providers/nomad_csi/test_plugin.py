@@ -88,12 +88,12 @@ def test_without_an_address_secrets_work_and_nomad_is_asked_for_by_name() -> Non
             plugin.invoke("nomad-csi:index:getCluster")
 
 
-def test_configuration_is_checked_and_the_token_kept_secret(plugin: PluginProcess) -> None:
+def test_configuration_is_checked_and_keys_are_kept_secret(plugin: PluginProcess) -> None:
     assert plugin.check_config({"address": "nomad:4646"}).failures[0][0] == "address"
     assert "endpoint is not a setting" in plugin.check_config({"endpoint": "x"}).reasons
-    checked = plugin.check_config({"address": "http://x:1", "secretId": "123", "skipVerify": "true"})
+    checked = plugin.check_config({"address": "http://x:1", "secretId": "123", "skipVerify": "true", "awsConfig": "{}"})
     assert checked.failures == []
-    assert checked.inputs.secrets == {"secretId"}
+    assert checked.inputs.secrets == {"secretId", "awsConfig"}
 
 
 def test_the_configured_address_beats_the_environment(nomad: FakeNomad) -> None:

@@ -129,7 +129,7 @@ def test_quiesce_is_refused_for_a_database_that_cannot_hold_its_writes(
     monkeypatch.setattr(stack, "database_outputs", lambda: stack.DatabaseOutputs(DATABASES["mysql"], *known))
     monkeypatch.setattr(Database, "holds_writes", False)
     with pytest.raises(snapshots.SnapshotError, match="MySQL cannot block its writes"):
-        snapshots.take("mysql", "", quiesce=True, timeout_s=5)
+        snapshots.take(FRAME, "mysql", "", quiesce=True, timeout_s=5)
     assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
 
 

@@ -12,7 +12,6 @@ from botocore.exceptions import ClientError
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.nomad.clients import Client
-from nomad_stateful.waiting import RetryPolicy
 from nomad_stateful.operate import frame
 from nomad_stateful.operate.drill import source as drills
 from nomad_stateful.operate.drill.model import Target
@@ -24,6 +23,7 @@ from nomad_stateful.operate.zone_change.change import Wanted, ZoneChange
 from nomad_stateful.operate.zone_change.consumers import Consumers
 from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError, phase, setting, stored
+from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, account, empty_first_pages
 

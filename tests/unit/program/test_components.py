@@ -108,13 +108,16 @@ def test_the_gate_comes_before_each_change_of_the_job(
     assert (now != then) == differs
 
 
-def test_what_keeps_the_job_waiting_is_looked_for_in_the_account_of_its_volume(
+def test_every_resource_of_the_plugin_has_the_provider_with_the_stacks_account(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
-    health, release = resources["mysql-health"].inputs, resources["mysql-release-mysql"].inputs
-    for key in ("region", "accountId", "awsConfig"):
-        assert health.get(key) == release.get(key)
-    assert health["accountId"] == "123456789012"
+    own = {name: one for name, one in resources.items() if one.typ.startswith("nomad-csi:")}
+    assert {"mysql-health", "mysql-release-mysql", "plugin-aws-ebs0-health", "mysql-password"} <= own.keys()
+    assert {one.provider.rsplit("::", 2)[1] for one in own.values() if one.provider} == {"nomad-csi"}
+    assert [name for name, one in own.items() if not one.provider] == []
+    assert resources["nomad-csi"].inputs == {"awsRegion": "us-west-2", "awsAccountId": "123456789012"}
+    given = {key for one in own.values() for key in one.inputs if key in ("region", "awsConfig")}
+    assert given == set(), "an account is no input"
 
 
 def test_the_password_is_in_the_variable_and_in_nothing_else(resources: dict[str, mocks.MockResourceArgs]) -> None:

@@ -25,22 +25,23 @@ def test_a_volume_follows_its_guard_by_a_tag_and_the_final_snapshot(
 
 def test_what_asks_ec2_about_a_volume_knows_its_account(resources: dict[str, mocks.MockResourceArgs]) -> None:
     asking = ("ebs-mysql-guard", "volumes.mysql.protect", "mysql-release-mysql")
-    accounts = {name: resources[name].inputs["accountId"] for name in asking}
-    assert accounts == dict.fromkeys(asking, "123456789012")
+    providers = {str(resources[name].provider).rsplit("::", 2)[1] for name in asking}
+    assert [resources[name].inputs["awsAccountId"] for name in providers] == ["123456789012"]
+    assert resources["volumes.mysql.protect"].inputs["accountId"] == "123456789012", "the volume's own word"
 
 
 def test_a_guard_knows_the_volume_by_its_setting_and_not_by_its_zone(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
     guard = resources["ebs-mysql-guard"].inputs
-    known: dict[str, Any] = {key: guard[key] for key in ("volumeName", "zone", "sizeGib", "protect", "region")}
+    known: dict[str, Any] = {key: guard[key] for key in ("volumeName", "zone", "sizeGib", "protect")}
     assert known == {
         "volumeName": "mysql",
         "zone": "us-west-2a",
         "sizeGib": 10,
         "protect": True,
-        "region": "us-west-2",
     }
+    assert resources["nomad-csi"].inputs["awsRegion"] == "us-west-2"
     assert resources["ebs-archive-guard"].inputs["protect"] is False
 
 

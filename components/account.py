@@ -1,0 +1,41 @@
+"""The AWS account of components whose program gives the provider nomad-csi none: that of their own arguments."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pulumi
+
+from nomad_stateful.sdk import Provider
+
+_PACKAGE = "nomad-csi"
+_TYPE = f"{_PACKAGE}:index:VolumeGuard"
+"""Any of the provider's types, by which the SDK finds it."""
+_SETTINGS = {"region": "aws_region", "account_id": "aws_account_id", "aws_config": "aws_config"}
+
+
+def in_account(
+    name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None
+) -> pulumi.ResourceOptions | None:
+    """Returns the options of a component, with a provider for the account of its arguments where it is given none."""
+    settings = {ours: args[key] for key, ours in _SETTINGS.items() if args.get(key)}
+    if not settings or _is_given(opts):
+        return opts
+    parent = opts.parent if opts else None
+    made = Provider(f"{name}-nomad-csi", **settings, opts=pulumi.ResourceOptions(parent=parent))
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[made]))
+
+
+def account_of(volumes: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Returns the volume whose account is that of all; {} where none has one."""
+    return next((one for one in volumes if one.get("backend", "ebs") == "ebs" and _SETTINGS.keys() & one.keys()), {})
+
+
+def _is_given(opts: pulumi.ResourceOptions | None) -> bool:
+    if opts is None:
+        return False
+    given = opts.providers or []
+    providers = [
+        *(given.values() if isinstance(given, Mapping) else given),
+        *([opts.provider] if opts.provider else []),
+    ]
+    return any(one.package == "nomad-csi" for one in providers) or bool(opts.parent and opts.parent.get_provider(_TYPE))
