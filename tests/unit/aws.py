@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from moto import mock_aws
+from moto.backends import get_backend
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 
@@ -76,3 +77,44 @@ def handlers(ec2: Any, by_event: dict[str, Any]) -> Iterator[None]:
     finally:
         for event, handler in by_event.items():
             ec2.meta.events.unregister(event, handler)
+
+
+def have_instance(ec2: Any, instance_id: str, state: str = "running") -> None:
+    """Has an instance of this id, in a state that moto may pass over; a second call changes the state.
+
+    What is not-found is gone, though a volume may be on it still.
+    """
+    if state == "not-found":
+        for held in _backend().reservations.values():
+            held.instances = [one for one in held.instances if one.id != instance_id]
+        return
+    known = {one.id: one for held in _backend().reservations.values() for one in held.instances}
+    if instance_id not in known:
+        made = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+        known[instance_id] = _backend().get_instance(made)
+        known[instance_id].id = instance_id
+    known[instance_id]._state.name = state
+
+
+def have_volume(ec2: Any, volume_id: str, instance_id: str = "", attachment: str = "attached") -> None:
+    """Has a volume of this id, free or on an instance: attached, or as moto never says of one, busy or detaching."""
+    volumes = _backend().volumes
+    if volume_id not in volumes:
+        made = volumes.pop(ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"])
+        made.id = volume_id
+        volumes[volume_id] = made
+    if instance_id and volumes[volume_id].attachment is None:
+        ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device="/dev/xvdaa")
+    if instance_id:
+        volumes[volume_id].attachment.status = attachment
+
+
+def asked(ec2: Any, operation: str) -> list[dict[str, Any]]:
+    """Gives a list of the parameters of each later request of this operation."""
+    requests: list[dict[str, Any]] = []
+    ec2.meta.events.register(f"provide-client-params.ec2.{operation}", lambda params, **_: requests.append(params))
+    return requests
+
+
+def _backend() -> Any:
+    return get_backend("ec2")[PLACE.account_id][REGION]

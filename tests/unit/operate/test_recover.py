@@ -3,13 +3,10 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs import volumes
-from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
@@ -21,6 +18,9 @@ from nomad_stateful.operate.recover import NotRecoveredError, Permission, Recove
 from nomad_stateful.operate.volumes import StackVolume
 from nomad_stateful.recovery.plan import Step, recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
+from nomad_stateful.waiting import RetryPolicy
+from tests.fake_nomad import FakeNomad
+from tests.unit.aws import PLACE, asked, have_instance, have_volume
 
 VOLUME, INSTANCE, NODE = "vol-0123456789abcdef0", "i-0a", "node-0a"
 CLAIM = Claim("8f3c2a1b-0000", "default", "mysql-server", NODE, "client-1", "stop", "lost")
@@ -117,91 +117,58 @@ def test_a_step_that_changes_nothing_is_not_done_twice(monkeypatch: pytest.Monke
     assert world.done == ["await"]
 
 
-class FakeEc2:
-    """Remembers what it was asked to do."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-
-    def get_paginator(self, call: str) -> Any:
-        return SimpleNamespace(paginate=lambda **arguments: [getattr(self, call)(**arguments)])
-
-    def __getattr__(self, call: str) -> Callable[..., Any]:
-        def answer(**arguments: Any) -> Any:
-            self.asked.append((call, arguments))
-            return {"Reservations": [{"Instances": [{"InstanceId": INSTANCE, "State": {"Name": "stopped"}}]}]}
-
-        return answer
-
-
-class FakeNomad:
-    """Remembers what was put."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-
-    def put(self, path: str, _body: Any) -> None:
-        self.paths.append(path)
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def do(step: Step, usage: VolumeUsage) -> tuple[FakeEc2, FakeNomad]:
-    ec2, nomad = FakeEc2(), FakeNomad()
-    api: Any = nomad
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(volumes, "ec2_client", lambda _place: ec2)
-        StepRunner(api, lambda: EbsVolumes(AwsPlace())).run(step, usage, lambda: stack_volume(FREE))
-    return ec2, nomad
-
-
-def test_no_step_ever_forces_a_volume_off() -> None:
+def test_no_step_ever_forces_a_volume_off(ec2: Any, nomad: FakeNomad) -> None:
+    detachments = asked(ec2, "DetachVolume")
     for usage in (CUT_OFF, STOPPED, UNKNOWN_TO_NOMAD):
         for step in [step for plan in recovery_plans(usage, wanted_free=False) for step in plan.steps]:
-            ec2, nomad = do(step, usage)
-            assert not any(arguments.get("Force") for _, arguments in ec2.asked)
-            assert [call for call, _ in ec2.asked if call == "detach_volume"] == (
-                ["detach_volume"] if step.action == "ec2-detach" else []
-            )
-            assert nomad.paths == ([f"node/{NODE}/purge"] if step.action == "purge-client" else [])
+            have_instance(ec2, INSTANCE, "stopped")
+            have_volume(ec2, VOLUME, INSTANCE, "busy")
+            nomad.put(f"node/{NODE}", {})
+            detachments.clear()
+            nomad.requests.clear()
+            runner = StepRunner(nomad.client(RetryPolicy()), lambda: EbsVolumes(PLACE))
+            runner.run(step, usage, lambda: stack_volume(FREE))
+            assert not any(one.get("Force") for one in detachments)
+            assert len(detachments) == (step.action == "ec2-detach")
+            assert nomad.writes == ([f"PUT node/{NODE}/purge"] if step.action == "purge-client" else [])
 
 
-def test_what_is_the_operators_to_decide_is_never_done() -> None:
+def test_what_is_the_operators_to_decide_is_never_done(nomad: FakeNomad) -> None:
+    step = Step("by-hand", "", "nomad job stop mysql-server", "why")
     with pytest.raises(OperateError, match="for the operator to decide"):
-        do(Step("by-hand", "", "nomad job stop mysql-server", "why"), FREE)
+        StepRunner(nomad.api, lambda: pytest.fail("EC2 is asked")).run(step, FREE, lambda: stack_volume(FREE))
+    assert nomad.requests == []
 
 
-def run(usage: VolumeUsage, monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
+def run(nomad: FakeNomad, usage: VolumeUsage, monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
     """The command, on a stack of one volume; a step that is run is an error."""
 
     def refused(*_: Any) -> None:
         raise AssertionError("a step was run")
 
-    api: Any = FakeNomad()
-    monkeypatch.setattr(frame, "connect", lambda **_: api)
+    monkeypatch.setattr(frame, "connect", lambda **_: nomad.client(RetryPolicy()))
     monkeypatch.setattr(recover, "stack_volumes", lambda _nomad, _name: [stack_volume(usage)])
     monkeypatch.setattr(StepRunner, "run", refused)
     recover.recover(Frame("recover", yes=True, checks=recover.COMMAND.checks or Checks(), **given), "", FENCE)
 
 
 def test_a_dry_run_only_tells_whatever_is_permitted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(NotRecoveredError, match=r"^mysql: see above\. Nothing was done"):
-        run(CUT_OFF, monkeypatch, dry_run=True)
+        run(nomad, CUT_OFF, monkeypatch, dry_run=True)
     assert f"fence: `aws ec2 stop-instances --instance-ids {INSTANCE}`" in capsys.readouterr().out
 
 
 def test_the_result_for_scripts_has_each_problem_with_its_steps(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(FREE, monkeypatch, as_json=True)
+    run(nomad, FREE, monkeypatch, as_json=True)
     printed = capsys.readouterr()
     assert json.loads(printed.out)["volumes"] == [{"name": "mysql", "ok": True, "problems": [], "ran": []}]
     assert printed.err == "mysql: in order\n"
     with pytest.raises(NotRecoveredError):
-        run(CUT_OFF, monkeypatch, as_json=True, dry_run=True)
+        run(nomad, CUT_OFF, monkeypatch, as_json=True, dry_run=True)
     found = json.loads(capsys.readouterr().out)
     assert (found["ok"], found["dryRun"]) == (False, True)
     [volume] = found["volumes"]

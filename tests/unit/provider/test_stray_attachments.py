@@ -1,10 +1,11 @@
 """A volume that Nomad left attached where nothing claims it: JobHealth and VolumeRelease detach it, or name it."""
 
-from typing import Any, cast
+import re
+from typing import Any
 
 import pytest
 
-from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
+from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.provider.resources import job_health, volume_release
@@ -13,9 +14,10 @@ from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.recovery.volume_usage import inspect_volume
 from nomad_stateful.waiting import Context
 from tests.fake_nomad import FakeNomad
+from tests.unit.aws import DENIED, PLACE, answers, asked, have_instance, have_volume
 
 VOLUME, OLD, NEW = "vol-0123456789abcdef0", "i-0a", "i-0b"
-WHERE = f"attached to {OLD} as /dev/xvdaa (attached since 2026-11-22 10:18:43 UTC), where nothing claims it"
+WHERE = rf"attached to {OLD} as /dev/xvdaa \(attached since [^)]+\), where nothing claims it"
 DETACH = f"aws ec2 detach-volume --volume-id {VOLUME} --instance-id {OLD}"
 INPUTS: dict[str, Any] = {
     "jobId": "db",
@@ -26,28 +28,19 @@ INPUTS: dict[str, Any] = {
     "region": "us-west-2",
     "timeoutS": 1,
 }
-RELEASE = {"volumeId": "data", "backend": "ebs", "externalId": VOLUME, "timeoutS": 2, "releaseId": "r"}
+RELEASE = {"volumeId": "data", "backend": "ebs", "externalId": VOLUME, "timeoutS": 2, "releaseId": "r"} | {
+    key: INPUTS[key] for key in ("accountId", "region")
+}
+DETACHED = [{"VolumeId": VOLUME, "InstanceId": OLD}]
 
 
-class Ebs:
-    """EC2 with one volume, attached to the instance that the job has left."""
-
-    def __init__(self, refuses: str = "") -> None:
-        self.detached: list[tuple[str, str]] = []
-        self._refuses = refuses
-
-    def state(self, _volume_id: str) -> Volume:
-        if self.detached:
-            return Volume(VOLUME, "available")
-        return Volume(VOLUME, "in-use", [Attachment(OLD, "/dev/xvdaa", "attached", "2026-11-22 10:18:43 UTC")])
-
-    def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
-        return dict.fromkeys(instance_ids, "running")
-
-    def detach(self, volume_id: str, instance_id: str) -> None:
-        if self._refuses:
-            raise ProviderError(self._refuses)
-        self.detached.append((volume_id, instance_id))
+@pytest.fixture
+def detachments(ec2: Any) -> list[dict[str, Any]]:
+    """What EC2 is asked to detach. It has one volume, attached to the instance that the job has left."""
+    for instance_id in (OLD, NEW):
+        have_instance(ec2, instance_id)
+    have_volume(ec2, VOLUME, OLD)
+    return asked(ec2, "DetachVolume")
 
 
 @pytest.fixture
@@ -79,55 +72,55 @@ def client(node_id: str, instance: str, message: str = "Unmount volume") -> dict
     }
 
 
-def wait(nomad: FakeNomad, ebs: Ebs, **inputs: Any) -> str:
+def wait(nomad: FakeNomad, **inputs: Any) -> str:
     """What JobHealth says when the allocation does not become healthy."""
     with pytest.raises(ProviderError, match="db has no healthy allocation") as failed:
-        JobHealth(lambda: nomad.api, lambda _place: cast("EbsVolumes", ebs)).create(Context(), INPUTS | inputs)
+        JobHealth(lambda: nomad.api).create(Context(), INPUTS | inputs)
     return str(failed.value)
 
 
-def test_a_job_that_waits_for_its_volume_gets_it_from_where_nothing_claims_or_uses_it(nomad: FakeNomad) -> None:
-    ebs = Ebs()
-    said = wait(nomad, ebs)
-    assert ebs.detached == [(VOLUME, OLD)]
+def test_a_job_that_waits_for_its_volume_gets_it_from_where_nothing_claims_or_uses_it(
+    nomad: FakeNomad, detachments: Any
+) -> None:
+    said = wait(nomad)
+    assert detachments == DETACHED
     assert "where nothing claims it" not in said, "nothing is left to be done about it"
 
 
-def test_what_may_be_mounted_is_left_and_named_with_the_command(nomad: FakeNomad) -> None:
+def test_what_may_be_mounted_is_left_and_named_with_the_command(nomad: FakeNomad, detachments: Any) -> None:
     nomad.put("node/old", client("old", OLD, message="Mount volume"))
-    ebs = Ebs()
-    said = wait(nomad, ebs)
-    assert ebs.detached == []
-    assert f"{VOLUME} is {WHERE}; the instance is running. Next: `{DETACH}`" in said
+    said = wait(nomad)
+    assert detachments == []
+    assert re.search(rf"{VOLUME} is {WHERE}; the instance is running\. Next: `{DETACH}`", said)
 
 
-def test_a_refused_detachment_leaves_the_command_in_the_message(nomad: FakeNomad) -> None:
-    said = wait(nomad, Ebs(refuses="UnauthorizedOperation"))
+@pytest.mark.usefixtures("detachments")
+def test_a_refused_detachment_leaves_the_command_in_the_message(nomad: FakeNomad, ec2: Any) -> None:
+    with answers(ec2, "DetachVolume", DENIED):
+        said = wait(nomad)
     assert f"Next: `{DETACH}`" in said
 
 
-def test_without_an_account_ec2_is_not_asked(nomad: FakeNomad) -> None:
-    ebs = Ebs()
-    wait(nomad, ebs, accountId="")
-    assert ebs.detached == []
+def test_without_an_account_ec2_is_not_asked(nomad: FakeNomad, detachments: Any) -> None:
+    wait(nomad, accountId="")
+    assert detachments == []
 
 
-def test_a_volume_in_use_by_the_job_is_left_alone(nomad: FakeNomad) -> None:
+def test_a_volume_in_use_by_the_job_is_left_alone(nomad: FakeNomad, detachments: Any) -> None:
     nomad.put("node/new", client("new", OLD))
     nomad.put("node/old", client("old", NEW))
-    ebs = Ebs()
-    wait(nomad, ebs)
-    assert ebs.detached == []
+    wait(nomad)
+    assert detachments == []
 
 
+@pytest.mark.usefixtures("detachments")
 def test_where_nomad_has_no_list_of_clients_it_is_not_said_that_no_client_has_the_volume(nomad: FakeNomad) -> None:
     nomad.put("nodes", None)
     with pytest.raises(NomadNotFound):
-        inspect_volume(nomad.api, "default", "data", VOLUME, cast("EbsVolumes", Ebs()))
+        inspect_volume(nomad.api, "default", "data", VOLUME, EbsVolumes(PLACE))
 
 
-def test_a_destroy_detaches_what_nomad_left_attached(nomad: FakeNomad) -> None:
+def test_a_destroy_detaches_what_nomad_left_attached(nomad: FakeNomad, detachments: Any) -> None:
     nomad.put("volume/csi/data", {"ID": "data", "PluginID": "ebs", "Allocations": [], "WriteAllocs": {}})
-    ebs = Ebs()
-    VolumeRelease(lambda: nomad.api, lambda _place: cast("EbsVolumes", ebs)).delete(Context(), "r", RELEASE)
-    assert ebs.detached == [(VOLUME, OLD)]
+    VolumeRelease(lambda: nomad.api).delete(Context(), "r", RELEASE)
+    assert detachments == DETACHED
