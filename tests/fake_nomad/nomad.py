@@ -74,7 +74,8 @@ class FakeNomad:
             if isinstance(body, dict):
                 namespace = namespace or body.get("Namespace", "")
                 body = self._identity(path, namespace) | body
-            key = path if lists.kind(path) else record_key(path, namespace or "default")
+            is_everywhere = lists.kind(path) or path.startswith(_BY_ID)
+            key = path if is_everywhere else record_key(path, namespace or "default")
             for one in [one for one in self._refusals if one[1] == path]:
                 del self._refusals[one]
             if body is None and not lists.kind(path):
@@ -84,11 +85,10 @@ class FakeNomad:
             self._changed.notify_all()
 
     def change(self, path: str, **fields: Any) -> None:
-        """Changes a record of the default namespace, whose indexes follow."""
-        kept = {
-            name: value for name, value in self.records[path].items() if name not in ("ModifyIndex", "JobModifyIndex")
-        }
-        self.put(path, kept | fields)
+        """Changes a record, in the one namespace that has it; its indexes follow."""
+        [record] = [one for key, one in self.records.items() if key.partition("@")[0] == path]
+        indexes = ("ModifyIndex", "JobModifyIndex")
+        self.put(path, {name: value for name, value in record.items() if name not in indexes} | fields)
 
     def refuse(self, path: str, status: int, text: str, times: int = 0, method: str = "") -> None:
         """Makes a path answer with an error, so many times or until it is `put`."""

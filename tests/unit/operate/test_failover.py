@@ -13,7 +13,7 @@ from nomad_stateful.recovery.watcher import Watcher
 from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, asked, have_instance, have_volume
 
-VOLUME, INSTANCE, OTHER = "vol-0123456789abcdef0", "i-0a", "i-0b"
+VOLUME, INSTANCE, OTHER, SPACE = "vol-0123456789abcdef0", "i-0a", "i-0b", "data"
 
 
 def node(name: str, status: str, instance_id: str) -> dict[str, Any]:
@@ -33,8 +33,9 @@ def ec2(ec2: Any) -> Any:
 def nomad(nomad: FakeNomad, ec2: Any) -> FakeNomad:
     """A cluster whose MySQL was lost with client-1, and waits."""
     have(nomad, node("1", "down", INSTANCE), node("2", "ready", OTHER), node("3", "ready", "i-0c"))
-    nomad.put("job/mysql", {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "data"}}}]})
-    nomad.put("volume/csi/data", {"ExternalID": VOLUME})
+    groups = [{"Volumes": {"data": {"Type": "csi", "Source": "data"}}}]
+    nomad.put("job/mysql", {"Namespace": SPACE, "TaskGroups": groups})
+    nomad.put("volume/csi/data", {"Namespace": SPACE, "ExternalID": VOLUME})
     lose(nomad, "a", "1", "eval-1")
     return nomad
 
@@ -46,9 +47,10 @@ def have(nomad: FakeNomad, *nodes: dict[str, Any]) -> None:
 
 def lose(nomad: FakeNomad, allocation_id: str, client: str, evaluation_id: str) -> None:
     """An allocation is lost with its client, and an evaluation is to place another one later."""
-    lost = {"JobID": "mysql", "NodeID": f"node-{client}", "FollowupEvalID": evaluation_id, "ClientStatus": "lost"}
-    nomad.put(f"allocation/{allocation_id}", lost)
-    nomad.put(f"evaluation/{evaluation_id}", {"JobID": "mysql", "TriggeredBy": "alloc-failure", "Status": "pending"})
+    job = {"JobID": "mysql", "Namespace": SPACE}
+    lost = {"NodeID": f"node-{client}", "FollowupEvalID": evaluation_id, "ClientStatus": "lost"}
+    nomad.put(f"allocation/{allocation_id}", job | lost)
+    nomad.put(f"evaluation/{evaluation_id}", job | {"TriggeredBy": "alloc-failure", "Status": "pending"})
 
 
 def evaluated(nomad: FakeNomad) -> int:
@@ -58,11 +60,11 @@ def evaluated(nomad: FakeNomad) -> int:
 
 
 def watcher(nomad: FakeNomad, *, fence: bool = False, volume: str = "data") -> Watcher:
-    return Watcher(nomad.api, EbsVolumes(PLACE), fence, frozenset({("default", volume)}))
+    return Watcher(nomad.api, EbsVolumes(PLACE), fence, frozenset({(SPACE, volume)}))
 
 
 def verdict(nomad: FakeNomad) -> str:
-    (job,) = delayed_jobs(nomad.api, "default")
+    (job,) = delayed_jobs(nomad.api, SPACE)
     return judge(job, EbsVolumes(PLACE)).verdict
 
 
@@ -115,7 +117,7 @@ def test_a_client_that_is_back_is_not_fenced(nomad: FakeNomad) -> None:
 )
 def test_a_job_that_waits_for_something_else_is_left_alone(nomad: FakeNomad, path: str, change: dict[str, str]) -> None:
     nomad.change(path, **change)
-    assert not list(delayed_jobs(nomad.api, "default"))
+    assert not list(delayed_jobs(nomad.api, SPACE))
 
 
 def test_nomad_is_asked_to_evaluate_the_job_once(nomad: FakeNomad, ec2: Any) -> None:
