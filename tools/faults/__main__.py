@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import secrets
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
-from types import FrameType
 
 from sandbox.machine import requirements
 from tools.faults.cases import every_fault
+from tools.faults.command_line import folder, interrupted_between_runs, positive, speaker
 from tools.faults.plan import Step, chosen, plan
 from tools.faults.runner import Options, Runner
 from tools.faults.table import Result, document, failures, table
@@ -69,15 +65,15 @@ def repeat(step: Step, arguments: argparse.Namespace) -> str:
 
 
 def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
-    say = _speaker()
+    say = speaker()
     say(f"seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}")
-    folder = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
+    lanes = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
     kept = Path(arguments.keep or tempfile.mkdtemp(prefix="nomad-stateful-faults-"))
     options = Options(
         lanes=arguments.lanes,
         name=arguments.name,
         subnet=arguments.subnet,
-        folder=folder,
+        folder=lanes,
         kept=kept,
         repeat=lambda step: repeat(step, arguments),
         say=say,
@@ -88,12 +84,12 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
     say(f"results as they come: {kept / RESULTS}")
     runner = Runner(options, steps)
     try:
-        with _interrupted_between_runs(runner):
+        with interrupted_between_runs(runner):
             runner.run()
     except KeyboardInterrupt:
         say("interrupted again: what came out so far")
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(lanes, ignore_errors=True)
     results = runner.results
     print(f"\n{table(results)}\n", flush=True)
     _write(results, arguments.seed, kept, arguments.json)
@@ -119,65 +115,24 @@ def _replace(path: Path, text: str) -> None:
     new.replace(path)
 
 
-@contextlib.contextmanager
-def _interrupted_between_runs(runner: Runner) -> Iterator[None]:
-    """The first interrupt ends every lane after the run it is in; a second one is a KeyboardInterrupt."""
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        runner.stop.set()
-        for number in usual:
-            signal.signal(number, signal.default_int_handler)
-        runner.options.say("interrupted: every lane is taken down after the run it is in")
-
-    for number in usual:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
-
-
-def _speaker() -> Callable[[str], None]:
-    lock, began = threading.Lock(), time.monotonic()
-
-    def say(text: str) -> None:
-        with lock:
-            print(f"[{time.monotonic() - began:6.0f} s] {text}", flush=True)
-
-    return say
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
     parser.add_argument("--long", action="store_true", help=f"{LONG[0]} runs in {LONG[1]} lanes")
-    parser.add_argument("--runs", type=_positive, help=f"number of runs (default: {SHORT[0]})")
-    parser.add_argument("--lanes", type=_positive, help=f"sandboxes at the same time (default: {SHORT[1]})")
+    parser.add_argument("--runs", type=positive, help=f"number of runs (default: {SHORT[0]})")
+    parser.add_argument("--lanes", type=positive, help=f"sandboxes at the same time (default: {SHORT[1]})")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
     parser.add_argument("--only", action="append", default=[], help="a family, or a part of a fault's name; repeatable")
-    parser.add_argument("--run", action="append", type=_positive, default=[], help="just this run of the plan")
+    parser.add_argument("--run", action="append", type=positive, default=[], help="just this run of the plan")
     parser.add_argument(
-        "--without", action="append", default=[], type=_positive, help="leave this change of a sequence out; repeatable"
+        "--without", action="append", default=[], type=positive, help="leave this change of a sequence out; repeatable"
     )
     parser.add_argument("--list", action="store_true", help="print the plan and do nothing")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
-    parser.add_argument("--official", type=_folder, metavar="DIR", help="folder of official release archives to use")
+    parser.add_argument("--official", type=folder, metavar="DIR", help="folder of official release archives to use")
     parser.add_argument("--keep", metavar="FOLDER", help="where logs of failed runs go (default: a new one)")
     parser.add_argument("--name", default="nf", help="name of the sandboxes; each lane's number is appended")
     parser.add_argument("--subnet", type=IPv4Network, default=IPv4Network("10.173.130.0/24"), help="the first lane's")
     return parser
-
-
-def _folder(text: str) -> Path:
-    return Path(text).absolute()
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
 
 
 if __name__ == "__main__":
