@@ -118,6 +118,17 @@ zone-changes: bootstrap ## move MySQL to another zone and fail over to one under
 two-operators: bootstrap ## let two commands change one stack at once under a writer, and say who was refused and how (RUNS=20, SEED=, ARGS='--only moves')
 	@$(PY) -m tools.faults.two_operators $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+.PHONY: histories
+histories: bootstrap ## run schedules of faults, changes and commands, drawn by seed, and have their histories judged (RUNS=, SEED=, RUN=, LANES=, SCHEDULE=FILE)
+	@set --; \
+	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
+	test -z "$(SEED)" || set -- "$$@" --seed "$(SEED)"; \
+	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
+	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
+	for number in $(RUN); do set -- "$$@" --run "$$number"; done; \
+	for file in $(SCHEDULE); do set -- "$$@" --schedule "$$file"; done; \
+	$(PY) -m tools.faults.schedules "$$@" $(ARGS)
+
 .PHONY: conformance
 conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)

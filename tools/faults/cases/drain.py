@@ -17,20 +17,21 @@ def _drain(*options: str) -> Callable[[Lane, random.Random], str]:
     def run(lane: Lane, _draw: random.Random) -> str:
         at = lane.stack.mysql_endpoint()
         lane.injected()
-        _nomad(lane, "drain", "-enable", "-yes", "-deadline", f"{_DEADLINE_S}s", *options, at.node_id)
+        node_command(lane, "drain", "-enable", "-yes", "-deadline", f"{_DEADLINE_S}s", *options, at.node_id)
         with lane.waits("MySQL runs on the zone's other client", _TIMEOUT_S):
             moved = lane.stack.mysql_endpoint(not_allocation=at.allocation_id, timeout_s=_TIMEOUT_S)
         assert moved.node_name != at.node_name, f"MySQL runs on {at.node_name}, which is drained"
         lane.await_writes()
-        _nomad(lane, "drain", "-disable", "-yes", at.node_id)
-        _nomad(lane, "eligibility", "-enable", at.node_id)
+        node_command(lane, "drain", "-disable", "-yes", at.node_id)
+        node_command(lane, "eligibility", "-enable", at.node_id)
         lane.await_plugins()
         return f"MySQL moved from {at.node_name} to {moved.node_name}"
 
     return run
 
 
-def _nomad(lane: Lane, *words: str) -> None:
+def node_command(lane: Lane, *words: str) -> None:
+    """`nomad node …` as an operator runs it."""
     operator = {"NOMAD_TOKEN": lane.stack.env["NOMAD_OPERATOR_TOKEN"]}
     with lane.waits(f"nomad node {' '.join(words)} ends", _TIMEOUT_S):
         ended_well(lane.stack.run("nomad", "node", *words, timeout_s=_TIMEOUT_S, more_env=operator))

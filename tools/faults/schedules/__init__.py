@@ -1,0 +1,1 @@
+"""Schedules of faults, changes and commands, drawn by seed, two at a time too, under a judged history."""

@@ -1,0 +1,63 @@
+"""What came of schedules: a line of JSON for each, appended to a file, and a table of all that are in it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tools import markdown
+
+_VERDICTS = ("right", "wrong", "undecided", "broken", "not run")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One schedule that was run."""
+
+    seed: int
+    number: int
+    schedule: str
+    verdict: str
+    """right; wrong or undecided where the judge says so; broken where another promise is; not run."""
+    problems: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def verdict_of(problems: list[str]) -> str:
+    """The verdict for what was found: the judge's words begin with the name of a history."""
+    for verdict in ("wrong", "undecided"):
+        if any(f".jsonl: {verdict}: " in problem for problem in problems):
+            return verdict
+    return "broken" if problems else "right"
+
+
+def append(path: Path, line: Line) -> None:
+    """Appends a line; what earlier runs left stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(line)) + "\n")
+
+
+def read(path: Path) -> list[Line]:
+    """All lines of a file."""
+    return [Line(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def table(lines: list[Line]) -> str:
+    """A line for each seed, and one for all."""
+    head = ["seed", "schedules", *_VERDICTS, "operations ok", "failed", "unknown", "reads"]
+    seeds = sorted({line.seed for line in lines})
+    rows = [_row(str(seed), [line for line in lines if line.seed == seed]) for seed in seeds]
+    return markdown.table(head, [*rows, _row("all", lines)])
+
+
+def _row(seed: str, lines: list[Line]) -> list[str]:
+    verdicts, counts = (
+        Counter(line.verdict for line in lines),
+        sum((Counter(one.counts) for one in lines), Counter[str]()),
+    )
+    numbers = [len(lines), *(verdicts[one] for one in _VERDICTS)]
+    return [seed, *map(str, [*numbers, *(counts[one] for one in ("ok", "failed", "unknown", "reads"))])]
