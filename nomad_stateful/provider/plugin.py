@@ -134,6 +134,6 @@ def _json_failures(config: Any) -> list[CheckFailure]:
     try:
         if isinstance(json.loads(config), dict):
             return []
-    except ValueError:
+    except (TypeError, ValueError):
         pass
     return [CheckFailure("", "awsConfig is not a JSON object: give the aws provider's settings, by their own keys")]

@@ -43,6 +43,10 @@ class VolumeProtection(ResourceInAccount):
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         checked = super().check(ctx, olds, news)
+        if olds.get("volumeId") and olds["volumeId"] == checked.inputs["volumeId"]:
+            # The same volume is where it was, whoever asks now; an account that nothing has proved is not remembered.
+            for key in ("region", "accountId"):
+                checked.inputs[key] = news.get(key) or olds.get(key, "")
         # What came with contents, also where the settings name its snapshot no more.
         if olds.get("hasContents"):
             checked.inputs["hasContents"] = True

@@ -72,6 +72,15 @@ def test_the_providers_credentials_ask_about_the_account_that_is_remembered() ->
     assert VolumeGuard().place(EARLIER) == AwsPlace("us-west-2", "123456789012", EARLIER["awsConfig"])
 
 
+@pytest.mark.parametrize("config", [HERE, {}], ids=["remembered", "not remembered"])
+def test_a_protected_volume_stays_where_it_was_whoever_asks(config: dict[str, str]) -> None:
+    before = resource(VolumeProtection, **config).check(Context(), {}, INPUTS[VolumeProtection]).inputs
+    other = resource(VolumeProtection, awsRegion="eu-west-1", awsAccountId="222222222222")
+    news = other.check(Context(), before, INPUTS[VolumeProtection]).inputs
+    assert (news["region"], news["accountId"]) == (before["region"], before["accountId"])
+    assert other.diff(Context(), "id", before, before, news).detailed == {}
+
+
 @pytest.mark.parametrize(("key", "value"), [("awsAccountId", "222222222222"), ("awsRegion", "eu-west-1")])
 def test_a_provider_that_left_for_another_account_is_refused(key: str, value: str) -> None:
     for kind in (VolumeGuard, VolumeRelease):
@@ -124,7 +133,7 @@ def test_a_wrong_account_is_refused_and_a_configuration_is_not_shown() -> None:
     assert said(**HERE) == said(awsConfig=UNKNOWN, awsAccountId=UNKNOWN) == []
     [reason] = said(awsAccountId="12")
     assert "twelve digits" in reason
-    for config in ("whispered", json.dumps(["whispered"])):
+    for config in ("whispered", json.dumps(["whispered"]), {"profile": "whispered"}):
         [reason] = said(awsConfig=config)
         assert "awsConfig is not a JSON object" in reason
         assert "whispered" not in reason
