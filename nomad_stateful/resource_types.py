@@ -3,6 +3,8 @@
 from typing import Final
 
 STACK: Final = "pulumi:pulumi:Stack"
+PROVIDERS: Final = "pulumi:providers:"
+"""How the type of each provider begins."""
 EBS_VOLUME: Final = "aws:ebs/volume:Volume"
 EBS_SNAPSHOT: Final = "aws:ebs/snapshot:Snapshot"
 EBS_SNAPSHOT_COPY: Final = "aws:ebs/snapshotCopy:SnapshotCopy"

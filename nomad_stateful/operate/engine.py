@@ -17,7 +17,7 @@ from typing import Any
 from nomad_stateful.operate import engine_locks, stack
 from nomad_stateful.operate.engine_locks import Started
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.resource_types import STACK
+from nomad_stateful.resource_types import PROVIDERS, STACK
 
 _LAST_LINES = 60
 _UNCHANGED = frozenset({"same", "read", "refresh", "discard"})
@@ -71,7 +71,7 @@ class Engine:
         text = (done.stdout + done.stderr).strip()
         if "no changes were expected" not in text:
             raise EngineError(f"`pulumi preview` fails:\n{text}")
-        return text
+        return text if self.changes({}) else ""
 
     def refuse_failing(self, values: Mapping[str, str]) -> None:
         """Previews other settings, by their paths, without writing them. Raises EngineError where that fails."""
@@ -81,10 +81,14 @@ class Engine:
             raise EngineError(f"it would be refused, so nothing is stopped:\n{(done.stdout + done.stderr).strip()}")
 
     def changes(self, values: Mapping[str, str]) -> list[Change]:
-        """Returns what an update with other settings, by their paths, would change. Raises EngineError."""
+        """Returns what an update with other settings, by their paths, would change. Raises EngineError.
+
+        Without the connections of providers: a token that is issued anew is not a change of the stack.
+        """
         with self._copied(values) as copy:
             said = json.loads(self._call("preview", "--json", "--config-file", str(copy)))
-        return [_change(step) for step in said.get("steps") or [] if step["op"] not in _UNCHANGED]
+        changes = [_change(step) for step in said.get("steps") or [] if step["op"] not in _UNCHANGED]
+        return [one for one in changes if not one.type.startswith(PROVIDERS)]
 
     def refuse_locked(self) -> None:
         """Raises StackLockedError where another pulumi has the stack's lock.
