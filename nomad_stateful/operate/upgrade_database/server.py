@@ -87,6 +87,7 @@ class Absence:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """While this lasts, it asks."""
+        self._answered.restart()
         thread = threading.Thread(target=self._work, name="the server's absence", daemon=True)
         thread.start()
         try:
