@@ -14,14 +14,20 @@ _SETTINGS = {"region": "aws_region", "account_id": "aws_account_id", "aws_config
 
 
 def in_account(
-    name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None
+    component: str, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None
 ) -> pulumi.ResourceOptions | None:
-    """Returns the options of a component, with a provider for the account of its arguments where it is given none."""
+    """Returns the options of a component of that type, with a provider for its arguments' account if it has none."""
     settings = {ours: args[key] for key, ours in _SETTINGS.items() if args.get(key)}
-    if not settings or _is_given(opts):
+    if not settings:
+        return opts
+    if _is_given(opts):
+        pulumi.log.warn(
+            f"{component} {name}: {', '.join(settings)} of its arguments do not count, since the program gives it a "
+            f"provider {_PACKAGE}: set them there"
+        )
         return opts
     parent = opts.parent if opts else None
-    made = Provider(f"{name}-nomad-csi", **settings, opts=pulumi.ResourceOptions(parent=parent))
+    made = Provider(f"{name}-{component}-{_PACKAGE}", **settings, opts=pulumi.ResourceOptions(parent=parent))
     return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[made]))
 
 
@@ -38,4 +44,4 @@ def _is_given(opts: pulumi.ResourceOptions | None) -> bool:
         *(given.values() if isinstance(given, Mapping) else given),
         *([opts.provider] if opts.provider else []),
     ]
-    return any(one.package == "nomad-csi" for one in providers) or bool(opts.parent and opts.parent.get_provider(_TYPE))
+    return any(one.package == _PACKAGE for one in providers) or bool(opts.parent and opts.parent.get_provider(_TYPE))

@@ -149,7 +149,9 @@ class Container(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         members = [member for volume in args["volumes"] for member in volume["members"]]
-        super().__init__("nomad-stateful:index:Container", name, None, in_account(name, account_of(members), opts))
+        super().__init__(
+            "nomad-stateful:index:Container", name, None, in_account("Container", name, account_of(members), opts)
+        )
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         items = args.get("secrets")
         change = own.change("container", job_variables.container(args))

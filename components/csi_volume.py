@@ -20,7 +20,7 @@ class CsiVolume(pulumi.ComponentResource):
     """Changes when the consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:CsiVolume", name, None, in_account(name, args, opts))
+        super().__init__("nomad-stateful:index:CsiVolume", name, None, in_account("CsiVolume", name, args, opts))
         registered = register(Place(name, self), args)
         self.volume_id = registered.volume_id
         self.external_id = registered.external_id

@@ -35,7 +35,10 @@ class CsiVolumes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(
-            "nomad-stateful:index:CsiVolumes", name, None, in_account(name, account_of(args["volumes"]), opts)
+            "nomad-stateful:index:CsiVolumes",
+            name,
+            None,
+            in_account("CsiVolumes", name, account_of(args["volumes"]), opts),
         )
         own = pulumi.create_urn(name, _OWN_COMPONENT)
         earlier_ids = args.get("earlier_ids", {})

@@ -147,6 +147,7 @@ class DatabaseServer(pulumi.ComponentResource):
     """A single server whose rows outlive the job, on the volume; databases.py makes that of each database."""
 
     _database: ClassVar[Database]
+    _token: ClassVar[str]
 
     host: pulumi.Output[str]
     """Address of the client the server runs on."""
@@ -160,8 +161,8 @@ class DatabaseServer(pulumi.ComponentResource):
     """Passwords of the accounts, by name (secret)."""
 
     def __init__(self, name: str, args: DatabaseServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        opts = in_account(name, account_of([args["volume"]]), opts)
-        super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
+        opts = in_account(type(self).__name__, name, account_of([args["volume"]]), opts)
+        super().__init__(self._token, name, None, opts)
         kind = self._database
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         password = GeneratedSecret(f"{name}-password", length=32, opts=pulumi.ResourceOptions(parent=self))

@@ -101,6 +101,7 @@ class DatabaseBackup(pulumi.ComponentResource):
     """A periodic job that dumps all databases, also to S3, and one that restores a dump when it is dispatched."""
 
     _database: ClassVar[Database]
+    _token: ClassVar[str]
 
     job_id: pulumi.Output[str]
     """Id of the job that dumps."""
@@ -108,8 +109,8 @@ class DatabaseBackup(pulumi.ComponentResource):
     """Id of the job that restores."""
 
     def __init__(self, name: str, args: DatabaseBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        opts = in_account(name, account_of([args["volume"]]), opts)
-        super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
+        opts = in_account(type(self).__name__, name, account_of([args["volume"]]), opts)
+        super().__init__(self._token, name, None, opts)
         owner = args.get("owner")
         dump = Consumer(name, args["job_id"], args["placement"], self, owner)
         # With a variable of its own: the job that dumps every night never sees the superuser's password.

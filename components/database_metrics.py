@@ -58,6 +58,7 @@ class DatabaseMetrics(pulumi.ComponentResource):
     """A database's exporter beside its server, which neither it nor a change of it restarts."""
 
     _database: ClassVar[Database]
+    _token: ClassVar[str]
 
     job_id: pulumi.Output[str]
     """Id of the job, once it runs."""
@@ -65,7 +66,7 @@ class DatabaseMetrics(pulumi.ComponentResource):
     """Password of `prometheus`, without which the exporter answers nothing (secret)."""
 
     def __init__(self, name: str, args: DatabaseMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(f"nomad-stateful:index:{type(self).__name__}", name, None, opts)
+        super().__init__(self._token, name, None, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         options = pulumi.ResourceOptions(parent=self)
         password = GeneratedSecret(f"{name}-password", length=32, opts=options).result

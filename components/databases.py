@@ -31,8 +31,10 @@ def components_of(database: Database) -> DatabaseComponents:
 
 
 def _named(database: Database, role: str, base: type[Component], text: str) -> type[Component]:
-    own = {"_database": database, "__doc__": text, "__module__": __name__}
-    return cast("type[Component]", type(f"{database.name.capitalize()}{role}", (base,), own))
+    name = f"{database.name.capitalize()}{role}"
+    # A program's own subclass is of the same type.
+    own = {"_database": database, "_token": f"nomad-stateful:index:{name}", "__doc__": text, "__module__": __name__}
+    return cast("type[Component]", type(name, (base,), own))
 
 
 COMPONENTS = {name: components_of(database) for name, database in DATABASES.items()}

@@ -114,7 +114,7 @@ class ZonalVolumes(pulumi.ComponentResource):
     """By volume name: changes when the volume's consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:ZonalVolumes", name, None, in_account(name, args, opts))
+        super().__init__("nomad-stateful:index:ZonalVolumes", name, None, in_account("ZonalVolumes", name, args, opts))
         self.volume_ids, self.sizes_gib, self.restart_ids = {}, {}, {}
         retained = {volume["name"]: _stays(volume) for volume in args["volumes"]}
         for volume in args["volumes"]:

@@ -36,9 +36,9 @@ def provider_of(resource: mocks.MockResourceArgs) -> str:
 def test_the_arguments_of_a_component_go_into_a_provider_where_there_is_none() -> None:
     made = recorded(lambda: ZonalVolumes("ebs", VOLUMES | ACCOUNT))
     given = {"awsRegion": "us-west-2", "awsAccountId": "123456789012", "awsConfig": '{"profile": "prod"}'}
-    assert made["ebs-nomad-csi"].inputs == given
+    assert made["ebs-ZonalVolumes-nomad-csi"].inputs == given
     for name in ("ebs-data-guard", "volumes.data.protect"):
-        assert provider_of(made[name]) == "ebs-nomad-csi"
+        assert provider_of(made[name]) == "ebs-ZonalVolumes-nomad-csi"
     assert not {"region", "awsConfig"} & made["ebs-data-guard"].inputs.keys()
 
 
@@ -59,14 +59,23 @@ def test_the_provider_that_the_program_gives_counts(way: str) -> None:
         ZonalVolumes("ebs", VOLUMES | ACCOUNT, pulumi.ResourceOptions(**{way: options[way]}))
 
     made = recorded(body)
-    assert "ebs-nomad-csi" not in made
+    assert "ebs-ZonalVolumes-nomad-csi" not in made
     assert provider_of(made["ebs-data-guard"]) == "own"
+
+
+def test_components_of_one_name_have_a_provider_each() -> None:
+    def body() -> None:
+        ZonalVolumes("data", VOLUMES | ACCOUNT)
+        in_account("CsiVolumes", "data", ACCOUNT, None)
+
+    made = recorded(body)
+    assert {"data-ZonalVolumes-nomad-csi", "data-CsiVolumes-nomad-csi"} <= made.keys()
 
 
 def test_volumes_that_are_not_ebs_have_no_account() -> None:
     assert account_of([{"backend": "none", **ACCOUNT}]) == {}
     assert account_of([{"backend": "none"}, {"backend": "ebs", **ACCOUNT}])["region"] == "us-west-2"
-    assert in_account("any", {}, None) is None
+    assert in_account("Container", "any", {}, None) is None
 
 
 def test_a_provider_takes_from_the_stack_what_the_program_does_not_give() -> None:

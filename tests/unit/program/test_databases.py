@@ -69,6 +69,11 @@ def test_the_components_are_named_after_their_database() -> None:
     assert (MysqlServer, MysqlBackup, MysqlMetrics) == COMPONENTS["mysql"]
 
 
+def test_a_subclass_of_a_component_is_of_its_type() -> None:
+    mine = type("Orders", (MysqlServer,), {})
+    assert vars(MysqlServer)["_token"] == getattr(mine, "_token") == "nomad-stateful:index:MysqlServer"  # noqa: B009
+
+
 @pytest.mark.parametrize(("provider", "lookup"), [("nomad", "nomadService"), ("consul", "service")])
 def test_a_client_finds_the_server_where_its_service_is_registered(provider: str, lookup: str) -> None:
     login = Login("db", provider, "preferred", verifies=False, account="a", password="p")
