@@ -103,7 +103,9 @@ class Databases:
 
     def _put(self, found: Task, password: str) -> None:
         of_accounts = {"password_backup": PASSWORD, "root_password": ROOT_PASSWORD, "password": password}
-        self.server.put(found, {**of_accounts, "Address": "127.0.0.1", "Port": str(self.server.port)})
+        self.server.put(
+            found, {**of_accounts, "Address": "127.0.0.1", "Port": str(self.server.port), "ID": "an-instance"}
+        )
 
 
 TLS = {"mode": "preferred", "certificate": False, "ca": False}
