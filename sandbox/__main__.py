@@ -61,6 +61,13 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--all-images", action="store_true", help="have the images too that a stack seldom names (sandbox/README.md)"
     )
+    up.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="have this image too, as the stack that names it has",
+    )
     up.add_argument("--no-stack", action="store_true", help="start the sandbox only")
     down = commands.add_parser("down", help="destroy the stack and remove the sandbox")
     down.add_argument("--stack", default=STACK, help="the stack to destroy (default: %(default)s)")
@@ -82,7 +89,8 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
 
             settings = replace(settings, tls=settings.tls or arguments.tls)
             stack = "" if arguments.no_stack else arguments.stack
-            options = up.Options(arguments.plugins, stack, arguments.official, all_images=arguments.all_images)
+            named = (*arguments.image, *([""] if arguments.all_images else []))
+            options = up.Options(arguments.plugins, stack, arguments.official, named)
             return up.run(settings, options)
         case "down":
             from sandbox.commands import down

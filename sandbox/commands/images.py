@@ -21,7 +21,7 @@ def run(settings: SandboxSettings, parts: Path | None) -> int:
     packages.ensure_packages(packages.SANDBOX)
     toolchain.ensure_csi()
     chosen = official.require(parts) if parts is not None else None
-    store.require_docker(settings, chosen, everything=True)
-    for name in store.ensure(settings, chosen, everything=True).names:
+    store.require_docker(settings, chosen, store.EVERY_IMAGE)
+    for name in store.ensure(settings, chosen, store.EVERY_IMAGE).names:
         print(name)
     return 0

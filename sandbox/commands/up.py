@@ -17,8 +17,8 @@ from sandbox.docker import machine_daemon, store
 from sandbox.docker.store import Store
 from sandbox.machine import firewall, requirements
 from sandbox.machine.lock import exclusive
-from sandbox.settings import SandboxSettings
-from sandbox.stack import environment, plugin_home, strays
+from sandbox.settings import PROJECT, SandboxSettings
+from sandbox.stack import environment, plugin_home, stack_file, strays
 from sandbox.stack.stack import Stack, prepare_backend
 from sandbox.standins.nas import openssh
 from tools import packages, toolchain
@@ -34,7 +34,8 @@ class Options:
     plugins: str
     stack: str
     official: Path | None = None
-    all_images: bool = False
+    images: tuple[str, ...] = ()
+    """Names of images to have beside those that every sandbox has."""
 
 
 def run(settings: SandboxSettings, options: Options) -> int:
@@ -84,8 +85,12 @@ def _tools(settings: SandboxSettings, options: Options, phases: Phases) -> tuple
             openssh.ensure()
             # What the stand-ins' images are made of.
             toolchain.ensure_csi()
-            store.require_docker(settings, options.official, everything=options.all_images)
-            made = pool.submit(store.of_sandbox, settings, options.official, everything=options.all_images)
+            named = (
+                *options.images,
+                *(stack_file.images(PROJECT / f"Pulumi.{options.stack}.yaml") if options.stack else ()),
+            )
+            store.require_docker(settings, options.official, named)
+            made = pool.submit(store.of_sandbox, settings, options.official, named)
             tools = toolchain.ensure()
             if installed:
                 phase.did(f"installed {', '.join(installed)}; {tools.said()}")

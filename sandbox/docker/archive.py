@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from sandbox.docker.images import Image
+from sandbox.docker.image import Image
 from sandbox.docker.layers import Layer
 
 
@@ -56,6 +56,7 @@ def _config(image: Image, layers: tuple[Layer, ...]) -> dict[str, object]:
             "Env": [*image.env, *version],
             "Volumes": {folder: {} for folder in image.volumes} or None,
             "ExposedPorts": {port: {} for port in image.ports} or None,
+            "StopSignal": image.stop_signal,
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]},
         "history": [{"created": "1970-01-01T00:00:00Z", "created_by": layer.folder.name} for layer in layers],

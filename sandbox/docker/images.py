@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
-from sandbox.docker import agent, older_mysql, python_packages
+from sandbox.docker import agent, older_mysql, postgres, python_packages
 from sandbox.docker.errors import DockerError
-from sandbox.docker.layers import Layer, Recipe
+from sandbox.docker.image import PATH, Image
+from sandbox.docker.layers import Recipe
 from sandbox.settings import PROJECT
 from tools import locked_packages
 from tools.toolchain import cache, official
@@ -22,7 +23,6 @@ MYSQL_SERIES: Final = "9.7"
 """The series that the project is run with; Debian's unstable suite moves on some day."""
 
 _ENTRYPOINT: Final = Path(__file__).with_name("mysql-entrypoint.sh")
-_PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _HOME: Final = "opt/stand-ins"
 _STAND_INS: Final = ("csi", "ebs_csi_driver", "efs_csi_driver", "democratic_csi", "hostpath")
 _MOUNT_HELPERS: Final = (
@@ -70,49 +70,6 @@ echo 'root:x:0:0:root:/root:/bin/sh' >/only/etc/passwd
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Image:
-    """An image: its layers from the bottom up, and what docker runs in it."""
-
-    repository: str
-    tag: str
-    layers: tuple[Recipe, ...]
-    tag_from: str = ""
-    """The Debian package whose version is the tag, after `tag`."""
-    series: str = ""
-    """The series that the version has to be of."""
-    seldom: bool = False
-    """Whether it is there only when all images are asked for."""
-    entrypoint: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    volumes: tuple[str, ...] = ()
-    ports: tuple[str, ...] = ()
-    version_env: str = ""
-    """Variable of the container that has the version."""
-    note: str = ""
-
-    def names(self, layers: tuple[Layer, ...]) -> list[str]:
-        """The names by which a job pulls it: with the version, and with its series where Debian decides on that."""
-        tags = [self.version(layers)]
-        while self.tag_from and "." in tags[-1]:
-            tags.append(tags[-1].rpartition(".")[0])
-        return [f"{self.repository}:{tag}" for tag in tags]
-
-    def is_named(self, name: str) -> bool:
-        """Whether a name is surely the image's, also before its version is known."""
-        if self.series and name.startswith(f"{self.repository}:{self.series}."):
-            return True
-        return name == f"{self.repository}:{self.series or self.tag}"
-
-    def version(self, layers: tuple[Layer, ...]) -> str:
-        """Its tag."""
-        if not self.tag_from:
-            return self.tag
-        found = next(version for layer in layers if (version := layer.version(self.tag_from)))
-        return self.tag + (older_mysql.older(found) if self.series == older_mysql.SERIES else found)
-
-
 def catalogue(parts: Path | None) -> tuple[Image, ...]:
     """Every image; with a folder of official parts, those that are there are in the images."""
     base = base_layer()
@@ -124,11 +81,13 @@ def catalogue(parts: Path | None) -> tuple[Image, ...]:
     return (
         mysql,
         _older_mysql(mysql),
+        postgres.image(base, parts),
         *_drivers(base, tools, python, parts),
         agent_image(base),
         _busybox(base),
-        _exporter(base, "mysqld"),
-        _exporter(base, "node"),
+        _exporter(base, "prom", "mysqld"),
+        _exporter(base, "prom", "node"),
+        _exporter(base, "quay.io/prometheuscommunity", "postgres"),
     )
 
 
@@ -159,7 +118,7 @@ def _mysql(base: Recipe, parts: Path | None) -> Image:
         series=MYSQL_SERIES,
         entrypoint=("docker-entrypoint.sh",),
         command=("mysqld",),
-        env=(_PATH, f"MYSQL_MAJOR={MYSQL_SERIES}"),
+        env=(PATH, f"MYSQL_MAJOR={MYSQL_SERIES}"),
         volumes=("/var/lib/mysql",),
         ports=("3306/tcp", "33060/tcp"),
         version_env="MYSQL_VERSION",
@@ -176,7 +135,7 @@ def _older_mysql(mysql: Image) -> Image:
         layers=(*mysql.layers, changed),
         series=older_mysql.SERIES,
         seldom=True,
-        env=(_PATH, f"MYSQL_MAJOR={older_mysql.SERIES}"),
+        env=(PATH, f"MYSQL_MAJOR={older_mysql.SERIES}"),
         note=f"stand-in for {older_mysql.SERIES}",
     )
 
@@ -201,7 +160,7 @@ def _drivers(base: Recipe, tools: Recipe, python: Recipe, parts: Path | None) ->
             layers = (base, tools, Recipe(f"{name}-driver", (base, tools), files={f"/usr{program}": binary}))
         note = "official driver" if binary else "stand-in"
         images.append(
-            Image(driver.image, driver.default_version, layers, entrypoint=(program,), env=(_PATH,), note=note)
+            Image(driver.image, driver.default_version, layers, entrypoint=(program,), env=(PATH,), note=note)
         )
     return images
 
@@ -219,21 +178,20 @@ def agent_image(base: Recipe) -> Image:
     python = Recipe("agent-python", (base,), ("python3",), fill=packages, fill_key=pins)
     below = (base, python)
     layers = (*below, Recipe("agent", below, fill=agent.put, fill_key=agent.digest()))
-    return Image(agent.REPOSITORY, agent.tag(), layers, entrypoint=(agent.COMMAND,), env=(_PATH,), note="the wheel")
+    return Image(agent.REPOSITORY, agent.tag(), layers, entrypoint=(agent.COMMAND,), env=(PATH,), note="the wheel")
 
 
 def _busybox(base: Recipe) -> Image:
     made = Recipe("busybox", (base,), ("busybox-static",), _BUSYBOX_SCRIPT, fill=_nothing_else, fill_key="only")
-    return Image(BUSYBOX, "", (made,), tag_from="busybox-static", command=("sh",), env=(_PATH,))
+    return Image(BUSYBOX, "", (made,), tag_from="busybox-static", command=("sh",), env=(PATH,))
 
 
-def _exporter(base: Recipe, name: str) -> Image:
+def _exporter(base: Recipe, publisher: str, name: str) -> Image:
     package = f"prometheus-{name}-exporter"
     layer = Recipe(f"{name}-exporter", (base,), (package,))
     start = (f"/usr/bin/{package}",)
-    return Image(
-        f"prom/{name}-exporter", "v", (base, layer), tag_from=package, seldom=True, entrypoint=start, env=(_PATH,)
-    )
+    repository = f"{publisher}/{name}-exporter"
+    return Image(repository, "v", (base, layer), tag_from=package, seldom=True, entrypoint=start, env=(PATH,))
 
 
 def _nothing_else(layer: Path, _base: Path) -> None:

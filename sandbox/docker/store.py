@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Final
 
 from sandbox.docker import archive, images, layers, machine_daemon, mirror, pulled
 from sandbox.docker.errors import DockerError
-from sandbox.docker.images import Image
+from sandbox.docker.image import Image
 from sandbox.docker.layers import Layer
 from sandbox.docker.machine_daemon import DRIVER
 from sandbox.settings import SandboxSettings
@@ -49,8 +50,12 @@ class Store:
         return self.folder / "exec-root"
 
 
-def of_sandbox(settings: SandboxSettings, official: Path | None = None, *, everything: bool = False) -> Store:
-    """Returns the store of a sandbox, which keeps the one it was started with.
+EVERY_IMAGE: Final = ("",)
+"""Stands for the names of all images."""
+
+
+def of_sandbox(settings: SandboxSettings, official: Path | None = None, named: Iterable[str] = ()) -> Store:
+    """Returns the store of a sandbox, which keeps the one it was started with; it has the images that are named.
 
     Raises:
         DockerError: as for `ensure`.
@@ -58,22 +63,32 @@ def of_sandbox(settings: SandboxSettings, official: Path | None = None, *, every
     note = settings.docker_dir / "store"
     kept = Store(Path(note.read_text(encoding="utf-8").strip())) if note.is_file() else None
     if kept is not None and kept.folder.is_dir():
-        if everything and len(kept.names) < len(settings.images) + len(_built(settings, official)):
-            raise DockerError("The sandbox was started without all images, and keeps its own: run `make down` first.")
+        lacking = [name for name in named if not _has(kept, name, settings, official)]
+        if lacking:
+            what = f"the image {lacking[0]}" if lacking[0] else "all images"
+            raise DockerError(f"The sandbox was started without {what}, and keeps its own: run `make down` first.")
         return kept
-    store = ensure(settings, official, everything=everything)
+    store = ensure(settings, official, named)
     settings.docker_dir.mkdir(exist_ok=True)
     note.write_text(f"{store.folder}\n", encoding="utf-8")
     return store
 
 
-def ensure(settings: SandboxSettings, official: Path | None, *, everything: bool = False) -> Store:
+def _has(store: Store, name: str, settings: SandboxSettings, official: Path | None) -> bool:
+    """Returns whether a store has an image of ours by its name, or each where it is empty."""
+    ours = _built(settings, official)
+    if not name:
+        return len(store.names) >= len(settings.images) + len(ours)
+    return not any(image.is_named(name) for image in ours) or any(one.startswith(name) for one in store.names)
+
+
+def ensure(settings: SandboxSettings, official: Path | None, named: Iterable[str] = ()) -> Store:
     """Returns the store, made if it is not there yet: minutes the first time.
 
     Raises:
         DockerError: docker does not run here, or an image cannot be pulled, built or loaded.
     """
-    wanted = _wanted(settings, official, everything)
+    wanted = _wanted(settings, official, named)
     folder = _folder(settings, wanted)
     if not folder.is_dir():
         with cache.locked(layers.root()):
@@ -86,13 +101,13 @@ def ensure(settings: SandboxSettings, official: Path | None, *, everything: bool
     return Store(folder)
 
 
-def require_docker(settings: SandboxSettings, official: Path | None, *, everything: bool = False) -> None:
+def require_docker(settings: SandboxSettings, official: Path | None, named: Iterable[str] = ()) -> None:
     """Finds out whether docker runs on this machine, as long as there is no store that says so.
 
     Raises:
         DockerError: it does not; the message has the daemon's own words.
     """
-    if _folder(settings, _wanted(settings, official, everything)).is_dir():
+    if _folder(settings, _wanted(settings, official, named)).is_dir():
         return
     layers.root().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".probe-", dir=layers.root()) as folder:
@@ -106,11 +121,13 @@ def require_docker(settings: SandboxSettings, official: Path | None, *, everythi
             ) from None
 
 
-def _wanted(settings: SandboxSettings, official: Path | None, everything: bool) -> tuple[Image, ...]:
+def _wanted(settings: SandboxSettings, official: Path | None, named: Iterable[str]) -> tuple[Image, ...]:
     """Returns the images to build: every one where all are asked for, or are there already."""
-    built = _built(settings, official)
-    everything = everything or _folder(settings, built).is_dir()
-    return tuple(image for image in built if everything or not image.seldom)
+    built, names = _built(settings, official), tuple(named)
+    everything = "" in names or _folder(settings, built).is_dir()
+    return tuple(
+        image for image in built if everything or not image.seldom or any(image.is_named(name) for name in names)
+    )
 
 
 def _built(settings: SandboxSettings, official: Path | None) -> tuple[Image, ...]:
@@ -130,11 +147,11 @@ def _check_series(built: dict[Image, tuple[Layer, ...]]) -> None:
         version = image.version(parts)
         if image.series and not version.startswith(f"{image.series}."):
             raise DockerError(
-                f"Debian's suite {layers.SUITE} has MySQL {version} now, and the project is run with "
+                f"Debian's suite {layers.SUITE} has {image.repository} {version} now, and the project is run with "
                 f"{image.series}. Set {mirror.VARIABLE} to a snapshot of Debian that has it "
                 '(snapshot.debian.org; its lists are old, which apt takes with Acquire::Check-Valid-Until "false"). '
                 "Or have the official image pulled: [images] in sandbox.toml. "
-                "To run the new series, change MYSQL_SERIES and the stacks' images."
+                "To run the new series, change the series in sandbox/docker and the stacks' images."
             )
 
 

@@ -1,10 +1,11 @@
-"""The salt in the stack's configuration file: it belongs to the sandbox's passphrase, so it comes and goes with it."""
+"""The stack's configuration file: its salt, which comes and goes with the sandbox's passphrase, and its images."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+_IMAGE_LINE = re.compile(r"^ +image: *([^ #\n]+)", re.MULTILINE)
 _SALT_LINE = re.compile(r"^encryptionsalt:.*\n?", re.MULTILINE)
 
 
@@ -26,3 +27,8 @@ def put_salt(path: Path, salt: str) -> None:
     fresh.write_text(after, encoding="utf-8")
     fresh.chmod(path.stat().st_mode)
     fresh.replace(path)
+
+
+def images(path: Path) -> list[str]:
+    """Returns the names of the images that a stack's file names; none where there is no file."""
+    return _IMAGE_LINE.findall(path.read_text(encoding="utf-8")) if path.is_file() else []

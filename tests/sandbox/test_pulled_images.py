@@ -16,7 +16,7 @@ import pytest
 
 from sandbox.docker import archive, images, layers, machine_daemon, pulled, store, tree
 from sandbox.docker.errors import DockerError
-from sandbox.docker.images import Image
+from sandbox.docker.image import Image
 from sandbox.docker.layers import Layer, Recipe
 from sandbox.settings import PulledImage, parse_settings
 from tests.ports import unused_port

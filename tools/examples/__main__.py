@@ -11,10 +11,11 @@ from pathlib import Path
 from nomad_stateful.nomad.api import NomadApi
 from sandbox.cloud.service import is_alive
 from sandbox.settings import PROJECT, SandboxError, SandboxSettings, load_settings
+from sandbox.stack import stack_file
 from sandbox.stack.plugin_home import kinds
 from tools import toolchain
 from tools.examples.recipes import EXAMPLES, Example, resources_left
-from tools.examples.stacks import Workplace
+from tools.examples.stacks import FOLDER, Workplace
 
 
 def main() -> int:
@@ -30,7 +31,16 @@ def main() -> int:
         parser.error(f"there is no example {unknown[0]}: use one of {', '.join(names)}")
     settings = load_settings()
     was_up = settings.home.is_dir() and is_alive(settings)
-    _sandbox("up", "--no-stack", *(["--official", str(arguments.official.absolute())] if arguments.official else []))
+    # Those that a sandbox has only where a stack names them.
+    images = [
+        word
+        for name in wanted
+        for image in stack_file.images(FOLDER / f"Pulumi.{name}.yaml")
+        for word in ("--image", image)
+    ]
+    _sandbox(
+        "up", "--no-stack", *images, *(["--official", str(arguments.official.absolute())] if arguments.official else [])
+    )
     print(f"plugins: {kinds(settings)}", flush=True)
     status = 1
     try:
