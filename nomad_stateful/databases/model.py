@@ -118,8 +118,8 @@ class Database:
     options: ServerOptions
     image_problem: Callable[[str], Problem | None]
     """Returns why an image is not this server's, as far as its name says."""
-    is_older: Callable[[Sequence[int], Sequence[int]], bool]
-    """Returns whether a version, as numbers, is too old for the files of another."""
+    files_problem: Callable[[Sequence[int], Sequence[int]], Problem | None]
+    """Returns why a version, as numbers, cannot read the files of another; {image} in the remedy is that one's."""
     backup: Account
     """Who dumps."""
     client: Callable[[Login], Client]

@@ -28,7 +28,7 @@ MYSQL = Database(
     privileges=_PRIVILEGES,
     options=Options(),
     image_problem=images.problem,
-    is_older=images.older,
+    files_problem=images.files_problem,
     # The least with which every database can be read for a dump.
     backup=Account("backup", "SELECT, SHOW VIEW, TRIGGER, EVENT"),
     client=logins.client,

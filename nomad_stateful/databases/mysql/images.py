@@ -27,8 +27,20 @@ def problem(image: str) -> Problem | None:
     )
 
 
-def older(version: Sequence[int], of_files: Sequence[int]) -> bool:
-    """Returns whether a version is too old for the files of another."""
+def files_problem(version: Sequence[int], of_files: Sequence[int]) -> Problem | None:
+    """Returns why a version cannot read the files of another: it is too old."""
+    if not _is_older(version, of_files):
+        return None
+    return Problem(
+        "an older one cannot read what that wrote",
+        "keep {image} or a newer one; to go back, dump with it and restore into a server of the older image on a new "
+        "volume",
+    )
+
+
+def _is_older(version: Sequence[int], of_files: Sequence[int]) -> bool:
+    if min(len(version), len(of_files)) < 2:
+        return False
     if tuple(version[:2]) != tuple(of_files[:2]):
         return tuple(version[:2]) < tuple(of_files[:2])
     whole = len(version) == len(of_files) == 3

@@ -126,7 +126,7 @@ def _database_problems(settings: Settings, registered: list[dict[str, Any]]) -> 
             pulumi.warn(visible(warning))
     for warning in database.unverified(settings, section):
         pulumi.warn(warning)
-    return database.downgrade(section, server)
+    return database.unreadable(section, server)
 
 
 def _owners(prefetch: Prefetch, plan: Plan, known: ownership.Known, first: Call) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from nomad_stateful.program.settings import DatabaseSection, Problem, Settings
 from nomad_stateful.program.settings.metrics import database_exporter
 
-_TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+\.\d+(\.\d+)?)(?![\d.])[\w.-]*(@.*)?")
+_TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+(\.\d+){0,2})(?![\d.])[\w.-]*(@.*)?")
 
 
 def unverified(settings: Settings, section: DatabaseSection) -> list[str]:
@@ -24,23 +24,20 @@ def unverified(settings: Settings, section: DatabaseSection) -> list[str]:
     return [f"{what}, as {section.kind.superuser} too. {remedy}"]
 
 
-def downgrade(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:
-    """Returns the problem with an image older than the one that writes the same data directory now."""
+def unreadable(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:
+    """Returns the problem with an image that cannot read what the one wrote that has the same data directory now."""
     for task in job["tasks"]:
         same = (
             section.volume in task["volumes"] and f"{section.kind.data_dir_argument}{section.data_dir}" in task["args"]
         )
         runs, wanted = _version(task["image"]), _version(section.image)
-        if same and runs and wanted and runs[0] == wanted[0] and section.kind.is_older(wanted[1], runs[1]):
-            return [
-                Problem(
-                    f"{section.kind.name}.image",
-                    section.image,
-                    f"the server runs {task['image']}, and an older one cannot read what that wrote",
-                    f"keep {task['image']} or a newer one; to go back, dump with it and restore into a server of the "
-                    "older image on a new volume",
-                )
-            ]
+        if not same or not runs or not wanted or runs[0] != wanted[0]:
+            continue
+        problem = section.kind.files_problem(wanted[1], runs[1])
+        if problem is not None:
+            rule = f"the server runs {task['image']}, and {problem.rule}"
+            remedy = problem.remedy.format(image=task["image"])
+            return [Problem(f"{section.kind.name}.image", section.image, rule, remedy)]
     return []
 
 

@@ -34,7 +34,7 @@ def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str,
     ],
 )
 def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way_back(runs: str, wanted: str) -> None:
-    (problem,) = preflight_database.downgrade(mysql(wanted), job(runs))
+    (problem,) = preflight_database.unreadable(mysql(wanted), job(runs))
     assert str(problem) == (
         f"mysql.image is {wanted}: the server runs {runs}, and an older one cannot read what that wrote. "
         f"Keep {runs} or a newer one; to go back, dump with it and restore into a server of the older image on a new "
@@ -56,7 +56,7 @@ def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way
     ],
 )
 def test_other_images_are_the_servers_own_to_judge(runs: str, wanted: str) -> None:
-    assert preflight_database.downgrade(mysql(wanted), job(runs)) == []
+    assert preflight_database.unreadable(mysql(wanted), job(runs)) == []
 
 
 def warned(**config: Any) -> list[str]:
@@ -79,9 +79,9 @@ def test_jobs_that_log_in_over_the_network_without_an_authority_are_warned_of() 
 
 
 def test_an_older_server_on_other_data_is_no_downgrade() -> None:
-    assert preflight_database.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", volume="another")) == []
-    assert preflight_database.downgrade(mysql("mysql:8.4.6"), job("mysql:9.7.4", data="/srv/another")) == []
-    assert preflight_database.downgrade(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": []}) == []
+    assert preflight_database.unreadable(mysql("mysql:8.4.6"), job("mysql:9.7.4", volume="another")) == []
+    assert preflight_database.unreadable(mysql("mysql:8.4.6"), job("mysql:9.7.4", data="/srv/another")) == []
+    assert preflight_database.unreadable(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": []}) == []
 
 
 def test_a_dump_that_fails_is_told_with_its_log() -> None:
