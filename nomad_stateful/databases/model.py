@@ -112,6 +112,8 @@ class Database:
     superuser: str
     reserved_accounts: frozenset[str]
     """Accounts beside those of the program that no person may configure."""
+    reserved_prefix: str
+    """How the names of the server's own accounts begin; empty where they have no common beginning."""
     system_databases: frozenset[str]
     privileges: frozenset[str]
     """What can be granted on a database, one by one."""

@@ -13,6 +13,7 @@ import yaml
 from pulumi.runtime import mocks
 
 from nomad_stateful.components.package.host import COMPONENTS, PACKAGE, ComponentHost
+from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.version import VERSION
 from tests.unit.program.recorder import Recorder
 
@@ -50,7 +51,7 @@ def test_every_component_of_the_project_is_in_the_package() -> None:
     }
     # Of these each database has its own.
     classes -= {"DatabaseServer", "DatabaseBackup", "DatabaseMetrics"}
-    classes |= {"MysqlServer", "MysqlBackup", "MysqlMetrics"}
+    classes |= {f"{name.capitalize()}{role}" for name in DATABASES for role in ("Server", "Backup", "Metrics")}
     assert classes == {component.__name__ for component in COMPONENTS}
     assert set(schema()["resources"]) == {f"{PACKAGE}:index:{name}" for name in classes}
 

@@ -71,13 +71,13 @@ def summary(stack: Running, job: dict[str, Any]) -> dict[str, int]:
     return {state: count for state, count in group.items() if count}
 
 
-def force_dump(stack: Running) -> dict[str, Any]:
-    before = stack.nomad.get("jobs", prefix="mysql-backup/")
-    stack.nomad.put("job/mysql-backup/periodic/force", {})
+def force_dump(stack: Running, job: str = "mysql-backup") -> dict[str, Any]:
+    before = stack.nomad.get("jobs", prefix=f"{job}/")
+    stack.nomad.put(f"job/{job}/periodic/force", {})
 
     def probe() -> dict[str, Any] | None:
-        child = newest_child(stack, "mysql-backup")
-        return child if child["ID"] not in {job["ID"] for job in before} else None
+        child = newest_child(stack, job)
+        return child if child["ID"] not in {one["ID"] for one in before} else None
 
     return eventually(probe, 240, "a new dump")
 

@@ -30,7 +30,7 @@ def _nothing(place: Workplace, name: str) -> None:
     """Needs nothing."""
 
 
-def _mysql_verified(place: Workplace, stack: Stack, nomad: NomadApi) -> list[str]:
+def _verified(place: Workplace, stack: Stack, nomad: NomadApi) -> list[str]:
     printed = place.operate(stack.name, "verify")
     return [printed.strip().splitlines()[-1]]
 
@@ -56,7 +56,8 @@ def _restored(place: Workplace, stack: Stack, nomad: NomadApi) -> list[str]:
 
 
 EXAMPLES = (
-    Example("ebs-mysql", "MySQL on an EBS volume", _nothing, _mysql_verified),
+    Example("ebs-mysql", "MySQL on an EBS volume", _nothing, _verified),
+    Example("postgres", "PostgreSQL on an EBS volume, dumped to a second one", _nothing, _verified),
     Example("efs", "several writers on EFS, a reader elsewhere", file_system.make_efs, _efs_checked),
     Example("democratic-csi", "an NFS share made by the driver", file_system.name_nas, _writer_moves),
     Example("hostpath", "a folder of one client", _nothing, _writer_stays),

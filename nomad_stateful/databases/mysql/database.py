@@ -24,6 +24,7 @@ MYSQL = Database(
     arguments=("--skip-name-resolve",),
     superuser="root",
     reserved_accounts=frozenset({"mysql"}),
+    reserved_prefix="",
     system_databases=frozenset({"mysql", "sys", "information_schema", "performance_schema"}),
     privileges=_PRIVILEGES,
     options=Options(),

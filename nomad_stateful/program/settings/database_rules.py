@@ -78,7 +78,8 @@ def _check_users(section: DatabaseSection) -> None:
         if count > 1:
             raise Refusal("users", name, f"{count} users have this name", "give each a name of its own")
     for user in section.users:
-        if user.name in section.kind.own_accounts:
+        prefix = section.kind.reserved_prefix
+        if user.name in section.kind.own_accounts or (prefix and user.name.startswith(prefix)):
             raise Refusal(f"users.{user.name}.name", user.name, "this account is reserved", "rename it")
         unknown = sorted(set(user.privileges.split(", ")) - section.kind.privileges)
         if unknown and user.privileges not in EVERY_PRIVILEGE:

@@ -64,6 +64,13 @@ def test_a_database_without_logs_has_no_point_in_time() -> None:
     assert refusal(other={"volume": "data", "pointInTime": {"s3": {}}}) == {"type": "extra_forbidden"}
 
 
+@pytest.mark.parametrize("name", ["pg_app", "postgres", "public", "backup"])
+def test_no_account_has_a_name_that_the_server_or_the_program_reserves(name: str) -> None:
+    users = [{"name": name, "database": "shop"}]
+    problem = refusal(postgres={"volume": "data", "databases": ["shop"], "users": users})
+    assert (problem["key"], problem["rule"]) == (f"users.{name}.name", "this account is reserved")
+
+
 def test_the_components_are_named_after_their_database() -> None:
     assert [one.__name__ for one in components_of(OTHER)] == ["OtherServer", "OtherBackup", "OtherMetrics"]
     assert (MysqlServer, MysqlBackup, MysqlMetrics) == COMPONENTS["mysql"]

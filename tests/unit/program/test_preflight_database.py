@@ -59,6 +59,30 @@ def test_other_images_are_the_servers_own_to_judge(runs: str, wanted: str) -> No
     assert preflight_database.unreadable(mysql(wanted), job(runs)) == []
 
 
+@pytest.mark.parametrize(("runs", "wanted"), [("17", "18"), ("18.1", "17.6"), ("17.6-trixie", "18.1")])
+def test_another_major_version_of_postgresql_is_refused_with_the_way_on(runs: str, wanted: str) -> None:
+    (problem,) = preflight_database.unreadable(postgres(wanted), postgres_job(runs))
+    assert str(problem) == (
+        f"postgres.image is postgres:{wanted}: the server runs postgres:{runs}, and another major version does not "
+        f"read what that wrote. Keep postgres:{runs}; to change, dump with it and restore into a server of the other "
+        "image on a new volume (docs/postgres.md#versions)."
+    )
+
+
+@pytest.mark.parametrize(("runs", "wanted"), [("18", "18.1"), ("18.2", "18.1"), ("18.1", "18.1-alpine")])
+def test_within_a_major_version_postgresql_reads_all_files(runs: str, wanted: str) -> None:
+    assert preflight_database.unreadable(postgres(wanted), postgres_job(runs)) == []
+
+
+def postgres(tag: str) -> settings.DatabaseSection:
+    return sections.server(DATABASES["postgres"]).model_validate({"volume": "disk", "image": f"postgres:{tag}"})
+
+
+def postgres_job(tag: str) -> dict[str, Any]:
+    args = ["start.sh", "--data_directory=/srv/postgres"]
+    return {"tasks": [{"name": "postgres", "image": f"postgres:{tag}", "args": args, "volumes": ["disk"]}]}
+
+
 def warned(**config: Any) -> list[str]:
     volumes = [{"name": name, "zone": "us-west-2a", "sizeGib": 10} for name in ("disk", "dumps")]
     own = {"volume": "disk", **config.pop("mysql", {})}

@@ -1,0 +1,1 @@
+"""PostgreSQL's job files on real servers, without a cluster, as those of MySQL in tests/mysql."""

@@ -1,0 +1,38 @@
+"""The image that stacks run, unpacked, and a root folder over it for each test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.image_roots import unpack
+from tests.mysql.place import place
+from tests.ports import unused_port
+from tests.postgres.server import Server
+from tools import toolchain
+
+
+@pytest.fixture(scope="session")
+def nomad() -> Path:
+    return toolchain.ensure().nomad
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The layers of the image that docker would run, in one folder."""
+    folder = tmp_path_factory.mktemp("image")
+    unpack("postgres", folder / "postgres")
+    yield folder / "postgres"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def new_server(image: Path, nomad: Path, tmp_path: Path) -> Iterator[Callable[[], Server]]:
+    """Makes root folders, each with a port of its own."""
+    with ExitStack() as stack:
+        count = iter(range(1000))
+        yield lambda: Server(stack.enter_context(place(image, tmp_path / str(next(count)), unused_port())), nomad)

@@ -1,0 +1,317 @@
+"""Dumps of a real server, and what a restore leaves where it ends, is cut off, or is given something else."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pg8000.dbapi
+import pytest
+
+from tests.certificates import Authority
+from tests.mysql.place import stop
+from tests.postgres.dumps import Dumps, running
+from tests.postgres.server import PASSWORD, PASSWORDS
+from tests.unit.databases.postgres.test_operations import answering, asks, request
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+
+@pytest.fixture(scope="module")
+def server(image: Path, nomad: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dumps]:
+    with running(image, tmp_path_factory.mktemp("server"), nomad) as made:
+        yield made
+
+
+@pytest.fixture
+def dumps(server: Dumps) -> Dumps:
+    """The database shop, and no dump."""
+    server.fill()
+    return server
+
+
+def databases(dumps: Dumps) -> list[str]:
+    rows = dumps.server.query("SELECT datname FROM pg_database WHERE datname NOT LIKE 'template_' ORDER BY datname")
+    return [name for (name,) in rows]
+
+
+def roles(dumps: Dumps) -> list[str]:
+    rows = dumps.server.query("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname")
+    return [name for (name,) in rows]
+
+
+def test_a_dump_is_restored_as_it_was_into_a_server_that_lost_the_database(dumps: Dumps) -> None:
+    before, known = dumps.objects(), roles(dumps)
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    [name] = dumps.names
+    assert dumped.stdout == f"{name} holds shop\n"
+    dumps.app("INSERT INTO orders VALUES (3, 'later')")
+    dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert restored.stdout == f"{name} is restored\n"
+    assert dumps.objects() == before
+    assert databases(dumps) == ["postgres", "shop"]
+    assert roles(dumps) == known
+
+
+@pytest.mark.nightly
+def test_a_restore_replaces_what_is_there_while_clients_come_back_all_the_time(dumps: Dumps) -> None:
+    before = dumps.objects()
+    assert dumps.dump().returncode == 0
+    dumps.app("DELETE FROM orders")
+    ended, seen = threading.Event(), set()
+
+    def come_back() -> None:
+        while not ended.is_set():
+            with suppress(pg8000.dbapi.Error, OSError):
+                seen.add(tuple(row[0] for row in dumps.app("SELECT id FROM orders ORDER BY id")))
+
+    clients = [threading.Thread(target=come_back) for _ in range(4)]
+    for client in clients:
+        client.start()
+    try:
+        restored = dumps.restore()
+    finally:
+        ended.set()
+        for client in clients:
+            client.join()
+    assert restored.returncode == 0, restored.stderr
+    assert dumps.objects() == before
+    # All of it, or nothing of it.
+    assert seen <= {(), (1, 2)}
+
+
+HELD = "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE sql AS 'SELECT pg_sleep(5) IS NOT NULL'"
+STAGES = {
+    "made": "SELECT 1 FROM pg_database WHERE datname LIKE 'nomad-stateful-%'",
+    "loading": "SELECT 1 FROM pg_stat_activity WHERE usename LIKE 'nomad-stateful-%' AND query LIKE '%COPY %'",
+}
+
+
+@pytest.mark.nightly
+def test_a_restore_that_is_killed_anywhere_changes_nothing_and_the_next_one_clears_up(dumps: Dumps) -> None:
+    dumps.app(HELD)
+    before, known = dumps.objects(), roles(dumps)
+    assert dumps.dump().returncode == 0
+    dumps.app("DELETE FROM orders")
+    changed = dumps.objects()
+    for statement in STAGES.values():
+        process = dumps.server.place.start(dumps.task("restore", "postgres", PASSWORD), NOMAD_META_dump="latest")
+        deadline = time.monotonic() + 60
+        while not dumps.server.query(statement):
+            assert process.poll() is None, dumps.server.log[-2000:]
+            assert time.monotonic() < deadline
+        stop(process, kill=True)
+        assert dumps.objects() == changed
+        assert [name for name in databases(dumps) if name.startswith("nomad-stateful-")]
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert dumps.objects() == before
+    assert (databases(dumps), roles(dumps)) == (["postgres", "shop"], known)
+
+
+@pytest.mark.nightly
+def test_what_the_server_refuses_half_way_changes_nothing(dumps: Dumps) -> None:
+    assert dumps.dump().returncode == 0
+    [name] = dumps.names
+    changed = gzip.decompress((dumps.folder / name).read_bytes()).replace(b"2\t\\\\x00ff27", b"1\t\\\\x00ff27")
+    (dumps.folder / name).write_bytes(gzip.compress(changed))
+    before, known = dumps.objects(), roles(dumps)
+    restored = dumps.restore()
+    assert restored.returncode != 0
+    assert "is restored" not in restored.stdout
+    assert "could not create unique index" in restored.stderr
+    assert restored.stderr.endswith(f"{name} cannot be restored (why is above): nothing is changed\n")
+    assert (dumps.objects(), roles(dumps), databases(dumps)) == (before, known, ["postgres", "shop"])
+
+
+def cut_off(content: bytes) -> bytes:
+    return content[:-20]
+
+
+def damaged(content: bytes) -> bytes:
+    """Its last line can be read, and its checksum is another's."""
+    return content[:-8] + bytes(byte ^ 255 for byte in content[-8:-4]) + content[-4:]
+
+
+def without_its_end(content: bytes) -> bytes:
+    return gzip.compress(gzip.decompress(content).rpartition(b"\n-- ")[0])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("harm", [cut_off, damaged, without_its_end])
+def test_a_dump_that_is_not_whole_is_refused_before_anything_is_done(dumps: Dumps, harm: object) -> None:
+    assert dumps.dump().returncode == 0
+    [name] = dumps.names
+    assert callable(harm)
+    (dumps.folder / name).write_bytes(harm((dumps.folder / name).read_bytes()))
+    before = dumps.objects()
+    restored = dumps.restore()
+    assert restored.returncode != 0
+    assert restored.stderr.endswith(f"{name} is not whole: nothing is changed. Restore another dump\n")
+    assert dumps.objects() == before
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-- MySQL dump 10.13\n-- Dump completed\n", "\\! touch /dumps/ran\n", "DROP DATABASE shop;\n"]
+)
+def test_a_dump_of_other_making_is_refused(dumps: Dumps, text: str) -> None:
+    name, before = dumps.put(text), dumps.objects()
+    restored = dumps.restore(name)
+    assert restored.returncode != 0
+    assert f"{name} is no dump that this stack's jobs made of PostgreSQL" in restored.stderr
+    assert dumps.objects() == before
+    assert not (dumps.folder / "ran").exists()
+
+
+def test_a_dump_of_a_newer_major_version_is_refused(dumps: Dumps) -> None:
+    assert dumps.dump().returncode == 0
+    [name] = dumps.names
+    text = gzip.decompress((dumps.folder / name).read_bytes())
+    (dumps.folder / name).write_bytes(gzip.compress(text.replace(b"PostgreSQL 1800", b"PostgreSQL 1900", 1)))
+    restored = dumps.restore()
+    assert f"{name} is from PostgreSQL 19, and the server is of 18: nothing is changed" in restored.stderr
+
+
+@pytest.mark.nightly
+def test_code_of_an_account_runs_neither_as_the_superuser_nor_as_the_backup_account(dumps: Dumps) -> None:
+    dumps.app("CREATE TABLE ran (who text, session text, super bool)")
+    record = "INSERT INTO public.ran SELECT current_user, session_user, rolsuper OR rolbypassrls FROM pg_roles "
+    record += "WHERE rolname IN (current_user, session_user)"
+    dumps.app(
+        "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS "
+        f"$$ BEGIN {record}; RETURN true; END $$"
+    )
+    # What a statement without search_path would take for the server's own.
+    for left, right in (("name", "text"), ("text", "text"), ("name", "name"), ("oid", "oid")):
+        dumps.app(
+            f"CREATE FUNCTION same_{left}_{right}({left}, {right}) RETURNS bool LANGUAGE plpgsql AS "
+            f"$$ BEGIN {record}; RETURN $1::text OPERATOR(pg_catalog.=) $2::text; END $$"
+        )
+        dumps.app(f"CREATE OPERATOR public.= (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = same_{left}_{right})")
+        dumps.app(f"CREATE OPERATOR public.<> (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = same_{left}_{right})")
+    dumps.app("ALTER ROLE app SET search_path = public, pg_catalog")
+    dumps.server.query("ALTER DATABASE shop SET search_path = public, pg_catalog")
+    try:
+        assert dumps.dump().returncode == 0
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        dumps.server.make_accounts(
+            databases=["shop"], accounts=[{"name": "app", "privileges": "ALL", "database": "shop"}]
+        )
+        rows = dumps.server.query("SELECT who, super FROM public.ran", database="shop")
+        assert len(rows) >= 2
+        assert not any(superuser for _, superuser in rows)
+        assert {who for who, _ in rows if not who.startswith("nomad-stateful-")} == set()
+    finally:
+        dumps.server.query("ALTER ROLE app RESET search_path")
+
+
+@pytest.mark.nightly
+def test_no_password_is_in_a_statement_an_argument_or_the_log(dumps: Dumps) -> None:
+    dumps.server.query("ALTER SYSTEM SET log_statement = 'all'")
+    dumps.server.query("SELECT pg_reload_conf()")
+    try:
+        dumps.fill()
+        assert dumps.dump().returncode == 0
+        assert dumps.restore().returncode == 0
+    finally:
+        dumps.server.query("ALTER SYSTEM RESET ALL")
+        dumps.server.query("SELECT pg_reload_conf()")
+    assert "SCRAM-SHA-256$4096" in dumps.server.log
+    for password in (PASSWORD, PASSWORDS["password_app"], PASSWORDS["password_backup"]):
+        assert password not in dumps.server.log
+
+
+@pytest.mark.nightly
+def test_an_account_enters_its_own_database_alone_and_has_what_was_granted(dumps: Dumps) -> None:
+    dumps.server.query("CREATE DATABASE other")
+    try:
+        with pytest.raises(pg8000.dbapi.DatabaseError, match="rejects connection"):
+            dumps.server.query("SELECT 1", user="app", password=PASSWORDS["password_app"], database="other")
+    finally:
+        dumps.server.query("DROP DATABASE other")
+    dumps.app("CREATE TABLE later (i int)")
+    report = {"user": "report", "password": PASSWORDS["password_report"], "database": "shop"}
+    for table in ("orders", "later"):
+        dumps.server.query(f"SELECT * FROM {table}", **report)
+        with pytest.raises(pg8000.dbapi.DatabaseError, match="permission denied"):
+            dumps.server.query(f"DELETE FROM {table}", **report)
+
+
+@pytest.mark.nightly
+def test_the_oldest_dumps_go_once_there_are_more_than_are_kept(dumps: Dumps) -> None:
+    old = [dumps.put("x", f"2020010{day}T000000Z.sql.gz") for day in (1, 2)]
+    done = dumps.dump(keep=2)
+    assert done.returncode == 0, done.stderr
+    assert dumps.names[:-1] == old[1:]
+    assert f"{old[0]} is removed: 2 dumps are kept" in done.stdout
+
+
+@pytest.mark.nightly
+def test_a_role_of_a_dump_that_the_server_lacks_is_made_without_a_login(dumps: Dumps) -> None:
+    dumps.server.query("CREATE ROLE alice LOGIN CREATEROLE")
+    dumps.shop("CREATE TABLE hers (i int)")
+    dumps.shop("ALTER TABLE hers OWNER TO alice")
+    assert dumps.dump().returncode == 0
+    dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+    dumps.server.query("DROP ROLE alice")
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert "the role alice is made, without a login\n" in restored.stdout
+    assert dumps.server.query("SELECT rolcanlogin, rolcreaterole FROM pg_roles WHERE rolname = 'alice'") == [
+        (False, False)
+    ]
+    assert dumps.shop("SELECT tableowner FROM pg_tables WHERE tablename = 'hers'") == [("alice",)]
+    dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+    dumps.server.query("DROP ROLE alice")
+
+
+@pytest.mark.nightly
+def test_the_servers_own_database_is_dumped_once_somebody_keeps_tables_in_it(dumps: Dumps) -> None:
+    dumps.server.query("CREATE SCHEMA nomad_stateful")
+    dumps.server.query("CREATE TABLE nomad_stateful.verification (i int)")
+    assert dumps.dump().stdout.endswith("holds shop\n")
+    dumps.server.query("CREATE TABLE kept AS SELECT 1 AS i")
+    try:
+        for name in dumps.names:
+            (dumps.folder / name).unlink()
+        assert dumps.dump().stdout.endswith("holds postgres shop\n")
+        dumps.server.query("DROP TABLE kept")
+        with closing(dumps.server.session()):
+            restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert dumps.server.query("SELECT i FROM kept") == [(1,)]
+    finally:
+        dumps.server.query("DROP TABLE IF EXISTS kept")
+        dumps.server.query("DROP SCHEMA nomad_stateful CASCADE")
+
+
+@pytest.mark.nightly
+def test_a_dump_and_a_restore_tell_the_password_to_no_server_of_another_authority(dumps: Dumps, tmp_path: Path) -> None:
+    assert dumps.dump().returncode == 0
+    another = Authority.made(tmp_path / "another").read("ca.pem")
+    for spec, account, password in (
+        ("dump", "backup", PASSWORDS["password_backup"]),
+        ("restore", "postgres", PASSWORD),
+    ):
+        found = dumps.task(spec, account, password, ca=another)
+        done = dumps.server.place.run(found, KEEP="7", NOMAD_META_dump="latest")
+        assert done.returncode != 0
+        assert "certificate verify failed" in done.stderr
+
+
+@pytest.mark.nightly
+def test_nor_to_one_that_asks_for_it_in_clear_text(dumps: Dumps) -> None:
+    with answering(asks(request(3))) as (port, told):
+        found = dumps.task("dump", "backup", PASSWORDS["password_backup"], tls="off", port=port)
+        done = dumps.server.place.run(found, KEEP="7")
+    assert done.returncode != 0
+    assert 'authentication method requirement "scram-sha-256" failed' in done.stderr
+    assert PASSWORDS["password_backup"].encode() not in bytes(told)
