@@ -71,7 +71,10 @@ def connect(host: str, port: int, user: str, password: str, tls: ssl.SSLContext 
         if tls is not None:
             server = _encrypted(server, tls)
         server.settimeout(_TIMEOUT_S)
-        return _Session(user, password=password, database="postgres", sock=server, ssl_context=False)
+        session = _Session(user, password=password, database="postgres", sock=server, ssl_context=False)
+        if not session.proven:
+            raise UnverifiedError("it does not prove by SCRAM-SHA-256 that it knows the password")
+        return session
     except BaseException:
         server.close()
         raise

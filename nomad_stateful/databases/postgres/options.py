@@ -23,17 +23,20 @@ OWN_OPTIONS = {
 """Options that the program sets, or that keep the server from serving; and the setting that decides each, if any."""
 
 DURABILITY = frozenset(
-    {"fsync", "full_page_writes", "data_sync_retry", "zero_damaged_pages", "ignore_checksum_failure"}
+    {
+        *("fsync", "full_page_writes", "data_sync_retry"),
+        *("zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages"),
+    }
 )
 """With other values than the server's own, a crash, a snapshot or a bad page can lose what was committed."""
 
+_WAITS = frozenset({"on", "true", "yes", "1", "local", "remote_write", "remote_apply"})
+"""Values of synchronous_commit with which a commit is on the disk before the client knows of it."""
+
 LIBRARIES = frozenset(
     {
-        "shared_preload_libraries",
-        "session_preload_libraries",
-        "local_preload_libraries",
-        "archive_library",
-        "jit_provider",
+        *("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"),
+        *("archive_library", "jit_provider"),
     }
 )
 
@@ -70,7 +73,7 @@ def _problem(name: str, value: str) -> Problem | None:
     if setting is not None:
         rule = f"{setting} sets this" if setting else f"the program reserves {option}"
         return Problem(rule, f"remove it, and set {setting}" if setting else "remove it")
-    if option in DURABILITY:
+    if option in DURABILITY or (option == "synchronous_commit" and value.strip().lower() not in _WAITS):
         return Problem("with it a crash, a snapshot or a bad page can lose what was committed", "remove it")
     if option in LIBRARIES and "/" in value:
         return Problem(

@@ -60,7 +60,7 @@ def asks(answer: bytes) -> Callable[[socket.socket], None]:
     return serve
 
 
-@pytest.mark.parametrize("answer", [request(3), request(5, b"salt"), request(0), request(7)])
+@pytest.mark.parametrize("answer", [request(3), request(5, b"salt"), request(0), request(7), message(b"Z", b"I")])
 def test_the_password_is_told_to_no_server_that_does_not_prove_to_know_it(answer: bytes) -> None:
     with answering(asks(answer)) as (port, told), pytest.raises(UnverifiedError, match="does not prove"):
         connect("127.0.0.1", port, "postgres", PASSWORD, None)

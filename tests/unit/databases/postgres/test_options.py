@@ -15,6 +15,9 @@ OPTIONS = Options()
         ("hba_file", "/tmp/pg_hba.conf", "the program reserves hba_file"),
         ("include", "more.conf", "postgres.config sets this"),
         ("fsync", "off", "a crash, a snapshot or a bad page can lose what was committed"),
+        ("synchronous_commit", "OFF", "can lose what was committed"),
+        ("synchronous_commit", "0", "can lose what was committed"),
+        ("ignore_invalid_pages", "on", "can lose what was committed"),
         ("shared_preload_libraries", "pg_stat_statements,/srv/own.so", "by its name alone"),
         ("a b", "1", "not a valid option name"),
         ("work_mem", "1\n", "line breaks"),
@@ -30,6 +33,7 @@ def test_an_option_that_the_program_decides_or_that_endangers_data_is_refused(na
     ("name", "value"),
     [
         ("max_connections", "200"),
+        ("synchronous_commit", "local"),
         ("shared_preload_libraries", "pg_stat_statements, pgaudit"),
         ("pg_stat_statements.max", "1000"),
         ("log_line_prefix", "%m 'x' {{ env \"NOMAD_ALLOC_ID\" }} "),
