@@ -97,7 +97,7 @@ locals {
       # The image reads it once, when the data directory is made; each start sets it (a volume may be restored, or kept
       # by a destroy that stopped).
       { path = "${local.secrets}/password", perms = "0400", uid = var.task.uid, text = local.password },
-      { path = "${local.secrets}/password.sql", perms = "0400", uid = var.task.uid, text = "ALTER ROLE postgres LOGIN SUPERUSER CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD '${local.password}'\n" },
+      { path = "${local.secrets}/password.sql", perms = "0400", uid = var.task.uid, text = "${join("\n", local.unseen)}\nALTER ROLE postgres LOGIN SUPERUSER CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD '${local.password}'\n" },
     ],
     [for name, text in var.init_scripts : { path = "local/${local.init_folder}/${name}", perms = "0644", text = text }],
     [for item, name in { tls_certificate = "server-cert.pem", tls_key = "server-key.pem" } : {
@@ -105,16 +105,31 @@ locals {
       text                               = "{{ with nomadVar \"nomad/jobs/${var.job.id}\" }}{{ .${item} }}{{ end }}\n"
     } if var.tls.certificate],
   )
+  # Whatever the files of the server say.
+  unseen = [for name, value in {
+    default_transaction_read_only      = "off", log_statement = "none", log_transaction_sample_rate = "0", log_duration = "off"
+    log_min_duration_statement         = "-1", log_min_duration_sample = "-1", "pg_stat_statements.track" = "none"
+    "pg_stat_statements.track_utility" = "off"
+  } : "SET ${name} = '${value}'"]
   all     = ["ALL", "ALL PRIVILEGES"]
   owners  = { for one in var.accounts : one.database => one.name... if contains(local.all, one.privileges) }
   granted = [for one in var.accounts : one if one.database != "" && !contains(local.all, one.privileges)]
-  accounts_sql = concat(
+  # Accounts of the program's making are members of a role, by which those that the settings no longer have are found.
+  marked   = "FROM pg_auth_members JOIN pg_roles mark ON mark.oid = roleid AND mark.rolname = 'nomad_stateful_accounts' JOIN pg_roles one ON one.oid = member"
+  as_owner = flatten([for names in values(local.owners) : [for name in slice(names, 1, length(names)) : "'${name} ${names[0]}'"]])
+  accounts_sql = length(var.databases) + length(var.accounts) == 0 ? [] : concat(
+    ["SELECT 'CREATE ROLE nomad_stateful_accounts' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'nomad_stateful_accounts') \\gexec"],
     [for name in var.databases : "SELECT format('CREATE DATABASE %I', '${name}') WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${name}') \\gexec"],
     flatten([for one in var.accounts : [
       "SELECT format('CREATE ROLE %I', '${one.name}') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${one.name}') \\gexec",
       "ALTER ROLE \"${one.name}\" LOGIN;",
       "\\password \"${one.name}\"",
+      "GRANT nomad_stateful_accounts TO \"${one.name}\";",
     ]]),
+    [
+      "SELECT format('ALTER ROLE %I NOLOGIN', one.rolname) ${local.marked} WHERE one.rolname NOT IN (''${join("", [for one in var.accounts : ", '${one.name}'"])}) \\gexec",
+      "SELECT format('REVOKE %I FROM %I', pg_get_userbyid(held.roleid), one.rolname) ${local.marked} JOIN pg_auth_members held ON held.member = one.oid AND held.roleid IN (SELECT one.oid ${local.marked}) WHERE one.rolname || ' ' || pg_get_userbyid(held.roleid) NOT IN (''${join("", [for one in local.as_owner : ", ${one}"])}) \\gexec",
+    ],
     # A dump lacks no row that a policy hides, and no large object, which the role leaves out.
     flatten([for one in var.accounts : one.database != "" ? [] : [
       "GRANT ${one.privileges} TO \"${one.name}\";",
@@ -129,9 +144,10 @@ locals {
     ]))]),
     flatten([for one in local.granted : [
       "\\connect \"${one.database}\"",
-      "SELECT format('GRANT USAGE ON SCHEMA %1$I TO \"${one.name}\"; GRANT ${one.privileges} ON ALL TABLES IN SCHEMA %1$I TO \"${one.name}\"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$I TO \"${one.name}\"', nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' \\gexec",
+      "ALTER ROLE \"${one.name}\" IN DATABASE \"${one.database}\" RESET role;",
+      "SELECT format('GRANT USAGE ON SCHEMA %1$I TO \"${one.name}\"; REVOKE ALL ON ALL TABLES IN SCHEMA %1$I FROM \"${one.name}\"; GRANT ${one.privileges} ON ALL TABLES IN SCHEMA %1$I TO \"${one.name}\"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$I TO \"${one.name}\"', nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' \\gexec",
       # What the owner makes later.
-      "SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %1$I GRANT USAGE ON SCHEMAS TO \"${one.name}\"; ALTER DEFAULT PRIVILEGES FOR ROLE %1$I GRANT ${one.privileges} ON TABLES TO \"${one.name}\"; ALTER DEFAULT PRIVILEGES FOR ROLE %1$I GRANT USAGE ON SEQUENCES TO \"${one.name}\"', pg_get_userbyid(datdba)) FROM pg_database WHERE datname = current_database() \\gexec",
+      "SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %1$I GRANT USAGE ON SCHEMAS TO \"${one.name}\"; ALTER DEFAULT PRIVILEGES FOR ROLE %1$I REVOKE ALL ON TABLES FROM \"${one.name}\"; ALTER DEFAULT PRIVILEGES FOR ROLE %1$I GRANT ${one.privileges} ON TABLES TO \"${one.name}\"; ALTER DEFAULT PRIVILEGES FOR ROLE %1$I GRANT USAGE ON SEQUENCES TO \"${one.name}\"', pg_get_userbyid(datdba)) FROM pg_database WHERE datname = current_database() \\gexec",
     ]]),
   )
 }

@@ -68,7 +68,7 @@ written=$(cat "$datadir/PG_VERSION")
 
 if [ "$START_TLS" = own ]; then
   if [ ! -s "$datadir/server.crt" ] || [ ! -s "$datadir/server.key" ]; then
-    (umask 077 && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj "/CN=$START_NAME" \
+    (umask 077 && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj "/CN=$(printf %.64s "$START_NAME")" \
       -keyout "$datadir/server.key.new" -out "$datadir/server.crt.new" 2>/dev/null) ||
       fail "no certificate can be made here: set postgres.tlsCertificate, or an image with openssl"
     owned "$datadir/server.key.new" "$datadir/server.crt.new"
@@ -79,8 +79,7 @@ if [ "$START_TLS" = own ]; then
 fi
 
 # By itself, before anybody can log in: the data may be a restored volume's, with another password. The statement is
-# neither logged nor shown.
-"$START_ENTRYPOINT" postgres --single "$@" --exit_on_error=on --log_statement=none --log_min_error_statement=panic \
-  --log_min_duration_statement=-1 template1 <"$NOMAD_SECRETS_DIR/password.sql" >/dev/null ||
+# neither logged nor shown, nor do statistics keep it: the lines before it see to that (postgres.nomad.hcl).
+"$START_ENTRYPOINT" postgres --single "$@" --exit_on_error=on --log_statement=none --log_min_error_statement=panic template1 <"$NOMAD_SECRETS_DIR/password.sql" >/dev/null ||
   fail "the superuser's password cannot be set (why is above)"
 exec "$START_ENTRYPOINT" postgres "$@"

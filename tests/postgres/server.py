@@ -75,9 +75,9 @@ class Server:
         self.until_it_answers(process)
         return process
 
-    def make_accounts(self, **variables: Any) -> None:
+    def make_accounts(self, known: Mapping[str, str] = PASSWORDS, **variables: Any) -> None:
         """Runs the task that makes databases and accounts."""
-        done = self.place.run(self.prepared("postgres", "accounts", **variables))
+        done = self.place.run(self.prepared("postgres", "accounts", known, **variables))
         assert done.returncode == 0, done.stderr
 
     def query(

@@ -15,7 +15,7 @@ import pytest
 from tests.certificates import Authority
 from tests.mysql.place import stop
 from tests.postgres.dumps import Dumps, running
-from tests.postgres.server import PASSWORD, PASSWORDS
+from tests.postgres.server import ACCOUNTS, PASSWORD, PASSWORDS
 from tests.unit.databases.postgres.test_operations import answering, asks, request
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
@@ -315,3 +315,19 @@ def test_nor_to_one_that_asks_for_it_in_clear_text(dumps: Dumps) -> None:
     assert done.returncode != 0
     assert 'authentication method requirement "scram-sha-256" failed' in done.stderr
     assert PASSWORDS["password_backup"].encode() not in bytes(told)
+
+
+def test_an_account_that_the_settings_lose_or_narrow_has_no_more_than_they_say(dumps: Dumps) -> None:
+    narrowed = {"name": "second", "privileges": "ALL", "database": "shop"}
+    known = {**PASSWORDS, "password_second": "s"}
+    app, *_ = ACCOUNTS
+    logins = "SELECT rolname, rolcanlogin FROM pg_roles WHERE rolname IN ('second', 'report') ORDER BY 1"
+    dumps.server.make_accounts(databases=["shop"], accounts=[*ACCOUNTS, narrowed], known=known)
+    assert dumps.server.query("SELECT pg_has_role('second', 'app', 'USAGE')") == [(True,)]
+    narrowed["privileges"] = "SELECT"
+    dumps.server.make_accounts(databases=["shop"], accounts=[app, narrowed], known=known)
+    assert dumps.server.query(logins) == [("report", False), ("second", True)]
+    assert dumps.server.query("SELECT pg_has_role('second', 'app', 'USAGE')") == [(False,)]
+    narrowed["privileges"] = "INSERT"
+    dumps.server.make_accounts(databases=["shop"], accounts=[app, narrowed], known=known)
+    assert dumps.shop("SELECT has_table_privilege('second', 'orders', 'SELECT')") == [(False,)]

@@ -75,6 +75,8 @@ def test_a_later_start_has_the_rows_and_sets_the_password(new_server: NewServer)
     server = new_server()
     process = server.running(init_scripts=INIT)
     server.query("INSERT INTO t VALUES (1000)")
+    server.query("ALTER SYSTEM SET default_transaction_read_only = on")
+    server.query("ALTER SYSTEM SET log_transaction_sample_rate = 1")
     server.query("ALTER ROLE postgres PASSWORD 'changed' NOLOGIN VALID UNTIL '2000-01-01'")
     for kill in (False, True):
         stop(process, kill=kill)
