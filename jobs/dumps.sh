@@ -1,8 +1,9 @@
 #!/bin/sh
 # Names of dumps, before the scripts that dump and restore. A name is the time at which Nomad launched its run, by Nomad's
 # clock: a client's may be wrong. (nomad_stateful/databases/dumps.py for the agent.)
+# It also finds the dump that a restore is dispatched for.
 # test compares texts with > in dash and bash; what grep lets through has no blanks.
-# shellcheck disable=SC3012,SC2010
+# shellcheck disable=SC3012,SC2010,SC2012
 
 dump_name() {
   launched=$(printf '%s\n' "${NOMAD_JOB_ID:-}" | sed -n 's#.*/periodic-\([0-9]*\)$#\1#p; s#.*/dispatch-\([0-9]*\)-.*#\1#p')
@@ -15,4 +16,25 @@ dumps_until() {
   ls -1 "$2" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
     [ "$one" \> "$1" ] || echo "$one"
   done
+}
+
+# Goes to the folder of the dump NOMAD_META_dump, whose name becomes $name; the stack's section is $1.
+find_dump() {
+  cd "$DUMPS" || exit
+  case "${NOMAD_META_from:-volume}" in
+  volume) ;;
+  s3)
+    # The task before has put the dump there, and nothing else.
+    [ -d .fetched ] || { echo "nothing was fetched from S3: $1.backup.s3 is not set" >&2; exit 1; }
+    cd .fetched || exit
+    ;;
+  *) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
+  esac
+  name=${NOMAD_META_dump:-}
+  [ "$name" != latest ] || name=$(dumps_until "$(dump_name)" . | tail -n 1)
+  case "$name" in
+  '' | .* | -* | */*) known=no ;;
+  *) [ -f "$name" ] && known=yes || known=no ;;
+  esac
+  [ "$known" = yes ] || { echo "there is no dump ${NOMAD_META_dump:-}; these are there: $(ls | tr '\n' ' ')" >&2; exit 1; }
 }

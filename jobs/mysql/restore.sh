@@ -1,30 +1,11 @@
 #!/bin/sh
 # Loads the dump that the restore was dispatched for (NOMAD_META_dump, NOMAD_META_from) from the volume's folder DUMPS.
-NOMAD_META_dump=${NOMAD_META_dump:-}
 set -eu
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
 
-cd "$DUMPS"
-case "${NOMAD_META_from:-volume}" in
-volume) ;;
-s3)
-  # The task before has put the dump there, and nothing else.
-  [ -d .fetched ] || { echo "nothing was fetched from S3: mysql.backup.s3 is not set" >&2; exit 1; }
-  cd .fetched
-  ;;
-*) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
-esac
-name=$NOMAD_META_dump
-[ "$name" != latest ] || name=$(dumps_until "$(dump_name)" . | tail -n 1)
-case "$name" in
-'' | .* | -* | */*) known=no ;;
-*) [ -f "$name" ] && known=yes || known=no ;;
-esac
-if [ "$known" = no ]; then
-  echo "there is no dump $NOMAD_META_dump; these are there: $(echo *)" >&2
-  exit 1
-fi
+name=
+find_dump mysql
 # All of it is read once before the first table is touched. The server of the dump is named above its first rows.
 said=$({ gzip -dc "$name" || printf '\n-- failed\n'; } |
   LC_ALL=C sed -n '1,20{/^-- Server version/p;}; /^-- Current Database: /p; /^CREATE DATABASE /p; $p')

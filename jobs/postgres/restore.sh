@@ -3,7 +3,6 @@
 #
 # Each database is loaded into a new one beside it, under a name of the restore's own, and all take their places in one
 # transaction at the end: until then clients have what they had, and what ends before changes nothing.
-NOMAD_META_dump=${NOMAD_META_dump:-}
 set -euf
 umask 077
 # template1, since the others are replaced.
@@ -11,24 +10,8 @@ export LC_ALL=C PGDATABASE=template1 PGOPTIONS="-c search_path=pg_catalog -c def
 fail() { echo "$*" >&2; exit 1; }
 grep -q '^host=.' "$PGSERVICEFILE" || fail "no such service is registered now"
 
-cd "$DUMPS"
-case "${NOMAD_META_from:-volume}" in
-volume) ;;
-s3)
-  # The task before has put the dump there, and nothing else.
-  [ -d .fetched ] || fail "nothing was fetched from S3: postgres.backup.s3 is not set"
-  cd .fetched
-  ;;
-*) fail "from is $NOMAD_META_from, and must be volume or s3" ;;
-esac
-name=$NOMAD_META_dump
-[ "$name" != latest ] || name=$(dumps_until "$(dump_name)" . | tail -n 1)
-case "$name" in
-'' | .* | -* | */*) known=no ;;
-*) [ -f "$name" ] && known=yes || known=no ;;
-esac
-[ "$known" = yes ] || fail "there is no dump $NOMAD_META_dump; these are there: $(ls)"
-
+name=
+find_dump postgres
 # All of it is read once before anything is done.
 read_dump() { gzip -dc "$name" || printf '\n-- failed\n'; }
 refuse() { fail "$name $1: nothing is changed. Restore another dump"; }
@@ -43,26 +26,40 @@ from=$((${head% *} / 10000))
 into=$(($(ask --command="SHOW server_version_num") / 10000))
 [ "$from" -le "$into" ] ||
   fail "$name is from PostgreSQL $from, and the server is of $into: nothing is changed. Restore it into PostgreSQL $from or newer"
+names=$(printf '%s\n' "$marks" | sed -n 's/^[0-9]* database //p')
+held=$(printf '%s\n' "$names" | while IFS= read -r one; do
+  ask --set=name="$one" --file=- <<'END'
+SELECT datname FROM pg_database d WHERE datname = :'name' AND (datistemplate
+  OR EXISTS (SELECT FROM pg_subscription WHERE subdbid = d.oid)
+  OR EXISTS (SELECT FROM pg_replication_slots WHERE database = datname));
+END
+done)
+[ -z "$held" ] || fail "$held is a template, or has a subscription or a replication slot: nothing is changed. Drop those first"
 
-# Of a restore that was cut off, and of this one where it fails.
+# Of a restore that was cut off, and of this one where it fails. What cannot be removed is said, and left to the next.
 clear_up() {
-  export PGDATABASE=template1
-  ask --file=- <<'END'
-SELECT format('DROP DATABASE %I WITH (FORCE)', datname) FROM pg_database WHERE datname LIKE 'nomad-stateful-%' \gexec
-SELECT format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname LIKE 'nomad-stateful-%' \gexec
+  ask --dbname=template1 --set=ON_ERROR_STOP=0 --file=- <<'END'
+SELECT format('DROP DATABASE %I WITH (FORCE)', datname) FROM pg_database
+WHERE datname ~ '^nomad-stateful-(replaced-)?[0-9a-f]{16}-[0-9]+$' \gexec
+SELECT format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname ~ '^nomad-stateful-[0-9a-f]{16}$' \gexec
 END
 }
-clear_up
+clear_up || true
 run=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
 loader=nomad-stateful-$run
 work=$(mktemp -d)
+waiting() { ask --dbname=template1 --command="SELECT count(*) FROM pg_database WHERE datname = '$loader-1'"; }
 ended() {
   status=$?
   rm -rf "$work"
-  [ "$status" = 0 ] || [ -n "${swapped:-}" ] || {
+  [ "$status" != 0 ] && [ -z "${swapped:-}" ] || return 0
+  # An answer may be lost: the transaction that ends the restore has then been made.
+  if [ -n "${placing:-}" ] && [ "$(waiting)" != 1 ]; then
+    echo "$name may be restored or not (why is above): look what the databases hold" >&2
+  else
     clear_up || true
     echo "$name cannot be restored (why is above): nothing is changed" >&2
-  }
+  fi
 }
 trap ended EXIT
 
@@ -71,7 +68,8 @@ trap ended EXIT
 password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
 ask --command="CREATE ROLE \"$loader\" LOGIN IN ROLE pg_write_all_data"
 said=$(printf '%s\n%s\n' "$password" "$password" | ask --command="\\password \"$loader\"" 2>&1) || fail "$said"
-sed "s/^user=.*/user=$loader/; s/^password=.*/password=$password/" "$PGSERVICEFILE" >"$work/loader.conf"
+echo "s/^user=.*/user=$loader/; s/^password=.*/password=$password/" >"$work/edit"
+sed -f "$work/edit" "$PGSERVICEFILE" >"$work/loader.conf"
 
 # The part $2 of the database with the number $1, up to the next one, $3, as it is kept.
 part() {
@@ -84,14 +82,16 @@ load() {
   [ -s "$work/reached" ] || fail "$name cannot be read to its end"
 }
 
-# Its rights are the loader's too, but the loader cannot become it: attributes, such as CREATEROLE, stay away.
+# Its rights are the loader's too, but the loader cannot become it: attributes, such as CREATEROLE, stay away. A
+# role that is one with the superuser, or with the server's programs and files, gives the loader nothing.
 make_role() {
   ask --set=role="$1" --set=loader="$loader" --file=- <<'END'
 SELECT format('the role %s is made, without a login', :'role')
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role');
 SELECT format('CREATE ROLE %I', :'role') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role') \gexec
 SELECT format('GRANT %I TO %I WITH INHERIT TRUE, SET FALSE', rolname, :'loader') FROM pg_roles
-WHERE rolname = :'role' AND NOT rolsuper AND rolname !~ '^pg_' \gexec
+WHERE rolname = :'role' AND rolname !~ '^pg_' AND NOT EXISTS (SELECT FROM pg_roles able WHERE pg_has_role(pg_roles.oid, able.oid, 'MEMBER')
+  AND (able.rolsuper OR able.rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files'))) \gexec
 END
 }
 
@@ -123,16 +123,19 @@ END
   PGSERVICEFILE=$work/loader.conf load "$number" data post-data
   ask --command="DROP OWNED BY \"$loader\" CASCADE"
   load "$number" post-data properties
+  ask --command="SELECT format('the user mapping of %s for %s has no options: ALTER USER MAPPING sets them', usename, srvname)
+    FROM pg_user_mappings WHERE umoptions IS NULL"
   export PGDATABASE=template1
-  take_place "$new" "$(printf '%s\n' "$marks" | sed -n "s/^$number database //p")" >>"$work/places"
+  take_place "$new" "$(printf '%s\n' "$names" | sed -n "${number}p")" >>"$work/places"
 done
 
 tries=0
-until said=$(ask --single-transaction --file="$work/places" 2>&1 >/dev/null); do
+placing=yes
+until said=$(ask --single-transaction --file="$work/places" 2>&1 >/dev/null) || [ "$(waiting)" = 0 ]; do
   tries=$((tries + 1))
   [ "$tries" -lt 10 ] || fail "$said"
 done
 swapped=yes
 echo "$name is restored"
-clear_up
+clear_up || true
 rm -rf "$DUMPS/.fetched"

@@ -317,6 +317,95 @@ def test_nor_to_one_that_asks_for_it_in_clear_text(dumps: Dumps) -> None:
     assert PASSWORDS["password_backup"].encode() not in bytes(told)
 
 
+DOMAIN = "CREATE DOMAIN fine AS text CHECK (public.is_ok(VALUE))"
+OK = "CREATE FUNCTION is_ok(what text) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END'"
+CALLED_BY_THE_SUPERUSER = {
+    "the aggregate public.joined(text)": "CREATE FUNCTION add(fine, text) RETURNS fine LANGUAGE sql AS 'SELECT $1'; "
+    "CREATE AGGREGATE joined (text) (SFUNC = add, STYPE = fine, INITCOND = 'a')",
+    "the partition key of public.parts": "CREATE TABLE parts (t fine) PARTITION BY LIST (t)",
+    "the generated column g of public.made": "CREATE TABLE made (g bool GENERATED ALWAYS AS "
+    "(public.is_ok('a')) STORED)",
+    "the check itself": "CREATE TABLE checked (i int); CREATE FUNCTION is_whole(checked) RETURNS bool LANGUAGE sql AS "
+    "'SELECT true'; ALTER TABLE checked ADD CONSTRAINT itself CHECK (is_whole(checked))",
+}
+
+
+@pytest.mark.parametrize("what", CALLED_BY_THE_SUPERUSER)
+def test_what_a_restore_would_run_as_the_superuser_is_no_dump_until_the_superuser_owns_it(
+    dumps: Dumps, what: str
+) -> None:
+    for statement in (OK, DOMAIN, *CALLED_BY_THE_SUPERUSER[what].split("; ")):
+        dumps.app(statement)
+    refused = dumps.dump()
+    assert refused.returncode != 0
+    assert f"shop cannot be dumped: {what} calls " in refused.stderr
+    assert dumps.names == []
+    dumps.shop("ALTER FUNCTION is_ok OWNER TO postgres")
+    if "itself" in what:
+        dumps.shop("ALTER FUNCTION is_whole OWNER TO postgres")
+    assert dumps.dump().returncode == 0
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+
+
+def test_a_dump_has_the_roles_and_settings_of_any_name_and_tells_what_it_lacks(dumps: Dumps) -> None:
+    dumps.server.query("CREATE ROLE carol")
+    dumps.server.query("ALTER ROLE carol IN DATABASE shop SET \"shop.user\" TO 'x'")
+    dumps.shop("CREATE FOREIGN DATA WRAPPER other")
+    dumps.shop("CREATE SERVER far FOREIGN DATA WRAPPER other")
+    dumps.shop("CREATE USER MAPPING FOR app SERVER far OPTIONS (password 'p')")
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    assert "the options of the user mapping of app for far in shop are not in it" in dumped.stdout
+    dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+    dumps.server.query("DROP ROLE carol")
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert "the role carol is made, without a login" in restored.stdout
+    assert "the user mapping of app for far has no options: ALTER USER MAPPING sets them" in restored.stdout
+    assert (["shop.user=x"],) in dumps.shop("SELECT setconfig FROM pg_db_role_setting WHERE setrole = 'carol'::regrole")
+    dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+    dumps.server.query("DROP ROLE carol")
+
+
+def test_a_restore_refuses_a_database_that_it_could_not_replace_whole(dumps: Dumps) -> None:
+    assert dumps.dump().returncode == 0
+    dumps.server.query("ALTER DATABASE shop IS_TEMPLATE true")
+    try:
+        refused = dumps.restore()
+    finally:
+        dumps.server.query("ALTER DATABASE shop IS_TEMPLATE false")
+    assert refused.returncode != 0
+    assert "shop is a template, or has a subscription or a replication slot: nothing is changed" in refused.stderr
+
+
+def test_a_restore_leaves_a_database_that_a_person_named_alike(dumps: Dumps) -> None:
+    assert dumps.dump().returncode == 0
+    dumps.server.query('CREATE DATABASE "nomad-stateful-own"')
+    try:
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert "nomad-stateful-own" in databases(dumps)
+    finally:
+        dumps.server.query('DROP DATABASE IF EXISTS "nomad-stateful-own"')
+
+
+def test_the_loader_has_no_rights_of_a_role_with_the_servers_programs(dumps: Dumps) -> None:
+    dumps.app("CREATE TABLE told (able bool)")
+    dumps.app(
+        "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN INSERT INTO "
+        "public.told VALUES (pg_has_role('pg_execute_server_program', 'USAGE')); RETURN true; END $$"
+    )
+    dumps.server.query("GRANT pg_execute_server_program TO app")
+    try:
+        assert dumps.dump().returncode == 0
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert set(dumps.shop("SELECT able FROM told")) == {(False,)}
+    finally:
+        dumps.server.query("REVOKE pg_execute_server_program FROM app")
+
+
 def test_an_account_that_the_settings_lose_or_narrow_has_no_more_than_they_say(dumps: Dumps) -> None:
     narrowed = {"name": "second", "privileges": "ALL", "database": "shop"}
     known = {**PASSWORDS, "password_second": "s"}
