@@ -5,20 +5,21 @@
 # test compares texts with > in dash and bash; what grep lets through has no blanks.
 # shellcheck disable=SC3012,SC2010,SC2012
 
+# With the ending $1, as 20260101T030000Z.sql.gz.
 dump_name() {
   launched=$(printf '%s\n' "${NOMAD_JOB_ID:-}" | sed -n 's#.*/periodic-\([0-9]*\)$#\1#p; s#.*/dispatch-\([0-9]*\)-.*#\1#p')
-  date -u -d "@${launched:-$(date +%s)}" +%Y%m%dT%H%M%SZ.sql.gz
+  date -u -d "@${launched:-$(date +%s)}" "+%Y%m%dT%H%M%SZ.$1"
 }
 
 # Those in the folder $2, the oldest first, but none of a later name than $1: clocks of clients have named them, in earlier
 # releases.
 dumps_until() {
-  ls -1 "$2" | grep '^[0-9]*T[0-9]*Z[.]sql[.]gz$' | sort | while read -r one; do
+  ls -1 "$2" | grep -E '^[0-9]+T[0-9]+Z[.](sql[.]gz|tar)$' | sort | while read -r one; do
     [ "$one" \> "$1" ] || echo "$one"
   done
 }
 
-# Goes to the folder of the dump NOMAD_META_dump, whose name becomes $name; the stack's section is $1.
+# Goes to the folder of the dump NOMAD_META_dump, whose name becomes $name; the stack's section is $1, the ending of names $2.
 find_dump() {
   cd "$DUMPS" || exit
   case "${NOMAD_META_from:-volume}" in
@@ -31,7 +32,7 @@ find_dump() {
   *) echo "from is $NOMAD_META_from, and must be volume or s3" >&2; exit 1 ;;
   esac
   name=${NOMAD_META_dump:-}
-  [ "$name" != latest ] || name=$(dumps_until "$(dump_name)" . | tail -n 1)
+  [ "$name" != latest ] || name=$(dumps_until "$(dump_name "$2")" . | tail -n 1)
   case "$name" in
   '' | .* | -* | */*) known=no ;;
   *) [ -f "$name" ] && known=yes || known=no ;;

@@ -38,7 +38,7 @@ objects() {
 }
 before=$(objects)
 
-name=$(dump_name)
+name=$(dump_name sql.gz)
 # Tried again since the upload failed: this run's own dump is there, and would only be made a second time.
 [ -z "$S3" ] || [ ! -e "$DUMPS/$name" ] || { echo "$name is of this run already"; exit 0; }
 

@@ -5,7 +5,7 @@ options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
 grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
 
 name=
-find_dump mysql
+find_dump mysql sql.gz
 # All of it is read once before the first table is touched. The server of the dump is named above its first rows.
 said=$({ gzip -dc "$name" || printf '\n-- failed\n'; } |
   LC_ALL=C sed -n '1,20{/^-- Server version/p;}; /^-- Current Database: /p; /^CREATE DATABASE /p; $p')

@@ -9,31 +9,31 @@ umask 077
 export LC_ALL=C PGDATABASE=template1 PGOPTIONS="-c search_path=pg_catalog -c default_transaction_read_only=off"
 fail() { echo "$*" >&2; exit 1; }
 grep -q '^host=.' "$PGSERVICEFILE" || fail "no such service is registered now"
+ask() { psql --no-psqlrc --quiet --no-password --tuples-only --no-align --set=ON_ERROR_STOP=1 --set=SHOW_CONTEXT=never "$@"; }
+random() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
 
 name=
-find_dump postgres
-# All of it is read once before anything is done.
-read_dump() { gzip -dc "$name" || printf '\n-- failed\n'; }
-refuse() { fail "$name $1: nothing is changed. Restore another dump"; }
-head=$(read_dump 2>/dev/null | sed -n '1s/^-- nomad-stateful dump of PostgreSQL \([0-9]*\), token \([0-9a-f]\{32\}\)$/\1 \2/p')
-[ -n "$head" ] || refuse "is no dump that this stack's jobs made of PostgreSQL (docs/postgres.md, Dumps of other making)"
-token=${head#* }
-marks=$(read_dump | sed -n "\$s/^/last: /p; s/^-- $token //p")
-[ "$(printf '%s\n' "$marks" | tail -n 1)" = "last: -- $token complete" ] || refuse "is not whole"
-count=$(printf '%s\n' "$marks" | grep -c '^[0-9]* database ')
-ask() { psql --no-psqlrc --quiet --no-password --tuples-only --no-align --set=ON_ERROR_STOP=1 --set=SHOW_CONTEXT=never "$@"; }
-from=$((${head% *} / 10000))
+find_dump postgres tar
+[ "$(tar -tf "$name" 2>/dev/null | head -n 1)" = sums ] ||
+  fail "$name is no dump that this stack's jobs made of PostgreSQL (docs/postgres.md, Dumps of other making)"
+work=$DUMPS/.restoring
+rm -rf "$work"
+mkdir "$work"
+trap 'rm -rf "$work"' EXIT
+# All of it is read before anything is done.
+{ tar -xf "$name" -C "$work" && cd "$work" && sha256sum -c sums; } >/dev/null 2>&1 ||
+  fail "$name is not whole: nothing is changed. Restore another dump"
+from=$(($(cat version) / 10000))
 into=$(($(ask --command="SHOW server_version_num") / 10000))
 [ "$from" -le "$into" ] ||
   fail "$name is from PostgreSQL $from, and the server is of $into: nothing is changed. Restore it into PostgreSQL $from or newer"
-names=$(printf '%s\n' "$marks" | sed -n 's/^[0-9]* database //p')
-held=$(printf '%s\n' "$names" | while IFS= read -r one; do
+held=$(while IFS= read -r one; do
   ask --set=name="$one" --file=- <<'END'
 SELECT datname FROM pg_database d WHERE datname = :'name' AND (datistemplate
   OR EXISTS (SELECT FROM pg_subscription WHERE subdbid = d.oid)
   OR EXISTS (SELECT FROM pg_replication_slots WHERE database = datname));
 END
-done)
+done <databases)
 [ -z "$held" ] || fail "$held is a template, or has a subscription or a replication slot: nothing is changed. Drop those first"
 
 # Of a restore that was cut off, and of this one where it fails. What cannot be removed is said, and left to the next.
@@ -45,13 +45,12 @@ SELECT format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname ~ '^nomad-sta
 END
 }
 clear_up || true
-run=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
+run=$(random 8)
 loader=nomad-stateful-$run
-work=$(mktemp -d)
 waiting() { ask --dbname=template1 --command="SELECT count(*) FROM pg_database WHERE datname = '$loader-1'"; }
 ended() {
   status=$?
-  rm -rf "$work"
+  rm -rf "$work" "${conf:-}"
   [ "$status" != 0 ] && [ -z "${swapped:-}" ] || return 0
   # An answer may be lost: the transaction that ends the restore has then been made.
   if [ -n "${placing:-}" ] && [ "$(waiting)" != 1 ]; then
@@ -63,75 +62,105 @@ ended() {
 }
 trap ended EXIT
 
-# Rows are loaded by a role of the restore's own: a check or a domain calls what an account has written. It has the rights
-# of the owners, but cannot become one.
-password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
-ask --command="CREATE ROLE \"$loader\" LOGIN IN ROLE pg_write_all_data"
+# What accounts have written is called by a restore, in checks, generated columns or indexes for instance. So a role of
+# the restore's own makes and loads everything: it owns the new databases, and has no right outside of them.
+password=$(random 24)
+ask --command="CREATE ROLE \"$loader\" LOGIN"
 said=$(printf '%s\n%s\n' "$password" "$password" | ask --command="\\password \"$loader\"" 2>&1) || fail "$said"
-echo "s/^user=.*/user=$loader/; s/^password=.*/password=$password/" >"$work/edit"
-sed -f "$work/edit" "$PGSERVICEFILE" >"$work/loader.conf"
+conf=$(mktemp)
+echo "s/^user=.*/user=$loader/; s/^password=.*/password=$password/" | sed -f /dev/stdin "$PGSERVICEFILE" >"$conf"
 
-# The part $2 of the database with the number $1, up to the next one, $3, as it is kept.
-part() {
-  rm -f "$work/reached"
-  read_dump | sed -n "/^-- $token $1 $2\$/,/^-- $token $1 $3\$/p; /^-- $token $1 $3\$/w $work/reached"
-}
+# What takes the superuser, and calls nothing that an account has written; and what waits for owners.
+superuser='EXTENSION|CAST|OPERATOR (CLASS|FAMILY)|PROCEDURAL LANGUAGE|TRANSFORM|ACCESS METHOD|TEXT SEARCH (PARSER|TEMPLATE)'
+superuser="$superuser|FOREIGN DATA WRAPPER|SERVER|USER MAPPING|PUBLICATION|(FUNCTION|PROCEDURE|TYPE|SHELL TYPE) .* postgres\$"
+last='COMMENT|ACL|DEFAULT ACL|SECURITY LABEL|EVENT TRIGGER|BLOBS?'
+entries() { pg_restore --list "$@" | grep -v '^;'; }
+of() { grep -E "^[0-9]+; [0-9]+ [0-9]+ ($1)( |\$)" "$2" || true; }
+
+# Loads the objects and rows of the database with the number $1: runs of entries, as their order is, each by its role.
 load() {
-  part "$@" | ask --file=- >/dev/null
-  # A file that cannot be read to its end is a part that ends too early.
-  [ -s "$work/reached" ] || fail "$name cannot be read to its end"
+  entries "$1.dump" >list
+  of "$superuser" list >superusers
+  of "$last" list >lasts
+  grep -v -x -F -f lasts list | awk 'FILENAME == "superusers" { is[$0]; next } { by = $0 in is ? "superuser" : "loader" }
+    by != before { close(file); file = sprintf("run.%04d.%s", ++runs, by); before = by } { print >file }' superusers -
+  for run_of in $(find . -name 'run.*' | sort); do
+    case "$run_of" in
+    *.loader) set -- "$1" "$conf" --no-owner ;;
+    *) set -- "$1" "$PGSERVICEFILE" ;;
+    esac
+    PGSERVICEFILE=$2 pg_restore --no-password --exit-on-error ${3:+"$3"} --use-list="$run_of" --dbname="$PGDATABASE" "$1.dump"
+    rm "$run_of"
+  done
+  ask --file="$1.owners"
+  left=$(ask --command="SELECT pg_describe_object(classid, objid, objsubid) FROM pg_shdepend JOIN pg_database d ON dbid = d.oid
+    WHERE datname = current_database() AND refobjid = '\"$loader\"'::regrole AND deptype = 'o' LIMIT 1")
+  [ -z "$left" ] || fail "nothing says who owns $left"
+  [ ! -s lasts ] || pg_restore --no-password --exit-on-error --use-list=lasts --dbname="$PGDATABASE" "$1.dump"
+  as_dumped "$1"
 }
 
-# Its rights are the loader's too, but the loader cannot become it: attributes, such as CREATEROLE, stay away. A
-# role that is one with the superuser, or with the server's programs and files, gives the loader nothing.
-make_role() {
-  ask --set=role="$1" --set=loader="$loader" --file=- <<'END'
+# Code that ran as the owner of everything may have put something else in its place. Another major version says the same
+# in other words.
+as_dumped() {
+  if [ "$from" = "$into" ]; then
+    pg_dump --no-password --format=custom --schema-only --quote-all-identifiers --no-tablespaces --no-subscriptions --file=made
+    schema "$1.dump" >wanted
+    differs=$(schema made | diff wanted - | sed -n 2p)
+  else
+    differs=$(grep -E ' OWNER TO "?postgres"?;$' "$1.owners" | head -n 1)
+  fi
+  [ -z "$differs" ] || fail "what was made is not sure to be what was dumped ($differs). Load it by hand (docs/postgres.md)"
+}
+# In its order, without the headers: a dump of the schema has none of what fills views.
+schema() { pg_restore --schema-only --file=- "$1" | grep -v -x -E -- '(--( (Dumped|Name: ).*)?)?|[\\](un)?restrict .*|REFRESH MATERIALIZED VIEW .*;'; }
+
+make_roles() {
+  while IFS= read -r role; do
+    ask --set=role="$role" --file=- <<'END'
 SELECT format('the role %s is made, without a login', :'role')
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role');
 SELECT format('CREATE ROLE %I', :'role') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role') \gexec
-SELECT format('GRANT %I TO %I WITH INHERIT TRUE, SET FALSE', rolname, :'loader') FROM pg_roles
-WHERE rolname = :'role' AND rolname !~ '^pg_' AND NOT EXISTS (SELECT FROM pg_roles able WHERE pg_has_role(pg_roles.oid, able.oid, 'MEMBER')
-  AND (able.rolsuper OR able.rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files'))) \gexec
 END
+  done <"$1.roles"
 }
 
 # What a load gives its database in the transaction that ends the restore. Its clients are cut off in it: one that comes
 # back before the name is free has it tried again.
 take_place() {
-  ask --set=name="$2" --set=new="$1" --set=old="nomad-stateful-replaced-$run-$number" --file=- <<'END'
+  ask --set=name="$1" --set=new="$loader-$number" --set=old="nomad-stateful-replaced-$run-$number" --file=- <<'END'
 SELECT format('SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname IN (%L, %L);
 ALTER DATABASE %I RENAME TO %I;', datname, :'new', datname, :'old') FROM pg_database WHERE datname = :'name';
-SELECT format('ALTER DATABASE %I RENAME TO %I;', :'new', :'name');
+SELECT format('ALTER DATABASE %1$I RESET ALL; GRANT CONNECT, TEMPORARY ON DATABASE %1$I TO PUBLIC;
+ALTER DATABASE %1$I RENAME TO %2$I;', :'new', :'name');
 END
-  part "$number" properties end
+  grep -v -e '^CREATE DATABASE ' -e '^[\\]' create
 }
 
 number=0
-: >"$work/places"
-while [ "$number" -lt "$count" ]; do
+while IFS= read -r database; do
   number=$((number + 1))
   new=$loader-$number
-  part "$number" create roles | ask --set=new="$new" --file=-
+  make_roles "$number"
+  entries --create "$number.dump" >list
+  of 'DATABASE|DATABASE PROPERTIES|(COMMENT|ACL) - DATABASE' list >database
+  pg_restore --create --schema-only --use-list=database --file=create "$number.dump"
+  sed -n 's/^CREATE DATABASE .* WITH TEMPLATE = /CREATE DATABASE :"new" WITH TEMPLATE = /p' create | ask --set=new="$new" --file=-
   ask --set=new="$new" --set=loader="$loader" --file=- <<'END'
 REVOKE ALL ON DATABASE :"new" FROM PUBLIC;
-GRANT CONNECT ON DATABASE :"new" TO :"loader";
+ALTER DATABASE :"new" OWNER TO :"loader";
 END
-  part "$number" roles pre-data | sed '1d;$d' | while IFS= read -r role; do make_role "$role"; done
-  export PGDATABASE="$new"
-  load "$number" pre-data large-objects
-  load "$number" large-objects data
-  PGSERVICEFILE=$work/loader.conf load "$number" data post-data
-  ask --command="DROP OWNED BY \"$loader\" CASCADE"
-  load "$number" post-data properties
+  PGDATABASE=$new
+  load "$number"
   ask --command="SELECT format('the user mapping of %s for %s has no options: ALTER USER MAPPING sets them', usename, srvname)
     FROM pg_user_mappings WHERE umoptions IS NULL"
-  export PGDATABASE=template1
-  take_place "$new" "$(printf '%s\n' "$names" | sed -n "${number}p")" >>"$work/places"
-done
+  PGDATABASE=template1
+  take_place "$database" >>places
+done <databases
 
 tries=0
 placing=yes
-until said=$(ask --single-transaction --file="$work/places" 2>&1 >/dev/null) || [ "$(waiting)" = 0 ]; do
+until said=$(ask --single-transaction --file=places 2>&1 >/dev/null) || [ "$(waiting)" = 0 ]; do
   tries=$((tries + 1))
   [ "$tries" -lt 10 ] || fail "$said"
 done

@@ -12,7 +12,7 @@ from pathlib import Path
 from nomad_stateful.agent.bucket import Bucket, place_arguments
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
-from nomad_stateful.databases.dumps import dump_name, is_dump, launched
+from nomad_stateful.databases.dumps import is_dump, launched, stem
 
 LATEST = "latest"
 FETCHED = ".fetched"
@@ -76,7 +76,7 @@ def fetch(bucket: Bucket, prefix: str, dumps: Dumps, wanted: str, now: datetime)
 
 def _latest(dumps: Dumps, place: str, there: list[str], now: datetime) -> str:
     """Returns the latest noted dump: whoever may write to S3 can give a name of any time, as a clock that was ahead."""
-    noted = [name for name in there if name <= dump_name(now) and dumps.note(name, place + name)]
+    noted = [name for name in there if name.partition(".")[0] <= stem(now) and dumps.note(name, place + name)]
     if not noted:
         raise AgentError(
             f"the volume has notes of no dump in {place}, so that nothing says which is the latest of this stack's; "

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nomad_stateful.databases.dumps import dump_name
+from nomad_stateful.databases.dumps import stem
 from tests.mysql.databases import Databases
 from tests.mysql.place import query, rendered, task
 
@@ -43,7 +43,7 @@ DROP TABLE orders;
 
 
 def name(ahead: timedelta) -> str:
-    return dump_name(datetime.now(UTC) + ahead)
+    return f"{stem(datetime.now(UTC) + ahead)}.sql.gz"
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ def test_a_dump_has_the_time_of_its_run_whatever_the_clients_clock_says(scripts:
         done = scripts.dump(launched, S3="bucket")
         assert done.returncode == 0, done.stderr
         assert ("is of this run already" in done.stdout) == (count == 2)
-        assert scripts.dumps == {dump_name(launched)}
+        assert scripts.dumps == {f"{stem(launched)}.sql.gz"}
     restored = scripts.restore(launched=launched + timedelta(minutes=1))
-    assert restored.stdout == f"{dump_name(launched)} is restored\n", restored.stderr
+    assert restored.stdout == f"{stem(launched)}.sql.gz is restored\n", restored.stderr
 
 
 def test_it_has_no_other_dump_removed(scripts: Scripts) -> None:

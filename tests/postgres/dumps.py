@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +56,7 @@ class Dumps:
 
     @property
     def names(self) -> list[str]:
-        return sorted(path.name for path in self.folder.glob("*.sql.gz"))
+        return sorted(path.name for path in self.folder.glob("*.tar"))
 
     def app(self, statement: str) -> list[tuple[Any, ...]]:
         """Runs a statement as the account that owns the database."""
@@ -87,9 +86,9 @@ class Dumps:
     def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
         return self.server.place.run(self.task("restore", "postgres", PASSWORD), NOMAD_META_dump=name)
 
-    def put(self, text: str | bytes, name: str = "20260101T000000Z.sql.gz") -> str:
+    def put(self, content: bytes, name: str = "20260101T000000Z.tar") -> str:
         """Puts a dump of other making there."""
-        (self.folder / name).write_bytes(gzip.compress(text.encode()) if isinstance(text, str) else text)
+        (self.folder / name).write_bytes(content)
         return name
 
     def task(self, spec: str, account: str, password: str, tls: str = "required", ca: str = "", port: int = 0) -> Task:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
+import hashlib
+import io
+import tarfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 
 from tests.certificates import Authority
 from tests.mysql.place import stop
-from tests.postgres.dumps import Dumps, running
+from tests.postgres.dumps import OBJECTS, Dumps, running
 from tests.postgres.server import ACCOUNTS, PASSWORD, PASSWORDS
 from tests.unit.databases.postgres.test_operations import answering, asks, request
 
@@ -116,32 +118,56 @@ def test_a_restore_that_is_killed_anywhere_changes_nothing_and_the_next_one_clea
     assert (databases(dumps), roles(dumps)) == (["postgres", "shop"], known)
 
 
+REFUSES = (
+    "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS 'BEGIN IF current_user LIKE "
+    "''nomad-stateful-%'' THEN RAISE ''not in a restore''; END IF; RETURN true; END'"
+)
+
+
 @pytest.mark.nightly
 def test_what_the_server_refuses_half_way_changes_nothing(dumps: Dumps) -> None:
+    dumps.app(REFUSES)
     assert dumps.dump().returncode == 0
     [name] = dumps.names
-    changed = gzip.decompress((dumps.folder / name).read_bytes()).replace(b"2\t\\\\x00ff27", b"1\t\\\\x00ff27")
-    (dumps.folder / name).write_bytes(gzip.compress(changed))
     before, known = dumps.objects(), roles(dumps)
     restored = dumps.restore()
     assert restored.returncode != 0
     assert "is restored" not in restored.stdout
-    assert "could not create unique index" in restored.stderr
+    assert "not in a restore" in restored.stderr
     assert restored.stderr.endswith(f"{name} cannot be restored (why is above): nothing is changed\n")
     assert (dumps.objects(), roles(dumps), databases(dumps)) == (before, known, ["postgres", "shop"])
+    assert sorted(path.name for path in dumps.folder.iterdir()) == [name]
 
 
 def cut_off(content: bytes) -> bytes:
-    return content[:-20]
+    return content[: len(content) // 2]
 
 
 def damaged(content: bytes) -> bytes:
-    """Its last line can be read, and its checksum is another's."""
-    return content[:-8] + bytes(byte ^ 255 for byte in content[-8:-4]) + content[-4:]
+    middle = content.index(b"PGDMP") + 1000
+    return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
 
 
 def without_its_end(content: bytes) -> bytes:
-    return gzip.compress(gzip.decompress(content).rpartition(b"\n-- ")[0])
+    """A whole archive that lacks its last file."""
+    return with_members(content, lambda members: members.pop("version"))
+
+
+def with_members(content: bytes, change: Callable[[dict[str, bytes]], object], *, summed: bool = False) -> bytes:
+    """A dump with other files in it."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as dump:
+        members = {one.name: dump.extractfile(one).read() for one in dump}  # type: ignore[union-attr]
+    change(members)
+    if summed:
+        lines = [f"{hashlib.sha256(members[name]).hexdigest()}  {name}\n" for name in members if name != "sums"]
+        members["sums"] = "".join(lines).encode()
+    changed = io.BytesIO()
+    with tarfile.open(fileobj=changed, mode="w") as dump:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            dump.addfile(member, io.BytesIO(text))
+    return changed.getvalue()
 
 
 @pytest.mark.nightly
@@ -159,10 +185,10 @@ def test_a_dump_that_is_not_whole_is_refused_before_anything_is_done(dumps: Dump
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-- MySQL dump 10.13\n-- Dump completed\n", "\\! touch /dumps/ran\n", "DROP DATABASE shop;\n"]
+    "content", [b"", b"-- MySQL dump 10.13\n-- Dump completed\n", b"\\! touch /dumps/ran\n", b"DROP DATABASE shop;\n"]
 )
-def test_a_dump_of_other_making_is_refused(dumps: Dumps, text: str) -> None:
-    name, before = dumps.put(text), dumps.objects()
+def test_a_dump_of_other_making_is_refused(dumps: Dumps, content: bytes) -> None:
+    name, before = dumps.put(content), dumps.objects()
     restored = dumps.restore(name)
     assert restored.returncode != 0
     assert f"{name} is no dump that this stack's jobs made of PostgreSQL" in restored.stderr
@@ -173,8 +199,9 @@ def test_a_dump_of_other_making_is_refused(dumps: Dumps, text: str) -> None:
 def test_a_dump_of_a_newer_major_version_is_refused(dumps: Dumps) -> None:
     assert dumps.dump().returncode == 0
     [name] = dumps.names
-    text = gzip.decompress((dumps.folder / name).read_bytes())
-    (dumps.folder / name).write_bytes(gzip.compress(text.replace(b"PostgreSQL 1800", b"PostgreSQL 1900", 1)))
+    content = (dumps.folder / name).read_bytes()
+    newer = with_members(content, lambda members: members.update(version=b"190001\n"), summed=True)
+    (dumps.folder / name).write_bytes(newer)
     restored = dumps.restore()
     assert f"{name} is from PostgreSQL 19, and the server is of 18: nothing is changed" in restored.stderr
 
@@ -247,7 +274,7 @@ def test_an_account_enters_its_own_database_alone_and_has_what_was_granted(dumps
 
 @pytest.mark.nightly
 def test_the_oldest_dumps_go_once_there_are_more_than_are_kept(dumps: Dumps) -> None:
-    old = [dumps.put("x", f"2020010{day}T000000Z.sql.gz") for day in (1, 2)]
+    old = [dumps.put(b"x", f"2020010{day}T000000Z.tar") for day in (1, 2)]
     done = dumps.dump(keep=2)
     assert done.returncode == 0, done.stderr
     assert dumps.names[:-1] == old[1:]
@@ -318,34 +345,107 @@ def test_nor_to_one_that_asks_for_it_in_clear_text(dumps: Dumps) -> None:
 
 
 DOMAIN = "CREATE DOMAIN fine AS text CHECK (public.is_ok(VALUE))"
-OK = "CREATE FUNCTION is_ok(what text) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END'"
-CALLED_BY_THE_SUPERUSER = {
-    "the aggregate public.joined(text)": "CREATE FUNCTION add(fine, text) RETURNS fine LANGUAGE sql AS 'SELECT $1'; "
+OK = (
+    "CREATE FUNCTION is_ok(what text) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN IF EXISTS (SELECT FROM "
+    "pg_catalog.pg_roles WHERE rolname IN (session_user, current_user) AND (rolsuper OR rolname = 'app')) AND "
+    "current_setting('shop.made', true) IS NULL THEN RAISE 'called as %, %', session_user, current_user; END IF; "
+    "RETURN true; END $$"
+)
+CALLED_BY_A_RESTORE = {
+    "aggregate": "CREATE FUNCTION add(fine, text) RETURNS fine LANGUAGE sql AS 'SELECT $1'; "
     "CREATE AGGREGATE joined (text) (SFUNC = add, STYPE = fine, INITCOND = 'a')",
-    "the partition key of public.parts": "CREATE TABLE parts (t fine) PARTITION BY LIST (t)",
-    "the generated column g of public.made": "CREATE TABLE made (g bool GENERATED ALWAYS AS "
-    "(public.is_ok('a')) STORED)",
-    "the check itself": "CREATE TABLE checked (i int); CREATE FUNCTION is_whole(checked) RETURNS bool LANGUAGE sql AS "
-    "'SELECT true'; ALTER TABLE checked ADD CONSTRAINT itself CHECK (is_whole(checked))",
+    "partition key": "CREATE TABLE parts (t fine) PARTITION BY LIST (t); CREATE TABLE part PARTITION OF parts "
+    "FOR VALUES IN ('a'); INSERT INTO parts VALUES ('a')",
+    "generated column": "CREATE TABLE made (g bool GENERATED ALWAYS AS (public.is_ok('a')) STORED, i int); "
+    "INSERT INTO made (i) VALUES (1)",
+    "check of a row": "CREATE TABLE checked (i int); CREATE FUNCTION is_whole(checked) RETURNS bool LANGUAGE sql AS "
+    "$$ SELECT public.is_ok('a') $$; ALTER TABLE checked ADD CONSTRAINT itself CHECK (is_whole(checked)); "
+    "INSERT INTO checked VALUES (1)",
+    "index": "CREATE TABLE indexed (t text); INSERT INTO indexed VALUES ('a'); "
+    "CREATE INDEX by_ok ON indexed (public.is_ok(t))",
+    "default and domain": "CREATE TABLE defaulted (t fine DEFAULT 'a'); INSERT INTO defaulted VALUES ('a')",
+    "materialized view": "CREATE MATERIALIZED VIEW shown AS SELECT public.is_ok('a')",
 }
 
 
-@pytest.mark.parametrize("what", CALLED_BY_THE_SUPERUSER)
-def test_what_a_restore_would_run_as_the_superuser_is_no_dump_until_the_superuser_owns_it(
-    dumps: Dumps, what: str
-) -> None:
-    for statement in (OK, DOMAIN, *CALLED_BY_THE_SUPERUSER[what].split("; ")):
+@pytest.mark.parametrize("what", CALLED_BY_A_RESTORE)
+def test_what_an_account_has_written_is_called_by_a_restore_as_a_role_without_rights(dumps: Dumps, what: str) -> None:
+    dumps.server.query("ALTER DATABASE shop SET \"shop.made\" TO 'yes'")
+    for statement in (OK, DOMAIN, *CALLED_BY_A_RESTORE[what].split("; ")):
         dumps.app(statement)
-    refused = dumps.dump()
-    assert refused.returncode != 0
-    assert f"shop cannot be dumped: {what} calls " in refused.stderr
-    assert dumps.names == []
-    dumps.shop("ALTER FUNCTION is_ok OWNER TO postgres")
-    if "itself" in what:
-        dumps.shop("ALTER FUNCTION is_whole OWNER TO postgres")
-    assert dumps.dump().returncode == 0
+    dumps.server.query('ALTER DATABASE shop RESET "shop.made"')
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
     restored = dumps.restore()
     assert restored.returncode == 0, restored.stderr
+
+
+@pytest.mark.nightly
+def test_objects_of_the_superuser_and_of_any_name_are_restored(dumps: Dumps) -> None:
+    dumps.shop('CREATE SCHEMA "a b"')
+    dumps.shop("CREATE TABLE own (i int PRIMARY KEY)")
+    dumps.shop("ALTER TABLE orders ADD CONSTRAINT theirs FOREIGN KEY (id) REFERENCES own NOT VALID")
+    dumps.shop("CREATE FUNCTION plain(text) RETURNS text LANGUAGE internal AS 'upper'")
+    dumps.shop("CREATE CAST (orders AS text) WITH INOUT")
+    dumps.shop("CREATE PUBLICATION every FOR ALL TABLES")
+    dumps.shop("CREATE FUNCTION told() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'")
+    dumps.shop("CREATE EVENT TRIGGER tells ON ddl_command_end EXECUTE FUNCTION told()")
+    dumps.app("COMMENT ON TABLE orders IS E'two\nlines'")
+    dumps.app('CREATE TABLE "x"" OWNER TO ""y" (i serial)')
+    dumps.app("GRANT SELECT ON orders TO report")
+    known = (
+        "SELECT nspname, nspowner::regrole::text FROM pg_namespace ORDER BY 1",
+        "SELECT relname, relowner::regrole::text, relacl::text FROM pg_class WHERE relkind IN ('r', 'S') ORDER BY 1",
+        "SELECT proname, proowner::regrole::text FROM pg_proc WHERE oid > 16384 ORDER BY 1",
+        "SELECT obj_description('orders'::regclass), (SELECT count(*) FROM pg_event_trigger)",
+        "SELECT pubname, pubowner::regrole::text, puballtables FROM pg_publication",
+    )
+    before = [dumps.shop(statement) for statement in known]
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert [dumps.shop(statement) for statement in known] == before
+
+
+ATTACKS = {
+    "a function of the superuser": "DROP FUNCTION public.admin(); CREATE FUNCTION public.admin() RETURNS text "
+    "LANGUAGE sql SECURITY DEFINER AS 'SELECT rolpassword FROM pg_catalog.pg_authid'",
+    "a trigger on its table": "CREATE TRIGGER more BEFORE INSERT ON public.own FOR EACH ROW "
+    "EXECUTE FUNCTION public.mark()",
+    "a setting of the database": "EXECUTE format('ALTER DATABASE %I SET search_path TO evil', current_database())",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(dumps: Dumps, attack: str) -> None:
+    dumps.shop("CREATE FUNCTION admin() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT 'mine' $$")
+    dumps.shop("CREATE TABLE own (t text)")
+    dumps.app(
+        "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
+        "IF current_user LIKE 'nomad-stateful-%' AND what = 'a' THEN "
+        f"{ATTACKS[attack]}; END IF; RETURN true; END $$"
+    )
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    before = dumps.shop("SELECT pg_get_functiondef('admin'::regproc)")
+    settings = dumps.shop(OBJECTS["settings"])
+    restored = dumps.restore()
+    assert dumps.shop("SELECT pg_get_functiondef('admin'::regproc)") == before
+    assert dumps.shop("SELECT tgname FROM pg_trigger WHERE tgrelid = 'own'::regclass") == []
+    assert dumps.shop(OBJECTS["settings"]) == settings
+    if "setting" not in attack:
+        assert restored.returncode != 0
+        assert "what was made is not sure to be what was dumped" in restored.stderr
+
+
+@pytest.mark.parametrize("name", ["a\nALTER ROLE app SUPERUSER;\nb", "a\n\\! touch /dumps/ran\nb"])
+def test_a_name_that_is_statements_is_refused(dumps: Dumps, name: str) -> None:
+    dumps.app(f'CREATE TABLE "{name}" (i int)')
+    refused = dumps.dump()
+    assert refused.returncode != 0
+    assert "shop cannot be dumped: rename what has a line break" in refused.stderr
+    assert dumps.names == []
 
 
 def test_a_dump_has_the_roles_and_settings_of_any_name_and_tells_what_it_lacks(dumps: Dumps) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.databases.dumps import dump_name
+from nomad_stateful.databases.dumps import stem
 from tests.sandbox.consuming import force_dump, sql, summary
 from tests.sandbox.test_drill import NUMBERS, drill, nothing_is_left, scratch_volumes
 from tests.sandbox.test_dumps_in_s3 import PORT, PREFIX, bucket, keys, s3, set_s3
@@ -141,7 +141,7 @@ def test_a_dump_that_s3_changed_is_red_by_its_checksum(stack: Running, dump: str
 def test_a_dump_that_does_not_load_is_red_with_the_line_that_says_why(
     stack: Running, dump: str, content: str, reason: str
 ) -> None:
-    name = dump_name(datetime.now(UTC))
+    name = f"{stem(datetime.now(UTC))}.sql.gz"
     put(stack, name, gzip.compress(content.encode()))
     try:
         status, report, said = drill(stack, "--dump", "latest")

@@ -18,7 +18,7 @@ from nomad_stateful.agent import fetch_dump, upload_dumps
 from nomad_stateful.agent.bucket import Bucket
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
-from nomad_stateful.databases.dumps import dump_name
+from nomad_stateful.databases.dumps import stem
 from tests.unit.agent.world import BUCKET
 
 PREFIX = "mysql/prod/"
@@ -117,7 +117,7 @@ def test_latest_is_what_this_stack_uploaded_whatever_else_lies_there(
 
 def test_a_dump_of_a_clock_that_was_ahead_is_not_the_latest(copies: Copies) -> None:
     now = datetime.now(UTC)
-    ahead = dump_name(now + timedelta(days=30))
+    ahead = f"{stem(now + timedelta(days=30))}.sql.gz"
     copies.put(FIRST, b"first")
     copies.put(ahead, b"ahead")
     copies.upload()
@@ -268,7 +268,8 @@ def test_of_a_thousand_notes_the_oldest_go(copies: Copies) -> None:
     copies.put(FIRST, b"first")
     copies.upload()
     for number in range(1000):
-        (copies.folder / ".uploaded" / dump_name(datetime(2027, 1, 1, tzinfo=UTC) + timedelta(hours=number))).touch()
+        noted = stem(datetime(2027, 1, 1, tzinfo=UTC) + timedelta(hours=number))
+        (copies.folder / ".uploaded" / f"{noted}.sql.gz").touch()
     copies.upload()
     assert len(list((copies.folder / ".uploaded").iterdir())) == 1000
     assert not (copies.folder / ".uploaded" / FIRST).exists()
