@@ -21,10 +21,11 @@ MARKERS = (
         "-----BEGIN CERTIFICATE-----mk{}x",
         "arn:aws:kms:us-west-2:123456789012:alias/mk{}x",
         "--mk{}x",
+        "--mk{}x=1",
         "${{meta.mk{}x}}",
     ),
 )
-RENDERED = {"mysql.config": DATABASES["mysql"].options.text}
+RENDERED = {f"{name}.config": database.options.text for name, database in DATABASES.items()}
 """Keys whose values are written down in the language of the file they stand in."""
 
 

@@ -1,4 +1,4 @@
-"""A configuration in which every section of the settings stands at least once."""
+"""Configurations in which every section of the settings stands at least once; a stack has one database."""
 
 from typing import Any
 
@@ -84,3 +84,18 @@ EVERYTHING: dict[str, Any] = {
     "failover": {"taskDriver": "docker"},
     "agentImage": "agent:1.0",
 }
+WITH_POSTGRES: dict[str, Any] = {
+    "clientRole": "nomad-client",
+    "plugins": PLUGINS[:1],
+    "volumes": VOLUMES[:2],
+    "postgres": {
+        **{key: value for key, value in MYSQL.items() if key != "pointInTime"},
+        "serverArgs": ["--max_connections=7"],
+        "config": {"log_line_prefix": "%m"},
+        "users": [{"name": "app", "database": "app"}, {"name": "reader", "database": "spare", "privileges": "SELECT"}],
+    },
+    "metrics": {"postgres": {}},
+    "agentImage": "agent:1.0",
+}
+CONFIGURATIONS = {"mysql": EVERYTHING, "postgres": WITH_POSTGRES}
+"""By the database."""

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.injection import hostile
 from tests.injection.arriving import arrived, markers, refused, replaced, versions, written
-from tests.injection.configurations import EVERYTHING
+from tests.injection.configurations import CONFIGURATIONS
 from tests.injection.leaves import Leaf, leaves, sections, string_keys, visited, with_values
 
 pytestmark = pytest.mark.nomad
 
-LEAVES = leaves(EVERYTHING)
+LEAVES = {name: leaves(config) for name, config in CONFIGURATIONS.items()}
 NAMES_OF_SOMETHING = {
     *(
         "plugins.config",
@@ -28,8 +28,8 @@ NAMES_OF_SOMETHING = {
         "volumes.zones",
         "volumes.moveTo",
     ),
-    *("plugins.constraints.operator", "consumers.constraints.operator", "mysql.backup.schedule"),
-    "volumes.snapshots.schedule",
+    *("plugins.constraints.operator", "consumers.constraints.operator", "volumes.snapshots.schedule"),
+    *("mysql.backup.schedule", "postgres.backup.schedule"),
 }
 """Keys without a pattern that take certain words alone, or a driver's own language."""
 PLAIN = re.compile(r"[\w.:/@*,?#= ()+-]*")
@@ -41,37 +41,41 @@ FEW = max(1, settings.default.max_examples // 16)  # type: ignore[union-attr]
 MANY = FEW * 4
 
 
-@cache
-def marked() -> dict[Leaf, str]:
-    return markers(EVERYTHING, LEAVES)
+BOTH = pytest.mark.parametrize("database", CONFIGURATIONS)
 
 
 @cache
-def baseline() -> tuple[dict[str, Any], dict[str, tuple[str, dict[str, Any]]]]:
-    made = arrived(with_values(EVERYTHING, marked()))
+def marked(database: str) -> dict[Leaf, str]:
+    return markers(CONFIGURATIONS[database], LEAVES[database])
+
+
+@cache
+def baseline(database: str) -> tuple[dict[str, Any], dict[str, tuple[str, dict[str, Any]]]]:
+    made = arrived(with_values(CONFIGURATIONS[database], marked(database)))
     return made, versions(made)
 
 
-def test_the_configuration_has_every_section_and_every_string_of_the_settings() -> None:
-    assert visited(EVERYTHING) == sections()
-    assert {leaf.key for leaf in LEAVES} == string_keys()
+def test_the_configurations_have_every_section_and_every_string_of_the_settings() -> None:
+    assert set().union(*map(visited, CONFIGURATIONS.values())) == sections()
+    assert {leaf.key for places in LEAVES.values() for leaf in places} == string_keys()
 
 
 def test_what_takes_any_text_takes_a_marker() -> None:
     """A key that refused everything would pass each of these tests."""
-    taken = {leaf.key for leaf in marked()}
+    taken = {leaf.key for database in CONFIGURATIONS for leaf in marked(database)}
     assert string_keys(any_text=True) - taken == NAMES_OF_SOMETHING
 
 
 @settings(max_examples=settings.default.max_examples * 2)  # type: ignore[union-attr]
-@given(leaf=st.sampled_from(LEAVES), value=hostile.strings)
-def test_a_refusal_names_key_value_rule_and_remedy(leaf: Leaf, value: str, tally: Counter[str]) -> None:
-    error = refused(with_values(EVERYTHING, {leaf: value}))
+@given(at=st.sampled_from([(name, leaf) for name, places in LEAVES.items() for leaf in places]), value=hostile.strings)
+def test_a_refusal_names_key_value_rule_and_remedy(at: tuple[str, Leaf], value: str, tally: Counter[str]) -> None:
+    database, leaf = at
+    error = refused(with_values(CONFIGURATIONS[database], {leaf: value}))
     event("taken" if error is None else "refused")
     tally["examples"] += 1
     tally["taken" if error is None else "refused"] += 1
     if error is None:
-        assert leaf in marked() or PLAIN.fullmatch(value), f"{leaf} takes {value!r}"
+        assert leaf in marked(database) or PLAIN.fullmatch(value), f"{leaf} takes {value!r}"
         return
     for problem in error.problems:
         assert problem.key
@@ -81,39 +85,44 @@ def test_a_refusal_names_key_value_rule_and_remedy(leaf: Leaf, value: str, tally
     assert len(said) < 4000
 
 
+@BOTH
 @settings(max_examples=FEW, phases=[Phase.explicit, Phase.generate])
 @given(pool=POOLS, stride=STRIDES)
 def test_what_is_taken_arrives_as_it_was_given_and_changes_nothing_else(
-    pool: list[str], stride: int, tally: Counter[str]
+    database: str, pool: list[str], stride: int, tally: Counter[str]
 ) -> None:
-    assert_that_it_arrives(pool, stride, tally)
+    assert_that_it_arrives(database, pool, stride, tally)
 
 
 @pytest.mark.nightly
+@BOTH
 @settings(max_examples=MANY, phases=[Phase.explicit, Phase.generate])
 @given(pool=POOLS, stride=STRIDES)
-def test_many_more_that_are_taken_arrive_as_they_were_given(pool: list[str], stride: int, tally: Counter[str]) -> None:
-    assert_that_it_arrives(pool, stride, tally)
+def test_many_more_that_are_taken_arrive_as_they_were_given(
+    database: str, pool: list[str], stride: int, tally: Counter[str]
+) -> None:
+    assert_that_it_arrives(database, pool, stride, tally)
 
 
+@BOTH
 @pytest.mark.parametrize("first", range(0, len(hostile.CLASSICS), 20))
-def test_what_is_known_to_break_things_arrives_or_is_refused(first: int, tally: Counter[str]) -> None:
-    assert_that_it_arrives(hostile.CLASSICS[first:] + hostile.CLASSICS[:first], 1, tally)
+def test_what_is_known_to_break_things_arrives_or_is_refused(database: str, first: int, tally: Counter[str]) -> None:
+    assert_that_it_arrives(database, hostile.CLASSICS[first:] + hostile.CLASSICS[:first], 1, tally)
 
 
-def assert_that_it_arrives(pool: Sequence[str], stride: int, tally: Counter[str]) -> None:
+def assert_that_it_arrives(database: str, pool: Sequence[str], stride: int, tally: Counter[str]) -> None:
     """Puts strings into all places that take them, and holds what the program makes of it to what it made before."""
-    whole, taken = marked(), 0
+    config, whole, taken = CONFIGURATIONS[database], marked(database), 0
     for number, leaf in enumerate(whole):
         # Two that are taken apart may be refused together, such as two names that are the same.
         text = pool[number * stride % len(pool)]
         trial = {**whole, leaf: text}
         # An empty one leaves the choice to the driver, to Nomad or to the image.
-        if text and refused(with_values(EVERYTHING, trial)) is None:
+        if text and refused(with_values(config, trial)) is None:
             whole, taken = trial, taken + 1
-    found = arrived(with_values(EVERYTHING, whole))
-    made, before = baseline()
-    changes = {marked()[leaf]: written(leaf, text) for leaf, text in whole.items()}
+    found = arrived(with_values(config, whole))
+    made, before = baseline(database)
+    changes = {written(leaf, marked(database)[leaf]): written(leaf, text) for leaf, text in whole.items()}
     after = versions(found)
     tally["examples"] += 1
     tally["arrived"] += taken

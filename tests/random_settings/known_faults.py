@@ -33,6 +33,10 @@ def _mysql(key: str, value: Any, said: str = "") -> Fault:
     return Fault(2, ("mysql", *key.split(".")), value, f"mysql.{said or key}")
 
 
+def _postgres(key: str, value: Any, said: str = "") -> Fault:
+    return Fault(-1, ("postgres", *key.split(".")), value, f"postgres.{said or key}")
+
+
 def _consumer(key: str, value: Any, said: str = "") -> Fault:
     path = tuple(int(part) if part.isdigit() else part for part in key.split("."))
     return Fault(3, ("consumers", 0, *path), value, f"consumers.logs.{said or key}")
@@ -78,6 +82,31 @@ CRONS = (
     *("99 3 * * *", "0 99 * * *", "0 3 32 * *", "0 3 * 13 *", "0 3 * * 8", "0 3 31 2 *", "*/0 * * * *", "50-5 * * * *"),
     *("0 3 * * 5-7", "0 0 31 4,6,9,11 *", "0 3 * *", "@never", "0 3 32w * *"),
 )
+POSTGRES_ARGUMENTS = (
+    *(
+        "--data_directory=/x",
+        "--DATA-DIRECTORY=/x",
+        "-D/x",
+        "-D",
+        "/x",
+        "--port=1",
+        "--hba_file=/x",
+        "--config-file=/x",
+    ),
+    *(
+        "--fsync=off",
+        "-c fsync=off",
+        "--single",
+        "--boot",
+        "--help",
+        "--version",
+        "--describe-config",
+        "--",
+        "--=x",
+        "x",
+    ),
+    *("--ssl=off", "--listen_addresses=*", "--unix_socket_directories=/x", "--synchronous_commit=off"),
+)
 LONG = "2562048h"
 MANY_KEYS = [
     {"name": f"k{number}", "zone": "us-west-2a", "sizeGib": 1, "kmsKeyArn": key} for number, key in enumerate(KEYS)
@@ -100,6 +129,23 @@ FAULTS: list[Fault] = [
         for some in ("FOO", "FILE", "ALL, SELECT")
     ),
     _mysql("tlsCertificate", {"certificate": "-----BEGIN CERTIFICATE-----", "key": "k" * 65536}, "tlsCertificate"),
+    *(_postgres("serverArgs", [argument], "serverArgs.0") for argument in POSTGRES_ARGUMENTS),
+    *(
+        _postgres("config", {name: value}, f"config.{name}")
+        for name, value in {"data_directory": "/x", "fsync": "off", "full_page_writes": "off", "a b": "1"}.items()
+    ),
+    *(_postgres("backup.schedule", cron) for cron in CRONS[:3]),
+    *(_postgres("dataDir", path) for path in ("/etc/x", "/local/x", "/secrets/x", "/srv/.", "/é/x")),
+    _postgres("jobId", "post_gres"),
+    _postgres("databases", ["app", "template1"], "databases"),
+    *(
+        _postgres("users", [{"name": "app", "database": "app", "privileges": some}], "users.app.privileges")
+        for some in ("FOO", "SUPERUSER", "ALL, SELECT")
+    ),
+    *(
+        _postgres("users", [{"name": name, "database": "app"}], f"users.{name}.name")
+        for name in ("backup", "pg_monitor", "public")
+    ),
     *(_consumer("mounts.0.path", path) for path in ("/local", "/secrets/x", "/alloc", "/a/.", "/é")),
     *(_consumer("files.0.destination", path) for path in ("local/.", "local/é")),
     _consumer("files.0.text", ""),

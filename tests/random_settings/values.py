@@ -80,6 +80,7 @@ ARGUMENTS = (
     *("--innodb-data-home-dir=/x", "--log-bin=/x/y", "--log-bin=binlog", "--innodb_undo_directory=../x", "--skip-ssl"),
     *("--skip-networking", "--skip-grant-tables", "--sql-mode=ANSI", "--skip-log-bin", "--initialize", "--", "--=x"),
     *("--endpoint=/x", "-endpoint=/x", "--nodeid=1", "--csi-mode=node", "--csiMode=node", "--v=9", "-v", "--batching"),
+    *("--data_directory=/x", "--fsync=off", "--FSYNC=off", "-c fsync=off", "--max_connections=7", "--a.b=1"),
     *("--batching=maybe", "--http-endpoint=:1", "--statedir=/x", "--server-socket=/x", "--logtostderr=false"),
 )
 OPERATORS = (
@@ -146,6 +147,7 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "healthTimeout": DURATIONS,
     "config": (
         *({"datadir": "/x"}, {"loose_datadir": "/x"}, {"innodb_undo_directory": "/x"}, {"max_connections": 500}),
+        *({"fsync": "off"}, {"synchronous_commit": "off"}, {"hba_file": "/x"}, {"log_line_prefix": "it's \\ %m"}),
         *("", "driver: other", "x: [", "driver: nfs-client"),
     ),
     "volumeAttachLimit": (1, 128),
@@ -156,6 +158,7 @@ HINTS: dict[str, tuple[Any, ...]] = {
         {"CSI_NODE_ID": "x"},
         {"NOMAD_SECRETS_DIR": "/x"},
         {"MYSQLD_OPTS": "x"},
+        {"PGDATA": "/x"},
         {"A.B": ""},
     ),
     "zone": ("us-west-2a", "us-west-2", "us-west-2-lax-1a", "eu-central-1b", "us-gov-west-1a"),
@@ -203,8 +206,18 @@ HINTS: dict[str, tuple[Any, ...]] = {
         "ALL, SELECT",
         "SELECT, SELECT",
         "CREATE TEMPORARY TABLES",
+        "TRUNCATE, REFERENCES",
+        "SUPERUSER",
     ),
-    "databases": (["mysql"], ["app", "app"], ["information_schema"], ["App", "app"], ["select"]),
+    "databases": (
+        ["mysql"],
+        ["app", "app"],
+        ["information_schema"],
+        ["App", "app"],
+        ["select"],
+        ["postgres"],
+        ["template1"],
+    ),
     "database": ("app", "mysql", "nothing"),
     "serverUid": (0, 999, 2**31, 2**32 - 1, 2**32),
     "initScripts": ({"a.sql": ""}, {"a.sql": "SELECT 1"}, {".sql": "x"}, {"a.sh": "x"}, {"ü.sql": "x"}),

@@ -26,6 +26,7 @@ ACTING = {
     "snapshot": ["mysql"],
     "upgrade-driver": ["v1.50.0"],
     "upgrade-mysql": ["9.7.4"],
+    "upgrade-postgres": ["18.2"],
 }
 NEVER_ASKS = {"snapshot"}
 
