@@ -98,12 +98,13 @@ nightly-embedded: bootstrap
 	@$(PY) -m tools.examples
 
 .PHONY: faults
-faults: bootstrap ## break a running stack on purpose and count what it lost (RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, OFFICIAL=DIR)
+faults: bootstrap ## break a running stack on purpose and count what it lost (DATABASE=postgres, RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, OFFICIAL=DIR)
 	@set --; \
 	test -z "$(LONG)" || set -- "$$@" --long; \
 	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
 	test -z "$(SEED)" || set -- "$$@" --seed "$(SEED)"; \
 	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
+	test -z "$(DATABASE)" || set -- "$$@" --database "$(DATABASE)"; \
 	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
 	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
 	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \
@@ -119,12 +120,13 @@ two-operators: bootstrap ## let two commands change one stack at once under a wr
 	@$(PY) -m tools.faults.two_operators $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: histories
-histories: bootstrap ## run schedules of faults, changes and commands, drawn by seed, and have their histories judged (RUNS=, SEED=, RUN=, LANES=, SCHEDULE=FILE)
+histories: bootstrap ## run schedules of faults, changes and commands, drawn by seed, and have their histories judged (DATABASE=postgres, RUNS=, SEED=, RUN=, LANES=, SCHEDULE=FILE)
 	@set --; \
 	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
 	test -z "$(SEED)" || set -- "$$@" --seed "$(SEED)"; \
 	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
+	test -z "$(DATABASE)" || set -- "$$@" --database "$(DATABASE)"; \
 	for number in $(RUN); do set -- "$$@" --run "$$number"; done; \
 	for file in $(SCHEDULE); do set -- "$$@" --schedule "$$file"; done; \
 	$(PY) -m tools.faults.schedules "$$@" $(ARGS)

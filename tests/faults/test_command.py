@@ -10,6 +10,7 @@ from tools.faults import __main__ as command
 from tools.faults.cases import disk, every_fault
 from tools.faults.model import Fault
 from tools.faults.plan import plan
+from tools.trial.servers import MYSQL, POSTGRES, Server
 
 
 def fault(name: str, cannot: Callable[[], str] = lambda: "") -> Fault:
@@ -19,7 +20,8 @@ def fault(name: str, cannot: Callable[[], str] = lambda: "") -> Fault:
 def test_what_cannot_be_made_is_left_out_and_named_with_its_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "every_fault", lambda: [fault("made"), fault("grown", lambda: "the kernel refuses")])
+    faults = [fault("made"), fault("grown", lambda: "the kernel refuses")]
+    monkeypatch.setattr(command, "every_fault", lambda _server: faults)
     assert command.main(["--list", "--runs", "1", "--seed", "1"]) == 0
     assert capsys.readouterr().out == "left out: grown: the kernel refuses\n   1  disk      made\n"
     with pytest.raises(SystemExit):
@@ -38,8 +40,19 @@ def test_a_volume_is_grown_just_where_the_kernel_lets_a_mounted_ext4_grow(
 
 def test_a_run_is_repeated_on_the_same_parts() -> None:
     (step,) = plan([fault("dockerd")], 1, 7)
-    arguments = argparse.Namespace(seed=7, runs=1, only=["dockerd"], official=Path("/parts"))
+    arguments = argparse.Namespace(seed=7, runs=1, only=["dockerd"], official=Path("/parts"), database="mysql")
     words = ".venv/bin/python -m tools.faults --seed 7 --runs 1"
     assert command.repeat(step, arguments) == f"{words} --official /parts --only dockerd --run 1"
     arguments.official = None
     assert command.repeat(step, arguments) == f"{words} --only dockerd --run 1"
+    arguments.database = "postgres"
+    assert command.repeat(step, arguments) == f"{words} --database postgres --only dockerd --run 1"
+
+
+@pytest.mark.parametrize(("server", "process"), [(MYSQL, "mysqld"), (POSTGRES, "postgres")])
+def test_every_fault_has_its_name_with_the_database_in_it(server: Server, process: str) -> None:
+    names = {one.name for one in every_fault(server)}
+    assert f"kill -9 of {process}" in names
+    assert f"a {server.title} setting changed while a controller does not answer" in names
+    assert len(names) == len(every_fault())
+    assert not any("{" in name for name in names)

@@ -24,6 +24,7 @@ from tools.faults.plan import Step
 from tools.faults.runner import Options, Runner
 from tools.faults.table import Result
 from tools.trial.ground import Ground
+from tools.trial.servers import Server
 
 Run = Callable[[Any, random.Random], str]
 
@@ -58,7 +59,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     asked: list[Path] = []
 
     @contextlib.contextmanager
-    def open_lane(_number: int, _ground: Ground, folder: Path, _official: Path | None) -> Iterator[Any]:
+    def open_lane(
+        _number: int, _ground: Ground, folder: Path, _official: Path | None, _server: Server
+    ) -> Iterator[Any]:
         asked.append(folder)
         if folder.name == "lane-0-1":
             raise RuntimeError("no room for another sandbox")

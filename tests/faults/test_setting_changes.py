@@ -2,22 +2,27 @@
 
 import itertools
 import random
+import shutil
 
 import pytest
 
 from nomad_stateful.program import settings as program
 from sandbox.settings import STACK
 from tools.faults.setting_changes import KINDS, Change, made, sequence
-from tools.faults.stack_settings import StackSettings
+from tools.faults.stack_settings import StackSettings, with_server
 from tools.trial.namespaces import with_namespace
 from tools.trial.running import PROJECT
+from tools.trial.servers import SERVERS
 
 SEEDS = range(100)
 
 
-@pytest.fixture(scope="module")
-def stack() -> StackSettings:
-    return StackSettings.read(PROJECT / f"Pulumi.{STACK}.yaml")
+@pytest.fixture(scope="module", params=list(SERVERS.values()), ids=list(SERVERS))
+def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StackSettings:
+    path = tmp_path_factory.mktemp("stack") / f"Pulumi.{STACK}.yaml"
+    shutil.copy(PROJECT / path.name, path)
+    with_server(path, request.param)
+    return StackSettings.read(path)
 
 
 def drawn(stack: StackSettings, seed: int, length: int = 5) -> list[Change]:
@@ -50,7 +55,7 @@ def test_every_kind_of_change_is_drawn(stack: StackSettings) -> None:
         "rename",
         "remove",
         "switch",
-        "MySQL on volume",
+        f"{stack.server.title} on volume",
         "sizeGib",
         "jobId",
         "plugin.id",
@@ -72,28 +77,28 @@ def test_the_settings_say_which_jobs_are_to_run(stack: StackSettings) -> None:
     at = stack.copy()
     at.placement["namespace"] = "shop"
     at.plugin.update(id="ebs1", jobIds={"controller": "ebs-c"}, controllers=1)
-    at.mysql.update(jobId="db", backup={"volume": "dumps"})
+    at.database.update(jobId="db", backup={"volume": "dumps"})
     at.consumers.append({"name": "logs", "count": 2, "mounts": [{"volume": "set"}]})
     assert at.jobs(clients=3) == {
         "shop/ebs-c": 1,
         "shop/plugin-ebs1-node": 3,
         "shop/db": 1,
-        "shop/mysql-backup": 0,
-        "shop/mysql-backup-restore": 0,
+        f"shop/{stack.server.name}-backup": 0,
+        f"shop/{stack.server.name}-backup-restore": 0,
         "shop/logs": 2,
     }
-    assert at.used() == {"mysql", "dumps", "set"}
+    assert at.used() == {stack.server.volume, "dumps", "set"}
 
 
 def test_a_volume_under_another_name_gets_its_first_name_back(stack: StackSettings) -> None:
     at = stack.copy()
-    at.rename("mysql", "orders")
+    at.rename(stack.server.volume, "orders")
     at.volume("orders").pop("renamedFrom")
     at.rename("orders", "shop")
-    assert at.mysql["volume"] == "shop"
+    assert at.database["volume"] == "shop"
     assert at.volume("shop")["renamedFrom"] == "orders"
     back = stack.back_from(at)
-    assert back.volume("mysql")["renamedFrom"] == "shop"
+    assert back.volume(stack.server.volume)["renamedFrom"] == "shop"
     assert "renamedFrom" not in back.volume("archive")
 
 

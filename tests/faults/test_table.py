@@ -1,6 +1,7 @@
 """The table and the list of failures: nothing that was lost may look well."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,10 @@ def test_a_fault_has_one_line_with_sums_and_the_longest_recovery() -> None:
         "9.9",
         "ok",
     ]
+
+
+def test_a_line_names_the_database() -> None:
+    assert cells([replace(FINE, database="PostgreSQL")], FINE.fault)[2] == "PostgreSQL"
 
 
 def test_the_last_line_has_the_totals() -> None:

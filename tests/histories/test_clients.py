@@ -5,6 +5,7 @@ import random
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 from tools.histories.clients import CLIENTS, Session, make_tables
 from tools.histories.history import History
 from tools.histories.judge import Verdict, judge
-from tools.histories.statements import MYSQL, Statements
+from tools.histories.statements import MYSQL
 
-SQL = Statements("INSERT OR IGNORE INTO {}", tables=MYSQL.tables[1:])
+SQL = replace(MYSQL, insert="INSERT OR IGNORE INTO {}", tables=MYSQL.tables[1:])
 Defect = Callable[["Database", str, tuple[Any, ...]], bool]
 """What a database does in the place of a statement; whether it did."""
 

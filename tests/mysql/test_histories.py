@@ -13,13 +13,13 @@ import pytest
 
 from tests.mysql.place import DATA, ROOT_PASSWORD, Place, server_task, stop, until_it_answers
 from tools.faults.clients import Clients
-from tools.faults.writer import MySql, Writer
+from tools.faults.writer import Served, Writer
 from tools.histories.statements import MYSQL
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
 
-class Local(MySql):
+class Local(Served):
     """The server at a port of this machine."""
 
     def __init__(self, port: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.tags import DRILL_TAG
-from tools.faults.writer import MySql, Writer
+from tools.faults.writer import Served, Writer
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
@@ -68,7 +68,7 @@ def nothing_is_left(stack: Running) -> bool:
 def test_mysql_recovers_from_each_snapshot_under_writes_and_no_acknowledged_row_is_missing(
     stack: Running, tmp_path: Path
 ) -> None:
-    writer = Writer(MySql(stack.nomad), tmp_path)
+    writer = Writer(Served(stack.nomad), tmp_path)
     taken: list[tuple[str, int]] = []
     writer.begin()
     try:

@@ -21,7 +21,7 @@ from tests.sandbox.alerts import rules
 from tests.sandbox.alerts.prometheus import missing, watched
 from tests.sandbox.test_dumps_in_s3 import AGENT_IMAGE, PORT, operate
 from tools.faults.background import Background
-from tools.faults.writer import MySql
+from tools.faults.writer import Served
 from tools.trial.running import Running, eventually
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
@@ -43,7 +43,7 @@ class Commit:
 class Rows:
     """Commits one row after the other, and remembers when."""
 
-    def __init__(self, mysql: MySql) -> None:
+    def __init__(self, mysql: Served) -> None:
         self._mysql = mysql
         self.commits: list[Commit] = []
         self._ends = False
@@ -103,7 +103,7 @@ def until(stack: Running) -> float:
 def rows(stack: Running) -> Iterator[Rows]:
     """Rows that are written meanwhile, to an empty table."""
     stack.sql(stack.mysql_endpoint(), "DROP DATABASE IF EXISTS faults")
-    rows = Rows(MySql(stack.nomad))
+    rows = Rows(Served(stack.nomad))
     with rows.written():
         rows.await_more(40)
         yield rows
@@ -319,7 +319,7 @@ def test_a_lost_zone_costs_the_last_seconds(stack: Running, rows: Rows) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     # Of this zone's writer: the one of the test went on as soon as MySQL answered.
-    _, numbers = MySql(stack.nomad).rows()
+    _, numbers = Served(stack.nomad).rows()
     acknowledged = [one for one in rows.commits if one.acknowledged < lost_at]
     missing = {one.number for one in acknowledged} - set(numbers)
     print(
@@ -343,7 +343,7 @@ def test_the_stack_goes_on_from_a_restored_moment_on_a_new_volume(stack: Running
     assert rows_in(report) == len(before)
     since = {one.number for one in rows.commits if one.number > expected}
     switch(stack, report["kept"])
-    _, numbers = MySql(stack.nomad).rows()
+    _, numbers = Served(stack.nomad).rows()
     assert before <= set(numbers)
     assert not since & set(numbers)
     # Another server goes on. Its logs are copied too: they lead from a snapshot of its own, from none of the old one's.

@@ -19,7 +19,7 @@ import pytest
 from tests import official_parts
 from tools.faults.clients import Clients
 from tools.faults.pauses import Pauses
-from tools.faults.writer import MySql, Writer
+from tools.faults.writer import Served, Writer
 from tools.histories.statements import MYSQL
 from tools.trial.instances import inside
 from tools.trial.running import Running
@@ -84,7 +84,7 @@ def words(stack: Running, to: str) -> list[str]:
 
 @contextlib.contextmanager
 def writes(stack: Running, folder: Path) -> Iterator[Writer]:
-    database = MySql(stack.nomad)
+    database = Served(stack.nomad)
     writer = Writer(database, folder, clients=Clients(database.connected, MYSQL))
     writer.begin()
     try:

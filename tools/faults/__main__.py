@@ -19,6 +19,7 @@ from tools.faults.command_line import folder, interrupted_between_runs, positive
 from tools.faults.plan import Step, chosen, plan
 from tools.faults.runner import Options, Runner
 from tools.faults.table import Result, document, failures, table
+from tools.trial.servers import MYSQL, SERVERS
 
 SHORT, LONG = (20, 1), (200, 3)
 """Runs and lanes of the two modes."""
@@ -32,8 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     runs, lanes = LONG if arguments.long else SHORT
     arguments.runs, arguments.lanes = arguments.runs or runs, arguments.lanes or lanes
+    server = SERVERS[arguments.database]
     try:
-        faults = chosen(every_fault(), arguments.only)
+        faults = chosen(every_fault(server), arguments.only)
     except ValueError as error:
         parser.error(str(error))
     for fault in faults:
@@ -57,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def repeat(step: Step, arguments: argparse.Namespace) -> str:
     """The command that repeats just one run of a plan."""
     words = [".venv/bin/python", "-m", "tools.faults", "--seed", str(arguments.seed), "--runs", str(arguments.runs)]
+    if arguments.database != MYSQL.name:
+        words += ["--database", arguments.database]
     if arguments.official:
         words += ["--official", str(arguments.official)]
     for word in arguments.only:
@@ -66,7 +70,10 @@ def repeat(step: Step, arguments: argparse.Namespace) -> str:
 
 def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
     say = speaker()
-    say(f"seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}")
+    title = SERVERS[arguments.database].title
+    say(
+        f"{title}, seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}"
+    )
     lanes = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
     kept = Path(arguments.keep or tempfile.mkdtemp(prefix="nomad-stateful-faults-"))
     options = Options(
@@ -79,6 +86,7 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         say=say,
         report=lambda results: _write(results, arguments.seed, kept, arguments.json),
         official=arguments.official,
+        server=SERVERS[arguments.database],
         without=frozenset(arguments.without),
     )
     say(f"results as they come: {kept / RESULTS}")
@@ -121,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=positive, help=f"number of runs (default: {SHORT[0]})")
     parser.add_argument("--lanes", type=positive, help=f"sandboxes at the same time (default: {SHORT[1]})")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
+    parser.add_argument("--database", choices=SERVERS, default=MYSQL.name, help="of the stacks (%(default)s)")
     parser.add_argument("--only", action="append", default=[], help="a family, or a part of a fault's name; repeatable")
     parser.add_argument("--run", action="append", type=positive, default=[], help="just this run of the plan")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A lane: one sandbox with a deployed stack, a writer and clients on its MySQL, and a watch on its mounts."""
+"""A lane: one sandbox with a deployed stack, a writer and clients on its database, and a watch on its mounts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from typing import Any, Final
 
 from sandbox.cloud.daemon import CALL_LOG
 from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, STACK, SandboxSettings, load_settings
+from sandbox.stack import stack_file
 from tools.faults.clients import Clients
 from tools.faults.model import State
 from tools.faults.mount_watch import MountWatch, sampler
-from tools.faults.writer import MySql, Writer
-from tools.histories.statements import MYSQL
+from tools.faults.stack_settings import with_server
+from tools.faults.writer import Served, Writer
+from tools.histories.statements import STATEMENTS, Statements
 from tools.trial.ground import Ground
 from tools.trial.instances import kill_inside, node_plugins, pid_inside
 from tools.trial.running import Running, ended_well, eventually
+from tools.trial.servers import MYSQL, Server
 
 CLIENTS: Final = ("client-1", "client-2", "client-3")
 PLUGIN: Final = "aws-ebs0"
@@ -46,7 +49,7 @@ class Lane:
     """What a fault works on. What commands print is captured; their exit code is the caller's business."""
 
     def __init__(
-        self, number: int, options: list[str], stack: Running, database: MySql, mounts: MountWatch, folder: Path
+        self, number: int, options: list[str], stack: Running, database: Served, mounts: MountWatch, folder: Path
     ) -> None:
         self.number = number
         self.up_words = ["up", *options]
@@ -55,10 +58,10 @@ class Lane:
         """The words of `python -m sandbox` that destroy the stack alone."""
         self.stack = stack
         self.database = database
-        """Where the writer finds MySQL."""
+        """Where the writer writes."""
         self.histories = folder / "histories"
         """Where what clients saw is written down."""
-        self.writer = Writer(database, self.histories, clients=Clients(database.connected, MYSQL))
+        self.writer = Writer(database, self.histories, clients=Clients(database.connected, self.sql))
         self.mounts = mounts
         self.logs = folder / "logs"
         """Where commands that are started leave their output."""
@@ -72,6 +75,16 @@ class Lane:
         self.without: frozenset[int] = frozenset()
         """Numbers of the changes of a sequence that are left out, to find out which of them break something."""
         self._started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def server(self) -> Server:
+        """The database server of its stack."""
+        return self.stack.server
+
+    @property
+    def sql(self) -> Statements:
+        """What clients ask it for."""
+        return STATEMENTS[self.server.name]
 
     @property
     def stack_file(self) -> Path:
@@ -182,8 +195,8 @@ class Lane:
             )
 
     def await_writes(self, timeout_s: float = HEALTH_TIMEOUT_S) -> None:
-        """Waits until MySQL acknowledges new commits."""
-        with self.waits("MySQL acknowledges new commits", timeout_s):
+        """Waits until the database acknowledges new commits."""
+        with self.waits(f"{self.server.title} acknowledges new commits", timeout_s):
             self.writer.await_new(3, timeout_s)
 
     def close(self) -> None:
@@ -208,7 +221,9 @@ def settings_of(stack: Running) -> SandboxSettings:
 
 
 @contextlib.contextmanager
-def open_lane(number: int, ground: Ground, folder: Path, official: Path | None = None) -> Iterator[Lane]:
+def open_lane(
+    number: int, ground: Ground, folder: Path, official: Path | None = None, server: Server = MYSQL
+) -> Iterator[Lane]:
     """A lane on a sandbox of its own without a stack; the sandbox is gone when the lane is left.
 
     Raises AssertionError when the sandbox does not come up.
@@ -217,8 +232,13 @@ def open_lane(number: int, ground: Ground, folder: Path, official: Path | None =
     project.mkdir(parents=True)
     (folder / "logs").mkdir()
     options = ["--official", str(official)] if official else []
-    with Running.prepare(project, ground).up(*options, "--no-stack") as stack:
-        lane = Lane(number, options, stack, MySql(stack.nomad), MountWatch(sampler(settings_of(stack))), folder)
+    prepared = Running.prepare(project, ground)
+    prepared.server = server
+    with_server(project / f"Pulumi.{STACK}.yaml", server)
+    images = [word for image in stack_file.images(project / f"Pulumi.{STACK}.yaml") for word in ("--image", image)]
+    with prepared.up(*options, *images, "--no-stack") as stack:
+        database = Served(stack.nomad, server)
+        lane = Lane(number, options, stack, database, MountWatch(sampler(settings_of(stack))), folder)
         lane.mounts.begin()
         try:
             yield lane

@@ -18,7 +18,10 @@ class Fault:
     """One kind of fault."""
 
     name: str
-    """As the table shows it: "kill -9 of pulumi up", "EC2 throttles", "instance terminated"."""
+    """As the table shows it: "kill -9 of pulumi up", "EC2 throttles", "instance terminated".
+
+    {title} and {process} stand for those of the database.
+    """
     family: str
     """The module of tools.faults.cases it is in."""
     run: Callable[[Lane, random.Random], str]
@@ -36,5 +39,7 @@ class Fault:
     """Why it cannot be made on this machine; empty when it can."""
     may_detach_mounted: str = ""
     """Why EC2 may be asked meanwhile to detach a volume that is mounted; empty where nobody may ask."""
+    alone: bool = False
+    """Whether it takes for granted that nobody else changes settings meanwhile."""
     seconds: float = 20
     """Rough duration, for the plan."""

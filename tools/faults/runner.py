@@ -22,6 +22,7 @@ from tools.faults.table import Result
 from tools.trial.call_record import Calls, detached_while_mounted
 from tools.trial.ground import Ground
 from tools.trial.running import ended_well, traces
+from tools.trial.servers import MYSQL, Server
 
 _REPORT_EVERY_S: Final = 15.0
 
@@ -46,6 +47,8 @@ class Options:
     """Takes all results so far, after each one; never called twice at the same time."""
     official: Path | None = None
     """Folder of official parts that the lanes' sandboxes use."""
+    server: Server = MYSQL
+    """The database server of the lanes' stacks."""
     without: frozenset[int] = frozenset()
     """Numbers of the changes that are left out of each sequence."""
 
@@ -92,7 +95,7 @@ class Runner:
             opened = False
             try:
                 ground = Ground(name, self._subnet(number))
-                with open_lane(number, ground, folder, self.options.official) as lane:
+                with open_lane(number, ground, folder, self.options.official, self.options.server) as lane:
                     opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")
                     self._until_one_fails(lane, left)
@@ -122,7 +125,13 @@ class Runner:
     def _result(self, step: Step, lane: int, *problems: str) -> Result:
         repeat = self.options.repeat(step)
         return Result(
-            step.number, step.fault.name, step.fault.family, lane=lane, problems=list(problems), repeat=repeat
+            step.number,
+            step.fault.name,
+            step.fault.family,
+            self.options.server.title,
+            lane=lane,
+            problems=list(problems),
+            repeat=repeat,
         )
 
     def _keep(self, result: Result, lane: Lane | None = None) -> None:
@@ -177,7 +186,7 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
         (_check_deployed if lane.state == "deployed" else _check_empty)(lane, result)
     except (
         Exception
-    ) as error:  # whatever it is (AWS, Nomad, MySQL, a process): the run failed, and the next one has its turn
+    ) as error:  # whatever it is (AWS, Nomad, the database, a process): the run failed, and the next one has its turn
         result.problems.append(f"{type(error).__name__}: {error}")
     result.seconds = time.monotonic() - began
     result.acknowledged = lane.writer.total - rows

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import yaml
 
+from tools.trial.servers import MYSQL, SERVERS, Server
+
 Section = dict[str, Any]
 _PREFIX: Final = "nomad-stateful:"
 
@@ -25,7 +27,7 @@ class StackSettings:
         self.held: frozenset[str] = frozenset()
         """Volumes that no job is to have anew: others had them until now."""
         self.zone: str = self.volumes[0]["zone"]
-        """Where MySQL's first volume is, and the volumes of programs are made."""
+        """Where the database's first volume is, and the volumes of programs are made."""
         self.names: dict[str, str] = {}
         """The present names of volumes that were renamed."""
 
@@ -47,9 +49,14 @@ class StackSettings:
         return copied
 
     @property
-    def mysql(self) -> Section:
-        """The section `mysql`."""
-        return self._section("mysql")
+    def server(self) -> Server:
+        """The database server that they have."""
+        return next(server for server in SERVERS.values() if f"{_PREFIX}{server.name}" in self.config)
+
+    @property
+    def database(self) -> Section:
+        """Its section."""
+        return self._section(self.server.name)
 
     @property
     def placement(self) -> Section:
@@ -87,14 +94,14 @@ class StackSettings:
     def used(self) -> set[str]:
         """Names of the volumes that a job has."""
         mounted = {mount["volume"] for one in self.consumers for mount in one["mounts"]}
-        return mounted | {one["volume"] for one in (self.mysql, self.mysql.get("backup")) if one}
+        return mounted | {one["volume"] for one in (self.database, self.database.get("backup")) if one}
 
     def rename(self, old: str, new: str) -> None:
         """Another name of a volume, wherever it stands. Raises MissingError."""
         self.volume(old).update(name=new, renamedFrom=old)
         for use in (
-            self.mysql,
-            self.mysql.get("backup"),
+            self.database,
+            self.database.get("backup"),
             *(mount for one in self.consumers for mount in one["mounts"]),
         ):
             if use and use["volume"] == old:
@@ -111,9 +118,9 @@ class StackSettings:
                 volume["renamedFrom"] = now
         return back
 
-    def server(self) -> tuple[str, str]:
-        """Namespace and id of MySQL's job."""
-        return self.placement["namespace"], self.mysql["jobId"]
+    def job(self) -> tuple[str, str]:
+        """Namespace and id of the database's job."""
+        return self.placement["namespace"], self.database["jobId"]
 
     def jobs(self, clients: int) -> dict[str, int]:
         """How many allocations of each job there are to be, by namespace and id; none of jobs that wait to be asked."""
@@ -124,15 +131,26 @@ class StackSettings:
             own = plugin.get("jobIds") or {}
             yield own.get("controller", f"plugin-{plugin['id']}-controller"), plugin.get("controllers", 2)
             yield own.get("node", f"plugin-{plugin['id']}-node"), clients
-        yield self.mysql["jobId"], 1
-        if backup := self.mysql.get("backup"):
-            yield backup.get("jobId", "mysql-backup"), 0
-            yield f"{backup.get('jobId', 'mysql-backup')}-restore", 0
+        yield self.database["jobId"], 1
+        if backup := self.database.get("backup"):
+            job = backup.get("jobId", f"{self.server.name}-backup")
+            yield from ((job, 0), (f"{job}-restore", 0))
         for one in self.consumers:
             yield one["name"], one.get("count", 1)
 
     def _section(self, name: str) -> Section:
         return self.config[f"{_PREFIX}{name}"]  # type: ignore[no-any-return]
+
+
+def with_server(path: Path, server: Server) -> None:
+    """Gives the sandbox's stack another database in the place of MySQL; what the two share stays as it is."""
+    if server is MYSQL:
+        return
+    settings = StackSettings.read(path)
+    section = settings.config.pop(f"{_PREFIX}{MYSQL.name}")
+    settings.volume(MYSQL.volume)["name"] = server.volume
+    settings.config[f"{_PREFIX}{server.name}"] = {**section, **server.settings}
+    settings.write(path)
 
 
 def _named(sections: list[Section], name: str) -> Section:

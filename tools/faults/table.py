@@ -14,12 +14,13 @@ class Result:
     number: int
     fault: str
     family: str
+    database: str = ""
     lane: int = 0
     seconds: float = 0
     recovery_s: float = 0
     """From the fault to the promised state with new commits acknowledged (or, after a destroy, nothing left)."""
     acknowledged: int = 0
-    """Commits that MySQL acknowledged during the run."""
+    """Commits that the database acknowledged during the run."""
     lost: list[int] = field(default_factory=list)
     """Acknowledged rows that are not there any more."""
     orphans: list[str] = field(default_factory=list)
@@ -44,6 +45,7 @@ class Result:
 _HEADER = (
     "fault",
     "family",
+    "database",
     "runs",
     "rows acknowledged",
     "rows lost",
@@ -97,6 +99,7 @@ def _line(results: Sequence[Result], fault: str, family: str) -> tuple[str, ...]
     return (
         fault,
         family,
+        ", ".join(sorted({one.database for one in results})) if family else "",
         str(len(results)),
         str(sum(one.acknowledged for one in results)),
         str(sum(len(one.lost) for one in results)),
@@ -109,7 +112,7 @@ def _line(results: Sequence[Result], fault: str, family: str) -> tuple[str, ...]
 
 def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
     cells = [
-        cell.rjust(width) if 2 <= column <= 7 else cell.ljust(width)
+        cell.rjust(width) if 3 <= column <= 8 else cell.ljust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]
     return "  ".join(cells).rstrip()

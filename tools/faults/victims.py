@@ -12,7 +12,7 @@ from nomad_stateful.nomad import clients
 from sandbox.cluster import server
 from sandbox.machine import processes
 from tools.faults.lane import CLIENTS, HEALTH_TIMEOUT_S, PLUGIN, Lane
-from tools.trial.instances import AGENT, SERVER, plugin_reports, reported_since
+from tools.trial.instances import AGENT, plugin_reports, reported_since
 from tools.trial.running import ended_well, eventually
 
 # Of the stand-in, `sandbox.standins.ebs_csi_driver`, and of the driver itself, `aws-ebs-csi-driver`.
@@ -35,7 +35,7 @@ Choice = Callable[[Lane, random.Random], Victim]
 
 def database(lane: Lane, _draw: random.Random) -> Victim:
     """The database server; Nomad restarts its task."""
-    return _in_instance(lane, "the database server", SERVER, lane.stack.mysql_endpoint().node_name)
+    return _in_instance(lane, "the database server", lane.server.running, lane.stack.server_endpoint().node_name)
 
 
 def node_plugin(lane: Lane, draw: random.Random) -> Victim:
@@ -56,8 +56,8 @@ def await_controllers(lane: Lane, number: int) -> None:
 
 
 def dockerd(lane: Lane, draw: random.Random) -> Victim:
-    """The docker daemon below MySQL; the instance starts it again, and it ends the containers that it finds running."""
-    client = lane.stack.mysql_endpoint().node_name
+    """The docker daemon below the database; the instance starts it again, and it ends the containers that it finds."""
+    client = lane.stack.server_endpoint().node_name
     daemon, server = _in_instance(lane, "dockerd", DOCKERD, client), database(lane, draw)
 
     def await_back() -> None:

@@ -8,24 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-import pymysql
-
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from tools.faults.background import Background
 from tools.faults.clients import Clients
 from tools.histories.history import History
 from tools.histories.judge import Verdict, judge
+from tools.histories.statements import STATEMENTS
 from tools.trial.running import eventually
+from tools.trial.servers import MYSQL, Server
 
 PAUSE_S: Final = 0.03
 _RETRY_S: Final = 0.2
 _TIMEOUT_S: Final = 5
-_TABLE: Final = (
-    "CREATE DATABASE IF NOT EXISTS faults",
+_TABLES: Final = (
+    "CREATE SCHEMA IF NOT EXISTS faults",
     "CREATE TABLE IF NOT EXISTS faults.acknowledged (number BIGINT PRIMARY KEY)",
     "CREATE TABLE IF NOT EXISTS faults.data (only_row INT PRIMARY KEY, id CHAR(36))",
-    "INSERT IGNORE INTO faults.data VALUES (1, UUID())",
-    "COMMIT",
 )
 _DATA: Final = "SELECT id FROM faults.data"
 _ROWS: Final = "rows"
@@ -44,20 +42,27 @@ class Database(Protocol):
 
 
 @dataclass
-class MySql:
-    """The stack's MySQL, found as any client would find it: address and password come from Nomad."""
+class Served:
+    """The stack's database, found as any client would find it: address and password come from Nomad."""
 
     nomad: NomadApi
-    jobs: tuple[tuple[str, str], ...] = (("default", "mysql-server"),)
+    server: Server = MYSQL
+    jobs: tuple[tuple[str, str], ...] = ()
     """Namespace and id of the job that runs it: the first that is there and takes a login."""
 
+    def __post_init__(self) -> None:
+        self.jobs = self.jobs or (("default", self.server.job),)
+
     @contextlib.contextmanager
-    def connected(self) -> Iterator[tuple[str, pymysql.Connection[pymysql.cursors.Cursor]]]:
+    def connected(self) -> Iterator[tuple[str, Any]]:
         """Gives the id of the data directory, and a connection to it."""
+        sql = STATEMENTS[self.server.name]
         with contextlib.closing(self._connect()) as connection:
-            with connection.cursor() as cursor:
-                for statement in (*_TABLE, _DATA):
+            with contextlib.closing(connection.cursor()) as cursor:
+                for statement in (*_TABLES, sql.insert.format(f"faults.data VALUES (1, {sql.new_id})")):
                     cursor.execute(statement)
+                connection.commit()
+                cursor.execute(_DATA)
                 data = str(cursor.fetchall()[0][0])
             connection.commit()
             yield data, connection
@@ -65,7 +70,7 @@ class MySql:
     @contextlib.contextmanager
     def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
         """Gives the id of the data directory, and what inserts and commits one row."""
-        with self.connected() as (data, connection), connection.cursor() as cursor:
+        with self.connected() as (data, connection), contextlib.closing(connection.cursor()) as cursor:
 
             def commit(number: int) -> None:
                 cursor.execute("INSERT INTO faults.acknowledged VALUES (%s)", (number,))
@@ -75,22 +80,23 @@ class MySql:
 
     def rows(self) -> tuple[str, list[int]]:
         """The id of the data directory, and the numbers of all rows that are there."""
-        with contextlib.closing(self._connect()) as connection, connection.cursor() as cursor:
+        with contextlib.closing(self._connect()) as connection, contextlib.closing(connection.cursor()) as cursor:
             cursor.execute(_DATA)
             data = str(cursor.fetchall()[0][0])
             cursor.execute("SELECT number FROM faults.acknowledged ORDER BY number")
             return data, [row[0] for row in cursor.fetchall()]
 
-    def _connect(self) -> pymysql.Connection[pymysql.cursors.Cursor]:
+    def _connect(self) -> Any:
         error: Exception | None = None
+        errors: tuple[type[Exception], ...] = (NomadError, *self.server.errors)
         for namespace, job in self.jobs:
             try:
                 return self._login(namespace, job)
-            except (NomadError, ConnectionError, pymysql.err.MySQLError) as refused:
+            except errors as refused:
                 error = error or refused
         raise error or ConnectionError("no job is known")
 
-    def _login(self, namespace: str, job: str) -> pymysql.Connection[pymysql.cursors.Cursor]:
+    def _login(self, namespace: str, job: str) -> Any:
         """A login at whichever registered address takes one, the newest first."""
         asked: dict[str, Any] = {"namespace": namespace, "timeout_s": _TIMEOUT_S}
         found = self.nomad.get(f"service/{job}", **asked)
@@ -98,16 +104,8 @@ class MySql:
         error: Exception = ConnectionError(f"no service {job} is registered")
         for service in sorted(found, key=lambda one: -int(one["CreateIndex"])):
             try:
-                return pymysql.connect(
-                    host=service["Address"],
-                    port=service["Port"],
-                    user="root",
-                    password=password,
-                    connect_timeout=2,
-                    read_timeout=_TIMEOUT_S,
-                    write_timeout=_TIMEOUT_S,
-                )
-            except pymysql.err.MySQLError as refused:
+                return self.server.login(service["Address"], service["Port"], password, _TIMEOUT_S)
+            except self.server.errors as refused:
                 error = refused
         raise error
 
@@ -134,9 +132,9 @@ class Writer:
         self.total = 0
         """Commits that were acknowledged in all deployments."""
         self.acknowledged: list[int] = []
-        """Numbers of the rows whose commit MySQL acknowledged since `begin`, in order."""
+        """Numbers of the rows whose commit the database acknowledged since `begin`, in order."""
         self.elsewhere: set[int] = set()
-        """Those of them that are on data that MySQL was taken from on purpose, and so are not asked for now."""
+        """Those of them that are on data that the database was taken from on purpose, and so are not asked for now."""
         self._data_of: dict[int, str] = {}
         self.error = ""
         """Why the last attempt failed."""
@@ -174,14 +172,14 @@ class Writer:
         self._forget()
 
     def leave(self) -> None:
-        """From here on MySQL is meant to have other data than before."""
+        """From here on the database is meant to have other data than before."""
         with self.history.operation("runner", "data", "leave") as returned:
             returned.outcome = "ok"
 
     def contradictions(self) -> list[str]:
         """What the judge finds in the histories since it was asked last, of this deployment once all was read again."""
         if self.writes and self._clients:
-            eventually(self._read_all, 60, "MySQL answers every read", lambda: f"last error: {self.error}")
+            eventually(self._read_all, 60, "the database answers every read", lambda: f"last error: {self.error}")
         histories = [one for one in self._histories if one.reads or (self.writes and one is self.history)]
         self._histories = self._histories[-1:] if self.writes else []
         self.verdicts |= {one.path: judge(one.path) for one in histories}
@@ -207,13 +205,13 @@ class Writer:
         )
 
     def moved(self) -> str:
-        """MySQL is on the data where it is meant to be, whose id this gives: rows elsewhere are not asked for now."""
+        """The database is on the data where it is meant to be; gives its id. Rows elsewhere are not asked for now."""
         data, _ = self._rows(60)
         self.elsewhere = {number for number in list(self.acknowledged) if self._data_of[number] != data}
         return data
 
     def rows(self, timeout_s: float = 60) -> list[int]:
-        """Numbers of all rows that MySQL has. AssertionError when it does not say until the deadline."""
+        """Numbers of all rows that the database has. AssertionError when it does not say until the deadline."""
         return self._rows(timeout_s)[1]
 
     def _rows(self, timeout_s: float) -> tuple[str, list[int]]:
@@ -228,10 +226,10 @@ class Writer:
                 self.error = f"{type(error).__name__}: {error}"
                 return None
 
-        return eventually(probe, timeout_s, "MySQL lists its rows", lambda: f"last error: {self.error}")
+        return eventually(probe, timeout_s, "the database lists its rows", lambda: f"last error: {self.error}")
 
     def lost(self) -> set[int]:
-        """Acknowledged rows that MySQL does not have."""
+        """Acknowledged rows that the database does not have."""
         known = list(self.acknowledged)
         return set(known) - self.elsewhere - set(self.rows())
 

@@ -6,8 +6,9 @@ from typing import Any
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadError
 from tools.trial.running import Running
+from tools.trial.servers import MYSQL
 
-SERVER = "datadir=/srv/mysql"
+SERVER = MYSQL.running
 AGENT = "nomad agent"
 
 

@@ -6,21 +6,20 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
-import pymysql
-from pymysql.constants import ER
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import Endpoint, endpoint
 from sandbox.machine import processes
 from tools.toolchain.provide import MODE_VARIABLE, NOMAD_VARIABLE
 from tools.trial.ground import Ground, claim
+from tools.trial.servers import MYSQL, Server
 
 PROJECT = Path(__file__).parents[2]
 # How a Go program's last words begin.
@@ -72,8 +71,10 @@ class Running:
     project: Path
     env: dict[str, str]
     ground: Ground
+    server: Server = MYSQL
+    """That the stack has."""
     password: str = ""
-    """Root's of MySQL, once a statement was run."""
+    """Its superuser's, once a statement was run."""
 
     @classmethod
     def prepare(cls, project: Path, ground: Ground | None = None) -> "Running":
@@ -196,41 +197,45 @@ class Running:
             aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
         )
 
-    def mysql_endpoint(self, not_allocation: str = "", timeout_s: float = 120) -> Endpoint:
-        """Where MySQL runs, once it runs (as another allocation, where one is given)."""
+    def server_endpoint(self, not_allocation: str = "", timeout_s: float = 120) -> Endpoint:
+        """Where the database runs, once it runs (as another allocation, where one is given)."""
+        job = self.server.job
 
         def probe() -> Endpoint | None:
-            found = endpoint(self.nomad, "mysql-server", "default", "mysql", "db")
+            found = endpoint(self.nomad, job, "default", self.server.name, "db")
             return None if found is None or found.allocation_id == not_allocation else found
 
-        return eventually(probe, timeout_s, "a running allocation of mysql-server", self.diagnosis)
+        return eventually(probe, timeout_s, f"a running allocation of {job}", self.diagnosis)
+
+    mysql_endpoint = server_endpoint
+    """The same, for tests of MySQL."""
 
     def diagnosis(self) -> str:
-        """What a person would look at when MySQL does not run."""
-        commands = ("job status mysql-server", "volume status mysql", "node status", "plugin status aws-ebs0")
+        """What a person would look at when the database does not run."""
+        of_server = (f"job status {self.server.job}", f"volume status {self.server.volume}")
+        commands = (*of_server, "node status", "plugin status aws-ebs0")
         shown = [self.run("nomad", *command.split()).stdout for command in commands]
         log = (self.project / ".sandbox/log/nomad-server.log").read_text(errors="replace").splitlines()
         return "\n\n".join([*shown, *[line for line in log if "[INFO]" not in line][-30:]])
 
     def sql(self, at: Endpoint, *statements: str, timeout_s: float = 60) -> list[tuple[Any, ...]]:
         """Runs statements, committed, once the server takes a login; the last one's rows."""
-        self.password = self.password or self.outputs()["mysqlPassword"]
+        output = f"{self.server.name}Password"
+        self.password = self.password or self.outputs()[output]
 
         def probe() -> list[tuple[Any, ...]] | None:
             try:
-                connection = pymysql.connect(
-                    host=at.host, port=at.port, user="root", password=self.password, connect_timeout=3, autocommit=True
-                )
-            except pymysql.err.OperationalError as error:
-                if error.args[0] == ER.ACCESS_DENIED_ERROR:
-                    self.password = self.outputs()["mysqlPassword"]
+                connection = self.server.login(at.host, at.port, self.password, autocommit=True)
+            except self.server.errors as error:
+                if self.server.code(error) == self.server.wrong_password:
+                    self.password = self.outputs()[output]
                 return None
-            with connection, connection.cursor() as cursor:
+            with closing(connection), closing(connection.cursor()) as cursor:
                 for statement in statements:
                     cursor.execute(statement)
-                return list(cursor.fetchall())
+                return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
-        return eventually(probe, timeout_s, f"a login to MySQL at {at.host}:{at.port}")
+        return eventually(probe, timeout_s, f"a login to {self.server.title} at {at.host}:{at.port}")
 
 
 def traces(name: str, home: Path) -> dict[str, list[str]]:

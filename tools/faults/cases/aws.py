@@ -87,11 +87,11 @@ def _destroy(lane: Lane, kind: str, *options: str) -> str:
 
 
 def _move(lane: Lane, kind: str, *options: str) -> str:
-    """MySQL's allocation is stopped with the fault in force: it starts again, here or on the other client."""
-    before = lane.stack.mysql_endpoint()
+    """The database's allocation is stopped with the fault in force: it starts again, here or on the other client."""
+    before = lane.stack.server_endpoint()
     with aws_fault(lane, kind, *options) as calls:
         _stop_allocation(lane, before.allocation_id)
-        after = lane.stack.mysql_endpoint(not_allocation=before.allocation_id, timeout_s=_MOVE_TIMEOUT_S)
+        after = lane.stack.server_endpoint(not_allocation=before.allocation_id, timeout_s=_MOVE_TIMEOUT_S)
         asked = [call for call in calls.read() if call["action"] in {"AttachVolume", "DetachVolume"}]
     ended_well(lane.up())
     return f"{kind}: from {before.node_name} to {after.node_name} with {len(asked)} calls to attach or detach"
@@ -99,7 +99,7 @@ def _move(lane: Lane, kind: str, *options: str) -> str:
 
 def _stuck_detach(lane: Lane, _chance: random.Random) -> str:
     """A detachment never ends: `destroy` says who holds the volume and forces nothing; later it goes through."""
-    key = "nomad-stateful:mysql.releaseTimeoutS"
+    key = lane.server.key("releaseTimeoutS")
     usual = lane.setting(key)
     lane.set(key, str(_RELEASE_S))
     ended_well(lane.up())

@@ -14,7 +14,7 @@ from tools.faults.lane import CLIENTS, Lane
 from tools.faults.model import Fault
 from tools.faults.setting_changes import ELSEWHERE, made, sequence
 from tools.faults.stack_settings import StackSettings
-from tools.faults.writer import MySql
+from tools.faults.writer import Served
 from tools.trial.namespaces import allow
 
 _LENGTHS: Final = (2, 2, 2, 3, 3, 4)
@@ -27,9 +27,9 @@ class _Sequence:
     """A stack under changes: what was done to it, and where its data is."""
 
     lane: Lane
-    database: MySql
+    database: Served
     data: dict[str, str] = field(default_factory=dict)
-    """The id of the data on each volume that MySQL was on."""
+    """The id of the data on each volume that the database was on."""
     volumes: dict[str, str] = field(default_factory=dict)
     """Ids of the EC2 volumes."""
     done: list[str] = field(default_factory=list)
@@ -39,14 +39,14 @@ class _Sequence:
         before = StackSettings.read(self.lane.stack_file)
         self.done.append(text)
         settings.write(self.lane.stack_file)
-        self.database.jobs = (before.server(), settings.server())
-        if before.mysql["volume"] != settings.mysql["volume"]:
+        self.database.jobs = (before.job(), settings.job())
+        if before.database["volume"] != settings.database["volume"]:
             self.lane.writer.leave()
         began = time.monotonic()
         how = update()
         self.rename({str(one["renamedFrom"]): str(one["name"]) for one in settings.volumes if "renamedFrom" in one})
         self.done[-1] += f" ({how}{', ' if how else ''}{time.monotonic() - began:.0f} s)"
-        self.database.jobs = (settings.server(),)
+        self.database.jobs = (settings.job(),)
         self.lane.await_writes()
         self.on(settings)
         self.hold()
@@ -64,13 +64,13 @@ class _Sequence:
         assert not replaced, f"volumes replaced: {', '.join(replaced)}"
 
     def on(self, settings: StackSettings) -> None:
-        """MySQL has the data of its volume, with every acknowledged row that is on it."""
-        names, volume = {one["name"] for one in settings.volumes}, settings.mysql["volume"]
+        """The database has the data of its volume, with every acknowledged row that is on it."""
+        names, volume = {one["name"] for one in settings.volumes}, settings.database["volume"]
         self.data = {name: data for name, data in self.data.items() if name in names}
-        found = self.lane.writer.moved()
+        found, title = self.lane.writer.moved(), self.lane.server.title
         others = [name for name, data in self.data.items() if data == found and name != volume]
-        assert not others, f"on volume {volume} MySQL has the data of {', '.join(others)}"
-        assert self.data.setdefault(volume, found) == found, f"MySQL lost the data of volume {volume}, and began anew"
+        assert not others, f"on volume {volume} {title} has the data of {', '.join(others)}"
+        assert self.data.setdefault(volume, found) == found, f"{title} lost the data of volume {volume}, and began anew"
         lost = sorted(self.lane.writer.lost())
         assert not lost, f"{len(lost)} acknowledged rows lost on volume {volume}: {lost[:10]}"
 

@@ -1,4 +1,4 @@
-"""`nomad node drain` of MySQL's client, with its node plugin and without, then the client back in service."""
+"""`nomad node drain` of the database's client, with its node plugin and without, then the client back in service."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _TIMEOUT_S = 300.0
 
 def _drain(*options: str) -> Callable[[Lane, random.Random], str]:
     def run(lane: Lane, _draw: random.Random) -> str:
-        at = lane.stack.mysql_endpoint()
+        at, title = lane.stack.server_endpoint(), lane.server.title
         lane.injected()
         node_command(lane, "drain", "-enable", "-yes", "-deadline", f"{_DEADLINE_S}s", *options, at.node_id)
-        with lane.waits("MySQL runs on the zone's other client", _TIMEOUT_S):
-            moved = lane.stack.mysql_endpoint(not_allocation=at.allocation_id, timeout_s=_TIMEOUT_S)
-        assert moved.node_name != at.node_name, f"MySQL runs on {at.node_name}, which is drained"
+        with lane.waits(f"{title} runs on the zone's other client", _TIMEOUT_S):
+            moved = lane.stack.server_endpoint(not_allocation=at.allocation_id, timeout_s=_TIMEOUT_S)
+        assert moved.node_name != at.node_name, f"{title} runs on {at.node_name}, which is drained"
         lane.await_writes()
         node_command(lane, "drain", "-disable", "-yes", at.node_id)
         node_command(lane, "eligibility", "-enable", at.node_id)
         lane.await_plugins()
-        return f"MySQL moved from {at.node_name} to {moved.node_name}"
+        return f"{title} moved from {at.node_name} to {moved.node_name}"
 
     return run
 

@@ -20,7 +20,8 @@ from tools.faults.victims import Choice, Victim, client_agent, server_agent
 
 ENGINE, WITH_CHILDREN, COMMAND = "the engine", "the engine with its plugins and program", "the command above the engine"
 _WHO: Final = (ENGINE, ENGINE, WITH_CHILDREN, COMMAND)
-MAX_CONNECTIONS: Final = ("nomad-stateful:mysql.config.max_connections", ("120", "140"))
+MAX_CONNECTIONS: Final = ("nomad-stateful:{server}.config.max_connections", ("120", "140"))
+"""A setting as a path in a stack's file, and two values of it."""
 _MOUNT_FLAGS: Final = ("nomad-stateful:volumes[0].mountFlags[0]", ("noatime", "nodiratime"))
 
 
@@ -91,7 +92,7 @@ def _from_empty(*choices: Choice) -> Callable[[Lane, random.Random], str]:
 
 def switch(lane: Lane, setting: tuple[str, tuple[str, str]]) -> None:
     """Gives a setting the one of its two values that it does not have."""
-    path, values = setting
+    path, values = setting[0].format(server=lane.server.name), setting[1]
     lane.set(path, values[lane.setting(path, unset="") == values[0]])
 
 
@@ -128,7 +129,7 @@ def _reprieved(lane: Lane, draw: random.Random) -> str:
 
 def _data_volume(lane: Lane) -> str:
     volumes = [item for item in lane.resources() if item["type"] == "aws:ebs/volume:Volume"]
-    return next((str(item["id"]) for item in volumes if "ebs-mysql" in item["urn"]), "")
+    return next((str(item["id"]) for item in volumes if f"ebs-{lane.server.volume}" in item["urn"]), "")
 
 
 FAULTS = (
@@ -141,7 +142,9 @@ FAULTS = (
         leaves="deployed",
         seconds=60,
     ),
-    Fault("kill -9 of pulumi up of a changed MySQL setting", "engine", _change(MAX_CONNECTIONS), weight=5, seconds=30),
+    Fault(
+        "kill -9 of pulumi up of a changed {title} setting", "engine", _change(MAX_CONNECTIONS), weight=5, seconds=30
+    ),
     Fault("kill -9 of pulumi up of a changed registration", "engine", _change(_MOUNT_FLAGS), weight=5, seconds=30),
     Fault("kill -9 of pulumi destroy", "engine", _destroyed(), weight=6, leaves="empty", seconds=25),
     Fault("kill -9 of pulumi destroy, then up", "engine", _reprieved, weight=2, seconds=50),

@@ -1,4 +1,4 @@
-"""Instances that die, are cut off, or come back: one writer at most, and MySQL goes on elsewhere in the zone."""
+"""Instances that die, are cut off, or come back: one writer at most, and the database goes on elsewhere in the zone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import HEALTH_TIMEOUT_S, PLUGIN, Lane
 from tools.faults.model import Fault
 from tools.faults.victims import NODE_PLUGIN
-from tools.trial.instances import AGENT, SERVER, instance_of
+from tools.trial.instances import AGENT, instance_of
 from tools.trial.running import ended_well, eventually
 
 MOVE_TIMEOUT_S = 300.0
@@ -24,15 +24,17 @@ _LOST_CLIENT = (
 
 
 def recover(lane: Lane, *words: str) -> CompletedProcess[str]:
-    """`nomad-stateful recover mysql`, as an operator runs it."""
-    return lane.operate("recover", "mysql", *words, timeout_s=2 * MOVE_TIMEOUT_S)
+    """`nomad-stateful recover VOLUME`, as an operator runs it."""
+    return lane.operate("recover", lane.server.volume, *words, timeout_s=2 * MOVE_TIMEOUT_S)
 
 
 def moved(lane: Lane, before: Endpoint) -> Endpoint:
-    """MySQL on another client, taking writes."""
-    with lane.waits("MySQL runs on another client", MOVE_TIMEOUT_S):
-        now = lane.stack.mysql_endpoint(not_allocation=before.allocation_id, timeout_s=MOVE_TIMEOUT_S)
-    assert now.node_name != before.node_name, f"MySQL started again on {now.node_name}, which was taken away"
+    """The database on another client, taking writes."""
+    with lane.waits(f"{lane.server.title} runs on another client", MOVE_TIMEOUT_S):
+        now = lane.stack.server_endpoint(not_allocation=before.allocation_id, timeout_s=MOVE_TIMEOUT_S)
+    assert now.node_name != before.node_name, (
+        f"{lane.server.title} started again on {now.node_name}, which was taken away"
+    )
     lane.await_writes()
     return now
 
@@ -56,19 +58,19 @@ def _terminate(lane: Lane, instance_id: str) -> None:
 
 
 def _terminated(lane: Lane, _draw: random.Random) -> str:
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     instance_id = instance_of(lane.stack, at.node_name)
     _terminate(lane, instance_id)
     now = moved(lane, at)
     restore(lane)
     made = instance_of(lane.stack, at.node_name)
     assert made != instance_id, "the terminated instance runs again"
-    return f"MySQL moved from {at.node_name} to {now.node_name}; {made} took the place of {instance_id}"
+    return f"{lane.server.title} moved from {at.node_name} to {now.node_name}; {made} took the place of {instance_id}"
 
 
 def _terminated_and_node_plugin(lane: Lane, _draw: random.Random) -> str:
     """The client that has to take over loses its node plugin at the same moment."""
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     other = "client-2" if at.node_name == "client-1" else "client-1"
     plugin = lane.pid_inside(other, NODE_PLUGIN)
     assert plugin, f"no node plugin runs on {other}"
@@ -76,21 +78,21 @@ def _terminated_and_node_plugin(lane: Lane, _draw: random.Random) -> str:
     lane.kill_inside(other, plugin)
     now = moved(lane, at)
     restore(lane)
-    return f"MySQL moved to {now.node_name}, whose node plugin had died too"
+    return f"{lane.server.title} moved to {now.node_name}, whose node plugin had died too"
 
 
 def _stopped(lane: Lane, _draw: random.Random) -> str:
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     lane.stack.ec2.stop_instances(InstanceIds=[instance_of(lane.stack, at.node_name)], Force=True)
     lane.injected()
     now = moved(lane, at)
     restore(lane)
-    return f"MySQL moved from {at.node_name} to {now.node_name}"
+    return f"{lane.server.title} moved from {at.node_name} to {now.node_name}"
 
 
 def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
     """Until the node plugin is found anew, Nomad does not know which instance its client is."""
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     instance_id = instance_of(lane.stack, at.node_name)
     agent = lane.pid_inside(at.node_name, AGENT)
     assert agent, f"no agent runs on {at.node_name}"
@@ -107,40 +109,44 @@ def _killed_after_agent_restart(lane: Lane, _draw: random.Random) -> str:
     now = moved(lane, at)
     restore(lane)
     purged = "/purge" in done.stdout
-    return f"{'forgotten by Nomad as recover does it' if purged else 'released by itself'}; MySQL on {now.node_name}"
+    how = "forgotten by Nomad as recover does it" if purged else "released by itself"
+    return f"{how}; {lane.server.title} on {now.node_name}"
 
 
 def _cut_off_and_fenced(lane: Lane, _draw: random.Random) -> str:
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     instance_id = instance_of(lane.stack, at.node_name)
     lane.stack.ctl("cut", at.node_name)
     lane.injected()
     _await_down(lane, at.node_id)
     told = recover(lane)
-    writing = lane.pid_inside(at.node_name, SERVER) != 0
+    writing = lane.pid_inside(at.node_name, lane.server.running) != 0
     if writing:
         assert told.returncode == 1, told.stdout
         assert f"aws ec2 stop-instances --instance-ids {instance_id}" in told.stdout, told.stdout
     ended_well(recover(lane, "--fence", "--yes"))
     now = moved(lane, at)
     restore(lane)
-    return f"{'stopped while it wrote' if writing else 'it stopped MySQL first'}; MySQL on {now.node_name}"
+    how = "stopped while it wrote" if writing else "it stopped the database first"
+    return f"{how}; {lane.server.title} on {now.node_name}"
 
 
 def _cut_off_for_long(lane: Lane, _draw: random.Random) -> str:
-    """Nobody does anything: the client stops MySQL by itself, and only then EC2 detaches the volume."""
-    at = lane.stack.mysql_endpoint()
+    """Nobody does anything: the client stops the database by itself, and only then EC2 detaches the volume."""
+    at = lane.stack.server_endpoint()
     lane.stack.ctl("cut", at.node_name)
     lane.injected()
     now = moved(lane, at)
-    assert not lane.pid_inside(at.node_name, SERVER), f"MySQL still runs on {at.node_name}, which is cut off"
+    assert not lane.pid_inside(at.node_name, lane.server.running), (
+        f"{lane.server.title} still runs on {at.node_name}, which is cut off"
+    )
     lane.stack.ctl("heal", at.node_name)
     restore(lane)
-    return f"{at.node_name} stopped MySQL by itself; MySQL on {now.node_name}"
+    return f"{at.node_name} stopped {lane.server.title} by itself; {lane.server.title} on {now.node_name}"
 
 
 def _cut_off_for_a_moment(lane: Lane, draw: random.Random) -> str:
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     seconds = draw.uniform(*_SHORT_CUT_S)
     lane.stack.ctl("cut", at.node_name)
     time.sleep(seconds)
@@ -148,9 +154,11 @@ def _cut_off_for_a_moment(lane: Lane, draw: random.Random) -> str:
     lane.injected()
     lane.await_writes()
     restore(lane)
-    now = lane.stack.mysql_endpoint()
+    now = lane.stack.server_endpoint()
     stayed = now.allocation_id == at.allocation_id
-    return f"cut off for {seconds:.1f} s; MySQL {'stayed' if stayed else 'started again'} on {now.node_name}"
+    return (
+        f"cut off for {seconds:.1f} s; {lane.server.title} {'stayed' if stayed else 'started again'} on {now.node_name}"
+    )
 
 
 FAULTS = (
@@ -161,14 +169,14 @@ FAULTS = (
     Fault("instance stopped by force", "instance", _stopped, seconds=80),
     Fault("instance killed right after its agent restarted", "instance", _killed_after_agent_restart, seconds=100),
     Fault(
-        "instance cut off while MySQL writes, then fenced",
+        "instance cut off while {title} writes, then fenced",
         "instance",
         _cut_off_and_fenced,
         may_detach_mounted=_LOST_CLIENT,
         seconds=90,
     ),
     Fault(
-        "instance cut off until it stops MySQL itself",
+        "instance cut off until it stops {title} itself",
         "instance",
         _cut_off_for_long,
         may_detach_mounted=_LOST_CLIENT,

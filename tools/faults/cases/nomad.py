@@ -15,15 +15,15 @@ from tools.faults.lane import Lane
 from tools.faults.model import Fault
 from tools.faults.nomad_proxy import BadAnswer, nomad_proxy
 
-_MEMORY = "nomad-stateful:mysql.memoryMib"
 _BUSIEST_REQUESTS_PER_S = 25.0
 _Command = Callable[[Lane, str], "CompletedProcess[str]"]
 """What is done to a lane's stack with Nomad at an address."""
 
 
 def _change(lane: Lane) -> None:
-    """Changes a setting, so that the next `up` registers MySQL's job again."""
-    lane.set(_MEMORY, str(int(lane.setting(_MEMORY)) ^ 8))
+    """Changes a setting, so that the next `up` registers the database's job again."""
+    memory = lane.server.key("memoryMib")
+    lane.set(memory, str(int(lane.setting(memory)) ^ 8))
 
 
 def _pulumi(lane: Lane, address: str, *words: str) -> CompletedProcess[str]:

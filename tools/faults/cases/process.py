@@ -23,7 +23,7 @@ from tools.faults.victims import (
     server_agent,
 )
 
-# An update of MySQL's job takes less.
+# An update of the database's job takes less.
 _FROZEN_S = 30.0
 _EVERY: tuple[Choice, ...] = (database, node_plugin, controller, client_agent, server_agent)
 
@@ -49,7 +49,7 @@ def _two(lane: Lane, draw: random.Random) -> str:
 
 
 def _frozen_controller(lane: Lane, draw: random.Random) -> str:
-    """Changes a setting of MySQL while Nomad knows a controller that does not answer, which then does again."""
+    """Changes a setting of the database while Nomad knows a controller that does not answer, which then does again."""
     clients = [client for client in CLIENTS if lane.pid_inside(client, CONTROLLER)]
     client = draw.choice(clients)
     pid = str(lane.pid_inside(client, CONTROLLER))
@@ -70,12 +70,18 @@ def _frozen_controller(lane: Lane, draw: random.Random) -> str:
 
 
 FAULTS = (
-    Fault("kill -9 of mysqld", "process", _one(database), weight=3, seconds=10),
+    Fault("kill -9 of {process}", "process", _one(database), weight=3, seconds=10),
     Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, seconds=20),
     Fault("kill -9 of a node plugin", "process", _one(node_plugin), weight=2, seconds=10),
     Fault("kill -9 of a controller", "process", _one(controller), weight=2, seconds=10),
     Fault("kill -9 of a client agent", "process", _one(client_agent), weight=3, seconds=20),
     Fault("kill -9 of the server agent", "process", _one(server_agent), weight=2, seconds=20),
     Fault("kill -9 of two at once", "process", _two, weight=4, seconds=20),
-    Fault("a MySQL setting changed while a controller does not answer", "process", _frozen_controller, seconds=90),
+    Fault(
+        "a {title} setting changed while a controller does not answer",
+        "process",
+        _frozen_controller,
+        alone=True,
+        seconds=90,
+    ),
 )

@@ -27,6 +27,7 @@ from tools.faults.schedules.actions import every_action
 from tools.faults.schedules.model import Schedule, drawn, shrunk
 from tools.faults.schedules.play import Play
 from tools.faults.table import Result
+from tools.trial.servers import MYSQL, SERVERS
 
 RESULTS: Final = Path("build/histories")
 """The folder of results.jsonl, of what failed schedules left, and of the schedules themselves."""
@@ -70,10 +71,11 @@ class Session:
             subnet=self.arguments.subnet,
             folder=lanes,
             kept=Path(self.arguments.results) / f"seed-{self.arguments.seed}",
-            repeat=lambda step: f"make histories SEED={self.arguments.seed} RUN={step.number}",
+            repeat=self.repeat,
             say=self.say,
             report=came,
             official=self.arguments.official,
+            server=SERVERS[self.arguments.database],
         )
         steps = [plan.Step(number, play.fault(), self.arguments.seed) for number, play in plays.items()]
         runner = Runner(options, steps)
@@ -82,6 +84,15 @@ class Session:
                 return runner.run()
         finally:
             shutil.rmtree(lanes, ignore_errors=True)
+
+    def repeat(self, step: plan.Step) -> str:
+        """The command that runs one schedule again."""
+        return f"make histories{self._of_database} SEED={self.arguments.seed} RUN={step.number}"
+
+    @property
+    def _of_database(self) -> str:
+        database = self.arguments.database
+        return "" if database == MYSQL.name else f" DATABASE={database}"
 
     def _append(self, play: Play, result: Result) -> None:
         problems = found(result)
@@ -94,6 +105,7 @@ class Session:
             problems,
             dict(play.counts),
             round(result.seconds, 1),
+            result.database or MYSQL.title,
         )
         report.append(self.file, line)
         self.say(f"schedule {result.number}: {verdict}: {play.schedule}")
@@ -120,7 +132,7 @@ class Session:
         keep(smallest)
         smallest = shrunk(smallest, fails, self.arguments.attempts)
         self.say(f"schedule {result.number} fails as: {smallest}")
-        self.say(f"  again: make histories SCHEDULE={path}")
+        self.say(f"  again: make histories{self._of_database} SCHEDULE={path}")
 
 
 def found(result: Result) -> list[str]:
@@ -133,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs what the arguments say."""
     parser = _parser()
     arguments = parser.parse_args(argv)
-    session = Session(arguments, every_action())
+    session = Session(arguments, every_action(SERVERS[arguments.database]))
     numbers = arguments.run or list(range(1, arguments.runs + 1))
     schedules = {number: drawn(session.actions, arguments.seed, number) for number in numbers}
     if arguments.schedule:
@@ -143,7 +155,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if lacking := requirements.lacking():
         parser.error(f"this machine cannot run a sandbox: {lacking}")
-    session.say(f"seed {arguments.seed}: {len(schedules)} schedules; results are appended to {session.file}")
+    title = SERVERS[arguments.database].title
+    session.say(f"{title}, seed {arguments.seed}: {len(schedules)} schedules; results are appended to {session.file}")
     right = session.run(schedules)
     print(f"\n{report.table(report.read(session.file))}")
     return 0 if right else 1
@@ -153,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.faults.schedules", description=__doc__)
     parser.add_argument("--runs", type=positive, default=10, help="number of schedules (10)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
+    parser.add_argument("--database", choices=SERVERS, default=MYSQL.name, help="of the stacks (%(default)s)")
     parser.add_argument("--run", action="append", type=positive, default=[], help="just this schedule; repeatable")
     parser.add_argument("--schedule", action="append", type=folder, default=[], metavar="FILE", help="run this one")
     parser.add_argument("--lanes", type=positive, default=1, help="sandboxes at the same time (1)")

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Iterator
 from subprocess import CompletedProcess
 from typing import Final
 
-from tools.faults.cases import every_fault
+from tools.faults.cases import every_fault, of_server
 from tools.faults.cases.engine import MAX_CONNECTIONS, switch
 from tools.faults.lane import Lane
 from tools.faults.model import Fault
 from tools.faults.schedules.zones import elsewhere, move
 from tools.trial.running import ended_well
+from tools.trial.servers import MYSQL, Server
 
 MOVE: Final = "move to another zone"
 COMMANDS: Final = "commands"
 """The family of what operators run: where one is refused beside something else, it is run again afterwards."""
 _EDITING: Final = frozenset({"engine", "nomad"})
 _TAKES_A_CLIENT: Final = frozenset({"instance", "drain"})
-_ALONE: Final = frozenset(
-    {
-        "a MySQL setting changed while a controller does not answer",
-        "full disk, then the volume is grown",
-    }
-)
-"""Faults that change settings, and take for granted that nobody else does."""
-_VOLUME: Final = "mysql"
+_VOLUME: Final = "VOLUME"
+"""In a command's words: the database's."""
 
 
-def every_action() -> dict[str, Fault]:
-    """All of them, by name."""
-    return {one.name: one for one in (*every_fault(), *_COMMANDS) if not one.cannot()}
+def every_action(server: Server = MYSQL) -> dict[str, Fault]:
+    """All of them on a database, by name."""
+    return {one.name: one for one in (*every_fault(server), *of_server(_COMMANDS, server)) if not one.cannot()}
 
 
 def pairs(one: Fault, other: Fault) -> bool:
@@ -47,20 +43,20 @@ def pairs(one: Fault, other: Fault) -> bool:
 
 def _may_have_company(action: Fault) -> bool:
     running = (action.needs, action.leaves) == ("deployed", "deployed")
-    return running and action.family != "changes" and action.name not in _ALONE
+    return running and action.family != "changes" and not action.alone
 
 
 def _edits(action: Fault) -> bool:
-    return action.family in _EDITING or action in _EDITING_COMMANDS
+    return action.family in _EDITING or action.run in {one.run for one in _EDITING_COMMANDS}
 
 
 def _operate(lane: Lane, _draw: random.Random, *, words: tuple[str, ...]) -> str:
-    return _said(ended_well(lane.operate(*words)))
+    return _said(ended_well(lane.operate(*_named(lane, words))))
 
 
 def _look(lane: Lane, _draw: random.Random, *, words: tuple[str, ...]) -> str:
     """A command that only reads, and ends with 1 where something is wrong."""
-    done = lane.operate(*words)
+    done = lane.operate(*_named(lane, words))
     if done.returncode:
         assert "Traceback" not in done.stderr, done.stderr
     return _said(done)
@@ -81,8 +77,12 @@ def _move(lane: Lane, _draw: random.Random) -> str:
 
 
 def _drill(lane: Lane, _draw: random.Random) -> str:
-    ended_well(lane.operate("snapshot", _VOLUME))
-    return _said(ended_well(lane.operate("drill", _VOLUME, "--yes")))
+    ended_well(lane.operate("snapshot", lane.server.volume))
+    return _said(ended_well(lane.operate("drill", lane.server.volume, "--yes")))
+
+
+def _named(lane: Lane, words: tuple[str, ...]) -> Iterator[str]:
+    return (lane.server.volume if word == _VOLUME else word for word in words)
 
 
 def _said(done: CompletedProcess[str]) -> str:
@@ -98,7 +98,7 @@ def _reading(name: str, *words: str) -> Fault:
 
 
 _EDITING_COMMANDS: Final = (
-    Fault("a MySQL setting changed by pulumi up", COMMANDS, _changed, weight=3, seconds=20),
+    Fault("a {title} setting changed by pulumi up", COMMANDS, _changed, weight=3, seconds=20),
     Fault(MOVE, COMMANDS, _move, weight=3, seconds=40),
 )
 _COMMANDS: Final = (

@@ -117,14 +117,14 @@ def settle(lane: Lane) -> None:
     lane.writer.begin()
     end_move(lane)
     repeated(lane.up)
-    # What filled the disk through MySQL.
-    lane.stack.sql(lane.stack.mysql_endpoint(), "DROP DATABASE IF EXISTS bulk")
+    # What filled the disk through the database.
+    lane.stack.sql(lane.stack.server_endpoint(), lane.sql.drop_schema.format("bulk"))
     lane.await_plugins()
     lane.await_writes()
 
 
 def _in_order(lane: Lane, left: Leftovers, *, moves: bool) -> None:
-    """MySQL at home, taking writes, and nothing left of what commands leave to their operator."""
+    """The database at home, taking writes, and nothing left of what commands leave to their operator."""
     if moves:
         left.look()
         bring_home(lane)

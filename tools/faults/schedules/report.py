@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tools import markdown
+from tools.trial.servers import MYSQL
 
 _VERDICTS = ("right", "wrong", "undecided", "broken", "not run")
 
@@ -24,6 +25,7 @@ class Line:
     problems: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    database: str = MYSQL.title
 
 
 def verdict_of(problems: list[str]) -> str:
@@ -47,17 +49,20 @@ def read(path: Path) -> list[Line]:
 
 
 def table(lines: list[Line]) -> str:
-    """A line for each seed, and one for all."""
-    head = ["seed", "schedules", *_VERDICTS, "operations ok", "failed", "unknown", "reads"]
-    seeds = sorted({line.seed for line in lines})
-    rows = [_row(str(seed), [line for line in lines if line.seed == seed]) for seed in seeds]
+    """A line for each seed of a database, and one for all."""
+    head = ["database, seed", "schedules", *_VERDICTS, "operations ok", "failed", "unknown", "reads"]
+    seeds = sorted({(line.database, line.seed) for line in lines})
+    rows = [
+        _row(f"{database}, {seed}", [line for line in lines if (line.database, line.seed) == (database, seed)])
+        for database, seed in seeds
+    ]
     return markdown.table(head, [*rows, _row("all", lines)])
 
 
-def _row(seed: str, lines: list[Line]) -> list[str]:
+def _row(name: str, lines: list[Line]) -> list[str]:
     verdicts, counts = (
         Counter(line.verdict for line in lines),
         sum((Counter(one.counts) for one in lines), Counter[str]()),
     )
     numbers = [len(lines), *(verdicts[one] for one in _VERDICTS)]
-    return [seed, *map(str, [*numbers, *(counts[one] for one in ("ok", "failed", "unknown", "reads"))])]
+    return [name, *map(str, [*numbers, *(counts[one] for one in ("ok", "failed", "unknown", "reads"))])]

@@ -1,4 +1,4 @@
-"""Moves of MySQL's volume, and what they leave behind."""
+"""Moves of the database's volume, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from tools.faults.stack_settings import StackSettings
 from tools.trial.running import ended_well
 
 HOME: Final = "us-west-2a"
-"""The zone with two clients, in which MySQL is while something else breaks."""
+"""The zone with two clients, in which the database is while something else breaks."""
 _OTHER: Final = "us-west-2b"
 _TIMEOUT_S: Final = 900.0
 
 
 def elsewhere(lane: Lane) -> str:
-    """Where a move goes on to that did not end; else the zone that MySQL is not in."""
+    """Where a move goes on to that did not end; else the zone that the database is not in."""
     return pending(lane) or (_OTHER if zone(lane) == HOME else HOME)
 
 
 def zone(lane: Lane) -> str:
-    """The zone of MySQL's volume, as the settings have it."""
+    """The zone of the database's volume, as the settings have it."""
     settings = StackSettings.read(lane.stack_file)
-    return str(settings.volume(settings.mysql["volume"])["zone"])
+    return str(settings.volume(settings.database["volume"])["zone"])
 
 
 def pending(lane: Lane) -> str:
-    """Where MySQL's volume is on the way to; empty where it stays."""
+    """Where the database's volume is on the way to; empty where it stays."""
     settings = StackSettings.read(lane.stack_file)
-    return str(settings.volume(settings.mysql["volume"]).get("moveTo", ""))
+    return str(settings.volume(settings.database["volume"]).get("moveTo", ""))
 
 
 def move(lane: Lane, target: str) -> None:
-    """Moves MySQL's volume. AssertionError with what the command said."""
+    """Moves the database's volume. AssertionError with what the command said."""
     ended_well(_moved(lane, target))
 
 
 def _moved(lane: Lane, target: str) -> CompletedProcess[str]:
-    volume = StackSettings.read(lane.stack_file).mysql["volume"]
+    volume = StackSettings.read(lane.stack_file).database["volume"]
     return lane.operate("move", volume, "--zone", target, "--yes", timeout_s=_TIMEOUT_S)
 
 
@@ -51,7 +51,7 @@ def end_move(lane: Lane) -> None:
 
 
 def bring_home(lane: Lane) -> None:
-    """Has MySQL where it was at first."""
+    """Has the database where it was at first."""
     end_move(lane)
     if zone(lane) != HOME:
         repeated(lambda: _moved(lane, HOME))

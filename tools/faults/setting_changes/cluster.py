@@ -1,4 +1,4 @@
-"""Changes of MySQL, of the plugin, and of where the jobs run."""
+"""Changes of the database, of the plugin, and of where the jobs run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.faults.setting_changes.model import (
     Change,
     Draw,
     Kind,
-    for_mysql,
+    for_database,
     free_volumes,
     new_volume,
     unused_name,
@@ -18,22 +18,23 @@ from tools.faults.setting_changes.model import (
 from tools.faults.stack_settings import MissingError, StackSettings
 
 
-def _switch_mysql(settings: StackSettings, draw: Draw) -> Change | None:
+def _switch_database(settings: StackSettings, draw: Draw) -> Change | None:
     """Onto another volume, also in another zone, and back."""
-    names = [name for name in for_mysql(settings) if name not in settings.used()]
+    names = [name for name in for_database(settings) if name not in settings.used()]
     if not names:
         return None
     name = draw.choice(names)
 
     def apply(at: StackSettings) -> None:
         at.volume(name)
-        at.mysql["volume"] = name
+        at.database["volume"] = name
 
-    return Change(f"MySQL on volume {name}", apply)
+    return Change(f"{settings.server.title} on volume {name}", apply)
 
 
-def _alter_mysql(settings: StackSettings, draw: Draw) -> Change | None:
-    memory = settings.mysql["memoryMib"]
+def _alter_database(settings: StackSettings, draw: Draw) -> Change | None:
+    memory, name = settings.database["memoryMib"], settings.server.name
+    port = settings.server.settings["port"]
     key, value = draw.choice(
         (
             ("memoryMib", memory + draw.choice((-8, 8, 16))),
@@ -43,24 +44,24 @@ def _alter_mysql(settings: StackSettings, draw: Draw) -> Change | None:
             ("killTimeout", draw.choice(("10s", "15s"))),
             ("databases", draw.choice((["shop"], ["shop", "store"]))),
             ("users", [{"name": "shop", "database": "shop"}]),
-            ("jobId", draw.choice(("mysql-server", "mysql-a", "mysql-b"))),
-            ("jobId", draw.choice(("mysql-server", "mysql-c", "mysql-d"))),
-            ("port", draw.choice((3306, 3307, 0))),
+            ("jobId", draw.choice((f"{name}-server", f"{name}-a", f"{name}-b"))),
+            ("jobId", draw.choice((f"{name}-server", f"{name}-c", f"{name}-d"))),
+            ("port", draw.choice((port, port + 1, 0))),
             ("stopAfterDisconnect", draw.choice(("20s", "25s"))),
         )
     )
 
     def apply(at: StackSettings) -> None:
-        at.mysql[key] = value
+        at.database[key] = value
         if key == "users":
-            at.mysql.setdefault("databases", ["shop"])
+            at.database.setdefault("databases", ["shop"])
 
-    return Change(f"mysql.{key} = {value}", apply)
+    return Change(f"{name}.{key} = {value}", apply)
 
 
 def _backup(settings: StackSettings, draw: Draw) -> Change | None:
-    if "backup" in settings.mysql:
-        return Change("no backups", lambda at: at.mysql.pop("backup", None))
+    if "backup" in settings.database:
+        return Change("no backups", lambda at: at.database.pop("backup", None))
     free = free_volumes(settings)
     volume = draw.choice(free) if free else unused_name(draw, settings, "dumps")
 
@@ -68,7 +69,7 @@ def _backup(settings: StackSettings, draw: Draw) -> Change | None:
         if volume not in free:
             at.volumes.append(new_volume(volume, at.zone, "xfs"))
         at.volume(volume)
-        at.mysql["backup"] = {"volume": volume}
+        at.database["backup"] = {"volume": volume}
 
     return Change(f"backups on {volume}", apply)
 
@@ -142,8 +143,8 @@ def _place(settings: StackSettings, draw: Draw) -> Change | None:
 
 
 KINDS: Final[dict[Kind, int]] = {
-    _switch_mysql: 4,
-    _alter_mysql: 4,
+    _switch_database: 4,
+    _alter_database: 4,
     _backup: 1,
     _alter_plugin: 3,
     _rename_plugin: 2,

@@ -12,7 +12,7 @@ from tools.faults.stack_settings import Section, StackSettings
 ELSEWHERE: Final = "elsewhere"
 """A namespace beside the default one, which a lane has to have."""
 SPARE: Final = "spare"
-"""A volume for MySQL to go to."""
+"""A volume for the database to go to."""
 SET: Final = "set"
 """The set of volumes."""
 SECOND: Final = "second"
@@ -48,14 +48,14 @@ def program(name: str, volume: str, *, count: int = 1, per_alloc: bool = False) 
 
 
 def free_volumes(settings: StackSettings) -> list[str]:
-    """Volumes that a job can have: nobody has or had them, and they are not for MySQL to go to."""
-    kept = settings.used() | settings.held | set(for_mysql(settings))
+    """Volumes that a job can have: nobody has or had them, and they are not for the database to go to."""
+    kept = settings.used() | settings.held | set(for_database(settings))
     return [one["name"] for one in settings.volumes if one["name"] not in kept and one.get("zone") == settings.zone]
 
 
-def for_mysql(settings: StackSettings) -> list[str]:
-    """Names of the volumes that MySQL moves between."""
-    names = [settings.names.get(first, first) for first in ("mysql", "archive", SPARE)]
+def for_database(settings: StackSettings) -> list[str]:
+    """Names of the volumes that the database moves between."""
+    names = [settings.names.get(first, first) for first in (settings.server.volume, "archive", SPARE)]
     return [one["name"] for one in settings.volumes if one["name"] in names]
 
 

@@ -17,7 +17,8 @@ def _add_volume(settings: StackSettings, draw: Draw) -> Change | None:
 
 
 def _remove_volume(settings: StackSettings, draw: Draw) -> Change | None:
-    kept = settings.used() | {settings.names.get("mysql", "mysql")}
+    first = settings.server.volume
+    kept = settings.used() | {settings.names.get(first, first)}
     known = [one["name"] for one in settings.volumes if one["name"] not in kept]
     if not known:
         return None
