@@ -92,7 +92,7 @@ WITH_POSTGRES: dict[str, Any] = {
         **{key: value for key, value in MYSQL.items() if key != "pointInTime"},
         "serverArgs": ["--max_connections=7"],
         "config": {"log_line_prefix": "%m"},
-        "users": [{"name": "app", "database": "app"}, {"name": "reader", "database": "spare", "privileges": "SELECT"}],
+        "users": [{"name": "app", "database": "app"}, {"name": "reader", "database": "app", "privileges": "SELECT"}],
     },
     "metrics": {"postgres": {}},
     "agentImage": "agent:1.0",
