@@ -153,6 +153,6 @@ def test_another_major_version_is_refused_at_preview(stack: Running) -> None:
 
 
 def test_an_upgrade_to_another_major_version_is_refused_with_the_way_on(stack: Running) -> None:
-    done = operate(stack, "upgrade-postgres", "19.1", "--yes")
+    done = operate(stack, "upgrade-postgres", "19.1", "--image", "postgres:19.1", "--yes")
     assert done.returncode == 4, done.stdout + done.stderr
     assert "dump, and restore into a server of 19.1 on a new volume" in done.stderr
