@@ -131,6 +131,10 @@ histories: bootstrap ## run schedules of faults, changes and commands, drawn by 
 	for file in $(SCHEDULE); do set -- "$$@" --schedule "$$file"; done; \
 	$(PY) -m tools.faults.schedules "$$@" $(ARGS)
 
+.PHONY: soak
+soak: bootstrap ## live a stack's month in the hours that there are, and find what grows without bound (HOURS=4, SEED=, OFFICIAL=DIR)
+	@$(PY) -m tools.soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(ARGS)
+
 .PHONY: conformance
 conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)

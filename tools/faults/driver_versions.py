@@ -11,6 +11,7 @@ from tools.faults.lane import Lane
 from tools.trial.running import ended_well
 
 _SCRIPT: Final = """
+docker image inspect "$1:$3" >/dev/null 2>&1 && exit
 made=$(docker create "$1:$2")
 docker commit --change "ENV $4=$3" "$made" "$1:$3"
 docker rm "$made"

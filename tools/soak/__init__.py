@@ -1,0 +1,1 @@
+"""A stack's simulated month, in which nothing may grow without bound."""
