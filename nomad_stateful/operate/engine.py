@@ -83,12 +83,14 @@ class Engine:
     def changes(self, values: Mapping[str, str]) -> list[Change]:
         """Returns what an update with other settings, by their paths, would change. Raises EngineError.
 
-        Without the connections of providers: a token that is issued anew is not a change of the stack.
+        Sorted, since the engine's order varies. Without the connections of providers: a token that is issued anew is
+        not a change of the stack.
         """
         with self._copied(values) as copy:
             said = json.loads(self._call("preview", "--json", "--config-file", str(copy)))
         changes = [_change(step) for step in said.get("steps") or [] if step["op"] not in _UNCHANGED]
-        return [one for one in changes if not one.type.startswith(PROVIDERS)]
+        own = (one for one in changes if not one.type.startswith(PROVIDERS))
+        return sorted(own, key=lambda one: (one.type, one.name, one.op))
 
     def refuse_locked(self) -> None:
         """Raises StackLockedError where another pulumi has the stack's lock.
