@@ -9,7 +9,7 @@ from nomad_stateful.agent.server import NEEDED, ServerError
 from nomad_stateful.databases.mysql.archive import Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
-from tests.unit.agent.world import BUCKET, UUID, World, names, up_to
+from tests.unit.agent.world import BUCKET, UUID, FakeServer, World, names, up_to
 
 
 def test_until_says_which_transactions_are_there_until_when(world: World) -> None:
@@ -72,6 +72,21 @@ def test_it_holds_while_the_server_runs_with_what_loses_transactions(world: Worl
     # What was written meanwhile is closed, whatever gtid_executed says of it.
     assert world.round().gtids == up_to(2)
     assert world.server.listed() == [1, 2, 3]
+
+
+def test_a_log_that_could_not_be_closed_is_closed_in_the_next_round(world: World) -> None:
+    said = world.commits(1)
+    world.server.commit()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(FakeServer, "close_log", lambda _server: refuse())
+        with pytest.raises(ServerError):
+            world.round()
+    assert world.until == said
+    assert world.round().gtids == up_to(2)
+
+
+def refuse() -> None:
+    raise ServerError("Lost connection to MySQL server during query")
 
 
 def test_every_wrong_value_is_told(world: World) -> None:
