@@ -74,6 +74,12 @@ def test_a_cluster_with_none_of_the_stacks_volumes_is_another_one(
             refused()
 
 
+def test_a_cluster_with_other_volumes_of_the_same_ids_is_another_one(nomad: FakeNomad, api: NomadApi) -> None:
+    register(nomad, mysql="vol-9")
+    with pytest.raises(WrongClusterError, match=r"has none of the stack's volumes, such as mysql \(vol-1\)"):
+        ownership.refuse_another(api, state(mysql="vol-1"))
+
+
 @pytest.mark.parametrize("known", [state(), state(mysql="vol-1", pending=True), state(mysql="vol-1", delete=True)])
 def test_a_stack_that_is_half_destroyed_may_be_looked_at_and_not_acted_on(
     nomad: FakeNomad, api: NomadApi, monkeypatch: pytest.MonkeyPatch, known: dict[str, Any]
