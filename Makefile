@@ -86,7 +86,7 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 
 .PHONY: nightly nightly-slow nightly-embedded
 nightly: RUNS = 14
-nightly: nightly-slow $(if $(OFFICIAL),nightly-embedded) matrix examples faults zone-changes ## what CI has no time for: tests marked nightly, each Nomad, examples and faults; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
+nightly: nightly-slow $(if $(OFFICIAL),nightly-embedded) matrix examples faults zone-changes planted ## what CI has no time for: tests marked nightly, each Nomad, examples, faults and planted defects; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
 
 nightly-slow: bootstrap
 	@$(PY) -m tools.packages --tests || true
@@ -134,6 +134,10 @@ histories: bootstrap ## run schedules of faults, changes and commands, drawn by 
 .PHONY: soak
 soak: bootstrap ## live a stack's month in the hours that there are, and find what grows without bound (HOURS=4, SEED=, OFFICIAL=DIR)
 	@$(PY) -m tools.soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) $(if $(OFFICIAL),--official "$(OFFICIAL)") $(ARGS)
+
+.PHONY: planted
+planted: bootstrap ## put known defects into a copy, one at a time, and say which suite finds each (NAMES=, SUITES="unit judge", WHOLE=1, ARGS=--list)
+	@$(PY) -m tools.planted $(NAMES) $(if $(SUITES),--suites $(SUITES)) $(if $(WHOLE),--whole) $(ARGS)
 
 .PHONY: conformance
 conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=official|embedded|path, AWS=path, OFFICIAL=DIR)

@@ -1,0 +1,1 @@
+"""Planted defects: how much the suites would notice (docs/planted.md)."""
