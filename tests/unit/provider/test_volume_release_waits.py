@@ -44,14 +44,24 @@ def api(nomad: FakeNomad) -> NomadApi:
     return nomad.api
 
 
-def release(api: NomadApi, ebs: Ebs) -> None:
-    VolumeRelease(lambda: api, lambda _region: cast("EbsVolumes", ebs)).delete(Context(), "r", STATE)
+def release(api: NomadApi, ebs: Ebs, **more: str) -> None:
+    VolumeRelease(lambda: api, lambda _region: cast("EbsVolumes", ebs)).delete(Context(), "r", STATE | more)
 
 
 def test_a_throttled_ec2_is_asked_again_until_the_volume_is_free(api: NomadApi) -> None:
     ebs = Ebs(Ec2Unavailable("throttled"), ATTACHED, Ec2Unavailable("throttled"), Volume("vol-1", "available"))
     release(api, ebs)
     assert ebs.asked == 4
+
+
+def test_a_volume_of_a_job_that_was_stopped_before_is_waited_for_and_then_the_job_is_purged(
+    api: NomadApi, nomad: FakeNomad
+) -> None:
+    groups = [{"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}]
+    nomad.put("job/mysql-server", {"Stop": True, "TaskGroups": groups})
+    ebs = Ebs(ATTACHED, ATTACHED, Volume("vol-1", "available"))
+    release(api, ebs, consumerJobId="mysql-server")
+    assert (ebs.asked, nomad.writes) == (3, ["DELETE job/mysql-server"])
 
 
 def test_a_volume_that_was_given_up_with_its_zone_is_not_waited_for(api: NomadApi) -> None:
