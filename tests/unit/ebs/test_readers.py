@@ -1,14 +1,15 @@
 """The readers of EBS volumes and snapshots, and an EC2 that refuses, or answers in pages."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from nomad_stateful.ebs import snapshots
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
-from nomad_stateful.ebs.snapshots import EbsSnapshots
-from nomad_stateful.ebs.tags import FINAL_TAG, GUARD_TAG, STACK_TAG
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
+from nomad_stateful.ebs.tags import AS_OF_TAG, FINAL_TAG, GUARD_TAG, STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.waiting import Context, Progress
@@ -151,3 +152,17 @@ def test_ec2_looks_for_a_snapshot_among_the_accounts_own_or_by_its_id(ec2: Any, 
 
 def test_a_snapshot_that_is_not_there_is_found_by_nobody(ec2: Any) -> None:
     assert EbsSnapshots(PLACE).find("snap-0123456789abcdef0") is None
+
+
+def test_the_newest_has_the_newest_data_whenever_it_was_begun() -> None:
+    def begun(hour: int, **more: str) -> Snapshot:
+        return Snapshot(f"snap-{hour}", "vol-1", "completed", datetime(2026, 11, 22, hour, tzinfo=UTC), tags=more)
+
+    as_of = begun(12, **{AS_OF_TAG: "2026-11-22T08:00:00+00:00"})
+    assert snapshots.newest([begun(7), begun(9), as_of]) == begun(9)
+    assert snapshots.newest([begun(7), as_of]) == as_of
+
+
+def test_a_volume_of_the_same_name_in_another_stack_has_other_snapshots(ec2: Any, ids: Ids) -> None:
+    ec2.create_snapshot(VolumeId=ids["volume"], TagSpecifications=tagged("snapshot", **{STACK_TAG: "shop/staging"}))
+    assert [one.id for one in EbsSnapshots(PLACE).of_name("mysql", "shop/prod")] == [ids["snapshot"]]
