@@ -203,6 +203,13 @@ def test_nothing_is_fenced_while_the_servers_may_be_what_is_cut_off(
     assert "2 clients are down and 1 ready, so the servers may be what is cut off" in capsys.readouterr().out
 
 
+def test_with_half_of_the_clients_away_nothing_is_fenced(nomad: FakeNomad, ec2: Any) -> None:
+    have(nomad, node("2", "down", OTHER), node("4", "ready", "i-0d"))
+    stops = asked(ec2, "StopInstances")
+    watcher(nomad, fence=True).look()
+    assert stops == []
+
+
 def test_clients_whose_instances_are_gone_do_not_count_against_a_fence(nomad: FakeNomad, ec2: Any) -> None:
     have(nomad, node("2", "down", OTHER), node("4", "ready", "i-0d"))
     have_instance(ec2, OTHER, "terminated")
