@@ -90,11 +90,20 @@ def test_a_first_look_at_a_wrong_address_does_not_wait() -> None:
 
 
 def test_an_address_that_never_answered_is_not_retried_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nomad_api, "FIRST_ANSWER_S", 0.1)
-    client = NomadApi("http://127.0.0.1:9", retry=RetryPolicy(600))
+    monkeypatch.setattr(nomad_api, "FIRST_ANSWER_S", 0.0)
+    waits: list[float] = []
+    ended = threading.Event()
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        return True
+
+    monkeypatch.setattr(ended, "wait", wait)
+    client = NomadApi("http://127.0.0.1:9", retry=RetryPolicy(600, ended))
     with pytest.raises(NomadUnreachable, match="NOMAD_ADDR"):
         client.get("job/a")
     client.close()
+    assert waits == []
 
 
 def test_a_server_that_refuses_is_reached(nomad: FakeNomad, api: NomadApi) -> None:
