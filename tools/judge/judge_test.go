@@ -22,6 +22,7 @@ var handMade = map[string]struct {
 	"data-lost":                       {lost, []int64{1, 2}},
 	"list-duplicated":                 {duplicated, []int64{1, 3}},
 	"list-lost":                       {lost, []int64{2, 4}},
+	"list-lost-read-once":             {lost, []int64{2, 4}},
 	"list-lost-unknown-seen":          {lost, []int64{3, 4}},
 	"list-never-written":              {phantom, []int64{2}},
 	"list-phantom":                    {phantom, []int64{2, 3}},
