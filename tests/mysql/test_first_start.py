@@ -131,6 +131,24 @@ def test_a_server_older_than_its_data_is_refused_with_the_way_back(
     assert ("run 99.1.0 or newer again" in place.log.read_text()) == told
 
 
+@pytest.mark.parametrize(
+    ("runs", "written", "refused"), [("9.5.0", "9.5.1", True), ("8.0.41", "8.0.42", True), ("8.4.4", "8.4.6", False)]
+)
+def test_of_one_series_an_older_server_is_refused_unless_it_is_of_long_term_support(
+    new_place: NewPlace, nomad: Path, runs: str, written: str, refused: bool
+) -> None:
+    place = new_place()
+    data = place.root / DATA.lstrip("/")
+    (data / "mysql").mkdir(parents=True)
+    (data / "mysql_upgrade_history").write_text(f'{{"upgrade_history":[{{"version":"{written}"}}]}}')
+    program = place.root / "usr/sbin/mysqld"
+    program.unlink()
+    program.write_text(f"#!/bin/sh\necho 'mysqld  Ver {runs} for Linux on x86_64 (MySQL Community Server - GPL)'\n")
+    program.chmod(0o755)
+    place.start(prepared(place, nomad)).wait(120)
+    assert (f"was written by version {written}, which {runs} cannot read" in place.log.read_text()) == refused
+
+
 @pytest.mark.parametrize("file", ["aria_log_control", "mariadb_upgrade_info"])
 def test_files_of_mariadb_are_left_alone_and_the_way_on_is_told(new_place: NewPlace, nomad: Path, file: str) -> None:
     place = new_place()
