@@ -50,7 +50,7 @@ def edited(stack: Running, edits: dict[str, Any], path: Path) -> Path:
         target = config["config"]
         keys: list[Any] = [f"nomad-stateful:{top}", *(int(key) if key.isdigit() else key for key in inner)]
         for key in keys[:-1]:
-            target = target[key]
+            target = target[key] if isinstance(target, list) else target.setdefault(key, {})
         target[keys[-1]] = value
     path.write_text(yaml.safe_dump(config))
     return path

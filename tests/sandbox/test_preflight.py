@@ -55,7 +55,7 @@ def two_refused(stack: Running) -> tuple[int, str]:
 
 
 def test_a_node_pool_that_nobody_made_is_named_once(stack: Running) -> None:
-    code, said = previewed(stack, lambda config: config["nomad-stateful:placement"].update(nodePool="gpu"))
+    code, said = previewed(stack, lambda config: config.update({"nomad-stateful:placement": {"nodePool": "gpu"}}))
     assert code != 0, said
     assert "1 setting refused; nothing was created" in said
     assert "placement.nodePool is gpu: no Nomad client is in this node pool (clients are in: default)" in said
@@ -85,7 +85,7 @@ def test_more_memory_than_any_client_has_is_refused(stack: Running) -> None:
 def test_a_stack_without_mysql_is_told_of_a_namespace_that_its_token_may_not_use(stack: Running) -> None:
     def change(config: Config) -> None:
         del config["nomad-stateful:mysql"]
-        config["nomad-stateful:placement"]["namespace"] = "nope"
+        config["nomad-stateful:placement"] = {"namespace": "nope"}
 
     code, said = previewed(stack, change)
     assert code != 0, said

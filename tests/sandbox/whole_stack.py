@@ -64,7 +64,7 @@ def changed(stack: Running, changes: dict[str, Any], path: Path) -> Path:
         keys: list[Any] = [f"nomad-stateful:{top}", *(int(key) if key.isdigit() else key for key in path_in)]
         target: Any = config["config"]
         for key in keys[:-1]:
-            target = target[key]
+            target = target[key] if isinstance(target, list) else target.setdefault(key, {})
         if isinstance(target, list) and keys[-1] == len(target):
             target.append(value)
         else:

@@ -56,12 +56,12 @@ class StackSettings:
     @property
     def database(self) -> Section:
         """Its section."""
-        return self._section(self.server.name)
+        return self.config[f"{_PREFIX}{self.server.name}"]  # type: ignore[no-any-return]
 
     @property
     def placement(self) -> Section:
         """The section `placement`."""
-        return self._section("placement")
+        return self.config.setdefault(f"{_PREFIX}placement", {})  # type: ignore[no-any-return]
 
     @property
     def plugin(self) -> Section:
@@ -120,26 +120,24 @@ class StackSettings:
 
     def job(self) -> tuple[str, str]:
         """Namespace and id of the database's job."""
-        return self.placement["namespace"], self.database["jobId"]
+        return self.placement.get("namespace", "default"), self.database.get("jobId", self.server.job)
 
     def jobs(self, clients: int) -> dict[str, int]:
         """How many allocations of each job there are to be, by namespace and id; none of jobs that wait to be asked."""
-        return {f"{self.placement['namespace']}/{job}": count for job, count in self._jobs(clients)}
+        namespace, _ = self.job()
+        return {f"{namespace}/{job}": count for job, count in self._jobs(clients)}
 
     def _jobs(self, clients: int) -> Iterator[tuple[str, int]]:
         for plugin in self.plugins:
             own = plugin.get("jobIds") or {}
             yield own.get("controller", f"plugin-{plugin['id']}-controller"), plugin.get("controllers", 2)
             yield own.get("node", f"plugin-{plugin['id']}-node"), clients
-        yield self.database["jobId"], 1
+        yield self.job()[1], 1
         if backup := self.database.get("backup"):
             job = backup.get("jobId", f"{self.server.name}-backup")
             yield from ((job, 0), (f"{job}-restore", 0))
         for one in self.consumers:
             yield one["name"], one.get("count", 1)
-
-    def _section(self, name: str) -> Section:
-        return self.config[f"{_PREFIX}{name}"]  # type: ignore[no-any-return]
 
 
 def with_server(path: Path, server: Server) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 
@@ -18,17 +17,7 @@ from tests.injection.configurations import EVERYTHING
 from tests.random_settings.bases import BASES
 from tests.random_settings.drawing import configurations
 from tests.unit.program.recorder import planned
-
-TOP = Path(__file__).parents[3]
-FILES = [TOP / "Pulumi.dev.yaml", TOP / "Pulumi.aws.yaml.example", *sorted((TOP / "examples").glob("Pulumi.*.yaml"))]
-
-
-def stack(file: Path) -> dict[str, Any]:
-    """The configuration in a stack's file."""
-    text = file.read_text().replace("snap-EXAMPLE", "snap-0123456789abcdef0")
-    prefix = f"{settings.PROJECT}:"
-    config = yaml.safe_load(text)["config"].items()
-    return {key.removeprefix(prefix): value for key, value in config if key.startswith(prefix)}
+from tests.unit.program.stack_files import FILES, TOP, stack
 
 
 def test_it_is_made_without_pulumi() -> None:

@@ -34,7 +34,7 @@ from tools.trial.running import eventually
 
 TIMEOUT_S: Final = 480.0
 _WATCHERS: Final = {"watched": ("failover",), "fenced": ("failover", "--fence")}
-_TIMES: Final = re.compile(r"(?m)^    killTimeout: .*\n    stopAfterDisconnect: .*\n")
+_TIMES: Final = re.compile(r"(?m)^    stopAfterDisconnect: .*\n")
 _DEPLOYED: Final = {
     "deployed": "{ count: 2 }",
     "deployed-fenced": "{ count: 2, fence: true }",
@@ -49,7 +49,7 @@ def configure(text: str, settings: str) -> str:
     """The stack's file with the times that are measured, in place of the sandbox's shorter ones."""
     text, changed = _TIMES.subn(_CHOSEN.get(settings, ""), text)
     if changed != 1:
-        raise AssertionError(f"the stack's file sets killTimeout and stopAfterDisconnect {changed} times")
+        raise AssertionError(f"the stack's file sets stopAfterDisconnect {changed} times")
     if settings in _DEPLOYED:
         image = f"{agent.REPOSITORY}:{agent.tag()}"
         text += f"  nomad-stateful:failover: {_DEPLOYED[settings]}\n  nomad-stateful:agentImage: {image}\n"

@@ -33,7 +33,7 @@ def _switch_database(settings: StackSettings, draw: Draw) -> Change | None:
 
 
 def _alter_database(settings: StackSettings, draw: Draw) -> Change | None:
-    memory, name = settings.database["memoryMib"], settings.server.name
+    memory, name = settings.database.get("memoryMib", 1024), settings.server.name
     port = settings.server.settings["port"]
     key, value = draw.choice(
         (
@@ -79,7 +79,7 @@ def _alter_plugin(settings: StackSettings, draw: Draw) -> Change | None:
         (
             ("controllers", draw.choice((1, 2, 3))),
             ("logLevel", draw.choice((3, 4))),
-            ("memoryMib", settings.plugin["memoryMib"] + draw.choice((-8, 8))),
+            ("memoryMib", settings.plugin.get("memoryMib", 256) + draw.choice((-8, 8))),
             ("healthTimeout", draw.choice(("25s", "35s"))),
             ("jobIds", {"controller": "ebs-c", "node": "ebs-n"}),
             ("jobIds", {"controller": f"ebs-{draw.randrange(99)}"}),
@@ -133,7 +133,7 @@ def _remove_plugin(settings: StackSettings, _draw: Draw) -> Change | None:
 
 
 def _place(settings: StackSettings, draw: Draw) -> Change | None:
-    now = settings.placement["namespace"]
+    now, _ = settings.job()
     key, value = draw.choice((("namespace", "default" if now == ELSEWHERE else ELSEWHERE), ("datacenters", ["dc1"])))
 
     def apply(at: StackSettings) -> None:

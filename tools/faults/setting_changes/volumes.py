@@ -28,7 +28,7 @@ def _remove_volume(settings: StackSettings, draw: Draw) -> Change | None:
 
 def _grow(settings: StackSettings, draw: Draw) -> Change | None:
     """EC2 changes a volume again only hours later."""
-    known = [one["name"] for one in settings.volumes if one["sizeGib"] == 1 and one["fsType"] == "xfs"]
+    known = [one["name"] for one in settings.volumes if one["sizeGib"] == 1 and one.get("fsType") == "xfs"]
     return volume_setting(draw.choice(known), "sizeGib", 2) if known else None
 
 
