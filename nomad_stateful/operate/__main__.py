@@ -16,12 +16,14 @@ from nomad_stateful.operate.drill import command as drill
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.explain import command as explain
 from nomad_stateful.operate.metrics import command as metrics
+from nomad_stateful.operate.new import command as new
 from nomad_stateful.operate.upgrade import command as upgrade
 from nomad_stateful.operate.upgrade_database import command as upgrade_database
 from nomad_stateful.operate.zone_change import command as zone_change
 from nomad_stateful.visible import visible_output
 
 COMMANDS: tuple[Command, ...] = (
+    new.COMMAND,
     verify.COMMAND,
     *shell.COMMANDS,
     snapshots.TAKE,
@@ -50,7 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     words = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
         made = words.add_parser(command.name, help=command.text)
-        made.add_argument("--stack", default="", help="the stack; by default PULUMI_STACK, or the only one there is")
+        by_default = "PULUMI_STACK, or the only one there is" if command.has_stack else "dev"
+        made.add_argument("--stack", default="", help=f"the stack; by default {by_default}")
         made.set_defaults(chosen=command)
         command.arguments(made)
     return parser
@@ -65,7 +68,8 @@ def main() -> int:
 def _run(known: argparse.Namespace) -> int:
     command: Command = known.chosen
     try:
-        stack.choose(known.stack, f"nomad-stateful {command.name}", acts=command.acts(known))
+        if command.has_stack:
+            stack.choose(known.stack, f"nomad-stateful {command.name}", acts=command.acts(known))
         command.run(known)
     except KeyboardInterrupt:
         print("interrupted; `nomad-stateful status` shows how the stack is now", file=sys.stderr)

@@ -47,6 +47,8 @@ class Command:
     """Whether it may change something: then the stack has to be named where there are several."""
     checks: Checks | None = None
     """What the frame checks for it; None where it runs outside of the frame, since it changes nothing of the stack."""
+    has_stack: bool = True
+    """Whether it works on a stack that is there."""
 
 
 def reads_only(_known: Namespace) -> bool:

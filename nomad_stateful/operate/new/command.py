@@ -1,0 +1,94 @@
+"""`nomad-stateful new`: a project of a person's own, which takes the program from the installed package."""
+
+import json
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from importlib import metadata
+from pathlib import Path
+
+from nomad_stateful.operate.command import Command
+from nomad_stateful.operate.errors import OperateError
+
+_FILES = Path(__file__).with_name("files")
+_DISTRIBUTION = "nomad-stateful"
+
+
+class FilesExistError(OperateError):
+    """The folder has files that would be overwritten."""
+
+
+def package() -> str:
+    """Returns the requirement that installs what runs: its version, or the wheel that it was installed from."""
+    installed = metadata.distribution(_DISTRIBUTION)
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    wheel = str(origin.get("url", "")).endswith(".whl")
+    return f"{_DISTRIBUTION} @ {origin['url']}" if wheel else f"{_DISTRIBUTION}=={installed.version}"
+
+
+def files(name: str, stack: str, requirement: str, *, workflow: bool) -> dict[str, str]:
+    """Returns the project's files: their texts by path."""
+    sources = {
+        "Pulumi.yaml": "Pulumi.yaml",
+        "__main__.py": "main.txt",
+        f"Pulumi.{stack}.yaml": "stack.yaml",
+        "requirements.txt": "requirements.txt",
+        ".gitignore": "gitignore",
+    }
+    if workflow:
+        sources[".github/workflows/preview.yml"] = "preview.yml"
+    values = {"@NAME@": name, "@STACK@": stack, "@PACKAGE@": requirement}
+    texts = {path: (_FILES / source).read_text(encoding="utf-8") for path, source in sources.items()}
+    for placeholder, value in values.items():
+        texts = {path: text.replace(placeholder, value) for path, text in texts.items()}
+    return texts
+
+
+def write(folder: Path, texts: dict[str, str]) -> None:
+    """Writes files into a folder. Raises FilesExistError, before any is written, where one is there."""
+    existing = [path for path in texts if (folder / path).exists()]
+    if existing:
+        raise FilesExistError(
+            f"{folder} has {', '.join(existing)}: nothing is overwritten, and nothing was written. Remove "
+            f"{'it' if len(existing) == 1 else 'them'}, or name another folder with --folder"
+        )
+    for path, text in texts.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+def _run(arguments: Namespace) -> None:
+    folder = arguments.folder or Path(arguments.name)
+    stack = arguments.stack or "dev"
+    texts = files(arguments.name, stack, package(), workflow=arguments.ci)
+    write(folder, texts)
+    print("\n".join(f"wrote {folder / path}" for path in texts))
+    print(
+        f"\nEdit Pulumi.{stack}.yaml, set NOMAD_ADDR and NOMAD_TOKEN, and:\n"
+        f"  cd {folder}\n"
+        "  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n"
+        f"  pulumi stack init {stack} && pulumi preview"
+    )
+
+
+def _name(given: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", given):
+        raise ArgumentTypeError(f"{given} must start with a letter; then letters, digits, _, . and -; 100 at most")
+    return given
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", type=_name, metavar="NAME", help="name of the Pulumi project")
+    parser.add_argument(
+        "--folder", type=Path, metavar="DIR", help="where to write it; by default a folder of that name"
+    )
+    parser.add_argument("--ci", action="store_true", help="also a GitHub workflow that previews pull requests")
+
+
+COMMAND = Command(
+    "new",
+    "write a Pulumi project of your own: MySQL on an EBS volume; overwrites nothing",
+    _run,
+    _arguments,
+    has_stack=False,
+)
