@@ -167,6 +167,10 @@ lock: bootstrap ## write requirements.lock anew after a change of the dependenci
 wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
 	@$(PY) -m tools.wheel
 
+.PHONY: release
+release: bootstrap ## make build/release/: wheel, sdist, plugin archives, schema, notes, SHA256SUMS (TWICE=1: compare two builds; TAG=vX.Y.Z)
+	@$(PY) -m tools.release $(if $(TWICE),--twice) $(if $(TAG),--tag "$(TAG)")
+
 .PHONY: image
 image: bootstrap ## make the agent's image, on Debian's Python into dist/, or with docker on another base (BASE=python:3.13-slim@sha256:…)
 	@$(PY) -m tools.image $(if $(BASE),--base "$(BASE)")
