@@ -48,6 +48,11 @@ def test_its_settings_are_accepted_and_none_repeats_its_default() -> None:
     assert repeated(own) == []
 
 
+def test_the_readme_shows_the_same_settings() -> None:
+    shown = (TOP / "README.md").read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    assert yaml.safe_load(shown) == yaml.safe_load(new.files("shop", "dev", "", workflow=False)["Pulumi.dev.yaml"])
+
+
 def test_a_file_that_is_there_is_named_and_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
