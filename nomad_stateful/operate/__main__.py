@@ -42,13 +42,28 @@ COMMANDS: tuple[Command, ...] = (
     metrics.COMMAND,
     zone_change.MOVE,
 )
+SHELLS = ("bash", "fish", "zsh")
 # As a shell has it for SIGINT.
 _INTERRUPTED = 130
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 
 
+class _Completion(argparse.Action):
+    """Prints the completion of commands and options, and ends."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _known: object, shell: object, _option: object = None
+    ) -> NoReturn:
+        """Ends with 0."""
+        import shtab  # of few calls
+
+        print(shtab.complete(parser, str(shell)))
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nomad-stateful", description=__doc__)
+    parser.add_argument("--completion", action=_Completion, choices=SHELLS, help="print the completion for a shell")
     words = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
         made = words.add_parser(command.name, help=command.text)

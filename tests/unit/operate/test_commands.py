@@ -1,5 +1,6 @@
 """The command line of operators."""
 
+import subprocess
 import sys
 from argparse import Namespace
 from typing import Any
@@ -53,6 +54,30 @@ def test_a_command_gets_its_arguments_after_its_stack_is_chosen(monkeypatch: pyt
     assert command_line.main() == 0
     taken = (("mysql", ""), {"quiesce": True, "timeout_s": 3600})
     assert seen == [("prod", "nomad-stateful snapshot", True), taken]
+
+
+def test_a_shell_completes_commands_and_their_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["nomad-stateful", "--completion", "bash"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        command_line.main()
+    script = capsys.readouterr().out
+    asked = "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _shtab_nomad_stateful; echo ${COMPREPLY[*]}"
+    for words, offered in (("expl", "explain"), ("upgrade-mysql --dry", "--dry-run"), ("drain --un", "--undo")):
+        code = f"{script}\nCOMP_WORDS=(nomad-stateful {words}); {asked}"
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [offered]
+
+
+@pytest.mark.parametrize("shell", command_line.SHELLS)
+def test_each_shell_has_a_completion(
+    shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["nomad-stateful", "--completion", shell])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        command_line.main()
+    assert "upgrade-mysql" in capsys.readouterr().out
 
 
 def test_an_interrupted_command_ends_with_a_message(
