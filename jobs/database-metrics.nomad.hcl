@@ -65,6 +65,11 @@ variable "health" {
   })
 }
 
+locals {
+  how_made = file("jobs/${var.server.database}/exporter-account.sh")
+  account  = file("jobs/exporter-account.sh")
+}
+
 job "database-metrics" {
   id          = var.job.id
   name        = var.job.id
@@ -121,7 +126,7 @@ job "database-metrics" {
         destination = "local/account.sh"
         perms       = "0755"
         change_mode = "noop"
-        data        = file("jobs/${var.server.database}/exporter-account.sh")
+        data        = "${local.how_made}${local.account}"
       }
 
       dynamic "template" {
