@@ -21,7 +21,7 @@ def stack_with_rows(folder: Path) -> Iterator[Running]:
     """While a stack is up whose MySQL has a row, on the official nomad plugin where OFFICIAL has it."""
     running = Running.prepare(folder)
     with running.up(*official_parts.words()):
-        at = running.mysql_endpoint()
+        at = running.server_endpoint()
         running.sql(
             at, "CREATE DATABASE t", "CREATE TABLE t.rows (id INT PRIMARY KEY)", "INSERT INTO t.rows VALUES (7)"
         )
@@ -54,7 +54,7 @@ def changed(stack: Running, change: Edit) -> str:
     edit(stack, change)
     said = pulumi(stack, "up", "--yes")
     pulumi(stack, "preview", "--refresh", "--expect-no-changes")
-    assert stack.sql(stack.mysql_endpoint(), "SELECT id FROM t.rows") == [(7,)]
+    assert stack.sql(stack.server_endpoint(), "SELECT id FROM t.rows") == [(7,)]
     return said
 
 

@@ -38,8 +38,8 @@ def sql(
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with (
         pymysql.connect(
-            host=stack.mysql_endpoint().host,
-            port=stack.mysql_endpoint().port,
+            host=stack.server_endpoint().host,
+            port=stack.server_endpoint().port,
             user=user,
             password=password or known["mysqlPassword"],
             autocommit=True,

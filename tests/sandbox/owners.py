@@ -90,7 +90,7 @@ def deploy_first(place: Running) -> str:
     """Deploys the first stack, with a row; the allocation that runs its MySQL."""
     pulumi(place, "stack", "select", "first")
     pulumi(place, "up", "--yes", "--skip-preview")
-    at = place.mysql_endpoint()
+    at = place.server_endpoint()
     place.sql(
         at, "CREATE DATABASE IF NOT EXISTS kept", "CREATE TABLE kept.rows (a INT)", "INSERT INTO kept.rows VALUES (7)"
     )
@@ -98,7 +98,7 @@ def deploy_first(place: Running) -> str:
 
 
 def assert_untouched(place: Running, allocation: str) -> None:
-    at = place.mysql_endpoint()
+    at = place.server_endpoint()
     assert at.allocation_id == allocation
     assert place.sql(at, "SELECT a FROM kept.rows") == [(7,)]
     assert running_jobs(place) == dict.fromkeys(JOBS, "running")

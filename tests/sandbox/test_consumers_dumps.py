@@ -71,7 +71,7 @@ def test_a_given_certificate_takes_the_place_of_the_servers_own_and_dumps_verify
     path.write_text(yaml.safe_dump(whole))
     up = stack.run("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
     assert up.returncode == 0, up.stdout + up.stderr
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     shown = ssl_certificate(stack, at.host, at.port)
     assert shown == ssl.PEM_cert_to_DER_cert(certificate)
     exported = stack.run("pulumi", "stack", "export").stdout

@@ -117,7 +117,7 @@ def test_a_snapshot_with_a_damaged_table_is_red(stack: Running) -> None:
     statements += ["SET cte_max_recursion_depth = 3000"]
     statements += [f"INSERT INTO shop.orders {NUMBERS.format(3000)} SELECT n, '{_TEXT}' FROM numbers"]
     statements += [f"SET GLOBAL innodb_max_dirty_pages_pct{name} = 0" for name in ("_lwm", "")]
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     stack.sql(at, *statements)
 
     def written() -> bool | None:

@@ -84,7 +84,7 @@ def grow_unmounted(stack: Running) -> None:
 
 
 def test_mysql_grows_by_one_number_without_losing_a_row(stack: Running) -> None:
-    before = stack.mysql_endpoint()
+    before = stack.server_endpoint()
     write(stack, before, 1, 2)
     assert size_inside(stack, before.allocation_id, "mysql", "/srv") < GIB
     config = Config(stack)
@@ -100,11 +100,11 @@ def test_mysql_grows_by_one_number_without_losing_a_row(stack: Running) -> None:
         printed = pulumi(stack, *update, succeeds=False)
         assert "but the client refused to grow its file system while it is mounted" in printed
         assert "Nothing was restarted" in printed
-        assert stack.mysql_endpoint().allocation_id == before.allocation_id
+        assert stack.server_endpoint().allocation_id == before.allocation_id
         assert rows(stack, before) == [1, 2]
         grow_unmounted(stack)
         pulumi(stack, *update, "--refresh")
-        after = stack.mysql_endpoint(not_allocation=before.allocation_id)
+        after = stack.server_endpoint(not_allocation=before.allocation_id)
     assert 1.8 * GIB < size_inside(stack, after.allocation_id, "mysql", "/srv") < 2 * GIB
     assert rows(stack, after) == [1, 2]
     pulumi(stack, "preview", "--expect-no-changes", "--refresh")

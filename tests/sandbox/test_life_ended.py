@@ -20,7 +20,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_a_protected_volume_stays_where_the_engine_goes_round_its_protection(stack: Running) -> None:
     """As `destroy --ignore-protect` of newer engines does."""
     volume_id = stack.outputs()["volumes"]["mysql"]["id"]
-    write(stack, stack.mysql_endpoint(), 1, 2)
+    write(stack, stack.server_endpoint(), 1, 2)
     unprotected = stack.run("pulumi", "state", "unprotect", "--all", "--yes", "--non-interactive")
     assert unprotected.returncode == 0, unprotected.stdout + unprotected.stderr
     printed = pulumi(stack, "destroy", "--yes", succeeds=False)
@@ -30,7 +30,7 @@ def test_a_protected_volume_stays_where_the_engine_goes_round_its_protection(sta
     assert stack.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
     pulumi(stack, "up", "--yes", "--refresh", "--suppress-outputs")
     assert stack.outputs()["volumes"]["mysql"]["id"] == volume_id
-    assert rows(stack, stack.mysql_endpoint()) == [1, 2]
+    assert rows(stack, stack.server_endpoint()) == [1, 2]
     pulumi(stack, "preview", "--expect-no-changes", "--refresh")
 
 

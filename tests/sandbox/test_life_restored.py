@@ -24,7 +24,7 @@ def operate(stack: Running, *command: str) -> str:
 
 
 def test_a_restored_volume_has_the_rows_from_before_the_snapshot_and_no_later_ones(stack: Running) -> None:
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     write(stack, at, 1, 2, 3)
     snapshot_id = operate(stack, "snapshot", "mysql", "--quiesce", "--description", "before row 4").split()[0]
     write(stack, at, 4)
@@ -38,16 +38,16 @@ def test_a_restored_volume_has_the_rows_from_before_the_snapshot_and_no_later_on
     printed = up(stack)
     # The job moves to the restored volume; the one that it leaves is released afterwards.
     assert printed.index("mysql-job updated") < printed.index("mysql-release-mysql deleted")
-    restored = stack.mysql_endpoint(not_allocation=at.allocation_id)
+    restored = stack.server_endpoint(not_allocation=at.allocation_id)
     assert rows(stack, restored) == [1, 2, 3]
     assert stack.nomad.get("volume/csi/mysql")["WriteAllocs"] == {}
     pulumi(stack, "preview", "--expect-no-changes", "--refresh")
 
 
 def test_a_protected_volume_refuses_a_destroy_before_anything_stops(stack: Running) -> None:
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     printed = pulumi(stack, "destroy", "--yes", succeeds=False)
     said = r'::volumes\.mysql\.protect" cannot be deleted\s+because it is protected.* remove the `protect` flag'
     assert re.search(said, printed), printed
-    assert stack.mysql_endpoint().allocation_id == at.allocation_id
+    assert stack.server_endpoint().allocation_id == at.allocation_id
     pulumi(stack, "preview", "--expect-no-changes", "--refresh")

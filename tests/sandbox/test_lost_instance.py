@@ -46,7 +46,7 @@ def definition(stack: Running, volume: str) -> str:
 
 
 def test_a_registration_has_nomad_release_the_claim_of_a_lost_instance_at_once(stack: Running, tmp_path: Path) -> None:
-    before = stack.mysql_endpoint()
+    before = stack.server_endpoint()
     instance = instance_of(stack, before.node_name)
     stack.ec2.stop_instances(InstanceIds=[instance], Force=True)
 
@@ -67,7 +67,7 @@ def test_a_registration_has_nomad_release_the_claim_of_a_lost_instance_at_once(s
     eventually(lambda: before.allocation_id not in writers(stack) or None, 20, "the claim is released")
 
     # It tries again with a backoff of up to a minute.
-    now = stack.mysql_endpoint(not_allocation=before.allocation_id, timeout_s=120)
+    now = stack.server_endpoint(not_allocation=before.allocation_id, timeout_s=120)
     assert now.node_name != before.node_name
 
     stack.ec2.start_instances(InstanceIds=[instance])

@@ -102,7 +102,7 @@ def until(stack: Running) -> float:
 @pytest.fixture
 def rows(stack: Running) -> Iterator[Rows]:
     """Rows that are written meanwhile, to an empty table."""
-    stack.sql(stack.mysql_endpoint(), "DROP DATABASE IF EXISTS faults")
+    stack.sql(stack.server_endpoint(), "DROP DATABASE IF EXISTS faults")
     rows = Rows(Served(stack.nomad))
     with rows.written():
         rows.await_more(40)
@@ -358,7 +358,7 @@ def test_the_stack_goes_on_from_a_restored_moment_on_a_new_volume(stack: Running
 
 def test_what_the_server_writes_without_gtids_is_not_vouched_for(stack: Running, rows: Rows) -> None:
     eventually(lambda: until(stack) > time.time() - 60 or None, 300, "the logs are copied")
-    found, endpoint = allocation(stack), stack.mysql_endpoint()
+    found, endpoint = allocation(stack), stack.server_endpoint()
     stack.sql(endpoint, *(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE")))
     began = time.time()
 

@@ -74,7 +74,7 @@ def test_the_outputs_name_volumes_health_and_address(stack: Running) -> None:
         "archive": "archive",
         "mysql": "mysql",
     }
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     assert (known["mysql"]["host"], known["mysql"]["port"]) == (at.host, at.port)
 
 
@@ -85,7 +85,7 @@ def test_plugins_and_mysql_run_in_the_images_that_the_stack_names(stack: Running
     assert all(driver in found for found in images.values())
     everything = [image.partition(":")[0] for found in images.values() for image in found]
     assert everything.count("mysql") == 1
-    ((version, gtid_mode),) = stack.sql(stack.mysql_endpoint(), "SELECT @@version, @@gtid_mode")
+    ((version, gtid_mode),) = stack.sql(stack.server_endpoint(), "SELECT @@version, @@gtid_mode")
     assert version.startswith("9.7.")
     assert gtid_mode == "ON"
 

@@ -40,17 +40,17 @@ def test_verify_proves_that_rows_outlive_a_purge_and_a_drain(stack: Running) -> 
 
 
 def test_mysql_killed_comes_back_with_its_rows(stack: Running) -> None:
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     write(stack, at, 1)
     before = pid_inside(stack, at.node_name, SERVER)
     assert before
     kill_inside(stack, at.node_name, before)
     eventually(lambda: pid_inside(stack, at.node_name, SERVER) not in (0, before) or None, 240, "a new server process")
-    assert 1 in numbers(stack, stack.mysql_endpoint())
+    assert 1 in numbers(stack, stack.server_endpoint())
 
 
 def test_a_killed_client_agent_comes_back_and_mysql_never_stopped(stack: Running) -> None:
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     write(stack, at, 2)
     server, agent = (pid_inside(stack, at.node_name, pattern) for pattern in (SERVER, AGENT))
     assert agent
@@ -61,16 +61,16 @@ def test_a_killed_client_agent_comes_back_and_mysql_never_stopped(stack: Running
     again = "the client's plugins reported by the new agent"
     eventually(lambda: reported_since(plugin_reports(stack, at.node_id), before) or None, 120, again)
     eventually(lambda: node_plugins(stack) == 3 or None, 120, "the client and its node plugin ready again")
-    assert 2 in numbers(stack, stack.mysql_endpoint())
+    assert 2 in numbers(stack, stack.server_endpoint())
     assert pid_inside(stack, at.node_name, SERVER) == server
 
 
 def test_mysql_moves_to_the_zones_other_client_when_its_instance_dies(stack: Running) -> None:
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     write(stack, at, 3)
     instance = instance_of(stack, at.node_name)
     stack.ec2.stop_instances(InstanceIds=[instance], Force=True)
-    moved = stack.mysql_endpoint(not_allocation=at.allocation_id, timeout_s=240)
+    moved = stack.server_endpoint(not_allocation=at.allocation_id, timeout_s=240)
     assert moved.node_name != at.node_name
     assert {1, 2, 3} <= set(numbers(stack, moved))
     stack.ec2.start_instances(InstanceIds=[instance])

@@ -21,18 +21,18 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_a_changed_registration_is_replaced_under_a_running_server_in_the_safe_order(
     stack: Running, tmp_path: Path
 ) -> None:
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     write(stack, at, 4)
     config = changed(stack, {"volumes.0.mountFlags": ["noatime"]}, tmp_path / "Pulumi.dev.yaml")
     words = ("pulumi", "up", "--yes", "--skip-preview", "--non-interactive", "--config-file", str(config))
     update = stack.run(*words)
     assert update.returncode == 0, update.stdout + update.stderr
     assert "stopping job mysql-server" in update.stdout
-    assert 4 in numbers(stack, stack.mysql_endpoint(not_allocation=at.allocation_id))
+    assert 4 in numbers(stack, stack.server_endpoint(not_allocation=at.allocation_id))
 
 
 def test_after_a_destroy_that_stopped_before_the_volume_the_rows_can_be_reached_again(stack: Running) -> None:
-    write(stack, stack.mysql_endpoint(), 5)
+    write(stack, stack.server_endpoint(), 5)
     before = stack.outputs()["mysqlPassword"]
     listed = json.loads(stack.run("pulumi", "stack", "export").stdout)["deployment"]["resources"]
     (secret,) = [one["urn"] for one in listed if one["urn"].endswith("::mysql-password")]
@@ -42,4 +42,4 @@ def test_after_a_destroy_that_stopped_before_the_volume_the_rows_can_be_reached_
     again = stack.sandbox("up")
     assert again.returncode == 0, again.stdout + again.stderr
     assert stack.outputs()["mysqlPassword"] != before
-    assert 5 in numbers(stack, stack.mysql_endpoint())
+    assert 5 in numbers(stack, stack.server_endpoint())

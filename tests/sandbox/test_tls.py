@@ -65,7 +65,7 @@ def api_of(stack: Running, **changes: str) -> NomadApi:
 
 def test_mysql_answers_a_second_up_changes_nothing_and_the_preview_is_empty(stack: Running) -> None:
     assert stack.env["NOMAD_ADDR"] == f"https://{stack.ground.gateway}:4646"
-    assert stack.sql(stack.mysql_endpoint(), "SELECT 1") == [(1,)]
+    assert stack.sql(stack.server_endpoint(), "SELECT 1") == [(1,)]
     again = stack.sandbox("up", "--no-stack")
     assert again.returncode == 0, again.stderr
     assert "Nothing changed" in again.stdout
@@ -82,7 +82,7 @@ def test_nomads_own_command_and_status_show_their_certificates(stack: Running) -
 @pytest.mark.parametrize("agent", ["the server", "a client"])
 def test_plain_http_and_a_stranger_without_a_certificate_are_refused(stack: Running, agent: str) -> None:
     server = stack.env["NOMAD_ADDR"]
-    address = server if agent == "the server" else f"https://{stack.mysql_endpoint().host}:4646"
+    address = server if agent == "the server" else f"https://{stack.server_endpoint().host}:4646"
     plain = httpx2.get(f"{address.replace('https', 'http')}/v1/status/leader", trust_env=False)
     assert plain.status_code == 400
     assert "it asks for a client certificate" in api_error(stack, NOMAD_ADDR=address, **WITHOUT_CERTIFICATE)

@@ -61,7 +61,7 @@ def attachments(stack: Running) -> list[str]:
 
 def leave_attached(stack: Running) -> str:
     """Stops MySQL while no controller is healthy: Nomad frees the claim and detaches nothing; the client it ran on."""
-    at = stack.mysql_endpoint()
+    at = stack.server_endpoint()
     with frozen(stack, 2):
         stack.nomad.delete(JOB, namespace="default")
 
@@ -94,7 +94,7 @@ def test_a_change_waits_until_every_controller_is_healthy(stack: Running) -> Non
     said += engine.communicate(timeout=300)[0]
     assert engine.returncode == 0, said
     assert stack.nomad.get(JOB, namespace="default")["Version"] == before + 1
-    assert stack.sql(stack.mysql_endpoint(), "SELECT @@max_connections") == [(120,)]
+    assert stack.sql(stack.server_endpoint(), "SELECT @@max_connections") == [(120,)]
 
 
 def test_what_nomad_left_attached_is_named_and_the_next_up_gets_over_it(stack: Running) -> None:
@@ -112,7 +112,7 @@ def test_what_nomad_left_attached_is_named_and_the_next_up_gets_over_it(stack: R
         done = stack.run("pulumi", "up", "--yes", "--refresh", "--skip-preview", "--non-interactive", timeout_s=400)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "Detaching it: client" in done.stdout + done.stderr
-        assert stack.mysql_endpoint().node_id != node_id
+        assert stack.server_endpoint().node_id != node_id
     finally:
         stack.nomad.put(f"node/{node_id}/eligibility", {"Eligibility": "eligible"})
 

@@ -75,7 +75,7 @@ def volumes(stack: Running) -> list[dict[str, Any]]:
 
 
 def version(stack: Running) -> str:
-    return str(stack.sql(stack.mysql_endpoint(), "SELECT VERSION()")[0][0])
+    return str(stack.sql(stack.server_endpoint(), "SELECT VERSION()")[0][0])
 
 
 def words(stack: Running, to: str) -> list[str]:
@@ -158,7 +158,7 @@ def test_where_the_image_is_gone_when_it_is_needed_the_server_of_before_comes_ba
 ) -> None:
     older, newer = versions
     on_older("back")
-    client, image = stack.mysql_endpoint().node_name, f"mysql-for-a-moment:{newer}"
+    client, image = stack.server_endpoint().node_name, f"mysql-for-a-moment:{newer}"
     inside(stack, client, "docker", "tag", f"mysql:{newer}", image)
     with writes(stack, tmp_path) as writer:
         # By then it was tried on this client, and no other has it.
@@ -189,7 +189,7 @@ def test_where_the_new_server_fails_on_the_files_the_snapshot_has_every_acknowle
     older, newer = versions
     on_older("broken")
     # The older one runs without it; the newer one cannot fill the table, and gives its start up in the middle.
-    stack.sql(stack.mysql_endpoint(), "ALTER TABLE mysql.help_keyword DROP COLUMN name")
+    stack.sql(stack.server_endpoint(), "ALTER TABLE mysql.help_keyword DROP COLUMN name")
     with writes(stack, tmp_path) as writer:
         done = stack.run(*words(stack, newer), timeout_s=600)
         assert done.returncode == _STOPPED, done.stdout + done.stderr

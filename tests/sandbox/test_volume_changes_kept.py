@@ -31,7 +31,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def test_a_protected_volume_is_kept_from_it_before_anything_is_done(stack: Running) -> None:
     changed(stack, with_volume("mysql", protect=True, renamedFrom=None))
-    at, ebs = stack.mysql_endpoint(), volume_id(stack, "mysql")
+    at, ebs = stack.server_endpoint(), volume_id(stack, "mysql")
     before = edit(stack, named("db", instead_of="mysql"))
     for words in (["preview"], ["up", "--yes", "--skip-preview"]):
         said = pulumi(stack, *words, succeeds=False)
@@ -41,7 +41,7 @@ def test_a_protected_volume_is_kept_from_it_before_anything_is_done(stack: Runni
             in said
         )
         assert "give the entry db renamedFrom: mysql" in said
-    assert stack.mysql_endpoint().allocation_id == at.allocation_id
+    assert stack.server_endpoint().allocation_id == at.allocation_id
     restore(stack, before)
     # Renamed with its earlier name it stays protected.
     said = previewed(stack, named("db", instead_of="mysql", renamedFrom="mysql"))

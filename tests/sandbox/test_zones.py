@@ -219,7 +219,7 @@ def test_verify_leaves_what_is_pending_as_it_is(stack: Running) -> None:
 def test_another_file_system_is_refused_before_anything_stops(
     stack: Running, index: int, name: str, old: str, new: str
 ) -> None:
-    before = stack.mysql_endpoint().allocation_id
+    before = stack.server_endpoint().allocation_id
     path = stack.project / "Pulumi.dev.yaml"
     committed = path.read_text()
     whole = yaml.safe_load(committed)
@@ -232,7 +232,7 @@ def test_another_file_system_is_refused_before_anything_stops(
     assert f"volumes.{name.partition('[')[0]}" in said
     assert f".fsType is {new}: the volume is formatted with {old}" in said
     assert skipped.returncode != 0
-    assert stack.mysql_endpoint().allocation_id == before
+    assert stack.server_endpoint().allocation_id == before
     assert names(stack, count=3) == own(3)
 
 

@@ -90,7 +90,7 @@ class Month:
         lane.stack.ctl("clock", "forward", f"{days}d")
         _delete_snapshots_of_gone_volumes(lane)
         lane.writer.end()
-        lane.stack.sql(lane.stack.mysql_endpoint(), "DROP DATABASE IF EXISTS faults")
+        lane.stack.sql(lane.stack.server_endpoint(), "DROP DATABASE IF EXISTS faults")
         lane.writer.begin()
         lane.await_writes()
         self._dump(lane)

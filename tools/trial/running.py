@@ -207,9 +207,6 @@ class Running:
 
         return eventually(probe, timeout_s, f"a running allocation of {job}", self.diagnosis)
 
-    mysql_endpoint = server_endpoint
-    """The same, for tests of MySQL."""
-
     def diagnosis(self) -> str:
         """What a person would look at when the database does not run."""
         of_server = (f"job status {self.server.job}", f"volume status {self.server.volume}")

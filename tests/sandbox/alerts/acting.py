@@ -158,7 +158,7 @@ def start(watch: Watch, instance_id: str) -> None:
 
 def sql(watch: Watch, statement: str) -> None:
     """Runs a statement as root."""
-    watch.stack.sql(watch.stack.mysql_endpoint(), statement)
+    watch.stack.sql(watch.stack.server_endpoint(), statement)
 
 
 def drill(watch: Watch, max_age: str, status: int = 0) -> None:

@@ -59,7 +59,7 @@ def configure(text: str, settings: str) -> str:
 def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
     """One loss, from the stack in order to the stack in order. AssertionError when MySQL does not come back."""
     _await_no_evaluation(lane)
-    at = lane.stack.mysql_endpoint()
+    at = lane.stack.server_endpoint()
     watch = Watch(lane, at, instance_of(lane.stack, at.node_name))
     calls, doubled = Calls(lane.call_log), len(lane.mounts.violations)
     watch.begin(loss.strike(lane, at.node_name))
