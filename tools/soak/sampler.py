@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import subprocess
 import time
 import urllib.request
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from nomad_stateful.databases.dumps import is_dump
 from sandbox.cloud.aws_client import client
 from sandbox.machine import inventory, loops
 from sandbox.machine.control_groups import of_sandbox
@@ -28,7 +28,6 @@ from tools.trial.namespaces import management
 
 _MIB: Final = 1 << 20
 _SCHEDULED: Final = "aws:dlm:lifecycle-schedule-name"
-_DUMP: Final = re.compile(r"/\d{8}T\d{6}Z\.sql\.gz/")
 _NOMAD: Final = ("evaluations", "allocations", "jobs", "deployments", "vars", "volumes", "services", "nodes")
 Values = dict[str, float]
 
@@ -172,7 +171,7 @@ class Sampler:
         image = self._settings.volume_dir / f"{volume_ids(self._lane)['dumps']}.img"
         words = ["debugfs", "-R", "ls -p /", str(image)]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
-        return {"count/dumps on the volume": len(_DUMP.findall(done.stdout))}
+        return {"count/dumps on the volume": sum(map(is_dump, done.stdout.split("/")))}
 
     def _instances(self) -> Iterator[Path]:
         records = inventory.records(self._settings)
