@@ -169,14 +169,15 @@ class Lane:
         with self.waits(f"operate {words[0]} ends", timeout_s):
             return self.stack.run(self.stack.python, "-m", "nomad_stateful.operate", *words, timeout_s=timeout_s)
 
-    def setting(self, path: str, unset: str | None = None) -> str:
-        """The value of a setting in the stack's file; `unset` where it has none. Raises AssertionError without that."""
+    def setting(self, path: str) -> str:
+        """The value of a setting in the stack's file; empty where it has none. Raises AssertionError."""
         done = self.pulumi("config", "get", "--path", path)
-        return unset if done.returncode and unset is not None else ended_well(done).stdout.strip()
+        missing = done.returncode and f"key '{path.partition(':')[2]}' not found" in done.stdout + done.stderr
+        return "" if missing else ended_well(done).stdout.strip()
 
     def set(self, path: str, value: str) -> None:
-        """Gives a setting in the stack's file another value; the next `up` has it."""
-        ended_well(self.pulumi("config", "set", "--path", path, value))
+        """Gives a setting in the stack's file another value, for the next `up`; an empty one takes it out."""
+        ended_well(self.pulumi("config", *(("set", "--path", path, value) if value else ("rm", "--path", path))))
 
     def resources(self) -> list[dict[str, Any]]:
         """The resources in the stack's state."""

@@ -93,7 +93,7 @@ def _from_empty(*choices: Choice) -> Callable[[Lane, random.Random], str]:
 def switch(lane: Lane, setting: tuple[str, tuple[str, str]]) -> None:
     """Gives a setting the one of its two values that it does not have."""
     path, values = setting[0].format(server=lane.server.name), setting[1]
-    lane.set(path, values[lane.setting(path, unset="") == values[0]])
+    lane.set(path, values[lane.setting(path) == values[0]])
 
 
 def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[[Lane, random.Random], str]:

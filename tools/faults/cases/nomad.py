@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 
 from sandbox.machine import processes
 from tools.faults.api_faults import later, repeated
+from tools.faults.cases.engine import MAX_CONNECTIONS, switch
 from tools.faults.lane import Lane
 from tools.faults.model import Fault
 from tools.faults.nomad_proxy import BadAnswer, nomad_proxy
@@ -22,8 +23,7 @@ _Command = Callable[[Lane, str], "CompletedProcess[str]"]
 
 def _change(lane: Lane) -> None:
     """Changes a setting, so that the next `up` registers the database's job again."""
-    memory = lane.server.key("memoryMib")
-    lane.set(memory, str(int(lane.setting(memory)) ^ 8))
+    switch(lane, MAX_CONNECTIONS)
 
 
 def _pulumi(lane: Lane, address: str, *words: str) -> CompletedProcess[str]:
