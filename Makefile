@@ -144,11 +144,12 @@ conformance: bootstrap ## hold the provider plugins to their contract (NOMAD=off
 	@$(if $(OFFICIAL),NOMAD_STATEFUL_OFFICIAL="$(abspath $(OFFICIAL))") NOMAD_STATEFUL_PLUGIN_AWS="$(AWS)" NOMAD_STATEFUL_PLUGIN_NOMAD="$(NOMAD)" $(PY) -m pytest tests/providers/conformance $(ARGS)
 
 .PHONY: check
-check: bootstrap ## formatting, lint, types, dependencies, job files as Nomad reads them, the story from the wheel
+check: bootstrap ## formatting, lint, types, the changelog, dependencies, job files as Nomad reads them, the story from the wheel
 	@$(PY) -m ruff format --check --quiet . || { echo 'error: run `make fix` for the formatting' >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy --strict --no-error-summary .
 	@$(PY) -m tools.pages --check
+	@$(PY) -m tools.release.changelog
 	@$(PY) -m tools.audit
 	@$(PY) -m tools.toolchain >/dev/null
 	@$(PY) -m tools.check_jobs jobs/

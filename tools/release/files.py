@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import tarfile
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from nomad_stateful.components.package.host import PACKAGE, ComponentHost
 from nomad_stateful.version import VERSION
+from tools.release.changelog import PAGE, UNRELEASED, sections
 from tools.wheel import LOCK, TOP, requirements, uv
 
 SUMS = "SHA256SUMS"
@@ -28,7 +28,7 @@ def make(target: Path, tag: str = "") -> dict[str, str]:
 
     Raises ReleaseRefusedError where there is a tag, and it is not the version's or the changelog has no section of it.
     """
-    said = notes((TOP / "CHANGELOG.md").read_text(encoding="utf-8"), VERSION, tag)
+    said = notes(PAGE.read_text(encoding="utf-8"), VERSION, tag)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     moment = commit_time()
@@ -58,12 +58,10 @@ def notes(changelog: str, version: str, tag: str) -> str:
     """Returns the changelog's section of a version; without a tag that of Unreleased will do. Raises as `make`."""
     if tag and tag != f"v{version}":
         raise ReleaseRefusedError(f"the tag is {tag}, and nomad_stateful/version.py has {version}: they must agree")
-    sections = re.findall(r"^## (\S+)[^\n]*\n(.*?)(?=^## |\Z)", changelog, re.DOTALL | re.MULTILINE)
-    texts: dict[str, str] = dict(sections)
-    found = texts.get(version)
-    if found is None and tag:
+    texts = sections(changelog)
+    if version not in texts and tag:
         raise ReleaseRefusedError(f"CHANGELOG.md has no section {version}: move Unreleased under it, with its date")
-    return (found or texts.get("Unreleased", "")).strip() + "\n"
+    return texts.get(version, texts.get(UNRELEASED, "")) + "\n"
 
 
 def archive(contents: dict[str, bytes], moment: int) -> bytes:

@@ -6,11 +6,24 @@ import tarfile
 
 import pytest
 
-from tools.release import files
+from tools.release import changelog, files
 
-CHANGELOG = (
-    "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 - 2026-11-01\n\n- Old.\n- Older.\n\n## 1.1.0\n\n- First.\n"
-)
+CHANGELOG = """\
+# Changelog
+
+## Unreleased
+
+- New.
+
+## 1.2.0 - 2026-11-01
+
+- Old.
+- Older.
+
+## 1.1.0 - 2026-10-01
+
+- First.
+"""
 
 
 def test_the_notes_are_the_section_of_the_tags_version() -> None:
@@ -28,6 +41,25 @@ def test_before_there_is_a_section_the_notes_are_what_is_unreleased() -> None:
 def test_a_tag_that_is_not_the_version_or_has_no_notes_is_refused(version: str, tag: str, said: str) -> None:
     with pytest.raises(files.ReleaseRefusedError, match=said):
         files.notes(CHANGELOG, version, tag)
+
+
+def test_a_changelog_in_its_form_has_no_fault() -> None:
+    assert changelog.faults(CHANGELOG.replace("- New.", "### Added\n\n- New."), "1.2.0") == []
+
+
+@pytest.mark.parametrize(
+    ("edited", "said"),
+    [
+        (("## 1.2.0 - 2026-11-01", "## 1.2.1 - 2026-11-01"), "has no section 1.2.0: write `## 1.2.0 - YYYY-MM-DD`"),
+        (("## Unreleased", "## 1.3.0 - 2026-12-01"), "has no section Unreleased: write `## Unreleased`"),
+        (("- Old.", "- Old\n  goes on."), "CHANGELOG.md:10: '  goes on.' is no heading and no change"),
+        (("- Old.", "### News"), "CHANGELOG.md:9: '### News' is no heading"),
+        (("1.1.0 - 2026-10-01", "1.1.0"), "'## 1.1.0' is no heading"),
+    ],
+)
+def test_a_changelog_without_a_section_or_with_another_line_is_at_fault(edited: tuple[str, str], said: str) -> None:
+    (fault,) = changelog.faults(CHANGELOG.replace(*edited), "1.2.0")
+    assert said in fault
 
 
 def test_an_archive_depends_on_its_files_and_the_commits_time_alone() -> None:
