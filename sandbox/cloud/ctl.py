@@ -32,12 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("kill", "the instance dies at once, with everything on it"),
-        ("cut", "its network link goes down"),
-        ("heal", "its network link comes up again"),
+        ("cut", "its network link goes down; a zone's name: those of all in it, its Nomad server included"),
+        ("heal", "its network link comes up again; a zone's name: those of all in it"),
         ("enter", "run a command (default: sh) inside it"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("instance", help="name or id")
+        command.add_argument("instance", help="name or id" + (", or a zone" if name in {"cut", "heal"} else ""))
         if name == "enter":
             command.add_argument("words", nargs=argparse.REMAINDER, metavar="command")
     notice = commands.add_parser("notice", help="what its metadata says before EC2 takes it away, which then happens")
@@ -136,9 +136,13 @@ def _do(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
     if arguments.command == "notice":
         print(_notice(settings, inventory.find(settings, arguments.instance), arguments.kind, arguments.in_s))
         return 0
+    done = {"kill": "is dead", "cut": "is cut off", "heal": "is connected"}[arguments.command]
+    if arguments.command != "kill" and arguments.instance in settings.zones:
+        there = hypervisor.link_zone(settings, arguments.instance, up=arguments.command == "heal")
+        print(f"{arguments.instance} ({', '.join(there)}) {done}")
+        return 0
     action = {"kill": kill, "cut": hypervisor.link_down, "heal": hypervisor.link_up}[arguments.command]
     record = action(settings, arguments.instance)
-    done = {"kill": "is dead", "cut": "is cut off", "heal": "is connected"}[arguments.command]
     print(f"{record.name} ({record.instance_id}) {done}")
     return 0
 

@@ -127,7 +127,8 @@ class Power:
             raise ApiError("InvalidIPAddress.InUse", f"Address {wanted} is in use by {holders[0].id}")
 
     def _check_address(self, address: str) -> None:
-        taken = {self._settings.gateway, self._settings.file_server}
+        servers = (server.address for server in self._settings.nomad_servers)
+        taken = {self._settings.gateway, self._settings.file_server, *servers}
         if IPv4Address(address) not in self._settings.subnet or IPv4Address(address) in taken:
             raise ApiError(
                 "InvalidParameterValue",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Final
 from sandbox.machine import processes
 from sandbox.machine.ports import is_listening, refuse_taken
 from sandbox.machine.waiting import until
-from sandbox.settings import HOME_VARIABLE, PROJECT, SandboxError, SandboxSettings
+from sandbox.settings import PROJECT, SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 60.0
 
@@ -41,7 +40,9 @@ def start(settings: SandboxSettings) -> bool:
         # The daemon says why it cannot start; what an earlier one said would be mistaken for it.
         log.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "sandbox.cloud"]
-        processes.start(argv, pid_file=pid_file(settings), log_file=log, env=child_environment(settings), cwd=PROJECT)
+        processes.start(
+            argv, pid_file=pid_file(settings), log_file=log, env=processes.of_project(settings), cwd=PROJECT
+        )
     _await(settings, lambda: _has_address(settings))
     return started
 
@@ -59,11 +60,6 @@ def await_api(settings: SandboxSettings) -> None:
 def stop(settings: SandboxSettings) -> bool:
     """Stops the daemon, which takes its instances and volumes along; says whether it was running."""
     return processes.stop(pid_file(settings), timeout_s=40)
-
-
-def child_environment(settings: SandboxSettings) -> dict[str, str]:
-    """The environment of the sandbox's own Python processes."""
-    return {**processes.environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(PROJECT)}
 
 
 def _log(settings: SandboxSettings) -> Path:

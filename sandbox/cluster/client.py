@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from sandbox.cluster import tls
+from sandbox.cluster.server import KEEP_ALIVE
 from sandbox.docker import daemon
 from sandbox.docker.store import Store
 from sandbox.settings import PROJECT, InstanceSpec, SandboxSettings
@@ -50,7 +52,7 @@ telemetry {
   publish_node_metrics       = true
   disable_hostname           = true
 }
-$tls
+$tls$rpc
 consul {
   auto_advertise   = false
   server_auto_join = false
@@ -59,7 +61,7 @@ consul {
 
 client {
   enabled           = true
-  servers           = ["$server"]
+  servers           = $servers
   network_interface = "eth0"
 
   drain_on_shutdown {
@@ -157,7 +159,8 @@ def config(settings: SandboxSettings, spec: InstanceSpec, store: Store) -> str:
         data_dir=_DATA_DIR,
         address=settings.instance_address(spec),
         http_port=settings.nomad_http_port,
-        server=f"{settings.gateway}:{settings.nomad_rpc_port}",
+        servers=json.dumps([f"{one.address}:{settings.nomad_rpc_port}" for one in settings.nomad_servers]),
+        rpc=_block("rpc", KEEP_ALIVE) if settings.servers > 1 else "",
         exec_root=store.exec_root,
         tls=_tls_block(settings),
         drivers=",".join(TASK_DRIVERS),
@@ -167,8 +170,11 @@ def config(settings: SandboxSettings, spec: InstanceSpec, store: Store) -> str:
 
 def _tls_block(settings: SandboxSettings) -> str:
     # Names of files alone: whoever may describe an instance reads its user data.
-    lines = [f"  {key} = {json.dumps(value)}" for key, value in tls.agent_block(settings, "client").items()]
-    return "\n".join(["", "tls {", *lines, "}", ""])
+    return _block("tls", tls.agent_block(settings, "client"))
+
+
+def _block(name: str, values: Mapping[str, object]) -> str:
+    return "\n".join(["", f"{name} {{", *(f"  {key} = {json.dumps(value)}" for key, value in values.items()), "}", ""])
 
 
 def user_data(settings: SandboxSettings, spec: InstanceSpec, nomad: Path, store: Store) -> str:

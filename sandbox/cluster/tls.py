@@ -12,7 +12,7 @@ from typing import Any, Final
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.tls import TlsSettings
 from sandbox.machine.private_files import create_private, read_text
-from sandbox.settings import SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings, ServerSpec
 
 VALID_DAYS: Final = 365
 """How long the CA and its certificates are valid; a sandbox is not expected to get that old."""
@@ -36,7 +36,7 @@ def ensure(settings: SandboxSettings, nomad: Path) -> bool:
     if all(_certificate(settings, role).is_file() for role in roles):
         _refuse_ended(folder / _CA)
         return False
-    if (settings.nomad_dir / "server").exists():
+    if any((settings.nomad_dir / server.name).exists() for server in settings.nomad_servers):
         began = "tls is true, but the sandbox was started without it"
         if not _certificate(settings, "server").is_file():
             began = "The sandbox was started by a version without TLS between Nomad's agents"
@@ -46,7 +46,8 @@ def ensure(settings: SandboxSettings, nomad: Path) -> bool:
     if not (folder / _CA).is_file():
         _nomad_tls(nomad, folder, "ca", "create")
     addresses = {
-        "server": [settings.gateway],
+        # The gateway's is what leads to several servers.
+        "server": sorted({settings.gateway, *(server.address for server in settings.nomad_servers)}),
         "client": [settings.instance_address(spec) for spec in settings.instances],
         "cli": [],
     }
@@ -91,9 +92,10 @@ def variables(settings: SandboxSettings) -> dict[str, str]:
     }
 
 
-def connect(settings: SandboxSettings, token: str = "") -> NomadApi:
-    """The API of this sandbox's server."""
-    return NomadApi(settings.nomad_url, token, tls=TlsSettings.of({}, variables(settings)))
+def connect(settings: SandboxSettings, token: str = "", server: ServerSpec | None = None) -> NomadApi:
+    """The API of this sandbox's cluster, or of one of its servers."""
+    url = settings.nomad_url_at(server.address) if server else settings.nomad_url
+    return NomadApi(url, token, tls=TlsSettings.of({}, variables(settings)))
 
 
 def _certificate(settings: SandboxSettings, role: str) -> Path:

@@ -11,7 +11,6 @@ from sandbox.cluster import acl, server, tls
 from sandbox.commands import leftovers
 from sandbox.commands.phases import Phases
 from sandbox.machine.lock import exclusive
-from sandbox.machine.processes import is_alive
 from sandbox.settings import PROJECT_NAME, SandboxError, SandboxSettings
 from sandbox.stack import strays
 from sandbox.stack.stack import Stack, config_file, stacks_in_state
@@ -87,8 +86,8 @@ def _destroy(settings: SandboxSettings, options: Options, phases: Phases) -> Non
     if not stack.exists():
         phases.say(f"there is no stack {name}")
         return
-    if not is_alive(server.pid_file(settings)):
-        phases.say("the Nomad server had died: starting it again, to destroy what runs on it")
+    if not server.is_alive(settings):
+        phases.say("a Nomad server had died: starting it again, to destroy what runs on it")
         server.start(settings, tools.nomad)
     with phases.phase("stack") as phase:
         stack.ensure()

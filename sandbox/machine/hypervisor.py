@@ -8,9 +8,10 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Final
 
-from sandbox.machine import guest, inventory, loops, network
+from sandbox.machine import guest, inventory, loops, naming, network
 from sandbox.machine.errors import CloudError
 from sandbox.machine.machine import Machine, MachineSpec, Service
 from sandbox.machine.volumes import VolumeStore
@@ -209,12 +210,22 @@ class Hypervisor:
 def link_down(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
     """Pulls an instance's network cable: it is partitioned from everybody, its metadata service excepted."""
     record = inventory.find(settings, name_or_id)
-    network.set_link(record.link, up=False)
+    network.set_links([record.link], up=False)
     return record
 
 
 def link_up(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
     """Plugs an instance's network cable in again."""
     record = inventory.find(settings, name_or_id)
-    network.set_link(record.link, up=True)
+    network.set_links([record.link], up=True)
     return record
+
+
+def link_zone(settings: SandboxSettings, zone: str, *, up: bool) -> list[str]:
+    """Cuts a zone off or connects it again, at once: instances and the Nomad server; their names."""
+    subnet = settings.zone_subnet(zone)
+    there = [one for one in inventory.records(settings) if one.alive and IPv4Address(one.address) in subnet]
+    servers = [one.name for one in settings.nomad_servers if one.zone == zone]
+    links = [one.link for one in there] + [naming.server_link_name(settings.name, zone) for _ in servers]
+    network.set_links(links, up=up)
+    return [*(one.name for one in there), *servers]

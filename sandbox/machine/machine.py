@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from sandbox.machine import ami, control_groups, inventory, naming, network
 from sandbox.machine.errors import CloudError
-from sandbox.machine.namespaces import UNSHARE
+from sandbox.machine.namespaces import UNSHARE, network_of
 from sandbox.machine.processes import ProcessRecord, identify, is_running
 from sandbox.machine.waiting import until
 from sandbox.settings import SandboxSettings
@@ -102,7 +102,8 @@ class Machine:
         try:
             self._await_ready(ready)
             self._first = child_of(process.pid)
-            network.connect(self._settings, self.link, self._first.pid, self.spec.address, self.spec.mac)
+            namespace = network_of(self._first.pid)
+            network.connect(self._settings, self.link, namespace, self.spec.address, self.spec.mac)
             self._service = serve(self._first.pid)
             plug()
             _answer(process)

@@ -21,7 +21,16 @@ T = TypeVar("T")
 
 def inside(pid: int, kind: Literal["net", "mnt"], work: Callable[[], T]) -> T:
     """Runs `work` in a namespace of a process, as `inside_of` does."""
-    return inside_of(Path(f"/proc/{pid}/ns/{kind}"), kind, work)
+    return inside_of(_of(pid, kind), kind, work)
+
+
+def network_of(pid: int) -> Path:
+    """Returns the file that stands for the network namespace of a process."""
+    return _of(pid, "net")
+
+
+def _of(pid: int, kind: Literal["net", "mnt"]) -> Path:
+    return Path(f"/proc/{pid}/ns/{kind}")
 
 
 def inside_of(namespace: Path, kind: Literal["net", "mnt"], work: Callable[[], T]) -> T:

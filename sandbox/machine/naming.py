@@ -29,6 +29,11 @@ def link_name(sandbox: str, instance_id: str) -> str:
     return f"{sandbox}-{instance_id[-6:]}"
 
 
+def server_link_name(sandbox: str, zone: str) -> str:
+    """Name of the host's end of the network link of a zone's Nomad server."""
+    return f"{sandbox}-srv{zone[-1]}"
+
+
 def is_host_name(name: str) -> bool:
     """Whether an instance can be called so here; EC2 takes anything as the tag Name."""
     return _HOST_NAME.fullmatch(name) is not None

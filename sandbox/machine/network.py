@@ -72,15 +72,16 @@ def refuse_overlap(subnet: IPv4Network, bridge: str) -> None:
             )
 
 
-def connect(settings: SandboxSettings, link: str, pid: int, address: IPv4Address, mac: str) -> None:
-    """Gives the instance of the process its eth0, connected to the bridge."""
+def connect(settings: SandboxSettings, link: str, namespace: Path, address: IPv4Address, mac: str) -> None:
+    """Gives a network namespace its eth0, connected to the bridge."""
     delete_link(link)
-    run("ip", "link", "add", link, "type", "veth", "peer", "name", INSIDE_LINK, "address", mac, "netns", str(pid))
+    ends = (link, "type", "veth", "peer", "name", INSIDE_LINK, "address", mac, "netns", str(namespace))
+    run("ip", "link", "add", *ends)
     run("ip", "link", "set", link, "master", settings.bridge, "up")
     inside = (
         f"address add {address}/{settings.subnet.prefixlen} broadcast + dev {INSIDE_LINK}\nlink set {INSIDE_LINK} up\n"
     )
-    run("nsenter", "--target", str(pid), "--net", "ip", "-batch", "-", stdin=inside)
+    run("nsenter", f"--net={namespace}", "ip", "-batch", "-", stdin=inside)
 
 
 def connect_metadata(pid: int, namespace: Path, address: str) -> None:
@@ -95,9 +96,10 @@ def connect_metadata(pid: int, namespace: Path, address: str) -> None:
     run("nsenter", "--target", str(pid), "--net", "ip", "-batch", "-", stdin=here)
 
 
-def set_link(link: str, *, up: bool) -> None:
-    """Plugs an instance's cable in or pulls it out."""
-    run("ip", "link", "set", link, "up" if up else "down")
+def set_links(links: list[str], *, up: bool) -> None:
+    """Plugs cables in or pulls them out, all at once."""
+    lines = [f"link set {link} {'up' if up else 'down'}\n" for link in links]
+    run("ip", "-batch", "-", stdin="".join(lines))
 
 
 def delete_link(link: str) -> bool:

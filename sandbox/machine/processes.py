@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from sandbox.settings import HOME_VARIABLE, PROJECT, SandboxSettings
+
 _KILL_GRACE_S = 10.0
 
 # Variables that make an agent talk to something outside the sandbox, or (AWS_CA_BUNDLE) keep it from starting, or
@@ -94,6 +96,11 @@ def environment(outer: Mapping[str, str]) -> dict[str, str]:
         for name, value in outer.items()
         if name.startswith(_OWN_PREFIX) or not name.startswith(_UNWANTED_PREFIXES)
     }
+
+
+def of_project(settings: SandboxSettings) -> dict[str, str]:
+    """The environment of the sandbox's own Python processes."""
+    return {**environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(PROJECT)}
 
 
 def start(

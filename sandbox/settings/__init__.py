@@ -10,6 +10,7 @@ from sandbox.settings.model import (
     InstanceSpec,
     PulledImage,
     SandboxSettings,
+    ServerSpec,
 )
 from sandbox.settings.reading import load_settings, parse_settings
 
@@ -23,6 +24,7 @@ __all__ = [
     "PulledImage",
     "SandboxError",
     "SandboxSettings",
+    "ServerSpec",
     "SettingsError",
     "load_settings",
     "parse_settings",

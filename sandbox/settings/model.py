@@ -32,6 +32,15 @@ class InstanceSpec:
 
 
 @dataclass(frozen=True)
+class ServerSpec:
+    """One Nomad server: in a zone, or, where there is one alone, on the gateway."""
+
+    name: str
+    zone: str | None
+    address: IPv4Address
+
+
+@dataclass(frozen=True)
 class PulledImage:
     """An image of a registry, in the place of one that is built here."""
 
@@ -62,6 +71,7 @@ class SandboxSettings:
     nomad_serf_port: int
     tls: bool
     images: tuple[PulledImage, ...] = ()
+    servers: int = 1
 
     @property
     def bridge(self) -> str:
@@ -85,8 +95,16 @@ class SandboxSettings:
 
     @property
     def nomad_url(self) -> str:
-        """Address of the Nomad server's HTTP API."""
-        return f"{'https' if self.tls else 'http'}://{self.gateway}:{self.nomad_http_port}"
+        """Address of Nomad's HTTP API."""
+        return self.nomad_url_at(self.gateway)
+
+    @property
+    def nomad_servers(self) -> tuple[ServerSpec, ...]:
+        """The Nomad servers; several are one a zone, at the last address of its subnet."""
+        if self.servers == 1:
+            return (ServerSpec("server", None, self.gateway),)
+        zones = self.zones[: self.servers]
+        return tuple(ServerSpec(f"server-{zone}", zone, self.zone_subnet(zone)[-2]) for zone in zones)
 
     @property
     def run_dir(self) -> Path:
@@ -142,6 +160,10 @@ class SandboxSettings:
     def docker_dir(self) -> Path:
         """What the sandbox notes about its images."""
         return self.home / "docker"
+
+    def nomad_url_at(self, address: IPv4Address) -> str:
+        """Address of the HTTP API of one server."""
+        return f"{'https' if self.tls else 'http'}://{address}:{self.nomad_http_port}"
 
     def zone_subnet(self, zone: str) -> IPv4Network:
         """The part of the subnet that belongs to a zone."""

@@ -50,7 +50,8 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
 _DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "nomad_serf": 4648}
 _DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
 _REFERENCE: Final = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:\d+)?/[a-z0-9._/-]+@sha256:[0-9a-f]{64}")
-_KEYS: Final = ("name", "subnet", "region", "zones", "tls", "ports", "images", "instances")
+_SERVERS: Final = (1, 3, 5)
+_KEYS: Final = ("name", "subnet", "region", "zones", "servers", "tls", "ports", "images", "instances")
 
 
 def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
@@ -79,6 +80,7 @@ def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
         nomad_serf_port=ports["nomad_serf"],
         tls=_switch("tls", table.get("tls", False)),
         images=_images(table.get("images", {})),
+        servers=_servers(table.get("servers", 1), zones),
     )
     _check_room(settings)
     return settings
@@ -126,6 +128,15 @@ def _zones(value: object, region: str) -> tuple[str, ...]:
     if len(set(value)) != len(value):
         raise SettingsError("zones", value, "a zone is named twice", "Name each zone once.")
     return tuple(value)
+
+
+def _servers(value: object, zones: tuple[str, ...]) -> int:
+    if type(value) is not int or value not in _SERVERS:
+        raise SettingsError("servers", value, "a quorum needs an odd number of servers", "Use 1, 3 or 5.")
+    if value > len(zones):
+        rule = f"there is one server a zone, and zones has {len(zones)}"
+        raise SettingsError("servers", value, rule, "Name as many zones, or use servers = 1.")
+    return value
 
 
 def _switch(key: str, value: object) -> bool:
@@ -189,7 +200,8 @@ def _images(value: object) -> tuple[PulledImage, ...]:
 def _check_room(settings: SandboxSettings) -> None:
     parts = 1 << (len(settings.zones) - 1).bit_length()
     per_zone = settings.subnet.num_addresses // parts
-    room = per_zone - FIRST_INSTANCE_ADDRESS - 1
+    # The last address is the broadcast's, the one before it a server's.
+    room = per_zone - FIRST_INSTANCE_ADDRESS - (1 if settings.servers == 1 else 2)
     most = max(sum(spec.zone == zone for spec in settings.instances) for zone in settings.zones)
     # A subnet of EC2 has at least 16 addresses.
     if per_zone < 16 or most > room:

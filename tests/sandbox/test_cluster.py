@@ -197,7 +197,7 @@ def _lines(log: Path, number: int) -> list[str]:
 
 def test_a_dead_server_and_a_dead_instance_are_brought_back(running: SandboxSettings) -> None:
     before = {item.name: item.id for item in nodes.clients(api(running, "management"))}
-    assert processes.stop(server.pid_file(running))
+    assert processes.stop(server.pid_file(running, server.leader(running)))
     kill(running, "client-3")
     assert "Nothing changed" not in up(running)
     assert {item.name: item.id for item in nodes.clients(api(running, "management"))} == before

@@ -87,8 +87,9 @@ def client_agent(lane: Lane, draw: random.Random) -> Victim:
 
 
 def server_agent(lane: Lane, _draw: random.Random) -> Victim:
-    """Nomad's server; `python -m sandbox up` starts it again."""
-    record = processes.read_record(server.pid_file(lane.settings))
+    """Nomad's server, of several the leader; `python -m sandbox up` starts it again."""
+    settings = lane.settings
+    record = processes.read_record(server.pid_file(settings, server.leader(settings)))
     assert record is not None, "there is no Nomad server to kill"
 
     def kill() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import tempfile
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Final
 
 from sandbox.machine.ports import is_listening
@@ -22,6 +24,8 @@ class Ground:
 
     name: str
     subnet: IPv4Network
+    servers: int = 1
+    """Nomad servers; several are in as many zones."""
 
     @property
     def gateway(self) -> IPv4Address:
@@ -31,7 +35,11 @@ class Ground:
     @property
     def config(self) -> str:
         """What sandbox.toml says of it."""
-        return f'name = "{self.name}"\nsubnet = "{self.subnet}"\n'
+        own = f'name = "{self.name}"\nsubnet = "{self.subnet}"\n'
+        if self.servers == 1:
+            return own
+        zones = [f"us-west-2{letter}" for letter in ascii_lowercase[: self.servers]]
+        return f"{own}zones = {json.dumps(zones)}\nservers = {self.servers}\n"
 
 
 def claim() -> Ground:

@@ -158,12 +158,12 @@ class Running:
     def refuse_dead_server(self) -> None:
         """Fails with the Nomad server's last words where it ended by itself: its log goes with the sandbox."""
         home = self.project / ".sandbox"
-        pid_file = home / "run/nomad-server.pid"
-        if not pid_file.exists() or processes.is_alive(pid_file):
-            return
-        lines = (home / "log/nomad-server.log").read_text(errors="replace").splitlines()
-        crash = next((number for number, line in enumerate(lines) if line.startswith(_CRASH)), len(lines))
-        raise AssertionError("the Nomad server has ended:\n" + "\n".join(lines[max(crash - 20, 0) : crash + 60]))
+        dead = [file for file in (home / "run").glob("nomad-server*.pid") if not processes.is_alive(file)]
+        for pid_file in dead:
+            lines = (home / f"log/{pid_file.stem}.log").read_text(errors="replace").splitlines()
+            crash = next((number for number, line in enumerate(lines) if line.startswith(_CRASH)), len(lines))
+            last = "\n".join(lines[max(crash - 20, 0) : crash + 60])
+            raise AssertionError(f"{pid_file.stem} has ended:\n{last}")
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in clear."""
@@ -212,8 +212,10 @@ class Running:
         of_server = (f"job status {self.server.job}", f"volume status {self.server.volume}")
         commands = (*of_server, "node status", "plugin status aws-ebs0")
         shown = [self.run("nomad", *command.split()).stdout for command in commands]
-        log = (self.project / ".sandbox/log/nomad-server.log").read_text(errors="replace").splitlines()
-        return "\n\n".join([*shown, *[line for line in log if "[INFO]" not in line][-30:]])
+        for log in sorted((self.project / ".sandbox/log").glob("nomad-server*.log")):
+            lines = log.read_text(errors="replace").splitlines()
+            shown += [log.stem, *[line for line in lines if "[INFO]" not in line][-30:]]
+        return "\n\n".join(shown)
 
     def sql(self, at: Endpoint, *statements: str, timeout_s: float = 60) -> list[tuple[Any, ...]]:
         """Runs statements, committed, once the server takes a login; the last one's rows."""

@@ -15,6 +15,7 @@ from sandbox.machine import naming, network
 from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
 from sandbox.machine.machine import child_of
+from sandbox.machine.namespaces import network_of
 from sandbox.settings import PROJECT, SandboxSettings
 from sandbox.standins.nas import openssh
 from sandbox.standins.nas.layout import Nas
@@ -94,7 +95,7 @@ def start(settings: SandboxSettings) -> FileServer:
 
     def connect(pid: int) -> None:
         run("nsenter", "--target", str(pid), "--net", "ip", "link", "set", "lo", "up")
-        network.connect(settings, link, pid, address, _MAC)
+        network.connect(settings, link, network_of(pid), address, _MAC)
 
     return FileServer(settings.nas_dir, settings.log_dir / "nas.log", str(address), connect)
 

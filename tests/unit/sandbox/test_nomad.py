@@ -9,12 +9,13 @@ import pytest
 from sandbox.cluster import client, server, tls
 from sandbox.docker.store import Store
 from sandbox.machine import processes
-from sandbox.settings import SandboxError, parse_settings
+from sandbox.settings import SandboxError, SettingsError, parse_settings
 from tools import check_jobs, toolchain
 
 SETTINGS = parse_settings({}, Path("/nowhere"))
 SPEC = SETTINGS.instances[2]
 STORE = Store(Path("/a store"))
+THREE = parse_settings({"zones": ["us-west-2a", "us-west-2b", "us-west-2c"], "servers": 3}, Path("/nowhere"))
 
 
 def boot_script() -> str:
@@ -32,6 +33,36 @@ def test_the_client_is_named_as_its_instance_and_joins_the_server_on_the_gateway
     assert '"10.173.86.1:4647"' in config
 
 
+def test_of_three_servers_each_expects_and_joins_the_others_and_a_client_knows_them_all() -> None:
+    files = [server.config(THREE, "key", one) for one in THREE.nomad_servers]
+    addresses = [str(one.address) for one in THREE.nomad_servers]
+    for file, own in zip(files, addresses, strict=True):
+        settings = file["server"]
+        assert isinstance(settings, dict)
+        assert file["bind_addr"] == own
+        assert settings["bootstrap_expect"] == 3
+        assert settings["server_join"]["retry_join"] == [f"{other}:4648" for other in addresses if other != own]
+    assert len({str(file["data_dir"]) for file in files}) == 3
+    config = client.config(THREE, SPEC, STORE)
+    assert f"servers           = {json.dumps([f'{address}:4647' for address in addresses])}" in config
+
+
+def test_connections_to_a_server_that_is_cut_off_end_soon_where_there_are_others() -> None:
+    assert "keep_alive_interval" in client.config(THREE, SPEC, STORE)
+    assert all("rpc" in server.config(THREE, "key", one) for one in THREE.nomad_servers)
+    assert "keep_alive_interval" not in client.config(SETTINGS, SPEC, STORE)
+    assert "rpc" not in server.config(SETTINGS, "key", SETTINGS.nomad_servers[0])
+
+
+def test_another_number_of_servers_than_the_sandbox_was_started_with_is_refused(tmp_path: Path) -> None:
+    settings = parse_settings({}, tmp_path)
+    settings.nomad_dir.mkdir()
+    for one in THREE.nomad_servers:
+        (settings.nomad_dir / f"{one.name}.json").touch()
+    with pytest.raises(SettingsError, match=r"servers is 1: the sandbox was started with 3\. Run `make down`"):
+        server.start(settings, Path("/no/nomad"))
+
+
 def test_a_client_asks_the_metadata_service_and_has_no_credentials_in_its_boot_script() -> None:
     denied = next(line for line in client.config(SETTINGS, SPEC, STORE).splitlines() if "denylist" in line)
     assert "env_gce" in denied
@@ -46,7 +77,7 @@ def test_a_task_finds_the_cloud() -> None:
 
 
 def test_the_server_never_asks_a_metadata_service_and_listens_on_the_gateway_alone() -> None:
-    config = json.dumps(server.config(SETTINGS, "key"))
+    config = json.dumps(server.config(SETTINGS, "key", SETTINGS.nomad_servers[0]))
     assert "env_aws" in config
     assert "127.0.0.1" not in config
     assert "0.0.0.0" not in config
@@ -87,7 +118,7 @@ def test_a_folder_without_job_files_is_complained_about(tmp_path: Path) -> None:
 
 def test_with_tls_both_agents_verify_each_other_by_files_that_the_user_data_only_names() -> None:
     settings = parse_settings({"tls": True}, Path("/nowhere"))
-    block = server.config(settings, "key")["tls"]
+    block = server.config(settings, "key", settings.nomad_servers[0])["tls"]
     assert isinstance(block, dict)
     assert block["verify_server_hostname"] is block["verify_https_client"] is block["http"] is block["rpc"] is True
     script = client.user_data(settings, SPEC, Path("/nomad"), STORE)
@@ -97,7 +128,7 @@ def test_with_tls_both_agents_verify_each_other_by_files_that_the_user_data_only
 
 
 def test_without_tls_over_http_the_agents_still_verify_each_other(tmp_path: Path) -> None:
-    block = server.config(SETTINGS, "key")["tls"]
+    block = server.config(SETTINGS, "key", SETTINGS.nomad_servers[0])["tls"]
     assert isinstance(block, dict)
     assert (block["rpc"], block["verify_server_hostname"], block["http"]) == (True, True, False)
     assert "http = false" in boot_script()

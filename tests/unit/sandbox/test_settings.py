@@ -43,6 +43,24 @@ def test_every_instance_has_an_address_of_its_own_in_the_subnet_of_its_zone() ->
     assert settings.gateway not in addresses
 
 
+def test_of_three_servers_each_zone_has_one_at_an_address_of_its_own() -> None:
+    zones = ["us-west-2a", "us-west-2b", "us-west-2c"]
+    instances = [{"name": f"client-{number}", "zone": "us-west-2b"} for number in range(52)]
+    settings = parse_settings({"zones": zones, "servers": 3, "instances": instances}, HOME)
+    assert [(one.name, one.zone) for one in settings.nomad_servers] == [(f"server-{zone}", zone) for zone in zones]
+    addresses = {one.address for one in settings.nomad_servers}
+    assert len(addresses) == 3
+    for one in settings.nomad_servers:
+        assert one.zone is not None
+        assert one.address in settings.zone_subnet(one.zone)
+        assert one.address != settings.zone_subnet(one.zone).broadcast_address
+    assert not addresses & {settings.instance_address(spec) for spec in settings.instances}
+    with pytest.raises(SettingsError, match="too small"):
+        parse_settings(
+            {"zones": zones, "servers": 3, "instances": [*instances, {"name": "one-more", "zone": "us-west-2b"}]}, HOME
+        )
+
+
 def test_the_home_folder_comes_from_the_environment_or_is_in_the_project() -> None:
     assert load_settings({}).home == PROJECT / ".sandbox"
     assert load_settings({HOME_VARIABLE: "/x"}).home == Path("/x")
@@ -63,6 +81,9 @@ def test_the_home_folder_comes_from_the_environment_or_is_in_the_project() -> No
         ({"zones": ["us-east-1a"]}, "zones", "us-west-2a"),
         ({"zones": ["us-west-2a", "us-west-2a"]}, "zones", "once"),
         ({"zones": []}, "zones", "us-west-2a"),
+        ({"servers": 2}, "servers", "1, 3 or 5"),
+        ({"servers": True}, "servers", "1, 3 or 5"),
+        ({"servers": 3}, "servers", "as many zones"),
         ({"ports": {"http": 1}}, "ports.http", "nomad_http"),
         ({"ports": {"ec2": 80}}, "ports.ec2", "free port"),
         ({"ports": {"ec2": True}}, "ports.ec2", "free port"),

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from subprocess import CompletedProcess
 
+from sandbox.cluster import server
 from sandbox.machine import processes
 from tools.faults.api_faults import later, repeated
 from tools.faults.cases.engine import MAX_CONNECTIONS, switch
@@ -104,7 +105,8 @@ def _through_bad_answers(lane: Lane, bad: BadAnswer, does: str, command: _Comman
 def _frozen(lane: Lane, draw: random.Random) -> str:
     """The server stands still for some seconds in the middle, and with it the cluster's leader."""
     _change(lane)
-    record = processes.read_record(lane.settings.run_dir / "nomad-server.pid")
+    settings = lane.settings
+    record = processes.read_record(server.pid_file(settings, server.leader(settings)))
     assert record is not None, "no server runs"
     seconds, before = draw.uniform(2, 6), draw.uniform(0, lane.typical_s["change"])
     stop = functools.partial(os.kill, record.pid, signal.SIGSTOP)
