@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sandbox.cloud import service as cloud
 from sandbox.cluster import server
-from sandbox.machine import processes
+from sandbox.machine import processes, zone_delay
 from sandbox.machine.cleanup import cleanup
 from sandbox.machine.orphans import end_orphans
 from sandbox.settings import SandboxSettings
@@ -42,6 +42,7 @@ def clear(settings: SandboxSettings, *, keep_logs: bool) -> list[str]:
     # The cloud goes first: its instances take the clients along, which would otherwise mourn their server.
     if cloud.stop(settings):
         said.append("stopped the EC2 stand-in with its instances")
+    zone_delay.stop(settings)
     if server.stop(settings):
         said.append("stopped the Nomad server")
     said += cleanup(settings)

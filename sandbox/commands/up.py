@@ -15,7 +15,7 @@ from sandbox.commands import leftovers, summary
 from sandbox.commands.phases import Phases
 from sandbox.docker import machine_daemon, store
 from sandbox.docker.store import Store
-from sandbox.machine import firewall, requirements
+from sandbox.machine import firewall, requirements, zone_delay
 from sandbox.machine.lock import exclusive
 from sandbox.settings import PROJECT, SandboxSettings
 from sandbox.stack import environment, plugin_home, stack_file, strays
@@ -108,6 +108,7 @@ def _cluster(
 ) -> None:
     with phases.phase("cloud") as phase:
         started = cloud.start(settings)
+        started = zone_delay.start(settings) or started
         nomad = pool.submit(_nomad, settings, tools, phases)
         cloud.await_api(settings)
         (phase.did if started else phase.kept)(f"EC2, IAM and STS at {settings.ec2_url}")

@@ -34,6 +34,11 @@ def server_link_name(sandbox: str, zone: str) -> str:
     return f"{sandbox}-srv{zone[-1]}"
 
 
+def delay_link_name(sandbox: str) -> str:
+    """Name of the device that packets between zones go through, where they are delayed."""
+    return f"{sandbox}-delay"
+
+
 def is_host_name(name: str) -> bool:
     """Whether an instance can be called so here; EC2 takes anything as the tag Name."""
     return _HOST_NAME.fullmatch(name) is not None

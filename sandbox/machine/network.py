@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
-from sandbox.machine import firewall
+from sandbox.machine import firewall, naming, zone_delay
 from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
 from sandbox.settings import SandboxSettings
@@ -40,6 +40,9 @@ def create_bridge(settings: SandboxSettings) -> None:
         run("ip", "link", "set", settings.bridge, "alias", owner)
     if reason := firewall.install(settings):
         LOG.warning("other interfaces of this machine reach %s: %s", settings.subnet, reason)
+    if settings.zone_delay_ms:
+        # Before the address, by which others know that the bridge is made.
+        zone_delay.make_device(settings)
     address = f"{settings.gateway}/{settings.subnet.prefixlen}"
     run("ip", "address", "replace", address, "dev", settings.bridge)
     run("ip", "link", "set", settings.bridge, "up")
@@ -51,6 +54,7 @@ def remove_bridge(settings: SandboxSettings) -> bool:
     if owner not in {None, _signature(settings)}:
         return False
     firewall.remove(settings)
+    delete_link(naming.delay_link_name(settings.name))
     return delete_link(settings.bridge)
 
 
@@ -78,6 +82,7 @@ def connect(settings: SandboxSettings, link: str, namespace: Path, address: IPv4
     ends = (link, "type", "veth", "peer", "name", INSIDE_LINK, "address", mac, "netns", str(namespace))
     run("ip", "link", "add", *ends)
     run("ip", "link", "set", link, "master", settings.bridge, "up")
+    zone_delay.divert(settings, link, address)
     inside = (
         f"address add {address}/{settings.subnet.prefixlen} broadcast + dev {INSIDE_LINK}\nlink set {INSIDE_LINK} up\n"
     )

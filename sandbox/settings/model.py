@@ -72,6 +72,8 @@ class SandboxSettings:
     tls: bool
     images: tuple[PulledImage, ...] = ()
     servers: int = 1
+    zone_delay_ms: float = 0.0
+    """How long a packet from one zone takes longer to another one."""
 
     @property
     def bridge(self) -> str:

@@ -51,7 +51,8 @@ _DEFAULT_PORTS: Final = {"ec2": 5000, "nomad_http": 4646, "nomad_rpc": 4647, "no
 _DEFAULT_INSTANCES: Final = (("client-1", 0), ("client-2", 0), ("client-3", 1))
 _REFERENCE: Final = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:\d+)?/[a-z0-9._/-]+@sha256:[0-9a-f]{64}")
 _SERVERS: Final = (1, 3, 5)
-_KEYS: Final = ("name", "subnet", "region", "zones", "servers", "tls", "ports", "images", "instances")
+_MOST_DELAY_MS: Final = 1000
+_KEYS: Final = ("name", "subnet", "region", "zones", "servers", "zone_delay_ms", "tls", "ports", "images", "instances")
 
 
 def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
@@ -81,6 +82,7 @@ def parse_settings(table: Mapping[str, Any], home: Path) -> SandboxSettings:
         tls=_switch("tls", table.get("tls", False)),
         images=_images(table.get("images", {})),
         servers=_servers(table.get("servers", 1), zones),
+        zone_delay_ms=_zone_delay(table.get("zone_delay_ms", 0)),
     )
     _check_room(settings)
     return settings
@@ -137,6 +139,13 @@ def _servers(value: object, zones: tuple[str, ...]) -> int:
         rule = f"there is one server a zone, and zones has {len(zones)}"
         raise SettingsError("servers", value, rule, "Name as many zones, or use servers = 1.")
     return value
+
+
+def _zone_delay(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _MOST_DELAY_MS:
+        rule = f"it is not a number of milliseconds from 0 to {_MOST_DELAY_MS}"
+        raise SettingsError("zone_delay_ms", value, rule, "Write it like zone_delay_ms = 0.5.")
+    return float(value)
 
 
 def _switch(key: str, value: object) -> bool:

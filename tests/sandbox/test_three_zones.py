@@ -2,15 +2,20 @@
 
 import os
 import signal
+import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from sandbox.cluster import server, tls
-from sandbox.machine import processes
+from sandbox.machine import inventory, processes
+from sandbox.machine.namespaces import inside_of, network_of
 from sandbox.settings import SandboxSettings
 from tools.faults.lane import settings_of
 from tools.trial.ground import claim
@@ -21,6 +26,8 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.nomad, pytest.mark.nightly]
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 INSTANCE = '[[instances]]\nname = "client-{letter}"\nzone = "us-west-2{letter}"\n'
+DELAY_MS = 5
+TRIES = 20
 # Longer than an election, and than Nomad takes to call a client down.
 LOST_S = 120
 JOB = """
@@ -55,6 +62,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     ground = replace(claim(), servers=3)
     prepared = Running.prepare(tmp_path_factory.mktemp("project"), ground)
     with (prepared.project / "sandbox.toml").open("a") as file:
+        file.write(f"zone_delay_ms = {DELAY_MS}\n")
         file.write("".join(INSTANCE.format(letter=zone[-1]) for zone in ZONES))
     with prepared.up("--no-stack"):
         yield prepared
@@ -110,6 +118,31 @@ def placed(nomad: NomadApi) -> dict[str, str]:
 def submit(nomad: NomadApi) -> None:
     nomad.put("jobs", {"Job": nomad.put("jobs/parse", {"JobHCL": JOB, "Canonicalize": True})})
     eventually(lambda: len(placed(nomad)) == 3 or None, LOST_S, "an instance of the job runs on each client")
+
+
+def round_trip_ms(namespace: Path, address: IPv4Address) -> float:
+    """The quickest of some round trips from a network namespace: one to a port that nobody has is answered at once."""
+
+    def once() -> float:
+        began = time.perf_counter()
+        with socket.socket() as there, pytest.raises(ConnectionRefusedError):
+            there.connect((str(address), 9))
+        return (time.perf_counter() - began) * 1000
+
+    return inside_of(namespace, "net", lambda: min(once() for _ in range(TRIES)))
+
+
+def test_the_delay_is_between_zones_and_not_within_one_nor_from_the_machine(settings: SandboxSettings) -> None:
+    servers = {one.zone: one.address for one in settings.nomad_servers}
+    for spec in settings.instances:
+        client = inventory.find(settings, spec.name)
+        assert client.first_process is not None
+        inside = network_of(client.first_process.pid)
+        took = {zone: round_trip_ms(inside, address) for zone, address in servers.items()}
+        assert took.pop(spec.zone) < DELAY_MS
+        assert all(2 * DELAY_MS * 0.9 < ms < 4 * DELAY_MS for ms in took.values()), took
+        assert round_trip_ms(inside, settings.file_server) < DELAY_MS
+        assert round_trip_ms(network_of(os.getpid()), settings.instance_address(spec)) < DELAY_MS
 
 
 def test_three_servers_one_a_zone_elect_one_of_them(settings: SandboxSettings, nomad: NomadApi) -> None:
@@ -176,27 +209,36 @@ def test_a_leader_that_is_killed_is_replaced_and_up_starts_it_again(
     await_whole(nomad)
 
 
-def test_a_balancer_that_is_killed_is_started_again(running: Running, settings: SandboxSettings) -> None:
-    record = processes.read_record(settings.run_dir / "nomad-balancer.pid")
+@pytest.mark.parametrize("name", ["nomad-balancer", "zone-delay"])
+def test_a_balancer_or_a_delay_that_is_killed_is_started_again(
+    running: Running, settings: SandboxSettings, nomad: NomadApi, name: str
+) -> None:
+    record = processes.read_record(settings.run_dir / f"{name}.pid")
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
-    assert processes.await_end(record, timeout_s=10)
-    assert leads(settings) is None
+    eventually(lambda: leads(settings) is None or None, LOST_S, "nobody leads, or is led to")
     ended_well(running.sandbox("up", "--no-stack"))
-    assert leads(settings) in ZONES
+    await_whole(nomad)
 
 
 def test_a_second_up_changes_nothing(running: Running) -> None:
     assert "Nothing changed" in ended_well(running.sandbox("up", "--no-stack")).stdout
 
 
-def test_another_number_of_servers_is_refused_while_the_sandbox_runs(running: Running) -> None:
+@pytest.mark.parametrize(
+    ("line", "other", "refusal"),
+    [
+        ("servers = 3", "servers = 1", "servers is 1: the sandbox was started with 3."),
+        (f"zone_delay_ms = {DELAY_MS}", "", "zone_delay_ms is 0.0: the sandbox was started with a delay."),
+    ],
+)
+def test_what_a_sandbox_was_started_with_stays(running: Running, line: str, other: str, refusal: str) -> None:
     file = running.project / "sandbox.toml"
     written = file.read_text()
-    file.write_text(written.replace("servers = 3", "servers = 1"))
+    file.write_text(written.replace(line, other))
     try:
         done = running.sandbox("up", "--no-stack")
     finally:
         file.write_text(written)
     assert done.returncode == 1
-    assert "servers is 1: the sandbox was started with 3. Run `make down`, then `make up`." in done.stderr
+    assert f"{refusal} Run `make down`, then `make up`." in done.stderr
