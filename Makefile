@@ -98,13 +98,14 @@ nightly-embedded: bootstrap
 	@$(PY) -m tools.examples
 
 .PHONY: faults
-faults: bootstrap ## break a running stack on purpose and count what it lost (DATABASE=postgres, RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, OFFICIAL=DIR)
+faults: bootstrap ## break a running stack on purpose and count what it lost (DATABASE=postgres, SERVERS=3, RUNS=, SEED=, LONG=1, LANES=, ONLY=, RUN=, WITHOUT=, OFFICIAL=DIR)
 	@set --; \
 	test -z "$(LONG)" || set -- "$$@" --long; \
 	test -z "$(RUNS)" || set -- "$$@" --runs "$(RUNS)"; \
 	test -z "$(SEED)" || set -- "$$@" --seed "$(SEED)"; \
 	test -z "$(LANES)" || set -- "$$@" --lanes "$(LANES)"; \
 	test -z "$(DATABASE)" || set -- "$$@" --database "$(DATABASE)"; \
+	test -z "$(SERVERS)" || set -- "$$@" --servers "$(SERVERS)"; \
 	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
 	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
 	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \

@@ -21,7 +21,7 @@ def test_what_cannot_be_made_is_left_out_and_named_with_its_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults = [fault("made"), fault("grown", lambda: "the kernel refuses")]
-    monkeypatch.setattr(command, "every_fault", lambda _server: faults)
+    monkeypatch.setattr(command, "every_fault", lambda *_: faults)
     assert command.main(["--list", "--runs", "1", "--seed", "1"]) == 0
     assert capsys.readouterr().out == "left out: grown: the kernel refuses\n   1  disk      made\n"
     with pytest.raises(SystemExit):
@@ -40,13 +40,23 @@ def test_a_volume_is_grown_just_where_the_kernel_lets_a_mounted_ext4_grow(
 
 def test_a_run_is_repeated_on_the_same_parts() -> None:
     (step,) = plan([fault("dockerd")], 1, 7)
-    arguments = argparse.Namespace(seed=7, runs=1, only=["dockerd"], official=Path("/parts"), database="mysql")
+    arguments = argparse.Namespace(
+        seed=7, runs=1, only=["dockerd"], official=Path("/parts"), database="mysql", servers=1
+    )
     words = ".venv/bin/python -m tools.faults --seed 7 --runs 1"
     assert command.repeat(step, arguments) == f"{words} --official /parts --only dockerd --run 1"
     arguments.official = None
     assert command.repeat(step, arguments) == f"{words} --only dockerd --run 1"
     arguments.database = "postgres"
     assert command.repeat(step, arguments) == f"{words} --database postgres --only dockerd --run 1"
+    arguments.servers = 3
+    assert command.repeat(step, arguments) == f"{words} --database postgres --servers 3 --only dockerd --run 1"
+
+
+def test_what_needs_several_nomad_servers_is_a_fault_of_such_sandboxes_alone() -> None:
+    zones = {one.name for one in every_fault(MYSQL, 3)} - {one.name for one in every_fault(MYSQL)}
+    assert zones == {one.name for one in every_fault(MYSQL, 3) if one.family == "zone"}
+    assert "zone of MySQL lost and healed" in zones
 
 
 @pytest.mark.parametrize(("server", "process"), [(MYSQL, "mysqld"), (POSTGRES, "postgres")])

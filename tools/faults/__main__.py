@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.runs, arguments.lanes = arguments.runs or runs, arguments.lanes or lanes
     server = SERVERS[arguments.database]
     try:
-        faults = chosen(every_fault(server), arguments.only)
+        faults = chosen(every_fault(server, arguments.servers), arguments.only)
     except ValueError as error:
         parser.error(str(error))
     for fault in faults:
@@ -61,6 +61,8 @@ def repeat(step: Step, arguments: argparse.Namespace) -> str:
     words = [".venv/bin/python", "-m", "tools.faults", "--seed", str(arguments.seed), "--runs", str(arguments.runs)]
     if arguments.database != MYSQL.name:
         words += ["--database", arguments.database]
+    if arguments.servers > 1:
+        words += ["--servers", str(arguments.servers)]
     if arguments.official:
         words += ["--official", str(arguments.official)]
     for word in arguments.only:
@@ -87,6 +89,7 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         report=lambda results: _write(results, arguments.seed, kept, arguments.json),
         official=arguments.official,
         server=SERVERS[arguments.database],
+        servers=arguments.servers,
         without=frozenset(arguments.without),
     )
     say(f"results as they come: {kept / RESULTS}")
@@ -130,6 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lanes", type=positive, help=f"sandboxes at the same time (default: {SHORT[1]})")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
     parser.add_argument("--database", choices=SERVERS, default=MYSQL.name, help="of the stacks (%(default)s)")
+    parser.add_argument(
+        "--servers", type=int, choices=(1, 3), default=1, help="Nomad servers of each sandbox: 3 in as many zones"
+    )
     parser.add_argument("--only", action="append", default=[], help="a family, or a part of a fault's name; repeatable")
     parser.add_argument("--run", action="append", type=positive, default=[], help="just this run of the plan")
     parser.add_argument(

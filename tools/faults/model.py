@@ -41,5 +41,7 @@ class Fault:
     """Why EC2 may be asked meanwhile to detach a volume that is mounted; empty where nobody may ask."""
     alone: bool = False
     """Whether it takes for granted that nobody else changes settings meanwhile."""
+    servers: int = 1
+    """How many Nomad servers the sandbox must have, each in a zone."""
     seconds: float = 20
     """Rough duration, for the plan."""

@@ -49,6 +49,8 @@ class Options:
     """Folder of official parts that the lanes' sandboxes use."""
     server: Server = MYSQL
     """The database server of the lanes' stacks."""
+    servers: int = 1
+    """Nomad servers of the lanes' sandboxes."""
     without: frozenset[int] = frozenset()
     """Numbers of the changes that are left out of each sequence."""
 
@@ -94,7 +96,7 @@ class Runner:
             name = f"{self.options.name}{number}"
             opened = False
             try:
-                ground = Ground(name, self._subnet(number))
+                ground = Ground(name, self._subnet(number), self.options.servers)
                 with open_lane(number, ground, folder, self.options.official, self.options.server) as lane:
                     opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")

@@ -9,15 +9,15 @@ from tools.faults.model import Fault
 from tools.trial.servers import MYSQL, Server
 
 
-def every_fault(server: Server = MYSQL) -> tuple[Fault, ...]:
-    """All faults of all modules of this package on a database, by family and name.
+def every_fault(server: Server = MYSQL, servers: int = 1) -> tuple[Fault, ...]:
+    """All faults of all modules of this package on a database with so many Nomad servers, by family and name.
 
     Raises ValueError when two share a name.
     """
     found: list[Fault] = []
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         found += importlib.import_module(module.name).FAULTS
-    found = of_server(found, server)
+    found = of_server([one for one in found if one.servers <= servers], server)
     names = [fault.name for fault in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -22,7 +22,7 @@ _Command = Callable[[Lane, str], "CompletedProcess[str]"]
 """What is done to a lane's stack with Nomad at an address."""
 
 
-def _change(lane: Lane) -> None:
+def change(lane: Lane) -> None:
     """Changes a setting, so that the next `up` registers the database's job again."""
     switch(lane, MAX_CONNECTIONS)
 
@@ -31,7 +31,8 @@ def _pulumi(lane: Lane, address: str, *words: str) -> CompletedProcess[str]:
     return lane.pulumi(*words, "--yes", "--skip-preview", NOMAD_ADDR=address)
 
 
-def _up(lane: Lane, address: str) -> CompletedProcess[str]:
+def up(lane: Lane, address: str) -> CompletedProcess[str]:
+    """`pulumi up` with Nomad at an address."""
     return _pulumi(lane, address, "up", "--refresh")
 
 
@@ -41,8 +42,8 @@ def _destroy(lane: Lane, address: str) -> CompletedProcess[str]:
 
 def _answers_badly(lane: Lane, bad: BadAnswer) -> str:
     """An `up` of a change with bad answers in between."""
-    _change(lane)
-    return _through_bad_answers(lane, bad, "up", _up)
+    change(lane)
+    return _through_bad_answers(lane, bad, "up", up)
 
 
 def _away(lane: Lane, draw: random.Random, does: str, command: _Command) -> str:
@@ -55,8 +56,8 @@ def _away(lane: Lane, draw: random.Random, does: str, command: _Command) -> str:
 
 
 def _away_in_a_change(lane: Lane, draw: random.Random) -> str:
-    _change(lane)
-    return _away(lane, draw, "change", _up)
+    change(lane)
+    return _away(lane, draw, "change", up)
 
 
 def _away_in_a_destroy(lane: Lane, draw: random.Random) -> str:
@@ -68,18 +69,18 @@ def _from_empty(lane: Lane, draw: random.Random) -> str:
     """Everything is destroyed and made again, while Nomad's address does not answer for some seconds of each."""
     gone = _away_in_a_destroy(lane, draw)
     lane.writer.begin()
-    return f"{gone}; {_away(lane, draw, 'up', _up)}"
+    return f"{gone}; {_away(lane, draw, 'up', up)}"
 
 
 def _refuses_for_a_while(lane: Lane, draw: random.Random) -> str:
     """Every request is refused for some seconds in the middle: nobody hammers the server meanwhile."""
-    _change(lane)
+    change(lane)
     seconds, before = draw.uniform(6, 12), draw.uniform(0, lane.typical_s["change"])
     throttled = BadAnswer("status", 429, "Too Many Requests")
     with nomad_proxy(lane.stack.env["NOMAD_ADDR"]) as proxy:
         with later(before, seconds, functools.partial(proxy.answer_badly, throttled), proxy.answer_well):
             lane.injected()
-            seen = repeated(functools.partial(_up, lane, proxy.address))
+            seen = repeated(functools.partial(up, lane, proxy.address))
         refused = proxy.struck["status"]
     rate = refused / seconds
     assert rate <= _BUSIEST_REQUESTS_PER_S, f"{refused} requests in {seconds:.0f} s while all were refused"
@@ -104,7 +105,7 @@ def _through_bad_answers(lane: Lane, bad: BadAnswer, does: str, command: _Comman
 
 def _frozen(lane: Lane, draw: random.Random) -> str:
     """The server stands still for some seconds in the middle, and with it the cluster's leader."""
-    _change(lane)
+    change(lane)
     settings = lane.settings
     record = processes.read_record(server.pid_file(settings, server.leader(settings)))
     assert record is not None, "no server runs"
@@ -113,7 +114,7 @@ def _frozen(lane: Lane, draw: random.Random) -> str:
     go_on = functools.partial(os.kill, record.pid, signal.SIGCONT)
     with later(before, seconds, stop, go_on):
         lane.injected()
-        seen = repeated(functools.partial(_up, lane, lane.stack.env["NOMAD_ADDR"]))
+        seen = repeated(functools.partial(up, lane, lane.stack.env["NOMAD_ADDR"]))
     lane.await_plugins()
     return f"the server stood still for {seconds:.0f} s; up {seen}"
 
