@@ -1,4 +1,4 @@
-"""`python -m sandbox up|down|status|env`: the sandbox's command line."""
+"""`python -m sandbox up|down|status|env`, or `nomad-stateful sandbox …`: the sandbox's command line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,18 @@ from sandbox.stack.plugin_home import CHOICES
 from tools.packages import PackageError
 from tools.toolchain.errors import ToolchainError
 
+DESCRIPTION = "AWS and Nomad on this machine."
+
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description=DESCRIPTION)
+    add_commands(parser)
+    return run(parser.parse_args(argv))
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Runs one command; errors that the user can fix are one message on stderr and exit status 1."""
-    arguments = _parser().parse_args(argv)
     # What must be private is made so on purpose; what an instance's users read must not depend on the caller's mask.
     os.umask(0o022)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -48,8 +56,8 @@ def _is_of_aws(error: Exception) -> bool:
     return botocore is not None and isinstance(error, (botocore.ClientError, botocore.BotoCoreError))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sandbox", description="AWS and Nomad on this machine.")
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    """Adds the commands and their options."""
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start the sandbox and deploy the stack; a second time changes nothing")
     up.add_argument("--plugins", choices=CHOICES, default="auto", help="which Pulumi plugins to use")
@@ -78,7 +86,6 @@ def _parser() -> argparse.ArgumentParser:
     images.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
     commands.add_parser("status", help="show what there is")
     commands.add_parser("env", help="print what a shell evaluates to work with the sandbox")
-    return parser
 
 
 def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:

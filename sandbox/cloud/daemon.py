@@ -21,7 +21,7 @@ from sandbox.cloud.credentials import aws_credentials
 from sandbox.cloud.lifecycle.api import CLOCK_PATH, LifecycleApi
 from sandbox.machine import ami, control_groups, network
 from sandbox.machine.errors import CloudError
-from sandbox.settings import PROJECT, SandboxSettings
+from sandbox.settings import CODE, SandboxSettings
 from sandbox.standins.nas import file_server
 from sandbox.standins.nas.file_server import FileServer
 
@@ -234,7 +234,7 @@ def _prepare_moto(settings: SandboxSettings) -> None:
 def _check_places(settings: SandboxSettings) -> None:
     if os.geteuid() != 0:
         raise CloudError("the sandbox makes network links, mounts and loop devices: run it as root")
-    for what, place in (("project", PROJECT), ("sandbox's home", settings.home.resolve())):
+    for what, place in (("project", CODE), ("sandbox's home", settings.home.resolve())):
         for hidden in _HIDDEN_IN_INSTANCES:
             if place.is_relative_to(Path(hidden)):
                 raise CloudError(

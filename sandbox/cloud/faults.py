@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
 from sandbox.machine.private_files import write_private
-from sandbox.settings import SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings, usage
 
 Kind = Literal["throttle", "error", "drop", "delay", "invisible", "detach", "snapshot"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -68,7 +68,7 @@ def switch_on(settings: SandboxSettings, fault: Fault) -> None:
     """
     path = fault_file(settings)
     if not path.parent.is_dir():
-        raise SandboxError("the cloud is not running: `python -m sandbox up` starts it")
+        raise SandboxError(f"the cloud is not running: `{usage.PROGRAM} up` starts it")
     if fault.kind not in KINDS:
         raise SandboxError(f"{fault.kind} is not a fault: use one of {', '.join(KINDS)}")
     if not 0 < fault.probability <= 1 or fault.count < 0 or fault.seconds < 0:

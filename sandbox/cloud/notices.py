@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from sandbox.machine.private_files import write_private
-from sandbox.settings import SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings, usage
 
 Kind = Literal["spot", "lifecycle", "rebalance"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -57,7 +57,7 @@ def give(settings: SandboxSettings, instance_id: str, kind: str, in_s: int = SPO
     """
     path = notice_file(settings)
     if not path.parent.is_dir():
-        raise SandboxError("the cloud is not running: `python -m sandbox up` starts it")
+        raise SandboxError(f"the cloud is not running: `{usage.PROGRAM} up` starts it")
     if kind not in KINDS or in_s < 1:
         raise SandboxError(f"{kind} in {in_s} s is no notice: use one of {', '.join(KINDS)}, in at least 1 s")
     at = datetime.now(UTC) + timedelta(seconds=0 if kind == "rebalance" else in_s)

@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import nomad_stateful
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadError
 from sandbox.cluster import tls
 from sandbox.machine.private_files import read_text, write_private
-from sandbox.settings import PROJECT, SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings, usage
 
 _POLICIES: Final = {"program": "nomad-stateful", "operator": "nomad-stateful-operator"}
 _DESCRIPTIONS: Final = {"program": "The Pulumi program", "operator": "People who operate the stack"}
+_PACKAGE: Final = Path(nomad_stateful.__file__).parent
 _RULES: Final = {
-    "program": PROJECT / "nomad_stateful/program/nomad-policy.hcl",
-    "operator": PROJECT / "nomad_stateful/operate/nomad-policy.hcl",
+    "program": _PACKAGE / "program/nomad-policy.hcl",
+    "operator": _PACKAGE / "operate/nomad-policy.hcl",
 }
-_FAILOVER: Final = PROJECT / "nomad_stateful/program/failover-policy.hcl"
+_FAILOVER: Final = _PACKAGE / "program/failover-policy.hcl"
 _FAILOVER_JOB: Final = {"Namespace": "default", "JobID": "failover"}
 _TIMEOUT_S: Final = 30.0
 # Restore drills run in it; only a management token can make one.
@@ -96,7 +98,7 @@ def _bootstrap(settings: SandboxSettings, api: NomadApi, secret: str) -> bool:
             if "already done" in error.body:
                 raise SandboxError(
                     f"Nomad at {settings.nomad_url} has access control set up by somebody else. "
-                    "Run `make down FORCE=1`, then `make up`."
+                    f"Run `{usage.FORCE_DOWN}`, then `{usage.UP}`."
                 ) from error
             # A server that has just become the leader refuses for a moment.
             if time.monotonic() > deadline:

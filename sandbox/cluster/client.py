@@ -13,10 +13,10 @@ from sandbox.cluster import tls
 from sandbox.cluster.server import KEEP_ALIVE
 from sandbox.docker import daemon
 from sandbox.docker.store import Store
-from sandbox.settings import PROJECT, InstanceSpec, SandboxSettings
+from sandbox.settings import CODE, InstanceSpec, SandboxSettings
 
 _DATA_DIR: Final = "/mnt/nomad"
-_SCRIPTS: Final = PROJECT / "examples/clients"
+_SCRIPTS: Final = CODE / "examples/clients"
 STOP_S: Final = 110
 """How long a client may take to leave."""
 

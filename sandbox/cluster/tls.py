@@ -12,7 +12,7 @@ from typing import Any, Final
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.tls import TlsSettings
 from sandbox.machine.private_files import create_private, read_text
-from sandbox.settings import SandboxError, SandboxSettings, ServerSpec
+from sandbox.settings import SandboxError, SandboxSettings, ServerSpec, usage
 
 VALID_DAYS: Final = 365
 """How long the CA and its certificates are valid; a sandbox is not expected to get that old."""
@@ -40,7 +40,7 @@ def ensure(settings: SandboxSettings, nomad: Path) -> bool:
         began = "tls is true, but the sandbox was started without it"
         if not _certificate(settings, "server").is_file():
             began = "The sandbox was started by a version without TLS between Nomad's agents"
-        raise SandboxError(f"{began}. Run `make down`, then `make up`.")
+        raise SandboxError(f"{began}. Run `{usage.DOWN}`, then `{usage.UP}`.")
     for path in (settings.nomad_dir, folder):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / _CA).is_file():
@@ -113,7 +113,7 @@ def _refuse_ended(ca: Path) -> None:
     if ends - datetime.now(UTC) < RENEWAL:
         raise SandboxError(
             f"The certificates of this sandbox end at {ends:%Y-%m-%d %H:%M} UTC: they are valid for {VALID_DAYS} days. "
-            "Run `make down FORCE=1`, then `make up`."
+            f"Run `{usage.FORCE_DOWN}`, then `{usage.UP}`."
         )
 
 

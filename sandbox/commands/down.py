@@ -11,10 +11,11 @@ from sandbox.cluster import acl, server, tls
 from sandbox.commands import leftovers
 from sandbox.commands.phases import Phases
 from sandbox.machine.lock import exclusive
-from sandbox.settings import PROJECT_NAME, SandboxError, SandboxSettings
+from sandbox.machine.private_files import read_text
+from sandbox.settings import PROJECT, SandboxError, SandboxSettings, usage
 from sandbox.stack import strays
-from sandbox.stack.stack import Stack, config_file, stacks_in_state
-from sandbox.stack.stack_file import put_salt
+from sandbox.stack.stack import Stack, config_file, salt_file, stacks_in_state
+from sandbox.stack.stack_file import has_foreign_secrets, project_name, put_salt
 from tools import toolchain
 
 
@@ -33,7 +34,7 @@ def run(settings: SandboxSettings, options: Options) -> int:
     Raises:
         SandboxError: the stack cannot be destroyed (then the sandbox is left running), or something cannot be removed.
     """
-    phases = Phases("down")
+    phases, own = Phases("down"), project_name(PROJECT)
     if not settings.home.is_dir():
         _forget_salt(options.stack)
         phases.say("nothing is running")
@@ -53,20 +54,21 @@ def run(settings: SandboxSettings, options: Options) -> int:
             phases.say("the sandbox has died, and its volumes with it: there is nothing to destroy, only to clear")
         if others:
             phases.say(f"these stacks go with the sandbox's state: {', '.join(others)}")
+        gone = {name for project, name in known if project == own} | {options.stack}
+        salts = {name: read_text(salt_file(settings, name)) for name in gone}
         with phases.phase("sandbox") as phase:
             said = leftovers.clear(settings, keep_logs=False)
             phase.did("; ".join(said) or "nothing was running")
-        for project, name in {(PROJECT_NAME, options.stack), *known}:
-            if project == PROJECT_NAME:
-                _forget_salt(name)
+        for name, salt in salts.items():
+            _forget_salt(name, salt)
     phases.say("everything is gone")
     return 0
 
 
-def _forget_salt(stack: str) -> None:
-    """Takes the salt out of the clone: it belonged to the state that is gone."""
+def _forget_salt(stack: str, salt: str = "") -> None:
+    """Takes the salt out of the stack's file: it belonged to the state that is gone. Not another stack's."""
     path = config_file(stack)
-    if path.is_file():
+    if path.is_file() and not has_foreign_secrets(path, salt):
         put_salt(path, "")
 
 
@@ -75,8 +77,8 @@ def _destroy(settings: SandboxSettings, options: Options, phases: Phases) -> Non
     if tools is None:
         if stacks_in_state(settings):
             raise SandboxError(
-                "The toolchain is gone from the cache, so the stack cannot be destroyed. Run `make up` to get it back, "
-                "or drop the sandbox with everything in it: `make down FORCE=1`."
+                f"The toolchain is gone from the cache, so the stack cannot be destroyed. Run `{usage.UP}` to get it "
+                f"back, or drop the sandbox with everything in it: `{usage.FORCE_DOWN}`."
             )
         return
     name = options.stack
@@ -106,8 +108,8 @@ def _refuse_others(stack: Stack) -> None:
     listed = ", ".join(f"{name} ({count} resources)" for name, count in sorted(others.items()))
     raise SandboxError(
         f"The sandbox holds more stacks, which would go with it: {listed}. Nothing was destroyed. Destroy each in the "
-        "folder of its program (`. .sandbox/env`, then `pulumi destroy --stack NAME`) and run `make down` again, or "
-        "drop the sandbox with everything in it: `make down FORCE=1`."
+        "folder of its program (`. .sandbox/env`, then `pulumi destroy --stack NAME`) and run "
+        f"`{usage.DOWN}` again, or drop the sandbox with everything in it: `{usage.FORCE_DOWN}`."
     )
 
 

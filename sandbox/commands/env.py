@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sandbox.settings import SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings, usage
 
 
 def run(settings: SandboxSettings) -> int:
@@ -16,5 +16,5 @@ def run(settings: SandboxSettings) -> int:
     try:
         sys.stdout.write(settings.env_file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SandboxError(f"There is no {settings.env_file}: no sandbox is running. Run `make up` first.") from None
+        raise SandboxError(f"There is no {settings.env_file}: no sandbox is running. Run `{usage.UP}` first.") from None
     return 0

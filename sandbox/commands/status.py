@@ -8,7 +8,7 @@ from nomad_stateful.nomad.api import NomadApi, NomadError
 from sandbox.cloud import service as cloud
 from sandbox.cluster import acl, nodes, tls
 from sandbox.commands.tables import table
-from sandbox.settings import SandboxSettings
+from sandbox.settings import SandboxSettings, usage
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(settings: SandboxSettings) -> int:
     """Prints the tables; 1 when no sandbox is running."""
     if not cloud.is_alive(settings):
-        print("no sandbox is running; start it with `make up`")
+        print(f"no sandbox is running; start it with `{usage.UP}`")
         return 1
     from sandbox.cloud.aws_client import client
 

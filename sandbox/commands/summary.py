@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.commands.tables import table
-from sandbox.settings import SandboxSettings
+from sandbox.settings import SandboxSettings, usage
 from sandbox.stack.stack import Stack
 
 
@@ -50,18 +50,18 @@ def _mysql(outputs: dict[str, Any]) -> str:
         return ""
     return (
         f"MySQL answers at {mysql.get('host')}:{mysql.get('port')} as user {mysql.get('user', 'root')}.\n"
-        "  make mysql                                        logs in\n"
+        f"  {usage.MYSQL:<48}  logs in\n"
         "  pulumi stack output mysqlPassword --show-secrets  shows the password (after sourcing the env file below)"
     )
 
 
 def _next(settings: SandboxSettings, *, deployed: bool) -> str:
-    lines = ["Next"]
+    lines, wide = ["Next"], len(usage.STATUS)
     if deployed:
-        lines.append("  make verify               proves that rows survive a purge, a redeploy and a move")
+        lines.append(f"  {usage.VERIFY:<{wide}}  proves that rows survive a purge, a redeploy and a move")
     lines += [
         f"  . {settings.env_file}   lets pulumi, nomad and AWS's tools work with this sandbox",
-        "  python -m sandbox status  shows instances, clients, plugins, volumes and jobs",
-        "  make down                 destroys the stack and removes the sandbox",
+        f"  {usage.STATUS:<{wide}}  shows instances, clients, plugins, volumes and jobs",
+        f"  {usage.DOWN:<{wide}}  destroys the stack and removes the sandbox",
     ]
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,9 +18,10 @@ from sandbox.docker import machine_daemon, store
 from sandbox.docker.store import Store
 from sandbox.machine import firewall, requirements, zone_delay
 from sandbox.machine.lock import exclusive
+from sandbox.machine.private_files import read_text
 from sandbox.settings import PROJECT, SandboxSettings
-from sandbox.stack import environment, plugin_home, stack_file, strays
-from sandbox.stack.stack import Stack, prepare_backend
+from sandbox.stack import environment, plugin_home, project, stack_file, strays
+from sandbox.stack.stack import Stack, config_file, prepare_backend, salt_file
 from sandbox.standins.nas import openssh
 from tools import packages, toolchain
 from tools.toolchain import Toolchain, official
@@ -46,6 +48,8 @@ def run(settings: SandboxSettings, options: Options) -> int:
     """
     phases = Phases("up")
     requirements.require()
+    if options.stack:
+        project.require(config_file(options.stack), read_text(salt_file(settings, options.stack)))
     if options.official is not None:
         options = replace(options, official=official.require(options.official))
     with exclusive(settings.home):
@@ -87,7 +91,7 @@ def _tools(settings: SandboxSettings, options: Options, phases: Phases) -> tuple
             toolchain.ensure_csi()
             named = (
                 *options.images,
-                *(stack_file.images(PROJECT / f"Pulumi.{options.stack}.yaml") if options.stack else ()),
+                *(stack_file.images(config_file(options.stack)) if options.stack else ()),
             )
             store.require_docker(settings, options.official, named)
             made = pool.submit(store.of_sandbox, settings, options.official, named)
@@ -163,6 +167,8 @@ def _pulumi(settings: SandboxSettings, tools: Toolchain, options: Options, phase
     prepare_backend(settings)
     if not options.stack:
         return None
+    if project.ensure_environment(PROJECT):
+        phases.say(f"{PROJECT / '.venv'} is linked to {sys.prefix}, which this command is of")
     stack = Stack(settings, tools, options.stack)
     stack.ensure()
     return stack

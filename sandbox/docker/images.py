@@ -15,7 +15,7 @@ from sandbox.docker import agent, older_mysql, postgres, python_packages
 from sandbox.docker.errors import DockerError
 from sandbox.docker.image import PATH, Image
 from sandbox.docker.layers import Recipe
-from sandbox.settings import PROJECT
+from sandbox.settings import CODE
 from tools import locked_packages
 from tools.toolchain import cache, official
 
@@ -178,7 +178,7 @@ def agent_image(base: Recipe) -> Image:
     python = Recipe("agent-python", (base,), ("python3",), fill=packages, fill_key=pins)
     below = (base, python)
     layers = (*below, Recipe("agent", below, fill=agent.put, fill_key=agent.digest()))
-    return Image(agent.REPOSITORY, agent.tag(), layers, entrypoint=(agent.COMMAND,), env=(PATH,), note="the wheel")
+    return Image(agent.REPOSITORY, agent.tag(), layers, entrypoint=(agent.COMMAND,), env=(PATH,), note="the package")
 
 
 def _busybox(base: Recipe) -> Image:
@@ -201,7 +201,7 @@ def _nothing_else(layer: Path, _base: Path) -> None:
 
 
 def _stand_in_files() -> list[Path]:
-    home = PROJECT / "sandbox"
+    home = CODE / "sandbox"
     modules = [path for name in _STAND_INS for path in (home / "standins" / name).rglob("*.py")]
     return sorted([home / "__init__.py", *modules, *(home / name for name in _MOUNT_HELPERS)])
 
@@ -226,7 +226,7 @@ def put_stand_ins(layer: Path) -> None:
     """Puts in the stand-ins' modules, the CSI protocol, and a command for each under its official name."""
     home = layer / _HOME
     for path in _stand_in_files():
-        target = home / path.relative_to(PROJECT)
+        target = home / path.relative_to(CODE)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
     for path in _proto().glob("*.py"):

@@ -16,7 +16,7 @@ from sandbox.docker.errors import DockerError
 from sandbox.docker.image import Image
 from sandbox.docker.layers import Layer
 from sandbox.docker.machine_daemon import DRIVER
-from sandbox.settings import SandboxSettings
+from sandbox.settings import SandboxSettings, usage
 from tools.toolchain import cache, progress
 
 _LIST: Final = "images.json"
@@ -66,7 +66,7 @@ def of_sandbox(settings: SandboxSettings, official: Path | None = None, named: I
         lacking = [name for name in named if not _has(kept, name, settings, official)]
         if lacking:
             what = f"the image {lacking[0]}" if lacking[0] else "all images"
-            raise DockerError(f"The sandbox was started without {what}, and keeps its own: run `make down` first.")
+            raise DockerError(f"The sandbox was started without {what}, and keeps its own: run `{usage.DOWN}` first.")
         return kept
     store = ensure(settings, official, named)
     settings.docker_dir.mkdir(exist_ok=True)

@@ -6,12 +6,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from sandbox.settings import PROJECT
+from sandbox.settings import CODE
 
 
 def launcher(module: str, *arguments: str) -> str:
     """Returns a shell script that runs the module with these arguments and its own."""
-    words = ["exec", "env", f"PYTHONPATH={PROJECT}", sys.executable, "-m", module, *arguments]
+    words = ["exec", "env", f"PYTHONPATH={CODE}", sys.executable, "-m", module, *arguments]
     return f'#!/bin/sh\n{shlex.join(words)} "$@"\n'
 
 

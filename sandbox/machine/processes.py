@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.settings import HOME_VARIABLE, PROJECT, SandboxSettings
+from sandbox.settings import CODE, HOME_VARIABLE, SandboxSettings
 
 _KILL_GRACE_S = 10.0
 
@@ -100,7 +100,7 @@ def environment(outer: Mapping[str, str]) -> dict[str, str]:
 
 def of_project(settings: SandboxSettings) -> dict[str, str]:
     """The environment of the sandbox's own Python processes."""
-    return {**environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(PROJECT)}
+    return {**environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(CODE)}
 
 
 def start(

@@ -2,10 +2,11 @@
 
 from sandbox.settings.errors import SandboxError, SettingsError
 from sandbox.settings.model import (
+    CODE,
     CONFIG_VARIABLE,
     HOME_VARIABLE,
+    IN_CLONE,
     PROJECT,
-    PROJECT_NAME,
     STACK,
     InstanceSpec,
     PulledImage,
@@ -15,10 +16,11 @@ from sandbox.settings.model import (
 from sandbox.settings.reading import load_settings, parse_settings
 
 __all__ = [
+    "CODE",
     "CONFIG_VARIABLE",
     "HOME_VARIABLE",
+    "IN_CLONE",
     "PROJECT",
-    "PROJECT_NAME",
     "STACK",
     "InstanceSpec",
     "PulledImage",

@@ -7,11 +7,13 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
-PROJECT: Final = Path(__file__).resolve().parents[2]
-"""The project's top folder."""
+CODE: Final = Path(__file__).resolve().parents[2]
+"""The folder that the packages sandbox and tools are in: a clone, or a folder of the package nomad-stateful-sandbox."""
 
-PROJECT_NAME: Final = "nomad-stateful"
-"""What Pulumi calls the program."""
+IN_CLONE: Final = (CODE / "Pulumi.yaml").is_file()
+
+PROJECT: Final = CODE if IN_CLONE else Path.cwd()
+"""The folder of the Pulumi project that is deployed, of sandbox.toml and of .sandbox."""
 
 STACK: Final = "dev"
 """The stack that is deployed when none is named."""

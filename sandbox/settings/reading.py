@@ -29,10 +29,12 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> SandboxSettings:
     Raises:
         SettingsError: a key that does not exist or a value that breaks a rule.
     """
-    path = Path(environ.get(CONFIG_VARIABLE) or PROJECT / "sandbox.toml")
+    named = environ.get(CONFIG_VARIABLE)
+    path = Path(named or PROJECT / "sandbox.toml")
     home = Path(environ.get(HOME_VARIABLE) or PROJECT / ".sandbox").absolute()
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        # Every key has a default, so a project needs no such file.
+        table = tomllib.loads(path.read_text(encoding="utf-8")) if named or path.exists() else {}
     except OSError as error:
         raise SettingsError(
             CONFIG_VARIABLE,

@@ -87,7 +87,7 @@ def exports(settings: SandboxSettings) -> dict[str, str]:
 
 
 def search_path(bin_dir: Path) -> list[Path]:
-    """Folders that come first on PATH: the toolchain's and the virtual environment's."""
+    """Folders that come first on PATH: the toolchain's and the project's virtual environment's."""
     return [bin_dir, PROJECT / ".venv/bin"]
 
 

@@ -18,17 +18,23 @@ from typing import Any, Final
 from sandbox.machine import processes
 from sandbox.machine.orphans import end_orphans
 from sandbox.machine.private_files import read_text, write_private
-from sandbox.settings import PROJECT, PROJECT_NAME, SandboxError, SandboxSettings
+from sandbox.settings import PROJECT, SandboxError, SandboxSettings, usage
+from sandbox.stack import project
 from sandbox.stack.environment import passphrase_file, process_environment, state_dir
-from sandbox.stack.stack_file import put_salt, read_salt
+from sandbox.stack.stack_file import project_name, put_salt, read_salt
 from tools.toolchain import Toolchain
 
 _INTERRUPT_TIMEOUT_S: Final = 90.0
 
 
-def config_file(stack: str, project: Path = PROJECT) -> Path:
-    """A stack's configuration in the clone."""
-    return project / f"Pulumi.{stack}.yaml"
+def config_file(stack: str, folder: Path = PROJECT) -> Path:
+    """A stack's configuration in the project's folder."""
+    return folder / f"Pulumi.{stack}.yaml"
+
+
+def salt_file(settings: SandboxSettings, stack: str) -> Path:
+    """Where the salt is kept that a stack has in this sandbox."""
+    return settings.home / f"pulumi-salt-{stack}"
 
 
 def prepare_backend(settings: SandboxSettings) -> None:
@@ -47,7 +53,7 @@ def stacks_in_state(settings: SandboxSettings) -> list[tuple[str, str]]:
     found = (state_dir(settings) / ".pulumi" / "stacks").glob("*/*")
     # Compressed where PULUMI_DIY_BACKEND_GZIP was set at the last update.
     names = {(path.parent.name, path.name.removesuffix(".gz")) for path in found}
-    return sorted((project, name.removesuffix(".json")) for project, name in names if name.endswith(".json"))
+    return sorted((owner, name.removesuffix(".json")) for owner, name in names if name.endswith(".json"))
 
 
 class StackError(SandboxError):
@@ -77,15 +83,20 @@ class Recovery:
 class Stack:
     """One stack of the program in the sandbox's own state."""
 
-    def __init__(self, settings: SandboxSettings, toolchain: Toolchain, name: str, project: Path = PROJECT) -> None:
+    def __init__(self, settings: SandboxSettings, toolchain: Toolchain, name: str, folder: Path = PROJECT) -> None:
         self.name = name
-        self._project = project
+        self._project = folder
         self._settings = settings
         self._pulumi = toolchain.pulumi
         self._bin_dir = toolchain.bin_dir
 
     def ensure(self) -> bool:
-        """Makes the backend and the stack and selects it; says whether the stack is new."""
+        """Makes the backend and the stack and selects it; says whether the stack is new.
+
+        Raises:
+            ProjectError: there is no such stack's file, or it holds secrets of another stack.
+        """
+        project.require(self.config_file, read_text(self._salt_file))
         prepare_backend(self._settings)
         exists = self.exists() and self._salt_file.is_file()
         if not exists:
@@ -101,7 +112,7 @@ class Stack:
 
     @property
     def _salt_file(self) -> Path:
-        return self._settings.home / f"pulumi-salt-{self.name}"
+        return salt_file(self._settings, self.name)
 
     def _init(self) -> None:
         """Makes the stack with a passphrase of its own, from a copy: Pulumi would rewrite the committed file.
@@ -155,7 +166,7 @@ class Stack:
         words = ["up", "--yes", "--skip-preview", "--suppress-outputs", *(["--refresh"] if refresh else [])]
         if self._show(*words) != 0:
             raise StackError(
-                "pulumi up failed: its output is above. The sandbox runs on: fix the cause and run `make up` again."
+                f"pulumi up failed: its output is above. The sandbox runs on: fix the cause and run `{usage.UP}` again."
             )
         history = json.loads(self._call("stack", "history", "--json", "--page-size", "1", "--stack", self.name))
         return Update(dict((history[0].get("resourceChanges") or {}) if history else {}))
@@ -171,8 +182,8 @@ class Stack:
         words = ["destroy", "--yes", "--skip-preview", "--suppress-outputs", *(["--refresh"] if refresh else [])]
         if self._show(*words) != 0:
             raise StackError(
-                "pulumi destroy failed: its output is above. Fix the cause and run `make down` again, or drop the "
-                "sandbox with everything in it: `make down FORCE=1`."
+                f"pulumi destroy failed: its output is above. Fix the cause and run `{usage.DOWN}` again, or drop the "
+                f"sandbox with everything in it: `{usage.FORCE_DOWN}`."
             )
 
     def outputs(self) -> dict[str, Any]:
@@ -191,7 +202,7 @@ class Stack:
         """How many resources each other stack of this state has, by its name."""
         listed = json.loads(self._call("stack", "ls", "--all", "--json"))
         counts = {item["name"].removeprefix("organization/"): item.get("resourceCount") or 0 for item in listed}
-        own = (self.name, f"{PROJECT_NAME}/{self.name}")
+        own = (self.name, f"{project_name(self._project)}/{self.name}")
         # One is the stack itself.
         return {name: count for name, count in counts.items() if count > 1 and name not in own}
 

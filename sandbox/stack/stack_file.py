@@ -1,4 +1,4 @@
-"""The stack's configuration file: its salt, which comes and goes with the sandbox's passphrase, and its images."""
+"""The project's name; the stack's file: its salt, which comes and goes with the sandbox's passphrase, its images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ import re
 from pathlib import Path
 
 _IMAGE_LINE = re.compile(r"^ +image: *([^ #\n]+)", re.MULTILINE)
+_NAME_LINE = re.compile(r"^name: *['\"]?([\w.-]+)", re.MULTILINE)
+_SECRETS = re.compile(r"^( +(- +)?secure|secretsprovider|encryptedkey):", re.MULTILINE)
 _SALT_LINE = re.compile(r"^encryptionsalt:.*\n?", re.MULTILINE)
+
+
+def project_name(folder: Path) -> str:
+    """The project's name as its Pulumi.yaml has it, empty where there is none."""
+    path = folder / "Pulumi.yaml"
+    found = _NAME_LINE.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return found[1] if found else ""
+
+
+def has_foreign_secrets(path: Path, salt: str) -> bool:
+    """Whether the file has secrets, or a provider of them, that are not of this salt."""
+    text = path.read_text(encoding="utf-8")
+    return _SECRETS.search(text) is not None and (not salt or read_salt(path) != salt)
 
 
 def read_salt(path: Path) -> str:

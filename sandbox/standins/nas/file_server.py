@@ -16,7 +16,7 @@ from sandbox.machine.commands import run
 from sandbox.machine.errors import CloudError
 from sandbox.machine.machine import child_of
 from sandbox.machine.namespaces import network_of
-from sandbox.settings import PROJECT, SandboxSettings
+from sandbox.settings import CODE, SandboxSettings
 from sandbox.standins.nas import openssh
 from sandbox.standins.nas.layout import Nas
 
@@ -46,7 +46,7 @@ class FileServer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**_environment(), "PYTHONPATH": str(PROJECT)},
+                env={**_environment(), "PYTHONPATH": str(CODE)},
                 cwd="/",
                 start_new_session=True,
             )

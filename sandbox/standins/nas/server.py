@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.machine.waiting import until
-from sandbox.settings import PROJECT
+from sandbox.settings import CODE
 from sandbox.standins.nas.exports import Exports
 from sandbox.standins.nas.layout import MOUNT_ROOT, USER, Nas
 
@@ -58,7 +58,7 @@ def prepare(nas: Nas, openssh: Path | None) -> None:
     words = [
         "exec",
         "env",
-        f"PYTHONPATH={PROJECT}",
+        f"PYTHONPATH={CODE}",
         sys.executable,
         "-S",
         "-m",

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 import botocore.exceptions as boto
 
 from nomad_stateful.errors import ProviderError
+from sandbox.settings import usage
 
 T = TypeVar("T")
 
-_REMEDY: Final = "Check AWS_ENDPOINT_URL or aws:endpoints and the network (in the sandbox: `python -m sandbox status`)"
+_REMEDY: Final = f"Check AWS_ENDPOINT_URL or aws:endpoints and the network (in the sandbox: `{usage.STATUS}`)"
 _NO_CREDENTIALS: Final = (
     "no valid credential sources found. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
     "or name a profile with AWS_PROFILE or aws:profile"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from sandbox.settings import usage
+
 VERSION: Final = "7.51.1"
 
-OFFICIAL: Final = "use the official plugin: `python -m sandbox up --plugins official`"
+OFFICIAL: Final = f"use the official plugin: `{usage.PROGRAM} up --plugins official`"
 
 
 def not_implemented(what: str) -> str:
