@@ -166,11 +166,11 @@ lock: bootstrap ## write requirements.lock anew after a change of the dependenci
 	@"$$($(PY) -c 'from tools.wheel import uv; print(uv())')" pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --group sandbox --group dev --output-file requirements.lock
 
 .PHONY: wheel
-wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl, the components for other Pulumi programs
+wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl and the sandbox's wheel
 	@$(PY) -m tools.wheel
 
 .PHONY: release
-release: bootstrap ## make build/release/: wheel, sdist, plugin archives, schema, notes, SHA256SUMS (TWICE=1: compare two builds; TAG=vX.Y.Z)
+release: bootstrap ## make build/release/: wheels, sdist, plugin archives, schema, notes, SHA256SUMS (TWICE=1: compare two builds; TAG=vX.Y.Z)
 	@$(PY) -m tools.release $(if $(TWICE),--twice) $(if $(TAG),--tag "$(TAG)")
 
 .PHONY: image

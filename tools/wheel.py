@@ -1,4 +1,4 @@
-"""Builds the wheel into dist/ or the folder given, and what it needs beside it: ``python -m tools.wheel [FOLDER]``."""
+"""Builds the wheels into dist/ or the folder given, and requirements.txt: ``python -m tools.wheel [FOLDER]``."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 LOCK = Path(__file__).with_name("wheel-requirements.txt")
+SANDBOX = TOP / "tools/sandbox_wheel"
 UV_PINS = TOP / "tools/uv-requirements.txt"
 
 
@@ -17,10 +18,10 @@ def uv() -> Path:
     return cache / f"uv-{sha256(UV_PINS.read_bytes()).hexdigest()[:16]}" / "bin/uv"
 
 
-def build(target: Path) -> None:
+def build(target: Path, source: Path = TOP) -> None:
     """Raises CalledProcessError when the backend refuses; what it said went to stderr."""
     locked = ("--build-constraints", str(LOCK), "--require-hashes")
-    subprocess.run([uv(), "build", "--quiet", "--wheel", *locked, "--out-dir", target, TOP], check=True)
+    subprocess.run([uv(), "build", "--quiet", "--wheel", *locked, "--out-dir", target, source], check=True)
 
 
 def requirements(target: Path) -> None:
@@ -33,7 +34,8 @@ def requirements(target: Path) -> None:
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else TOP / "dist")
     try:
-        build(folder)
+        for source in (TOP, SANDBOX):
+            build(folder, source)
         requirements(folder)
     except FileNotFoundError:
         sys.exit("error: the package installer is not in the cache: run `make bootstrap`")

@@ -7,7 +7,18 @@ from typing import NoReturn
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.operate import failover, listed_snapshots, recover, restore, shell, snapshots, stack, status, verify
+from nomad_stateful.operate import (
+    failover,
+    listed_snapshots,
+    recover,
+    restore,
+    sandbox,
+    shell,
+    snapshots,
+    stack,
+    status,
+    verify,
+)
 from nomad_stateful.operate.adopt import command as adopt
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.doctor import command as doctor
@@ -24,6 +35,7 @@ from nomad_stateful.visible import visible_output
 
 COMMANDS: tuple[Command, ...] = (
     new.COMMAND,
+    sandbox.COMMAND,
     verify.COMMAND,
     *shell.COMMANDS,
     snapshots.TAKE,
@@ -61,14 +73,17 @@ class _Completion(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """Returns the tree of commands and options."""
     parser = argparse.ArgumentParser(prog="nomad-stateful", description=__doc__)
     parser.add_argument("--completion", action=_Completion, choices=SHELLS, help="print the completion for a shell")
     words = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
         made = words.add_parser(command.name, help=command.text)
-        by_default = "PULUMI_STACK, or the only one there is" if command.has_stack else "dev"
-        made.add_argument("--stack", default="", help=f"the stack; by default {by_default}")
+        if command.has_stack:
+            made.add_argument(
+                "--stack", default="", help="the stack; by default PULUMI_STACK, or the only one there is"
+            )
         made.set_defaults(chosen=command)
         command.arguments(made)
     return parser
@@ -77,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Runs one command; returns its exit status, and says on standard error why it failed."""
     with visible_output():
-        return _run(_parser().parse_args())
+        return _run(command_line().parse_args())
 
 
 def _run(known: argparse.Namespace) -> int:

@@ -53,14 +53,14 @@ def run(command: list[str | Path], folder: Path, env: dict[str, str] | None = No
     return done.stdout
 
 
-def virtual_environment(folder: Path, wheel: Path) -> Path:
-    """A new one that holds the wheel and what it depends on, in the versions of the lock file."""
+def virtual_environment(folder: Path, *wheels: Path) -> Path:
+    """A new one that holds the wheels and what they depend on, in the versions of the lock file."""
     target = folder / ".venv"
     run([uv(), "venv", "--quiet", "--seed", "--python", "3.11", target], folder)
     lock = Path(__file__).parents[2] / "requirements.lock"
-    # Constraints have no hashes here: the wheel was just made.
+    # Constraints have no hashes here: the wheels were just made.
     constraints = folder / "constraints.txt"
     lines = lock.read_text(encoding="utf-8").splitlines()
     constraints.write_text("\n".join(line.split(" \\")[0] for line in lines if line and line[0].isalnum()) + "\n")
-    run([uv(), "pip", "install", "--quiet", "--python", target / "bin/python", "-c", constraints, wheel], folder)
+    run([uv(), "pip", "install", "--quiet", "--python", target / "bin/python", "-c", constraints, *wheels], folder)
     return target

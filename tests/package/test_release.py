@@ -16,6 +16,7 @@ def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: P
     archives = {f"pulumi-resource-nomad-stateful-v{VERSION}-{one}.tar.gz" for one in platforms}
     wheel = f"nomad_stateful-{VERSION}-py3-none-any.whl"
     own = {wheel, f"nomad_stateful-{VERSION}.tar.gz", "notes.md", "requirements.txt", "schema.json"}
+    own.add(f"nomad_stateful_sandbox-{VERSION}-py3-none-any.whl")
     assert set(sums) == archives | own
     with tarfile.open(tmp_path / "one" / min(archives)) as tar:
         assert set(tar.getnames()) == {"PulumiPlugin.yaml", "__main__.py", "requirements.txt", wheel}

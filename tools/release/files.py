@@ -1,4 +1,4 @@
-"""The files of a release: wheel, sdist, plugin archive, schema, notes and their sums; the same from the same commit."""
+"""The files of a release: wheels, sdist, plugin archive, schema, notes, sums; the same from the same commit."""
 
 import gzip
 import io
@@ -13,7 +13,7 @@ from pathlib import Path
 from nomad_stateful.components.package.host import PACKAGE, ComponentHost
 from nomad_stateful.version import VERSION
 from tools.release.changelog import PAGE, UNRELEASED, sections
-from tools.wheel import LOCK, TOP, requirements, uv
+from tools.wheel import LOCK, SANDBOX, TOP, requirements, uv
 
 SUMS = "SHA256SUMS"
 _MAIN = "from nomad_stateful.components.package.__main__ import run\n\nrun()\n"
@@ -78,14 +78,14 @@ def archive(contents: dict[str, bytes], moment: int) -> bytes:
 def _build(target: Path, moment: int) -> None:
     locked = ("--build-constraints", LOCK, "--require-hashes", "--out-dir", target)
     env = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
-    # The wheel from the tree: an sdist has copies in place of the links that the package consists of.
-    for kind in ("--wheel", "--sdist"):
-        subprocess.run([uv(), "build", "--quiet", kind, *locked, TOP], check=True, env=env)
+    # The wheels from the tree: an sdist has copies in place of the links that the package consists of.
+    for kind, source in (("--wheel", TOP), ("--sdist", TOP), ("--wheel", SANDBOX)):
+        subprocess.run([uv(), "build", "--quiet", kind, *locked, source], check=True, env=env)
 
 
 def _plugin_archive(target: Path, moment: int) -> None:
     """The package of components as the engine installs it: Pulumi makes its environment from requirements.txt."""
-    (wheel,) = target.glob("*.whl")
+    (wheel,) = target.glob("nomad_stateful-*.whl")
     requirements(target)
     locked = (target / "requirements.txt").read_text(encoding="utf-8")
     own = f"./{wheel.name} --hash=sha256:{sha256(wheel.read_bytes()).hexdigest()}\n"

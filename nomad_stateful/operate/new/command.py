@@ -59,7 +59,7 @@ def write(folder: Path, texts: dict[str, str]) -> None:
 
 def _run(arguments: Namespace) -> None:
     folder = arguments.folder or Path(arguments.name)
-    stack = arguments.stack or "dev"
+    stack = arguments.stack
     texts = files(arguments.name, stack, package(), workflow=arguments.ci)
     write(folder, texts)
     print("\n".join(f"wrote {folder / path}" for path in texts))
@@ -67,7 +67,9 @@ def _run(arguments: Namespace) -> None:
         f"\nEdit Pulumi.{stack}.yaml, set NOMAD_ADDR and NOMAD_TOKEN, and:\n"
         f"  cd {folder}\n"
         "  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n"
-        f"  pulumi stack init {stack} && pulumi preview"
+        f"  pulumi stack init {stack} && pulumi preview\n"
+        "Or, on this machine alone, as root and with the package nomad-stateful-sandbox:\n"
+        f"  cd {folder} && nomad-stateful sandbox up"
     )
 
 
@@ -82,6 +84,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="where to write it; by default a folder of that name"
     )
+    parser.add_argument("--stack", default="dev", help="the stack to write settings for; by default dev")
     parser.add_argument("--ci", action="store_true", help="also a GitHub workflow that previews pull requests")
 
 
