@@ -86,7 +86,8 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 
 .PHONY: nightly nightly-slow nightly-embedded
 nightly: RUNS = 14
-nightly: nightly-slow $(if $(OFFICIAL),nightly-embedded) matrix examples faults zone-changes planted ## what CI has no time for: tests marked nightly, each Nomad, examples, faults and planted defects; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
+nightly: CHECK = 1
+nightly: nightly-slow site $(if $(OFFICIAL),nightly-embedded) matrix examples faults zone-changes planted ## what CI has no time for: tests marked nightly, each Nomad, examples, faults and planted defects; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
 
 nightly-slow: bootstrap
 	@$(PY) -m tools.packages --tests || true
@@ -162,8 +163,9 @@ hooks: bootstrap ## have each commit formatted, linted and typed: the fast half 
 	@git config core.hooksPath tools/hooks
 
 .PHONY: lock
-lock: bootstrap ## write requirements.lock anew after a change of the dependencies in pyproject.toml
+lock: bootstrap ## write requirements.lock and the site's anew after a change of pyproject.toml or tools/site/requirements.in
 	@"$$($(PY) -c 'from tools.wheel import uv; print(uv())')" pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --group sandbox --group dev --output-file requirements.lock
+	@"$$($(PY) -c 'from tools.wheel import uv; print(uv())')" pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tools/site/requirements.in --output-file tools/site/requirements.txt
 
 .PHONY: wheel
 wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl and the sandbox's wheel
@@ -172,6 +174,10 @@ wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl and the sandbox's whee
 .PHONY: release
 release: bootstrap ## make build/release/: wheels, sdist, plugin archives, schema, notes, SHA256SUMS (TWICE=1: compare two builds; TAG=vX.Y.Z)
 	@$(PY) -m tools.release $(if $(TWICE),--twice) $(if $(TAG),--tag "$(TAG)")
+
+.PHONY: site
+site: bootstrap ## make build/site/: the pages with search, and the reference of the commands (CHECK=1: look at it in a browser)
+	@$(PY) -m tools.site $(if $(CHECK),--check)
 
 .PHONY: image
 image: bootstrap ## make the agent's image, on Debian's Python into dist/, or with docker on another base (BASE=python:3.13-slim@sha256:…)
