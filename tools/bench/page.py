@@ -57,7 +57,7 @@ def figures(results: Path) -> dict[str, str]:
     known = samples.read(results / SAMPLES)
     shown = [case for case in CASES if (case.case, case.measure) in _IN_FIGURE]
     panels = [panel for case in shown if (panel := _panel(case, known)).rows]
-    return {"bench-up.svg": figure(panels[:1]), "bench-cases.svg": figure(panels)}
+    return {"bench-cases.svg": figure(panels)}
 
 
 def _panel(case: Case, known: Sequence[Sample]) -> Panel:
