@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pulumi
+from pulumi.resource import DependencyResource
 
+from nomad_stateful.components.component_type import PACKAGE
 from nomad_stateful.sdk import Provider
 
-_PACKAGE = "nomad-csi"
-_TYPE = f"{_PACKAGE}:index:VolumeGuard"
+_TYPE = f"{PACKAGE}:index:VolumeGuard"
 """Any of the provider's types, by which the SDK finds it."""
 _SETTINGS = {"region": "aws_region", "account_id": "aws_account_id", "aws_config": "aws_config"}
 
@@ -23,11 +24,14 @@ def in_account(
     if _is_given(opts):
         pulumi.log.warn(
             f"{component} {name}: {', '.join(settings)} of its arguments do not count, since the program gives it a "
-            f"provider {_PACKAGE}: set them there"
+            f"provider {PACKAGE}: set them there"
         )
         return opts
     parent = opts.parent if opts else None
-    made = Provider(f"{name}-{component}-{_PACKAGE}", **settings, opts=pulumi.ResourceOptions(parent=parent))
+    # The parent in a program in another language is known by its name alone, and protects nothing.
+    protect = False if isinstance(parent, DependencyResource) else None
+    placed = pulumi.ResourceOptions(parent=parent, protect=protect)
+    made = Provider(f"{name}-{component}-{PACKAGE}", **settings, opts=placed)
     return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[made]))
 
 
@@ -44,4 +48,4 @@ def _is_given(opts: pulumi.ResourceOptions | None) -> bool:
         *(given.values() if isinstance(given, Mapping) else given),
         *([opts.provider] if opts.provider else []),
     ]
-    return any(one.package == _PACKAGE for one in providers) or bool(opts.parent and opts.parent.get_provider(_TYPE))
+    return any(one.package == PACKAGE for one in providers) or bool(opts.parent and opts.parent.get_provider(_TYPE))

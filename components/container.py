@@ -6,6 +6,7 @@ import pulumi
 
 from nomad_stateful.components import job_variables
 from nomad_stateful.components.account import account_of, in_account
+from nomad_stateful.components.component_type import as_before, component_type
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
@@ -149,9 +150,8 @@ class Container(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         members = [member for volume in args["volumes"] for member in volume["members"]]
-        super().__init__(
-            "nomad-stateful:index:Container", name, None, in_account("Container", name, account_of(members), opts)
-        )
+        placed = in_account("Container", name, account_of(members), opts)
+        super().__init__(component_type("Container"), name, None, as_before("Container", placed))
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         items = args.get("secrets")
         change = own.change("container", job_variables.container(args))

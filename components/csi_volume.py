@@ -3,6 +3,7 @@
 import pulumi
 
 from nomad_stateful.components.account import in_account
+from nomad_stateful.components.component_type import as_before, component_type
 from nomad_stateful.components.csi_registration import Place, register
 from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
@@ -20,7 +21,8 @@ class CsiVolume(pulumi.ComponentResource):
     """Changes when the consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:CsiVolume", name, None, in_account("CsiVolume", name, args, opts))
+        placed = in_account("CsiVolume", name, args, opts)
+        super().__init__(component_type("CsiVolume"), name, None, as_before("CsiVolume", placed))
         registered = register(Place(name, self), args)
         self.volume_id = registered.volume_id
         self.external_id = registered.external_id

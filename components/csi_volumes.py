@@ -5,11 +5,12 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components.account import account_of, in_account
+from nomad_stateful.components.component_type import as_before, component_type, earlier_type
 from nomad_stateful.components.csi_registration import Place, RegisteredCsiVolume, register
 from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
-_OWN_COMPONENT = "nomad-stateful:index:CsiVolume"
-"""What each volume stood under in earlier releases, and stands under in other programs."""
+_OWN_COMPONENT = earlier_type("CsiVolume")
+"""What each volume stood under in 0.1.0."""
 
 
 class CsiVolumesArgs(TypedDict):
@@ -34,12 +35,8 @@ class CsiVolumes(pulumi.ComponentResource):
     """By volume id: changes when the consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(
-            "nomad-stateful:index:CsiVolumes",
-            name,
-            None,
-            in_account("CsiVolumes", name, account_of(args["volumes"]), opts),
-        )
+        placed = in_account("CsiVolumes", name, account_of(args["volumes"]), opts)
+        super().__init__(component_type("CsiVolumes"), name, None, as_before("CsiVolumes", placed))
         own = pulumi.create_urn(name, _OWN_COMPONENT)
         earlier_ids = args.get("earlier_ids", {})
         self._registered = {}

@@ -33,7 +33,7 @@ def components_of(database: Database) -> DatabaseComponents:
 def _named(database: Database, role: str, base: type[Component], text: str) -> type[Component]:
     name = f"{database.name.capitalize()}{role}"
     # A program's own subclass is of the same type.
-    own = {"_database": database, "_token": f"nomad-stateful:index:{name}", "__doc__": text, "__module__": __name__}
+    own = {"_database": database, "_type_name": name, "__doc__": text, "__module__": __name__}
     return cast("type[Component]", type(name, (base,), own))
 
 

@@ -5,6 +5,8 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws.iam import Policy, RolePolicyAttachment  # loaded here, while the plugins start
 
+from nomad_stateful.components.component_type import as_before, component_type
+
 
 class DriverPolicyArgs(TypedDict):
     """Inputs of DriverPolicy."""
@@ -26,7 +28,7 @@ class DriverPolicy(pulumi.ComponentResource):
     """ARN of the policy."""
 
     def __init__(self, name: str, args: DriverPolicyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:DriverPolicy", name, None, opts)
+        super().__init__(component_type("DriverPolicy"), name, None, as_before("DriverPolicy", opts))
         child = pulumi.ResourceOptions(parent=self)
         policy = Policy(
             f"{name}-policy",

@@ -6,6 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import s3
 
+from nomad_stateful.components.component_type import as_before, component_type
+
 ABANDONED_AFTER_DAYS = 7
 """When the parts of an upload that did not come to its end are deleted."""
 
@@ -43,7 +45,7 @@ class DumpBucket(pulumi.ComponentResource):
     """Name of the bucket."""
 
     def __init__(self, name: str, args: DumpBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:DumpBucket", name, None, opts)
+        super().__init__(component_type("DumpBucket"), name, None, as_before("DumpBucket", opts))
         self._name, self._region = name, args["region"]
         made = s3.Bucket(f"{name}-bucket", region=args["region"], opts=self._kept())
         versioning = self._versioning(made.id)

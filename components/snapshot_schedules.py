@@ -14,6 +14,7 @@ from pulumi_aws.dlm import (
 )
 from pulumi_aws.iam import Role, RolePolicy
 
+from nomad_stateful.components.component_type import as_before, component_type
 from nomad_stateful.components.ec2_tag import Ec2Tag
 
 
@@ -101,7 +102,7 @@ class SnapshotSchedules(pulumi.ComponentResource):
     """Ids of the policies by volume name."""
 
     def __init__(self, name: str, args: SnapshotSchedulesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:SnapshotSchedules", name, None, opts)
+        super().__init__(component_type("SnapshotSchedules"), name, None, as_before("SnapshotSchedules", opts))
         child = pulumi.ResourceOptions(parent=self)
         role = Role(
             f"{name}-role",

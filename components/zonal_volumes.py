@@ -6,6 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from nomad_stateful.components.account import in_account
+from nomad_stateful.components.component_type import as_before, component_type
 from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.sdk import VolumeGuard, VolumeProtection
 
@@ -114,7 +115,8 @@ class ZonalVolumes(pulumi.ComponentResource):
     """By volume name: changes when the volume's consumer has to restart for the file system to grow."""
 
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("nomad-stateful:index:ZonalVolumes", name, None, in_account("ZonalVolumes", name, args, opts))
+        placed = in_account("ZonalVolumes", name, args, opts)
+        super().__init__(component_type("ZonalVolumes"), name, None, as_before("ZonalVolumes", placed))
         self.volume_ids, self.sizes_gib, self.restart_ids = {}, {}, {}
         retained = {volume["name"]: _stays(volume) for volume in args["volumes"]}
         for volume in args["volumes"]:

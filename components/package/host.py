@@ -1,16 +1,20 @@
-"""Serves the components to Pulumi programs in every language."""
+"""Makes the components for Pulumi programs in every language."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import pulumi
-from pulumi.provider import main
 from pulumi.provider.experimental.analyzer import PropertyDefinition, PropertyType
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
+from pulumi.provider.server import ProviderServicer
 
+from nomad_stateful.components.component_type import PACKAGE, earlier_type
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_volume import CsiVolume
@@ -24,7 +28,6 @@ from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.version import VERSION
 
-PACKAGE = "nomad-stateful"
 COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     Container,
     CsiPlugin,
@@ -70,9 +73,32 @@ class ComponentHost(ComponentProvider):
         return super().construct(name, resource_type, whole, options)
 
 
-def serve(arguments: list[str]) -> None:
-    """Serves until the engine is done; `arguments` are those the engine starts a plugin with."""
-    main(ComponentHost(), arguments)
+class Components:
+    """The components of the plugin, as its server has them."""
+
+    def __init__(self) -> None:
+        self._host = ComponentHost()
+        # The SDK makes components in an event loop, each in a context with settings of its own.
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def schema(self) -> dict[str, Any]:
+        """Returns the parts of the package's schema that are about components: `resources` and `types`."""
+        whole: dict[str, Any] = json.loads(self._host.schema or "{}")
+        for token, component in whole["resources"].items():
+            component["aliases"] = [{"type": earlier_type(token.rpartition(":")[2])}]
+        return {kind: whole[kind] for kind in ("resources", "types")}
+
+    def construct(self, request: Any, context: Any, engine_address: str) -> Any:
+        """Returns the engine's answer to a component that it has this plugin make."""
+        servicer = ProviderServicer(self._host, [], engine_address)
+        return asyncio.run_coroutine_threadsafe(servicer.Construct(request, context), self._loop).result()
+
+
+@cache
+def components() -> Components:
+    """Returns the process's own: reading the inputs of all takes a second."""
+    return Components()
 
 
 def _pass_numbers_on(properties: Iterable[PropertyDefinition]) -> None:

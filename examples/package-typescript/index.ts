@@ -1,5 +1,5 @@
 // An EBS volume and its driver on Nomad: the components, out of a package that is written in Python.
-import * as nomad from "@pulumi/nomad-stateful";
+import * as nomad from "@pulumi/nomad-csi";
 import * as pulumi from "@pulumi/pulumi";
 
 const settings = new pulumi.Config();

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from nomad_stateful.plugin_server.diffing import Kind, input_diff, property_diff
 from nomad_stateful.plugin_server.values import UNKNOWN, Props, Secret, decode_config
@@ -146,6 +146,13 @@ class Function:
         raise NotImplementedError
 
 
+class Components(Protocol):
+    """The components of a plugin."""
+
+    def construct(self, request: Any, context: Any, engine_address: str) -> Any:
+        """Answers the engine's Construct."""
+
+
 class Plugin:
     """A provider plugin: what it offers and how it is configured."""
 
@@ -178,3 +185,7 @@ class Plugin:
     def schema(self) -> dict[str, Any]:
         """Returns the Pulumi package schema."""
         return {}
+
+    def components(self) -> Components | None:
+        """Returns what makes its components for programs in other languages; None where it has none."""
+        return None

@@ -39,7 +39,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @clean_errors
     def Handshake(self, request: Any, context: Any) -> Any:
         self.engine.address = request.engine_address or self.engine.address
-        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
+        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_outputs=True)
 
     @clean_errors
     def Attach(self, request: Any, context: Any) -> Any:
@@ -66,9 +66,13 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Parameterize(self, request: Any, context: Any) -> Any:
         raise self._unimplemented("parameterization")
 
-    @clean_errors
     def Construct(self, request: Any, context: Any) -> Any:
-        raise self._unimplemented("component resources")
+        components = self.plugin.components()
+        if components is None:
+            refused = self._unimplemented("component resources")
+            return context.abort(refused.code, str(refused))
+        # The SDK has its own way to end a call.
+        return components.construct(request, context, self.engine.address)
 
     @clean_errors
     def Call(self, request: Any, context: Any) -> Any:
@@ -101,7 +105,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Configure(self, request: Any, context: Any) -> Any:
         config, _ = unmarshal(request.args)
         self.plugin.configure(config)
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptOutputs=True)
 
     # -- resources ----------------------------------------------------------------------------------------------
 

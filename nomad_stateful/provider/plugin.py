@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad import api as nomad_api
@@ -34,6 +34,9 @@ from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.schema.package import package_schema
 from nomad_stateful.version import VERSION
 from nomad_stateful.waiting import Context, RetryPolicy
+
+if TYPE_CHECKING:
+    from nomad_stateful.components.package.host import Components
 
 _STRINGS = frozenset(key for key, field in CONFIG.items() if field.kind == "string")
 
@@ -103,9 +106,16 @@ class NomadCsiPlugin(Plugin):
             self._config, self._connected = decode_config(config, _STRINGS), None
 
     def schema(self) -> dict[str, Any]:
-        return package_schema(
-            self.version, [one.table for one in self.resources], [one.table for one in self.functions]
-        )
+        own = package_schema(self.version, [one.table for one in self.resources], [one.table for one in self.functions])
+        of_components = self.components().schema()
+        return own | {kind: own[kind] | of_components[kind] for kind in ("resources", "types")}
+
+    def components(self) -> Components:
+        """Returns the components, which are imported when they are first asked for: most programs never do."""
+        from nomad_stateful.components.package.host import components
+
+        with self._lock:
+            return components()
 
     def _account(self) -> AwsPlace:
         """Returns the AWS account, an empty one where none is configured."""

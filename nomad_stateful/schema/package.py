@@ -7,6 +7,7 @@ from typing import Any
 
 from nomad_stateful.schema.config import CONFIG, ProviderProperties
 from nomad_stateful.schema.fields import PACKAGE, AnyField, ObjectType, token
+from nomad_stateful.schema.identity import identity
 from nomad_stateful.schema.tables import FunctionTable, ResourceTable
 
 
@@ -24,7 +25,7 @@ def package_schema(
     return {
         "name": PACKAGE,
         "version": version,
-        "description": "Waits for CSI plugins and volumes of HashiCorp Nomad, and a secret generated for the stack.",
+        **identity(),
         "config": {"variables": config},
         "provider": {"description": ProviderProperties.table.description, "inputProperties": config},
         "types": {token(name): found.schema() for name, found in types.items()},

@@ -15,7 +15,6 @@ _PROGRAMS: Final = ("pulumi-language-", "pulumi-resource-", "pulumi-analyzer-")
 _MODULES: Final = (
     "sandbox.standins.plugins.",
     "nomad_stateful.provider",
-    "nomad_stateful.components.package",
     "pulumi.policy",
 )
 """Modules that the launchers of plugins and policy packs run."""

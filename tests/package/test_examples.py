@@ -40,7 +40,7 @@ def test_a_python_program_with_the_wheel_previews_the_components(tmp_path: Path,
     run(["pulumi", "stack", "init", "test"], project, sandbox.env)
     shown = run(["pulumi", "preview", "--non-interactive", "--json"], project, sandbox.env)
     types = {step["newState"]["type"] for step in json.loads(shown)["steps"]}
-    components = {f"nomad-stateful:index:{name}" for name in ("CsiPlugin", "CsiVolume", "ZonalVolumes")}
+    components = {f"nomad-csi:index:{name}" for name in ("CsiPlugin", "CsiVolume", "ZonalVolumes")}
     assert components | {"nomad-csi:index:PluginHealth", "aws:ebs/volume:Volume", "nomad:index/job:Job"} <= types
 
 
@@ -53,30 +53,20 @@ def typescript(tmp_path: Path, generator: Path, sandbox: Running) -> Path:
     if shutil.which("npm") is None:
         pytest.skip("no npm on PATH")
     project = copied("package-typescript", tmp_path)
-    package = sandbox.project / "components/package"
+    plugin = sandbox.project / "nomad_stateful/provider/pulumi-resource-nomad-csi"
     schema = tmp_path / "schema.json"
-    schema.write_text(
-        run(["pulumi", "package", "get-schema", package / "pulumi-resource-nomad-stateful"], tmp_path, sandbox.env)
-    )
-    sdk = project / "sdks/nomad-stateful"
+    schema.write_text(run(["pulumi", "package", "get-schema", plugin], tmp_path, sandbox.env))
+    sdk = project / "sdks/nomad-csi"
     sdk.mkdir(parents=True)
     run([generator, schema, sdk], tmp_path)
     run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], project)
     # What the SDK's own postinstall does.
-    run(["npx", "tsc", "-p", "sdks/nomad-stateful", "--skipLibCheck"], project)
+    run(["npx", "tsc", "-p", "sdks/nomad-csi", "--skipLibCheck"], project)
     shutil.copy(sdk / "package.json", sdk / "bin")
     run(["npx", "tsc", "-p", "."], project)
     settings = (project / "Pulumi.yaml").read_text().split("packages:")[0]
-    plugins = [{"name": name, "path": str(path)} for name, path in _plugins(sandbox).items()]
-    (project / "Pulumi.yaml").write_text(f"{settings}plugins: {json.dumps({'providers': plugins})}\n")
+    (project / "Pulumi.yaml").write_text(f"{settings}packages:\n  nomad-csi: {plugin}\n")
     return project
-
-
-def _plugins(sandbox: Running) -> dict[str, Path]:
-    return {
-        "nomad-stateful": sandbox.project / "components/package",
-        "nomad-csi": sandbox.project / "nomad_stateful/provider",
-    }
 
 
 @pytest.mark.nightly

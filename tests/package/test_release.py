@@ -1,10 +1,16 @@
 """The files of a release, made as `make release` does."""
 
+import json
+import os
 import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from nomad_stateful.version import VERSION
+from tests.package.conftest import run
+from tools import toolchain
 from tools.release import files
 
 
@@ -13,7 +19,7 @@ def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: P
     assert files.make(tmp_path / "two") == sums
     subprocess.run(["sha256sum", "--check", "--strict", files.SUMS], cwd=tmp_path / "one", check=True)
     platforms = ("darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64")
-    archives = {f"pulumi-resource-nomad-stateful-v{VERSION}-{one}.tar.gz" for one in platforms}
+    archives = {f"pulumi-resource-nomad-csi-v{VERSION}-{one}.tar.gz" for one in platforms}
     wheel = f"nomad_stateful-{VERSION}-py3-none-any.whl"
     own = {wheel, f"nomad_stateful-{VERSION}.tar.gz", "notes.md", "requirements.txt", "schema.json"}
     own.add(f"nomad_stateful_sandbox-{VERSION}-py3-none-any.whl")
@@ -23,3 +29,24 @@ def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: P
         first = tar.extractfile("requirements.txt")
         assert first is not None
         assert first.readline().decode() == f"./{wheel} --hash=sha256:{sums[wheel]}\n"
+
+
+@pytest.mark.nightly
+@pytest.mark.engine
+def test_pulumi_installs_the_archive_into_an_empty_home_and_its_own_host_starts_it(tmp_path: Path) -> None:
+    found = toolchain.find()
+    if found is None:
+        pytest.skip("no Pulumi in the toolchain's cache: run python -m tools.toolchain")
+    release = tmp_path / "release"
+    files.make(release)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("NOMAD_", "PULUMI_", "PYTHON"))}
+    path = f"{found.bin_dir}:{os.environ['PATH']}"
+    env = kept | {"PATH": path, "PULUMI_HOME": str(tmp_path / "home"), "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    archive = release / f"pulumi-resource-nomad-csi-v{VERSION}-linux-amd64.tar.gz"
+    run(["pulumi", "plugin", "install", "resource", "nomad-csi", VERSION, "--file", archive], tmp_path, env)
+    told = json.loads(run(["pulumi", "package", "get-schema", f"nomad-csi@{VERSION}"], tmp_path, env))
+    published = json.loads((release / "schema.json").read_text(encoding="utf-8"))
+    assert (told["name"], told["version"]) == ("nomad-csi", VERSION)
+    assert {kind: set(told[kind]) for kind in ("resources", "functions", "types")} == {
+        kind: set(published[kind]) for kind in ("resources", "functions", "types")
+    }

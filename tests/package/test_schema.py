@@ -1,7 +1,6 @@
 """What programs in other languages are told about the components."""
 
 import json
-import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,8 +11,11 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from nomad_stateful.components.package.host import COMPONENTS, PACKAGE, ComponentHost
+from nomad_stateful.components.component_type import PACKAGE
+from nomad_stateful.components.package.host import COMPONENTS, ComponentHost
 from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.provider.plugin import NomadCsiPlugin
+from nomad_stateful.schema.identity import identity
 from nomad_stateful.version import VERSION
 from tests.unit.program.recorder import Recorder
 
@@ -22,14 +24,16 @@ TOP = Path(__file__).parents[2]
 
 @cache
 def schema() -> dict[str, Any]:
-    text = ComponentHost().schema
-    assert text is not None
-    return dict(json.loads(text))
+    return NomadCsiPlugin().schema()
+
+
+def components() -> dict[str, Any]:
+    return {token: one for token, one in schema()["resources"].items() if one.get("isComponent")}
 
 
 def described() -> Iterator[tuple[str, str | None]]:
     """Everything in the schema that a person reads, and its description."""
-    for token, resource in schema()["resources"].items():
+    for token, resource in components().items():
         yield token, resource.get("description")
         for kind in ("inputProperties", "properties"):
             yield from ((f"{token} {kind} {key}", value.get("description")) for key, value in resource[kind].items())
@@ -53,13 +57,30 @@ def test_every_component_of_the_project_is_in_the_package() -> None:
     classes -= {"DatabaseServer", "DatabaseBackup", "DatabaseMetrics"}
     classes |= {f"{name.capitalize()}{role}" for name in DATABASES for role in ("Server", "Backup", "Metrics")}
     assert classes == {component.__name__ for component in COMPONENTS}
-    assert set(schema()["resources"]) == {f"{PACKAGE}:index:{name}" for name in classes}
+    assert set(components()) == {f"{PACKAGE}:index:{name}" for name in classes}
 
 
-def test_the_package_and_the_wheel_have_one_name() -> None:
-    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    plugin = yaml.safe_load((TOP / "components/package/PulumiPlugin.yaml").read_text(encoding="utf-8"))
-    assert project["name"] == plugin["name"] == PACKAGE
+def test_one_package_has_components_resources_and_functions() -> None:
+    plugin = NomadCsiPlugin()
+    own = {one.table.token for one in plugin.resources}
+    assert set(schema()["resources"]) == own | set(components())
+    assert not own & set(components())
+    assert set(schema()["functions"]) == {one.table.token for one in plugin.functions}
+    assert schema()["name"] == PACKAGE == plugin.name
+
+
+def test_a_component_is_the_one_that_a_program_had_of_the_earlier_package() -> None:
+    for token, component in components().items():
+        assert component["aliases"] == [{"type": token.replace("nomad-csi", "nomad-stateful")}]
+
+
+def test_the_schema_says_whose_the_package_is_and_where_its_archives_are() -> None:
+    assert {"publisher", "displayName", "description", "keywords", "language"} <= set(schema())
+    known = identity("https://github.com/someone/shop", "MPL-2.0")
+    assert known["repository"] == "https://github.com/someone/shop"
+    assert known["license"] == "MPL-2.0"
+    assert known["pluginDownloadURL"] == "github://api.github.com/someone/shop"
+    assert "pluginDownloadURL" not in identity("https://example.com/shop")
 
 
 def test_the_policy_pack_has_the_version_of_the_rest() -> None:
@@ -72,7 +93,7 @@ def test_the_policy_pack_has_the_version_of_the_rest() -> None:
     [("CsiVolume", "externalId"), ("CsiVolume", "sizeGib"), ("CsiVolume", "pluginId"), ("DriverPolicy", "role")],
 )
 def test_what_another_resource_makes_may_be_given_as_an_output(component: str, key: str) -> None:
-    declared = schema()["resources"][f"{PACKAGE}:index:{component}"]["inputProperties"][key]
+    declared = components()[f"{PACKAGE}:index:{component}"]["inputProperties"][key]
     assert not declared.get("plain")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +38,23 @@ pulumi.export("ids", volumes.volume_ids)
 """
 
 
-@pytest.fixture
-def stack(tmp_path: Path) -> Iterator[Stack]:
+@contextmanager
+def in_an_account(folder: Path, program: str) -> Iterator[Stack]:
+    """A stack with the aws plugin, which finds nomad-csi on PATH, in an empty account."""
     found = toolchain.find()
     binaries = f"{found.bin_dir}:" if found else ""
     path = f"{binaries}{plugin_path('nomad-csi').parent}:{os.environ['PATH']}"
     with moto_account.moto() as url:
         empty_account()
         env = moto_account.environment(url) | {"PYTHONPATH": str(PROJECT), "PATH": path}
-        made = Stack(tmp_path, PROGRAM, "aws", plugin_path("aws"), env)
+        made = Stack(folder, program, "aws", plugin_path("aws"), env)
         made.run("config", "set", "aws:region", "us-west-2")
+        yield made
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[Stack]:
+    with in_an_account(tmp_path, PROGRAM) as made:
         yield made
 
 
@@ -86,7 +94,7 @@ def test_a_refresh_by_another_account_is_an_error_and_no_empty_volume_follows(st
     assert ec2_backends["222222222222"]["us-west-2"].volumes == {}
 
     # The way out that the documents give: each volume back under its name, with the component as its parent.
-    parent = next(urn for urn in urns(stack) if urn.endswith("nomad-stateful:index:ZonalVolumes::ebs"))
+    parent = next(urn for urn in urns(stack) if urn.endswith("nomad-csi:index:ZonalVolumes::ebs"))
     for name, volume_id in first.items():
         resource = ("aws:ebs/volume:Volume", f"ebs-{name}-us-west-2a", volume_id)
         options = ("--parent", f"ebs={parent}", "--generate-code=false", "--protect=false", "--yes")

@@ -9,14 +9,16 @@ import subprocess
 import tarfile
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from nomad_stateful.components.package.host import PACKAGE, ComponentHost
+from nomad_stateful.provider.plugin import NomadCsiPlugin
+from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.version import VERSION
 from tools.release.changelog import PAGE, UNRELEASED, sections
 from tools.wheel import LOCK, SANDBOX, TOP, requirements, uv
 
 SUMS = "SHA256SUMS"
-_MAIN = "from nomad_stateful.components.package.__main__ import run\n\nrun()\n"
+_MAIN = "from nomad_stateful.provider.__main__ import run\n\nrun()\n"
 
 
 class ReleaseRefusedError(Exception):
@@ -34,7 +36,7 @@ def make(target: Path, tag: str = "") -> dict[str, str]:
     moment = commit_time()
     _build(target, moment)
     (target / ".gitignore").unlink(missing_ok=True)
-    (target / "schema.json").write_text(_indented(ComponentHost().schema), encoding="utf-8")
+    (target / "schema.json").write_text(_indented(NomadCsiPlugin().schema()), encoding="utf-8")
     (target / "notes.md").write_text(said, encoding="utf-8")
     _plugin_archive(target, moment)
     sums = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())}
@@ -84,14 +86,14 @@ def _build(target: Path, moment: int) -> None:
 
 
 def _plugin_archive(target: Path, moment: int) -> None:
-    """The package of components as the engine installs it: Pulumi makes its environment from requirements.txt."""
+    """The plugin as the engine installs it: Pulumi makes its environment from requirements.txt."""
     (wheel,) = target.glob("nomad_stateful-*.whl")
     requirements(target)
     locked = (target / "requirements.txt").read_text(encoding="utf-8")
     own = f"./{wheel.name} --hash=sha256:{sha256(wheel.read_bytes()).hexdigest()}\n"
     plugin = {"name": PACKAGE, "version": VERSION, "runtime": {"name": "python", "options": {"virtualenv": "venv"}}}
     contents = {
-        "PulumiPlugin.yaml": _indented(json.dumps(plugin)).encode(),
+        "PulumiPlugin.yaml": _indented(plugin).encode(),
         "__main__.py": _MAIN.encode(),
         "requirements.txt": (own + locked).encode(),
         wheel.name: wheel.read_bytes(),
@@ -102,5 +104,5 @@ def _plugin_archive(target: Path, moment: int) -> None:
         (target / f"pulumi-resource-{PACKAGE}-v{VERSION}-{platform}.tar.gz").write_bytes(packed)
 
 
-def _indented(text: str | None) -> str:
-    return json.dumps(json.loads(text or "{}"), indent=2, sort_keys=True) + "\n"
+def _indented(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"

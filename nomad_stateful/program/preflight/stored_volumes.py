@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from nomad_stateful.components.component_type import component_type, earlier_type
 from nomad_stateful.components.zonal_volumes import Grown
 from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.resource_types import (
@@ -15,10 +16,10 @@ from nomad_stateful.resource_types import (
     VOLUME_PROTECTION,
 )
 
-_ZONAL_VOLUMES = "nomad-stateful:index:ZonalVolumes"
-_CSI_VOLUMES = "nomad-stateful:index:CsiVolumes"
-# Of an earlier release: a component for each.
-_CSI_VOLUME = "nomad-stateful:index:CsiVolume"
+_ZONAL_VOLUMES = (component_type("ZonalVolumes"), earlier_type("ZonalVolumes"))
+_CSI_VOLUMES = (component_type("CsiVolumes"), earlier_type("CsiVolumes"))
+# Of 0.1.0, and of other programs: a component for each.
+_CSI_VOLUME = (component_type("CsiVolume"), earlier_type("CsiVolume"))
 
 Props = Mapping[str, Any]
 
@@ -60,8 +61,8 @@ def stored(resources: Mapping[str, Props]) -> dict[str, StoredVolume]:
     # A rename that was cut off: the volume has its name, and is registered under the earlier one still.
     own = {one.external_id for one in made.values()} | left(resources)
     found = {volume_id: _existing(one) for volume_id, one in registered.items() if one.get("externalId") not in own}
-    protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, _CSI_VOLUME)}
-    for component in _of(resources, _CSI_VOLUMES):
+    protected = {one.get("volume_id"): one.get("protect") for one in _of(resources, *_CSI_VOLUME)}
+    for component in _of(resources, *_CSI_VOLUMES):
         protected |= component.get("protected") or {}
     for one in _of(resources, NOMAD_CSI_VOLUME):
         found[one["volumeId"]] = _made_by_driver(one, protected.get(one["volumeId"]))
@@ -97,8 +98,8 @@ def grown(resources: Mapping[str, Props]) -> dict[str, Grown]:
     }
 
 
-def _of(resources: Mapping[str, Props], token: str) -> Iterator[Props]:
-    return (one["outputs"] for one in resources.values() if one["type"] == token)
+def _of(resources: Mapping[str, Props], *tokens: str) -> Iterator[Props]:
+    return (one["outputs"] for one in resources.values() if one["type"] in tokens)
 
 
 def _existing(registration: Props) -> StoredVolume:
@@ -139,7 +140,7 @@ def _made_by_pulumi(resources: Mapping[str, Props]) -> Iterator[StoredVolume]:
     guards = {one.get("guardId"): one for one in _of(resources, VOLUME_GUARD)}
     protections = {one.get("volumeId"): one for one in _of(resources, VOLUME_PROTECTION)}
     retained: dict[str, bool] = {}
-    for component in _of(resources, _ZONAL_VOLUMES):
+    for component in _of(resources, *_ZONAL_VOLUMES):
         retained |= component.get("retained") or {}
     for made in _of(resources, EBS_VOLUME):
         guard = guards.get((made.get("tags") or {}).get(GUARD_TAG))

@@ -36,7 +36,7 @@ func run(source, target string) error {
 	if diagnostics.HasErrors() {
 		return diagnostics
 	}
-	files, err := nodejs.GeneratePackage("nomad-stateful", bound, nil, nil, true, nil)
+	files, err := nodejs.GeneratePackage("nomad-csi", bound, nil, nil, true, nil)
 	if err != nil {
 		return err
 	}

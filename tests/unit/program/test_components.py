@@ -111,7 +111,7 @@ def test_the_gate_comes_before_each_change_of_the_job(
 def test_every_resource_of_the_plugin_has_the_provider_with_the_stacks_account(
     resources: dict[str, mocks.MockResourceArgs],
 ) -> None:
-    own = {name: one for name, one in resources.items() if one.typ.startswith("nomad-csi:")}
+    own = {name: one for name, one in resources.items() if one.custom and one.typ.startswith("nomad-csi:")}
     assert {"mysql-health", "mysql-release-mysql", "plugin-aws-ebs0-health", "mysql-password"} <= own.keys()
     assert {one.provider.rsplit("::", 2)[1] for one in own.values() if one.provider} == {"nomad-csi"}
     assert [name for name, one in own.items() if not one.provider] == []

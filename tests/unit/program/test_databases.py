@@ -78,7 +78,7 @@ def test_the_components_are_named_after_their_database() -> None:
 
 def test_a_subclass_of_a_component_is_of_its_type() -> None:
     mine = type("Orders", (MysqlServer,), {})
-    assert vars(MysqlServer)["_token"] == getattr(mine, "_token") == "nomad-stateful:index:MysqlServer"  # noqa: B009
+    assert vars(MysqlServer)["_type_name"] == getattr(mine, "_type_name") == "MysqlServer"  # noqa: B009
 
 
 @pytest.mark.parametrize(("provider", "lookup"), [("nomad", "nomadService"), ("consul", "service")])

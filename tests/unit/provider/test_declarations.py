@@ -21,13 +21,15 @@ from nomad_stateful.waiting import Context
 
 PLUGIN = NomadCsiPlugin()
 SCHEMA = PLUGIN.schema()
+OWN = {token: one for token, one in SCHEMA["resources"].items() if not one.get("isComponent")}
+"""The schema of each resource that the provider makes itself."""
 RESOURCES = {one.token: one for one in PLUGIN.resources}
 CLASSES: dict[str, Any] = {
     f"nomad-csi:index:{name}": one
     for name, one in vars(sdk).items()
     if inspect.isclass(one) and issubclass(one, NomadCsiResource)
 }
-every_resource = pytest.mark.parametrize("token", sorted(SCHEMA["resources"]))
+every_resource = pytest.mark.parametrize("token", sorted(OWN))
 every_function = pytest.mark.parametrize("token", sorted(SCHEMA["functions"]))
 
 
@@ -74,7 +76,7 @@ class Engine(mocks.Mocks):
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.registered.append(args)
-        return "id", samples(SCHEMA["resources"][args.typ]["properties"])
+        return "id", samples(OWN[args.typ]["properties"])
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         self.arguments = dict(args.args)
@@ -102,7 +104,7 @@ def in_a_program(body: Any) -> Any:
 
 
 def inputs_of(token: str) -> dict[str, Any]:
-    return dict(SCHEMA["resources"][token]["inputProperties"])
+    return dict(OWN[token]["inputProperties"])
 
 
 def planned(token: str, **changed: Any) -> Props:
@@ -111,7 +113,7 @@ def planned(token: str, **changed: Any) -> Props:
 
 
 def test_every_resource_has_a_class_and_every_class_a_resource() -> None:
-    assert set(SCHEMA["resources"]) == set(RESOURCES) == set(CLASSES)
+    assert set(OWN) == set(RESOURCES) == set(CLASSES)
 
 
 @every_resource
@@ -124,14 +126,14 @@ def test_check_takes_the_inputs_of_the_schema_and_no_other(token: str) -> None:
         assert refused(key, UNKNOWN) == []
         wrong = {"a": 1} if field["type"] in ("string", "integer", "boolean") else "text"
         assert refused(key, wrong), f"{key} is a {field['type']}"
-    outputs = SCHEMA["resources"][token]["properties"].keys() - inputs_of(token)
+    outputs = OWN[token]["properties"].keys() - inputs_of(token)
     for key in (*outputs, "nope"):
         assert f"{key} is not an input" in "".join(refused(key, "x"))
 
 
 @every_resource
 def test_check_misses_what_the_schema_requires_and_fills_in_its_defaults(token: str) -> None:
-    required = SCHEMA["resources"][token]["requiredInputs"]
+    required = OWN[token]["requiredInputs"]
     nothing = RESOURCES[token].check(Context(), {}, {})
     # The last rule of what is right by itself is not the schema's: an EBS volume's release names it.
     assert sorted({one.property for one in nothing.failures if "is missing" in one.reason}) == required
@@ -145,7 +147,7 @@ def test_check_misses_what_the_schema_requires_and_fills_in_its_defaults(token: 
 
 @every_resource
 def test_a_diff_replaces_for_what_the_schema_says(token: str) -> None:
-    resource, schema = RESOURCES[token], SCHEMA["resources"][token]
+    resource, schema = RESOURCES[token], OWN[token]
     # Without a consumer nobody has to be asked who deployed it.
     state = {key: "" if key == "consumerJobId" else value for key, value in samples(schema["properties"]).items()}
     before = {key: state[key] for key in inputs_of(token)}
@@ -158,7 +160,7 @@ def test_a_diff_replaces_for_what_the_schema_says(token: str) -> None:
 
 @every_resource
 def test_outputs_that_are_computed_or_secret_are_so_in_the_schema(token: str) -> None:
-    resource, schema = RESOURCES[token], SCHEMA["resources"][token]
+    resource, schema = RESOURCES[token], OWN[token]
     assert resource.computed == schema["properties"].keys() - schema["inputProperties"]
     assert resource.secret_outputs == {key for key, field in schema["properties"].items() if field.get("secret")}
     assert set(schema["required"]) == set(schema["properties"])
@@ -166,7 +168,7 @@ def test_outputs_that_are_computed_or_secret_are_so_in_the_schema(token: str) ->
 
 @every_resource
 def test_a_class_registers_every_input_and_reads_every_output_in_its_type(token: str, engine: Engine) -> None:
-    schema, kind = SCHEMA["resources"][token], CLASSES[token]
+    schema, kind = OWN[token], CLASSES[token]
     given = {snake_case(key): value for key, value in samples(inputs_of(token)).items()}
     names = [snake_case(key) for key in schema["properties"]]
 
@@ -185,7 +187,7 @@ def test_a_class_registers_every_input_and_reads_every_output_in_its_type(token:
 
 @every_resource
 def test_a_class_takes_what_the_schema_takes_and_misses_what_it_requires(token: str, engine: Engine) -> None:
-    kind, required = CLASSES[token], SCHEMA["resources"][token]["requiredInputs"]
+    kind, required = CLASSES[token], OWN[token]["requiredInputs"]
     typed = inspect.get_annotations(kind.__bases__[0])
     assert set(typed) == {snake_case(key) for key in inputs_of(token)}
     assert {name for name, one in typed.items() if "None" not in one} == {snake_case(key) for key in required}
@@ -202,7 +204,7 @@ def test_a_class_takes_what_the_schema_takes_and_misses_what_it_requires(token: 
 @every_resource
 def test_the_help_of_a_class_says_what_the_schema_says(token: str) -> None:
     told = CLASSES[token].__doc__ or ""
-    for key, field in SCHEMA["resources"][token]["properties"].items():
+    for key, field in OWN[token]["properties"].items():
         assert f"{snake_case(key)}: {field['description']}" in told
 
 

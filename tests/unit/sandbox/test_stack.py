@@ -99,8 +99,7 @@ def test_only_children_of_a_dead_engine_of_this_sandbox_are_orphans(tmp_path: Pa
     process(tmp_path, 11, 10, "python", ["/v/python", "/x/pulumi-language-python-exec"], ours)
     process(tmp_path, 12, 1, "python", ["/v/python", "-m", "sandbox.standins.plugins.aws", "127.0.0.1:1"], ours)
     process(tmp_path, 13, 1, "python", ["/v/python", "-P", "-m", "nomad_stateful.provider", "127.0.0.1:1"], ours)
-    package = "nomad_stateful.components.package"
-    process(tmp_path, 14, 1, "python", ["/v/python", "-P", "-m", package, "127.0.0.1:1"], ours)
+    process(tmp_path, 14, 1, "python", ["/v/python", "-P", "-O", "-m", "nomad_stateful.provider", "127.0.0.1:1"], ours)
     process(tmp_path, 16, 1, "python", ["/v/python", "-u", "-m", "pulumi.policy", "127.0.0.1:1"], ours)
     process(tmp_path, 15, 1, "pulumi-resource", ["/h/pulumi-resource-nomad", "127.0.0.1:1"], ours)
     process(tmp_path, 20, 1, "pulumi-language", host, theirs)
