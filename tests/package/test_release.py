@@ -4,6 +4,10 @@ import json
 import os
 import subprocess
 import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -25,28 +29,57 @@ def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: P
     own.add(f"nomad_stateful_sandbox-{VERSION}-py3-none-any.whl")
     assert set(sums) == archives | own
     with tarfile.open(tmp_path / "one" / min(archives)) as tar:
-        assert set(tar.getnames()) == {"PulumiPlugin.yaml", "__main__.py", "requirements.txt", wheel}
+        starts = {"PulumiPlugin.yaml", "__main__.py", "pulumi-resource-nomad-csi"}
+        assert set(tar.getnames()) == starts | {"requirements.txt", wheel}
         first = tar.extractfile("requirements.txt")
         assert first is not None
         assert first.readline().decode() == f"./{wheel} --hash=sha256:{sums[wheel]}\n"
 
 
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder on an HTTP server of its own, and its address."""
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
 @pytest.mark.nightly
 @pytest.mark.engine
-def test_pulumi_installs_the_archive_into_an_empty_home_and_its_own_host_starts_it(tmp_path: Path) -> None:
+def test_pulumi_installs_the_archive_of_a_mirror_and_starts_it(tmp_path: Path, mirror: tuple[Path, str]) -> None:
     found = toolchain.find()
     if found is None:
         pytest.skip("no Pulumi in the toolchain's cache: run python -m tools.toolchain")
+    folder, address = mirror
     release = tmp_path / "release"
+    name = f"pulumi-resource-nomad-csi-v{VERSION}-linux-amd64.tar.gz"
     files.make(release)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("NOMAD_", "PULUMI_", "PYTHON"))}
     path = f"{found.bin_dir}:{os.environ['PATH']}"
     env = kept | {"PATH": path, "PULUMI_HOME": str(tmp_path / "home"), "PULUMI_SKIP_UPDATE_CHECK": "1"}
-    archive = release / f"pulumi-resource-nomad-csi-v{VERSION}-linux-amd64.tar.gz"
-    run(["pulumi", "plugin", "install", "resource", "nomad-csi", VERSION, "--file", archive], tmp_path, env)
+    archive = folder / name
+    check = ["sha256sum", "--check", "--ignore-missing", str(release / files.SUMS)]
+
+    altered = bytearray((release / name).read_bytes())
+    altered[len(altered) // 2] ^= 1
+    archive.write_bytes(altered)
+    refused = subprocess.run(check, cwd=folder, capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout) == (1, f"{name}: FAILED\n")
+
+    archive.write_bytes((release / name).read_bytes())
+    subprocess.run(check, cwd=folder, check=True)
+    run(["pulumi", "plugin", "install", "resource", "nomad-csi", VERSION, "--server", address], tmp_path, env)
     told = json.loads(run(["pulumi", "package", "get-schema", f"nomad-csi@{VERSION}"], tmp_path, env))
     published = json.loads((release / "schema.json").read_text(encoding="utf-8"))
     assert (told["name"], told["version"]) == ("nomad-csi", VERSION)
-    assert {kind: set(told[kind]) for kind in ("resources", "functions", "types")} == {
-        kind: set(published[kind]) for kind in ("resources", "functions", "types")
-    }
+    kinds = ("resources", "functions", "types")
+    assert {kind: set(told[kind]) for kind in kinds} == {kind: set(published[kind]) for kind in kinds}

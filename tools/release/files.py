@@ -18,6 +18,8 @@ from tools.release.changelog import PAGE, UNRELEASED, sections
 from tools.wheel import LOCK, SANDBOX, TOP, requirements, uv
 
 SUMS = "SHA256SUMS"
+_LAUNCHER = Path(__file__).with_name("launcher.sh")
+# Pulumi installs no Python plugin without it.
 _MAIN = "from nomad_stateful.provider.__main__ import run\n\nrun()\n"
 
 
@@ -72,7 +74,8 @@ def archive(contents: dict[str, bytes], moment: int) -> bytes:
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in sorted(contents.items()):
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mtime, entry.mode = len(content), moment, 0o644
+            entry.size, entry.mtime = len(content), moment
+            entry.mode = 0o755 if content.startswith(b"#!") else 0o644
             tar.addfile(entry, io.BytesIO(content))
     return gzip.compress(packed.getvalue(), mtime=0)
 
@@ -95,6 +98,7 @@ def _plugin_archive(target: Path, moment: int) -> None:
     contents = {
         "PulumiPlugin.yaml": _indented(plugin).encode(),
         "__main__.py": _MAIN.encode(),
+        f"pulumi-resource-{PACKAGE}": _LAUNCHER.read_bytes(),
         "requirements.txt": (own + locked).encode(),
         wheel.name: wheel.read_bytes(),
     }

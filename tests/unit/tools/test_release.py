@@ -63,11 +63,11 @@ def test_a_changelog_without_a_section_or_with_another_line_is_at_fault(edited: 
 
 
 def test_an_archive_depends_on_its_files_and_the_commits_time_alone() -> None:
-    packed = files.archive({"b": b"2", "a": b"1"}, 1_700_000_000)
-    assert packed == files.archive({"a": b"1", "b": b"2"}, 1_700_000_000)
+    packed = files.archive({"b": b"#!2", "a": b"1"}, 1_700_000_000)
+    assert packed == files.archive({"a": b"1", "b": b"#!2"}, 1_700_000_000)
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as tar:
         entries = [(one.name, one.mtime, one.mode, one.uid, one.uname) for one in tar.getmembers()]
-    assert entries == [(name, 1_700_000_000, 0o644, 0, "") for name in ("a", "b")]
+    assert entries == [(name, 1_700_000_000, mode, 0, "") for name, mode in (("a", 0o644), ("b", 0o755))]
 
 
 def test_the_time_is_the_one_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
