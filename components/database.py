@@ -170,10 +170,10 @@ class DatabaseServer(pulumi.ComponentResource):
         drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
         passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
         self.account_passwords = pulumi.Output.secret(passwords)
-        change = own.change(kind.name, job_variables.database(kind, args))
+        change = own.change("database", job_variables.database(kind, args))
         release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
         variable = own.variable(_secrets(args, password.result, drawn), [release])
-        job = own.job(kind.name, _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
+        job = own.job("database", _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
         health = own.health(job, kind.name, args["timeout_s"])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.

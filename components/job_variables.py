@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.databases.model import Database, Login
+from nomad_stateful.databases.server import Grant, ServerSettings
 from nomad_stateful.nomad.deadlines import healthy_deadline_s, progress_deadline_s
 
 if TYPE_CHECKING:
@@ -83,37 +84,65 @@ def _task(role: "PluginRole", args: "CsiPluginArgs") -> dict[str, Any]:
 
 def database(kind: Database, args: "DatabaseServerArgs") -> dict[str, Any]:
     """Returns the job's variables without what comes of the gate."""
-    logs = args.get("binlogs")
-    server_args = [
-        f"{kind.data_dir_argument}{args['data_dir']}",
-        *kind.arguments,
-        *(kind.logs.arguments if kind.logs and logs else ()),
-        *args["task"]["args"],
-    ]
-    certificate = args["tls"].get("certificate")
+    settings = _server_settings(kind, args)
+    task = kind.server(settings)
+    socket = f'{{{{ env "NOMAD_ALLOC_DIR" }}}}/{kind.socket}'
+    client = kind.socket_client(socket, kind.superuser, "{{ .root_password }}")
+    makes_accounts = bool(args["databases"] or args["accounts"])
     return {
         "job": {"id": args["job_id"], **args["placement"]},
+        "server": {
+            "database": kind.name,
+            "port": kind.port,
+            "data_dir": args["data_dir"],
+            "socket": kind.socket,
+            "env": task.env,
+        },
         "volume": {
             "access_mode": args["access_mode"],
             "attachment_mode": "file-system",
             "mount_path": args["mount_path"],
         },
-        "task": {**args["task"], "args": server_args},
+        "task": {**args["task"], "args": task.args},
         "service": {"port": args["port"], **args["service"]},
         "restart": args["restart"],
         "health": deadlines(args["timeout_s"]),
         "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
-        "config": {name: kind.options.text(value) for name, value in args["config"].items()},
+        "files": task.files,
+        "secrets": task.secrets,
         "init_scripts": args["init_scripts"],
-        "tls": {
-            "mode": args["tls"]["mode"],
-            "certificate": certificate is not None,
-            "ca": certificate is not None and certificate.get("ca") is not None,
-        },
-        "databases": args["databases"],
-        "accounts": args["accounts"],
-        **({"binlogs": logs or NO_LOGS} if kind.logs else {}),
+        "tls": {"certificate": settings.certificate, "ca": settings.ca, "args": task.certificate_args},
+        "accounts": {"env": client.env, "files": {**client.files, **task.accounts} if makes_accounts else {}},
+        **({"binlogs": _logs(kind, args.get("binlogs"), socket)} if kind.logs else {}),
     }
+
+
+def _server_settings(kind: Database, args: "DatabaseServerArgs") -> ServerSettings:
+    certificate = args["tls"].get("certificate")
+    return ServerSettings(
+        job_id=args["job_id"],
+        data_dir=args["data_dir"],
+        args=[
+            f"{kind.data_dir_argument}{args['data_dir']}",
+            *kind.arguments,
+            *(kind.logs.arguments if kind.logs and args.get("binlogs") else ()),
+            *args["task"]["args"],
+        ],
+        config={name: kind.options.text(value) for name, value in args["config"].items()},
+        tls=args["tls"]["mode"],
+        certificate=certificate is not None,
+        ca=certificate is not None and certificate.get("ca") is not None,
+        databases=args["databases"],
+        accounts=[Grant(**account) for account in args["accounts"]],
+    )
+
+
+def _logs(kind: Database, logs: "LogCopies | None", socket: str) -> dict[str, Any]:
+    if logs is None:
+        return {**NO_LOGS, "client": ""}
+    account = logs["account"]
+    (client,) = kind.socket_client(socket, account, f"{{{{ .password_{account} }}}}").files.values()
+    return {**logs, "client": client}
 
 
 def dump_volume(

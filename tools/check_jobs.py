@@ -25,7 +25,7 @@ def check(nomad: Path, folder: Path) -> list[str]:
     ]
     for path in files:
         name = path.name.removesuffix(_SUFFIX)
-        # More examples are named after what they are an example of: mysql.full.vars.hcl.
+        # More examples are named after what they are an example of: database.binlogs.vars.hcl.
         examples = sorted([*folder.glob(f"{name}.vars.hcl"), *folder.glob(f"{name}.*.vars.hcl")])
         if not examples:
             complaints.append(f"{path}: there is no {name}.vars.hcl with example values beside it")

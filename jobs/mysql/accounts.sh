@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes databases and accounts (accounts.sql), once the server lets root in.
 set -eu
-ask() { mysql "--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf" --ssl-mode=DISABLED "$@"; }
+ask() { mysql "--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf" "$TLS_MYSQL" "$@"; }
 tries=0
 until said=$(ask --execute 'SELECT 1' 2>&1); do
   tries=$((tries + 1))

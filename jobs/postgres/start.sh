@@ -35,12 +35,9 @@ first_start() {
   shims=$NOMAD_TASK_DIR/first-start
   mkdir -p "$shims" "$making"
   chmod 755 "$shims"
-  # Stands for the server that the entrypoint hands over to at its end.
-  echo "#!/bin/sh
-[ \"\$1\" != -C ] || exec $server \"\$@\"" >"$shims/postgres"
-  chmod 755 "$shims/postgres"
+  cp "$NOMAD_TASK_DIR/server.sh" "$shims/postgres"
   owned "$making"
-  env PATH="$shims:$PATH" PGDATA="$making" "$START_ENTRYPOINT" postgres "$@" --data_directory="$making" \
+  env PATH="$shims:$PATH" PGDATA="$making" START_SERVER="$server" "$START_ENTRYPOINT" postgres "$@" --data_directory="$making" \
     --unix_socket_directories=/var/run/postgresql ||
     fail "the first start failed (its messages are above)"
   [ ! -d "$datadir" ] || rmdir "$datadir"
@@ -79,7 +76,7 @@ if [ "$START_TLS" = own ]; then
 fi
 
 # By itself, before anybody can log in: the data may be a restored volume's, with another password. The statement is
-# neither logged nor shown, nor do statistics keep it: the lines before it see to that (postgres.nomad.hcl).
+# neither logged nor shown, nor do statistics keep it: the lines before it see to that (databases/postgres/server.py).
 "$START_ENTRYPOINT" postgres --single "$@" --exit_on_error=on --log_statement=none --log_min_error_statement=panic template1 <"$NOMAD_SECRETS_DIR/password.sql" >/dev/null ||
   fail "the superuser's password cannot be set (why is above)"
 exec "$START_ENTRYPOINT" postgres "$@"

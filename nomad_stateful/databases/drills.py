@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -12,7 +11,7 @@ class Drill:
 
     script: str
     """Text of a shell script: it waits for the server, loads a dump by restore.sh where DRILL_DUMP is set, checks each
-    table and counts its rows, and runs newest.sql where that is in the task's folder.
+    table and counts its rows, and runs newest.sql where that is in the task's folder. It logs in by the socket.
 
     It prints lines of fields between tabs, the first of which is `drill`: answers VERSION; silent WHY (nobody is let in
     within DRILL_PATIENCE seconds); loading, loaded or unloaded WHY; tables N, checking NAME, table NAME ROWS STATUS;
@@ -20,14 +19,5 @@ class Drill:
     """
     quiet: tuple[str, ...]
     """Arguments with which the server runs nothing by itself."""
-    socket: str
-    """Variable of the server's task that has its socket; the script's task has it too."""
-    env: Mapping[str, str]
-    """Further variables of the script's task."""
-    files: Callable[[str, str], Mapping[str, str]]
-    """Returns the files of the secrets folder that the superuser logs in with, as Nomad templates by name.
-
-    It takes the socket, and a template that shows the password.
-    """
     own_tables: str
     """How the names of the server's own tables begin."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from nomad_stateful.databases.server import ServerSettings, ServerTask
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -97,7 +99,7 @@ class Database:
     """One database server."""
 
     name: str
-    """Key of its settings and of its outputs; its job is jobs/NAME.nomad.hcl, its scripts are in jobs/NAME/."""
+    """Key of its settings and of its outputs; its scripts are in jobs/NAME/."""
     title: str
     """As people write it."""
     image: str
@@ -105,6 +107,8 @@ class Database:
     port: int
     uid: int
     """User id that the server drops to in its image."""
+    socket: str
+    """In the allocation's folder, where the tasks beside the server log in."""
     data_dir_argument: str
     """The server's argument that names its data directory, before the path."""
     arguments: tuple[str, ...]
@@ -124,6 +128,10 @@ class Database:
     """Returns why a version, as numbers, cannot read the files of another; {image} in the remedy is that one's."""
     backup: Account
     """Who dumps."""
+    server: Callable[[ServerSettings], ServerTask]
+    """Returns what the server's task in jobs/database.nomad.hcl runs with."""
+    socket_client: Callable[[str, str, str], Client]
+    """Returns what logs in by a socket, as an account, with a password; the first and the last are templates."""
     client: Callable[[Login], Client]
     """Returns what jobs/NAME/dump.sh, restore.sh and exporter-account.sh log in with."""
     exporter_image: str

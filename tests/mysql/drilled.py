@@ -14,7 +14,8 @@ from typing import Any
 
 import pymysql
 
-from nomad_stateful.databases.mysql.drill import DRILL, LOGIN
+from nomad_stateful.databases.mysql.drill import DRILL
+from nomad_stateful.databases.mysql.server import socket_client
 from nomad_stateful.operate.point_in_time import replay as replays
 from nomad_stateful.operate.point_in_time.drill_job import COPY, add_logs
 from tests.mysql.place import DATA, Place, Task, place, server_task, words_of
@@ -110,9 +111,8 @@ def tasks(server: Task, found: replays.Replay) -> tuple[list[str], Task, Task]:
     }
     add_logs(job, {"ID": "mysql-server", "TaskGroups": [{"Tasks": [copier]}]}, found)
     fetch, runs, checks = job["TaskGroups"][0]["Tasks"]
-    by_socket = "protocol = socket\nsocket = /alloc/mysql/mysql.sock"
-    login = f"[client]\nuser = root\n{by_socket}\npassword = {DRILLS_PASSWORD}\n"
-    of_check = {"local/drill.sh": DRILL.script, f"secrets/{LOGIN}": login}
+    login = socket_client("/alloc/mysql/mysql.sock", "root", DRILLS_PASSWORD).files
+    of_check = {"local/drill.sh": DRILL.script, **{f"secrets/{name}": text for name, text in login.items()}}
     return (
         in_the_allocation(fetch["Config"]["args"]),
         Task(server.files, in_the_allocation(words_of(runs["Config"])), env),

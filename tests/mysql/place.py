@@ -14,6 +14,9 @@ from typing import Any
 import pymysql
 
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.components import job_variables
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.databases.model import Database
 from nomad_stateful.nomad.job_rendering import render
 
 DATA = "/srv/mysql"
@@ -33,15 +36,47 @@ class Task:
 
 
 def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> Task:
-    """The task of a job file, with what Nomad makes of its example values and others."""
+    """The task of a job file, with what Nomad makes of its example values and others.
+
+    A database's server is that of its component, by the database's name, with other inputs of it.
+    """
+    example = [f"-var-file={jobs.FOLDER / f'{spec}.vars.hcl'}"]
+    if spec in DATABASES:
+        spec, example, variables = "database", [], server_variables(DATABASES[spec], **variables)
     more = [f"-var={key}={jobs.hcl_value(value)}" for key, value in variables.items()]
-    example = jobs.FOLDER / f"{spec}.vars.hcl"
     text = (jobs.FOLDER / f"{spec}.nomad.hcl").read_text(encoding="utf-8")
-    (group,) = render(nomad, text, {}, f"-var-file={example}", *more)["TaskGroups"]
+    (group,) = render(nomad, text, {}, *example, *more)["TaskGroups"]
     found = next(one for one in group["Tasks"] if one["Name"] == name)
     mounts = {one["source"]: one["target"] for one in found["Config"].get("mount") or []}
     files = {_mounted(one["DestPath"], mounts): one["EmbeddedTmpl"] for one in found["Templates"] or []}
     return Task(files, words_of(found["Config"]), found["Env"] or {})
+
+
+def server_variables(kind: Database, **changes: Any) -> dict[str, Any]:
+    """The variables of a server's job by its component's inputs; tls says whether there is a certificate and a ca."""
+    tls = {"mode": "preferred", "certificate": False, "ca": False, **changes.pop("tls", {})}
+    certificate = {"certificate": "c", "key": "k", "ca": "a" if tls["ca"] else None} if tls["certificate"] else None
+    task = {"image": kind.image, "command": "docker-entrypoint.sh", "args": [], "user": "", "uid": kind.uid}
+    args: Any = {
+        "job_id": f"{kind.name}-server",
+        "placement": {"namespace": "default", "datacenters": ["*"], "node_pool": "default"},
+        "access_mode": "single-node-writer",
+        "mount_path": "/srv",
+        "data_dir": f"/srv/{kind.name}",
+        "port": kind.port,
+        "task": {**task, "kill_timeout": "30s", "cpu_mhz": 500, "memory_mib": 1024},
+        "service": {"provider": "nomad", "check_interval": "10s", "check_timeout": "2s"},
+        "restart": {"attempts": 10, "interval": "5m", "delay": "25s"},
+        "config": {},
+        "init_scripts": {},
+        "databases": [],
+        "accounts": [],
+        "timeout_s": 300,
+        **changes,
+        "tls": {"mode": tls["mode"], "certificate": certificate},
+    }
+    made = job_variables.database(kind, args)
+    return {**made, "volume": {"id": kind.name, "release": "by-hand", **made["volume"]}}
 
 
 def words_of(config: Mapping[str, Any]) -> list[str]:

@@ -33,7 +33,7 @@ def test_it_requires_the_wheel_it_was_written_by_and_its_settings_make_a_plan(pr
     assert json.loads(run([project / ".venv/bin/python", "-c", PLAN], project)) == [
         "csi-controller",
         "csi-node",
-        "mysql",
+        "database",
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from nomad_stateful.databases.postgres import POSTGRES
 from nomad_stateful.databases.postgres.operations import OPERATIONS
 from tests.mysql.place import Task, stop
 from tests.postgres.server import DATA, ENV, PASSWORD, Server
@@ -19,8 +20,10 @@ def check(server: Server, newest: str = "") -> list[list[str]]:
     """The fields of each line of the check's task."""
     socket = f"/alloc/postgres/.s.PGSQL.{server.place.port}"
     files = {"local/drill.sh": DRILL.script, **({"local/newest.sql": newest} if newest else {})}
-    files |= {f"${{NOMAD_SECRETS_DIR}}/{name}": text for name, text in DRILL.files(socket, PASSWORD).items()}
-    task = Task(files, ["sh", "/local/drill.sh"], {**ENV, **DRILL.env, DRILL.socket: socket, "DRILL_PATIENCE": "30"})
+    client = POSTGRES.socket_client(socket, "postgres", PASSWORD)
+    files |= {f"${{NOMAD_SECRETS_DIR}}/{name}": text for name, text in client.files.items()}
+    env = {**ENV, **client.env, "START_SOCKET": socket, "DRILL_PATIENCE": "30"}
+    task = Task(files, ["sh", "/local/drill.sh"], env)
     server.place.put(task, {})
     done = server.place.run(task)
     return [line.split("\t")[1:] for line in done.stdout.splitlines() if line.startswith("drill\t")]

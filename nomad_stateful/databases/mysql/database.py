@@ -1,7 +1,7 @@
 """MySQL, as data."""
 
 from nomad_stateful.databases.model import Account, Database, Logs
-from nomad_stateful.databases.mysql import archive, images, log_options, logins
+from nomad_stateful.databases.mysql import archive, images, log_options, logins, server
 from nomad_stateful.databases.mysql.options import Options
 
 # https://dev.mysql.com/doc/refman/8.4/en/grant.html
@@ -19,6 +19,7 @@ MYSQL = Database(
     image="mysql:8.4.6",
     port=3306,
     uid=999,
+    socket="mysql/mysql.sock",
     data_dir_argument="--datadir=",
     # Checks connect without logging in; with name resolution on, MySQL would block their host for that.
     arguments=("--skip-name-resolve",),
@@ -32,6 +33,8 @@ MYSQL = Database(
     files_problem=images.files_problem,
     # The least with which every database can be read for a dump.
     backup=Account("backup", "SELECT, SHOW VIEW, TRIGGER, EVENT"),
+    server=server.server_task,
+    socket_client=server.socket_client,
     client=logins.client,
     exporter_image="prom/mysqld-exporter:v0.20.0",
     exporter=logins.exporter,

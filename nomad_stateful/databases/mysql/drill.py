@@ -6,14 +6,6 @@ from pathlib import Path
 
 from nomad_stateful.databases.drills import Drill
 
-LOGIN = "client.cnf"
-
-
-def _files(socket: str, password: str) -> dict[str, str]:
-    login = ("[client]", "user = root", "host = localhost", "protocol = socket", f"socket = {socket}")
-    return {LOGIN: "\n".join([*login, f"password = {password}", ""])}
-
-
 DRILL = Drill(
     script=Path(__file__).with_name("check.sh").read_text(encoding="utf-8"),
     # Neither replicates, nor runs events, nor takes the port of another server on its client.
@@ -24,9 +16,5 @@ DRILL = Drill(
         "--loose-group-replication-start-on-boot=OFF",
         "--loose-mysqlx=OFF",
     ),
-    socket="START_SOCKET",
-    # By the server's socket, what is said needs no encryption.
-    env={"TLS_MYSQL": "--ssl-mode=DISABLED"},
-    files=_files,
     own_tables="`mysql`.",
 )

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from nomad_stateful.databases.model import Account, Client, Database, Exporter, Login, Problem
 from nomad_stateful.databases.postgres.options import Options
+from nomad_stateful.databases.postgres.server import server_task
 
 OLDEST = 16
 """The first major version whose clients can be told how the server has to prove itself."""
 
+_ENV = {"PGSERVICEFILE": "${NOMAD_SECRETS_DIR}/client.conf", "PGSERVICE": "server"}
 _TABLE_PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 
@@ -56,8 +58,13 @@ def _client(login: Login) -> Client:
         f"channel_binding={'disable' if login.tls == 'off' else 'require'}",
         *("connect_timeout=10", "keepalives_idle=30", "keepalives_interval=10", "keepalives_count=6", ""),
     ]
-    env = {"PGSERVICEFILE": "${NOMAD_SECRETS_DIR}/client.conf", "PGSERVICE": "server"}
-    return Client(env=env, files={"client.conf": "\n".join(lines)})
+    return Client(env=_ENV, files={"client.conf": "\n".join(lines)})
+
+
+def _socket_client(socket: str, account: str, password: str) -> Client:
+    folder, _, name = socket.rpartition("/")
+    login = (f"host={folder}", f"port={name.rpartition('.')[2]}", f"user={account}", f"password={password}")
+    return Client(env=_ENV, files={"client.conf": "\n".join(["[server]", *login, "require_auth=scram-sha-256", ""])})
 
 
 def _exporter(login: Login, _certificate_name: str) -> Exporter:
@@ -96,6 +103,7 @@ POSTGRES = Database(
     image="postgres:18.1",
     port=5432,
     uid=999,
+    socket="postgres/.s.PGSQL.5432",
     data_dir_argument="--data_directory=",
     arguments=(),
     superuser="postgres",
@@ -108,6 +116,8 @@ POSTGRES = Database(
     files_problem=_files_problem,
     # The least with which every database can be read for a dump.
     backup=Account("backup", "pg_read_all_data"),
+    server=server_task,
+    socket_client=_socket_client,
     client=_client,
     exporter_image="quay.io/prometheuscommunity/postgres-exporter:v0.19.1",
     exporter=_exporter,

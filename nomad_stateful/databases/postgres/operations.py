@@ -121,12 +121,6 @@ def _refuse_path(before: Version, after: Version) -> None:
         )
 
 
-def _drill_files(socket_path: str, password: str) -> dict[str, str]:
-    folder, _, name = socket_path.rpartition("/")
-    login = (f"host={folder}", f"port={name.rpartition('.')[2]}", "user=postgres", f"password={password}")
-    return {"client.conf": "\n".join(["[server]", *login, "require_auth=scram-sha-256", ""])}
-
-
 OPERATIONS = Operations(
     connect=connect,
     errors=(pg8000.exceptions.Error, OSError),
@@ -157,9 +151,6 @@ OPERATIONS = Operations(
             *("--autovacuum=off", "--archive_mode=off", "--max_worker_processes=0"),
             *("--max_logical_replication_workers=0", "--max_parallel_workers=0"),
         ),
-        socket="START_SOCKET",
-        env={"PGSERVICEFILE": "${NOMAD_SECRETS_DIR}/client.conf", "PGSERVICE": "server"},
-        files=_drill_files,
         own_tables="pg_catalog.",
     ),
 )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 
 from nomad_stateful import jobspec
-from nomad_stateful.databases.drills import Drill as Check
+from nomad_stateful.databases.model import Database
 from nomad_stateful.databases.operations import operations
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
@@ -23,6 +23,7 @@ FETCH = "fetch"
 CHECK = "check"
 """The task whose end is the drill's."""
 _SECRETS = "${NOMAD_SECRETS_DIR}"
+_SOCKET = "START_SOCKET"
 # In no text that a user writes.
 _DELIMITERS = {"LeftDelim": "<<<drill", "RightDelim": "drill>>>"}
 _KEPT = (
@@ -43,7 +44,7 @@ def of_server(
     """Returns a job with the stack's database server and what checks it, from the job file in the stack's state.
 
     Nomad itself reads the file, with other values for what must differ: no certificate, since it is in a variable of
-    the live job, and no databases and accounts, which a restored server has. Raises DrillError and NomadError.
+    the live job. Raises DrillError and NomadError.
     """
     job_id = live.job
     state = next((one for one in resources if one["type"] == NOMAD_JOB and one.get("id") == job_id), None)
@@ -54,10 +55,7 @@ def of_server(
     changed = {
         "job": {**json.loads(variables["job"]), "id": target.id, "namespace": target.namespace},
         "volume": {**json.loads(variables["volume"]), "id": target.id, "release": "drill"},
-        "tls": {**json.loads(variables["tls"]), "certificate": False, "ca": False},
-        "port": 0,
-        "databases": [],
-        "accounts": [],
+        "tls": {**json.loads(variables["tls"]), "certificate": False},
     }
     variables |= {name: jobspec.hcl_value(value) for name, value in changed.items() if name in variables}
     body = {
@@ -72,17 +70,18 @@ def of_server(
     server = task_of(group["Tasks"], live.kind.name)
     server["Lifecycle"] = {"Hook": "prestart", "Sidecar": True}
     server["Config"]["args"] = [*server["Config"]["args"], *drill.quiet]
-    if drill.socket not in (server.get("Env") or {}):
+    if _SOCKET not in (server.get("Env") or {}):
         raise DrillError(f"job {job_id} serves on another socket than this release: run `pulumi up`")
-    group["Tasks"] = [server, _checker(server, drill, target, options)]
+    group["Tasks"] = [server, _checker(server, live.kind, target, options)]
     return made
 
 
-def _checker(server: Json, drill: Check, target: Target, options: Options) -> Json:
+def _checker(server: Json, kind: Database, target: Target, options: Options) -> Json:
     """Returns the task that checks the server, by the client in its image."""
-    socket = server["Env"][drill.socket]
+    socket = server["Env"][_SOCKET]
     password = f'{{{{ with nomadVar "nomad/jobs/{target.id}" }}}}{{{{ .root_password }}}}{{{{ end }}}}'
-    login = drill.files(socket.replace("${NOMAD_ALLOC_DIR}", '{{ env "NOMAD_ALLOC_DIR" }}'), password)
+    of_allocation = socket.replace("${NOMAD_ALLOC_DIR}", '{{ env "NOMAD_ALLOC_DIR" }}')
+    client = kind.socket_client(of_allocation, kind.superuser, password)
     newest = options.newest.strip().rstrip(";")
     patience_s = max(60.0, options.timeout_s - 60)
     return {
@@ -90,13 +89,13 @@ def _checker(server: Json, drill: Check, target: Target, options: Options) -> Js
         "Driver": server["Driver"],
         "User": server.get("User") or "",
         "Config": {"image": server["Config"].get("image"), "args": ["sh", "${NOMAD_TASK_DIR}/drill.sh"]},
-        "Env": {**drill.env, drill.socket: socket, "DRILL_PATIENCE": str(int(patience_s))},
+        "Env": {**client.env, _SOCKET: socket, "DRILL_PATIENCE": str(int(patience_s))},
         "Templates": [
-            _file("local/drill.sh", drill.script),
+            _file("local/drill.sh", operations(kind.name).drill.script),
             *([_file("local/newest.sql", newest)] if newest else []),
             *(
                 {"DestPath": f"{_SECRETS}/{name}", "EmbeddedTmpl": text, "ChangeMode": "noop", "Perms": "0400"}
-                for name, text in login.items()
+                for name, text in client.files.items()
             ),
         ],
         "Resources": {"CPU": 50, "MemoryMB": 128},

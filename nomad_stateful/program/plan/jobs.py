@@ -83,7 +83,7 @@ def _database(settings: Settings, plan: Plan) -> Iterator[Job]:
     variables = job_variables.database(kind, server)
     variables["volume"] = {"id": server["volume"]["volume_id"], "release": "", **variables["volume"]}
     jobs: list[tuple[str, str, dict[str, Any], RegisteredVolume]] = [
-        (kind.name, kind.name, variables, server["volume"])
+        (kind.name, "database", variables, server["volume"])
     ]
     if dumps := plan.database.backup:
         volume = job_variables.dump_volume(dumps, dumps["volume"]["volume_id"], "")

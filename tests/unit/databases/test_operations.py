@@ -26,6 +26,6 @@ def test_each_has_scripts_that_a_shell_runs_and_a_login_without_the_network(name
     found = operations(name)
     scripts = (found.drill.script, found.upgrades.probe.script)
     assert all(script.startswith("#!/bin/sh\n") for script in scripts)
-    login = found.drill.files("/of/the/socket", "{{ password }}")
+    login = DATABASES[name].socket_client("/of/the/socket", "root", "{{ password }}").files
     assert any("{{ password }}" in text for text in login.values())
     assert not any("port = " in text for text in login.values())

@@ -95,10 +95,8 @@ def state() -> list[Json]:
     variables = {
         "job": {"id": "mysql-server", "namespace": "default", "datacenters": ["*"], "node_pool": "default"},
         "volume": {"id": "mysql", "release": "r1", "mount_path": "/srv"},
-        "tls": {"mode": "required", "certificate": True, "ca": True},
-        "port": 3306,
-        "accounts": [{"name": "app"}],
-        "config": {"max_connections": "50"},
+        "tls": {"certificate": True, "ca": True, "args": ["--ssl-ca=x"]},
+        "files": {"my.cnf": "[mysqld]\nmax_connections = 50\n"},
     }
     known = {"vars": {name: json.dumps(value) for name, value in variables.items()}}
     urn = "urn:pulumi:prod::shop::x::y"
@@ -330,9 +328,9 @@ def test_the_drills_server_is_the_stacks_but_no_client_finds_it(
     assert "--event-scheduler=OFF" in server["Config"]["args"]
     assert check["Config"]["image"] == "mysql:9.7"
     given = dict(line.split(" = ", 1) for line in nomad.parsed["Variables"].splitlines())
-    assert json.loads(given["tls"]) == {"mode": "required", "certificate": False, "ca": False}
-    assert (given["port"], given["accounts"], json.loads(given["volume"])["id"]) == ("0", "[]", JOB)
-    assert json.loads(given["config"]) == {"max_connections": "50"}
+    assert not json.loads(given["tls"])["certificate"]
+    assert json.loads(given["volume"])["id"] == JOB
+    assert json.loads(given["files"]) == {"my.cnf": "[mysqld]\nmax_connections = 50\n"}
     # By the socket: the password stays in the allocation, whatever answers at its address.
     [login] = [one["EmbeddedTmpl"] for one in check["Templates"] if one["DestPath"].endswith("client.cnf")]
     assert 'protocol = socket\nsocket = {{ env "NOMAD_ALLOC_DIR" }}/mysql/mysql.sock\n' in login

@@ -1,6 +1,7 @@
 """Jobs on volumes: what MySQL's extras, its dumps, and other programs ask of Nomad."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -85,12 +86,16 @@ def items(resources: Resources, name: str) -> dict[str, str]:
 
 
 def test_server_options_are_written_as_the_server_reads_them(resources: Resources) -> None:
-    assert variables(resources["mysql-job"])["config"] == {"max_connections": "500", "event_scheduler": "OFF"}
+    files = variables(resources["mysql-job"])["files"]
+    assert files == {"my.cnf": "[mysqld]\nevent_scheduler = OFF\nmax_connections = 500\n"}
 
 
 def test_a_certificate_reaches_the_server_through_its_variable_alone(resources: Resources) -> None:
     job = resources["mysql-job"]
-    assert variables(job)["tls"] == {"mode": "required", "certificate": True, "ca": True}
+    tls = variables(job)["tls"]
+    assert (tls["certificate"], tls["ca"]) == (True, True)
+    assert [option.partition("=")[0] for option in tls["args"]] == ["--ssl-cert", "--ssl-key", "--ssl-ca"]
+    assert "--require-secure-transport=ON" in variables(job)["task"]["args"]
     assert variables(job)["task"]["uid"] == 999
     assert items(resources, "mysql-variable")["tls_key"] == "private"
     assert "private" not in json.dumps(job.inputs["hcl2"])
@@ -106,9 +111,9 @@ def test_each_account_has_a_drawn_password_in_the_servers_variable(resources: Re
 
 
 def test_the_account_that_dumps_may_read_everything_and_write_nothing(resources: Resources) -> None:
-    accounts = {account["name"]: account for account in variables(resources["mysql-job"])["accounts"]}
-    assert accounts["backup"]["database"] == ""
-    words = set(accounts["backup"]["privileges"].split(", "))
+    statements = variables(resources["mysql-job"])["accounts"]["files"]["accounts.sql"]
+    (granted,) = re.findall(r"^GRANT (.*) ON \*\.\* TO 'backup'@'%';$", statements, re.MULTILINE)
+    words = set(granted.split(", "))
     assert "SELECT" in words
     assert not words & {"INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "SUPER", "ALL PRIVILEGES", "FILE"}
 

@@ -76,5 +76,5 @@ def test_everything_that_a_job_takes_from_elsewhere_is_left_for_later() -> None:
     made = planned(BASES[0])
     assert made.database is not None
     assert made.database.server["volume"]["volume_id"] == Later("volume_id", "mysql", text="mysql")
-    (binlogs,) = (one.variables["binlogs"] for one in made.jobs if one.spec == "mysql")
+    (binlogs,) = (one.variables["binlogs"] for one in made.jobs if one.spec == "database")
     assert binlogs["bucket"] == Later("bucket", "mysql-binlogs", text="made-by-the-stack")

@@ -37,7 +37,8 @@ def test_the_server_runs_with_gtids_and_an_account_that_may_only_close_logs() ->
     made = record(config({"s3": {"prefix": "db/"}, "intervalS": 20}))
     variables = {name: json.loads(text) for name, text in made["mysql-job"].inputs["hcl2"]["vars"].items()}
     assert {"--gtid-mode=ON", "--enforce-gtid-consistency=ON"} <= set(variables["task"]["args"])
-    assert variables["accounts"] == [{"name": "binlogs", "privileges": "RELOAD", "database": ""}]
+    statements = variables["accounts"]["files"]["accounts.sql"].splitlines()
+    assert [one for one in statements if one.startswith("GRANT")] == ["GRANT RELOAD ON *.* TO 'binlogs'@'%';"]
     binlogs = variables["binlogs"]
     assert (binlogs["prefix"], binlogs["account"], binlogs["interval_s"]) == ("db/", "binlogs", 20)
     assert binlogs["bucket"]

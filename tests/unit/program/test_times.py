@@ -72,7 +72,7 @@ def refused_key(changes: dict[str, Any]) -> str:
 
 def nomad_takes(variables: dict[str, Any]) -> bool:
     words = [f"-var={name}={jobs.hcl_value(value)}" for name, value in variables.items()]
-    files = [f"-var-file={jobs.FOLDER / 'mysql.vars.hcl'}", *words, str(jobs.FOLDER / "mysql.nomad.hcl")]
+    files = [f"-var-file={jobs.FOLDER / 'database.vars.hcl'}", *words, str(jobs.FOLDER / "database.nomad.hcl")]
     validate = [str(toolchain.ensure().nomad), "job", "validate", "-address=http://127.0.0.1:1", *files]
     return subprocess.run(validate, capture_output=True, check=False).returncode == 0
 
@@ -98,7 +98,7 @@ def test_a_duration_of_several_units_is_read_whole() -> None:
 
 def test_docker_is_not_told_which_signal_ends_mysql() -> None:
     """Nomad 1.11 sends it to containers that have ended too, fails, and counts them as running for minutes."""
-    text = (jobs.FOLDER / "mysql.nomad.hcl").read_text(encoding="utf-8")
-    job = render(toolchain.ensure().nomad, text, {}, f"-var-file={jobs.FOLDER / 'mysql.vars.hcl'}")
+    text = (jobs.FOLDER / "database.nomad.hcl").read_text(encoding="utf-8")
+    job = render(toolchain.ensure().nomad, text, {}, f"-var-file={jobs.FOLDER / 'database.vars.hcl'}")
     tasks = job["TaskGroups"][0]["Tasks"]
     assert next(task["KillSignal"] for task in tasks if task["Name"] == "mysql") == ""

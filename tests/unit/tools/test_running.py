@@ -25,4 +25,4 @@ def test_nothing_leads_it_to_a_real_account_or_another_sandbox(tmp_path: Path, m
 def test_a_copy_of_the_project_has_the_components_and_the_jobs_in_the_package(tmp_path: Path) -> None:
     copy_project(tmp_path)
     assert (tmp_path / "nomad_stateful/components/database.py").samefile(tmp_path / "components/database.py")
-    assert (tmp_path / "nomad_stateful/jobs/mysql.nomad.hcl").samefile(tmp_path / "jobs/mysql.nomad.hcl")
+    assert (tmp_path / "nomad_stateful/jobs/database.nomad.hcl").samefile(tmp_path / "jobs/database.nomad.hcl")

@@ -8,10 +8,18 @@ volume = {
   release         = "by-hand"
 }
 
+server = {
+  database = "mysql"
+  port     = 3306
+  data_dir = "/srv/mysql"
+  socket   = "mysql/mysql.sock"
+  env      = { MYSQL_ROOT_PASSWORD_FILE = "$${NOMAD_SECRETS_DIR}/root-password" }
+}
+
 task = {
   image        = "mysql:8.4.6"
   command      = "docker-entrypoint.sh"
-  args         = ["--datadir=/srv/mysql", "--skip-name-resolve", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+  args         = ["--datadir=/srv/mysql", "--skip-name-resolve", "--port=$${NOMAD_PORT_db}"]
   user         = ""
   uid          = 999
   kill_timeout = "30s"
@@ -24,19 +32,12 @@ restart    = { attempts = 10, interval = "5m", delay = "25s" }
 health     = { deadline = "300s", progress_deadline = "360s" }
 disconnect = { stop_on_client_after = "1m" }
 
-config       = {}
+files        = {}
 init_scripts = {}
-tls          = { mode = "preferred", certificate = false, ca = false }
-databases    = []
-accounts     = [{ name = "binlogs", privileges = "RELOAD", database = "" }]
+tls          = { certificate = false, ca = false, args = [] }
+accounts     = { env = {}, files = {} }
 
-binlogs = {
-  bucket     = "my-binlogs"
-  prefix     = "mysql/"
-  region     = "us-west-2"
-  endpoint   = ""
-  image      = "111122223333.dkr.ecr.us-west-2.amazonaws.com/nomad-stateful-agent:0.2.0"
-  memory_mib = 256
-  account    = "binlogs"
-  interval_s = 30
+secrets = {
+  "root-password"     = "{{ .root_password }}"
+  "root-password.sql" = "SET sql_log_bin = 0;\nALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '{{ .root_password }}';\nALTER USER IF EXISTS 'root'@'localhost' IDENTIFIED BY '{{ .root_password }}';\n"
 }
