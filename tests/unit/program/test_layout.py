@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from nomad_stateful.databases.catalogue import DATABASES
+
 TOP = Path(__file__).parents[3]
 PAGE = TOP / "docs/architecture.md"
 HEAD = "| room | may import | what is in it |"
@@ -125,6 +127,24 @@ def test_only_the_rooms_of_the_apis_import_a_client_of_http_or_aws() -> None:
         for name in [*installed, *(path.relative_to(TOP).as_posix() for path in (TOP / "components").glob("*.py"))]
         if not name.startswith(("nomad_stateful/nomad/", "nomad_stateful/ebs/"))
         for module in outside(TOP / name) & _CLIENTS
+    }
+    assert wrong == set()
+
+
+_LOGS = ("nomad_stateful/agent/", "nomad_stateful/operate/point_in_time/")
+"""What copies and replays a server's logs, which has to read their form."""
+
+
+def test_only_the_catalogue_and_what_reads_logs_imports_a_databases_own_modules() -> None:
+    wrong = {
+        f"{name} imports {target}"
+        for name, target in edges()
+        for own in (f"nomad_stateful/databases/{database}/" for database in DATABASES)
+        if name.startswith(("nomad_stateful/", "components/", "policy/"))
+        and is_in(target, own)
+        and not is_in(name, own)
+        and name != "nomad_stateful/databases/catalogue.py"
+        and not (DATABASES[own.split("/")[2]].has_logs and name.startswith(_LOGS))
     }
     assert wrong == set()
 
