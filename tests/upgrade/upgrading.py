@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nomad_stateful.resource_types import OWNERSHIP
 from sandbox.stack.stack_file import read_salt
 from tools.preview_report import document
 from tools.preview_report.document import Preview
@@ -60,7 +61,7 @@ def plan(stack: Running, version: str, folder: Path, edit: Callable[[str], str] 
     """Imports a release's state, edited, into a backend of its own, and previews it against the sandbox.
 
     The identities in the state are not those of the sandbox: the plan compares the program with the state alone. But
-    of a job that it would change, the provider asks whether somebody else has changed it since.
+    whose a job is, and whether somebody else has changed it since, preflight and the provider ask Nomad.
     """
     project = folder / "project"
     shutil.copytree(stack.project, project, symlinks=True, ignore=shutil.ignore_patterns(".sandbox", "__pycache__"))
@@ -80,10 +81,17 @@ def plan(stack: Running, version: str, folder: Path, edit: Callable[[str], str] 
 
 
 def _take_for_the_stacks_own(state: dict[str, Any], stack: Running) -> None:
+    owners = {one["id"]: one["outputs"]["ownerId"] for one in _resources(stack) if one["type"] == OWNERSHIP}
     for resource in state["deployment"]["resources"]:
+        if resource["type"] == OWNERSHIP:
+            resource["outputs"]["ownerId"] = owners[resource["id"]]
         if resource["type"] == "nomad:index/job:Job":
             running = stack.nomad.get(f"job/{resource['id']}")
             resource["outputs"]["modifyIndex"] = str(running["JobModifyIndex"])
+
+
+def _resources(stack: Running) -> list[dict[str, Any]]:
+    return list(json.loads(_pulumi(stack, "stack", "export", "--stack", STACK))["deployment"]["resources"])
 
 
 def _pulumi(there: Running, *words: str) -> str:
