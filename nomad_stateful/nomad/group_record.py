@@ -14,8 +14,6 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.ownership import FOLDER, escaped
 
-_CONFLICT = 409
-
 
 @dataclass(frozen=True)
 class Decision:
@@ -49,7 +47,8 @@ class GroupRecord:
         if not (items.get("first") and items.get("group")):
             raise ProviderError(
                 f"The variable {self.path} (namespace {self.namespace}) does not say who begins the group of "
-                f"{self.job}: it has to have the items first and group. Write it as it was: the group's id lies on the members' volumes"
+                f"{self.job}: it has to have the items first and group. Write it as it was: the group's id lies on the "
+                "members' volumes"
             )
         return Decision(items["first"], items["group"])
 
@@ -59,9 +58,9 @@ class GroupRecord:
         body = {"Namespace": self.namespace, "Path": self.path, "Items": items}
         try:
             self.api.put(f"var/{self.path}", body, namespace=self.namespace, cas=0)
-        except NomadApiError as error:
-            # Somebody else's, or this one's: an answer that is lost is asked for again.
-            if error.status != _CONFLICT or (found := self.read()) is None:
+        except NomadApiError:
+            # One that is there holds: somebody else's, or this one's, as the request is sent again after a lost answer.
+            if (found := self.read()) is None:
                 raise
             return found
         return proposed
