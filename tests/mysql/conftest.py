@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.image_roots import unpack
-from tests.mysql.databases import SCHEMA, SERVERS, Databases, running
-from tests.mysql.place import Place, place, query
+from tests.mysql.databases import SERVERS, Databases, running
+from tests.mysql.place import Place, place
 from tests.ports import unused_port
 from tools import toolchain
 
@@ -49,7 +49,5 @@ def databases(
 @pytest.fixture
 def shop(databases: Databases) -> Databases:
     """The schema, anew, and no dump."""
-    query(databases.server, "SET GLOBAL log_bin_trust_function_creators = 1", "DROP DATABASE IF EXISTS shop", *SCHEMA)
-    for dump in databases.dumps:
-        dump.unlink()
+    databases.fill()
     return databases

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nomad_stateful.databases.mysql.database import MYSQL
 from tests.mysql.place import ROOT_PASSWORD, Place, Task, place, query, server_task, task, until_it_answers
@@ -66,6 +66,31 @@ class Databases:
 
     server: Place
     nomad: Path
+    ending: ClassVar[str] = "sql.gz"
+
+    def fill(self) -> None:
+        """Has the schema as it is at first, and no dump."""
+        query(self.server, "SET GLOBAL log_bin_trust_function_creators = 1", "DROP DATABASE IF EXISTS shop", *SCHEMA)
+        for dump in self.dumps:
+            dump.unlink()
+
+    def lose(self) -> None:
+        query(self.server, "DELETE FROM shop.orders", "DROP VIEW shop.seen", "DROP PROCEDURE shop.count_orders")
+        query(self.server, "DROP EVENT shop.nightly", "DROP TRIGGER shop.marks")
+
+    def grow(self) -> None:
+        rows = ", ".join(f"({number}, RANDOM_BYTES(20))" for number in range(3, 20000))
+        query(self.server, f"INSERT INTO shop.orders VALUES {rows}")
+
+    def put(self, content: bytes, name: str = "20260101T000000Z.sql.gz") -> str:
+        (self.folder / name).write_bytes(content)
+        return name
+
+    def dump_of_no_service(self) -> subprocess.CompletedProcess[str]:
+        found = self.prepared("dump", "dump", PASSWORD)
+        # As the template is rendered where Nomad has no such service.
+        (self.server.root / "secrets/client.cnf").write_text("[client]\nuser = backup\nhost = \nport = \n")
+        return self.server.run(found, KEEP="7")
 
     def accounts(self) -> None:
         """Runs the task that makes the accounts."""
@@ -89,11 +114,19 @@ class Databases:
 
     def put_dump(self, text: str) -> None:
         """A dump of other making."""
-        (self.server.root / "dumps/20260101T000000Z.sql.gz").write_bytes(gzip.compress(text.encode()))
+        self.put(gzip.compress(text.encode()))
+
+    @property
+    def folder(self) -> Path:
+        return self.server.root / "dumps"
 
     @property
     def dumps(self) -> list[Path]:
-        return sorted((self.server.root / "dumps").glob("*.sql.gz"))
+        return sorted(self.folder.glob(f"*.{self.ending}"))
+
+    @property
+    def names(self) -> list[str]:
+        return [path.name for path in self.dumps]
 
     def prepared(self, spec: str, name: str, password: str) -> Task:
         """A task with its files in place."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nomad_stateful.databases.model import Login
 from nomad_stateful.databases.postgres import POSTGRES
@@ -49,6 +49,7 @@ class Dumps:
     """The server, and what runs beside it."""
 
     server: Server
+    ending: ClassVar[str] = "tar"
 
     @property
     def folder(self) -> Path:
@@ -76,6 +77,21 @@ class Dumps:
         self.server.query("ALTER ROLE app IN DATABASE shop SET work_mem TO '5MB'")
         for name in self.names:
             (self.folder / name).unlink()
+
+    def lose(self) -> None:
+        self.app("DELETE FROM orders")
+        self.app("DROP VIEW seen")
+        self.app("DROP TABLE numbered CASCADE")
+        self.app("SELECT lo_unlink(4711)")
+
+    def grow(self) -> None:
+        self.app("INSERT INTO orders SELECT n, decode(md5(n::text), 'hex') FROM generate_series(3, 20000) n")
+
+    def dump_of_no_service(self) -> subprocess.CompletedProcess[str]:
+        found = self.task("dump", "backup", PASSWORDS["password_backup"])
+        # As the template is rendered where Nomad has no such service.
+        (self.server.place.root / "secrets/client.conf").write_text("[server]\nuser=backup\n")
+        return self.server.place.run(found, KEEP="7")
 
     def objects(self) -> dict[str, list[tuple[Any, ...]]]:
         return {name: self.shop(statement) for name, statement in OBJECTS.items()}

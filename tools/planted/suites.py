@@ -17,7 +17,7 @@ FOLDERS: Final[Mapping[str, Sequence[str]]] = {
     "unit": ("tests/unit", "tests/iam", "tests/injection", "tests/secrets"),
     "judge": ("tests/histories",),
     "plugins": ("tests/providers", "tests/package", "tests/random_settings", "tests/documents"),
-    "stack": ("tests/sandbox", "tests/mysql", "tests/upgrade", "tests/faults"),
+    "stack": ("tests/sandbox", "tests/databases", "tests/mysql", "tests/postgres", "tests/upgrade", "tests/faults"),
     "faults": (),
 }
 """Where the tests of each suite are; of the last, `make faults` runs the faults that a defect names."""

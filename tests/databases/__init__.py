@@ -1,0 +1,1 @@
+"""What holds of every database of the catalogue, on its real server."""
