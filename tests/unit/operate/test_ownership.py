@@ -209,3 +209,16 @@ def test_a_job_comes_back_as_it_ran_whatever_becomes_of_the_purge(stops: bool) -
         with pytest.raises(TimedOutError):
             cluster.purge_and_register()
     assert nomad.puts == [("jobs", {"Job": JOB, "Submission": {"Source": "job file"}})]
+
+
+def test_a_job_whose_source_nomad_cannot_decode_comes_back_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    nomad = Purging()
+
+    def find(path: str, **params: Any) -> Any:
+        if path.endswith("/submission"):
+            raise NomadApiError(500, 'invalid URL escape "%I\'"')
+        return nomad.get(path, **params)
+
+    monkeypatch.setattr(nomad, "find", find)
+    Cluster(nomad, "mysql-server", "default", group="mysql", port_label="db").purge_and_register()  # type: ignore[arg-type]
+    assert nomad.puts == [("jobs", {"Job": JOB, "Submission": None})]
