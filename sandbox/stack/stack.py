@@ -174,12 +174,14 @@ class Stack:
     def destroy(self, *, refresh: bool = False) -> None:
         """Runs `pulumi destroy`, showing its output, and removes the stack.
 
-        A destroy that was cut off has to `refresh`: the nomad plugin does not delete what is gone already.
+        A destroy that was cut off has to `refresh`: the nomad plugin does not delete what is gone already. Where
+        something is protected the engine previews first: without that it deletes what uses it before it refuses.
 
         Raises:
             StackError: it failed.
         """
-        words = ["destroy", "--yes", "--skip-preview", "--suppress-outputs", *(["--refresh"] if refresh else [])]
+        at_once = [] if any(one.get("protect") for one in self.resources()) else ["--skip-preview"]
+        words = ["destroy", "--yes", *at_once, "--suppress-outputs", *(["--refresh"] if refresh else [])]
         if self._show(*words) != 0:
             raise StackError(
                 f"pulumi destroy failed: its output is above. Fix the cause and run `{usage.DOWN}` again, or drop the "

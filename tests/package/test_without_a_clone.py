@@ -69,6 +69,7 @@ def test_three_commands_in_an_empty_folder_make_a_stack_and_down_leaves_nothing(
         assert "mysql" in folder.shell("nomad-stateful sandbox status")
         # The volume is protected, here as on AWS.
         assert "protect" in folder.shell("nomad-stateful sandbox down", status=1)
+        assert "running" in folder.shell(". .sandbox/env && nomad job status -short mysql-server")
         settings = (shop / "Pulumi.dev.yaml").read_text()
         (shop / "Pulumi.dev.yaml").write_text(settings.replace("sizeGib: 40 }", "sizeGib: 40, protect: false }"))
         folder.shell("nomad-stateful sandbox up")

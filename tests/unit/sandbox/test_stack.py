@@ -49,6 +49,24 @@ def test_an_update_has_changed_something_unless_everything_is_the_same() -> None
     assert Update({"same": 20, "update": 1}).changed
 
 
+@pytest.mark.parametrize("protected", [True, False])
+def test_a_destroy_that_a_protected_resource_refuses_begins_with_a_preview(
+    protected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[str, ...]] = []
+
+    def show(*words: str) -> int:
+        shown.append(words)
+        return 0
+
+    made = stack.Stack.__new__(stack.Stack)
+    monkeypatch.setattr(made, "resources", lambda: [{"type": "aws:ebs/volume:Volume", "protect": protected}])
+    monkeypatch.setattr(made, "_show", show)
+    made.destroy()
+
+    assert [("--skip-preview" in words) for words in shown] == [not protected]
+
+
 def test_a_salt_comes_and_goes_without_touching_any_other_line(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.dev.yaml"
     text = "# a comment\n\nconfig:\n  a: 1  # kept\n"
