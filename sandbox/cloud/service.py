@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,7 @@ from typing import Final
 from sandbox.machine import processes
 from sandbox.machine.ports import is_listening, refuse_taken
 from sandbox.machine.waiting import until
-from sandbox.settings import PROJECT, SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 60.0
 
@@ -39,10 +38,7 @@ def start(settings: SandboxSettings) -> bool:
         refuse_taken(settings, ("ec2",))
         # The daemon says why it cannot start; what an earlier one said would be mistaken for it.
         log.unlink(missing_ok=True)
-        argv = [sys.executable, "-m", "sandbox.cloud"]
-        processes.start(
-            argv, pid_file=pid_file(settings), log_file=log, env=processes.of_project(settings), cwd=PROJECT
-        )
+        processes.start_module(settings, "sandbox.cloud", pid_file=pid_file(settings), log_file=log)
     _await(settings, lambda: _has_address(settings))
     return started
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Final
 
 from sandbox.machine import processes
 from sandbox.machine.ports import is_listening, refuse_taken
 from sandbox.machine.waiting import until
-from sandbox.settings import PROJECT, SandboxError, SandboxSettings
+from sandbox.settings import SandboxError, SandboxSettings
 
 _READY_TIMEOUT_S: Final = 30.0
 
@@ -35,13 +34,7 @@ def start(settings: SandboxSettings) -> bool:
         return False
     refuse_taken(settings, ("nomad_http",))
     log = settings.log_dir / "nomad-balancer.log"
-    processes.start(
-        [sys.executable, "-m", "sandbox.cluster.balancing"],
-        pid_file=pid_file(settings),
-        log_file=log,
-        env=processes.of_project(settings),
-        cwd=PROJECT,
-    )
+    processes.start_module(settings, "sandbox.cluster.balancing", pid_file=pid_file(settings), log_file=log)
     if not until(lambda: is_listening(settings.gateway, settings.nomad_http_port), _READY_TIMEOUT_S):
         raise SandboxError(f"Nothing leads to the Nomad servers: {processes.last_words(log)}. Its log is {log}.")
     return True

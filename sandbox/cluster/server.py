@@ -14,7 +14,7 @@ from sandbox.machine import processes, server_network
 from sandbox.machine.ports import refuse_taken
 from sandbox.machine.private_files import write_private
 from sandbox.machine.waiting import until
-from sandbox.settings import SandboxError, SandboxSettings, ServerSpec, SettingsError
+from sandbox.settings import SandboxError, SandboxSettings, ServerSpec, SettingsError, usage
 
 _READY_TIMEOUT_S: Final = 60.0
 
@@ -136,7 +136,7 @@ def _refuse_another_number(settings: SandboxSettings) -> None:
     began = {path.name for path in settings.nomad_dir.glob("server*.json")}
     if began and began != names:
         rule = f"the sandbox was started with {len(began)}"
-        raise SettingsError("servers", settings.servers, rule, "Run `make down`, then `make up`.")
+        raise SettingsError("servers", settings.servers, rule, f"Run `{usage.DOWN}`, then `{usage.UP}`.")
 
 
 def _start(settings: SandboxSettings, nomad: Path, server: ServerSpec) -> bool:

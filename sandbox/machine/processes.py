@@ -8,13 +8,14 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.settings import CODE, HOME_VARIABLE, SandboxSettings
+from sandbox.settings import CODE, HOME_VARIABLE, PROJECT, SandboxSettings
 
 _KILL_GRACE_S = 10.0
 
@@ -98,11 +99,6 @@ def environment(outer: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def of_project(settings: SandboxSettings) -> dict[str, str]:
-    """The environment of the sandbox's own Python processes."""
-    return {**environment(os.environ), HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(CODE)}
-
-
 def start(
     argv: Sequence[str],
     *,
@@ -133,6 +129,18 @@ def start(
         raise ChildProcessError(f"{argv[0]} ended as soon as it was started; see {log_file}")
     write_record(pid_file, record)
     return record
+
+
+def start_module(settings: SandboxSettings, module: str, *, pid_file: Path, log_file: Path) -> None:
+    """Starts a module of the sandbox as a process of its own, as `start` does."""
+    own = {HOME_VARIABLE: str(settings.home), "PYTHONPATH": str(CODE)}
+    start(
+        [sys.executable, "-m", module],
+        pid_file=pid_file,
+        log_file=log_file,
+        env={**environment(os.environ), **own},
+        cwd=PROJECT,
+    )
 
 
 def stop(pid_file: Path, *, timeout_s: float = _KILL_GRACE_S) -> bool:

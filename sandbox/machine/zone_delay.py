@@ -13,7 +13,6 @@ import gc
 import os
 import select
 import struct
-import sys
 import time
 from collections import deque
 from ipaddress import IPv4Address, IPv4Network
@@ -22,7 +21,7 @@ from typing import Final
 
 from sandbox.machine import naming, processes
 from sandbox.machine.commands import run
-from sandbox.settings import PROJECT, SandboxSettings, SettingsError, load_settings
+from sandbox.settings import SandboxSettings, SettingsError, load_settings, usage
 
 _TUN: Final = Path("/dev/net/tun")
 _SET_DEVICE, _SET_OFFLOAD = 0x400454CA, 0x400454D0  # TUNSETIFF, TUNSETOFFLOAD
@@ -90,16 +89,11 @@ def start(settings: SandboxSettings) -> bool:
     """
     if _exists(settings) != bool(settings.zone_delay_ms):
         rule = f"the sandbox was started with{'' if _exists(settings) else 'out'} a delay"
-        raise SettingsError("zone_delay_ms", settings.zone_delay_ms, rule, "Run `make down`, then `make up`.")
+        raise SettingsError("zone_delay_ms", settings.zone_delay_ms, rule, f"Run `{usage.DOWN}`, then `{usage.UP}`.")
     if not settings.zone_delay_ms or processes.is_alive(pid_file(settings)):
         return False
-    processes.start(
-        [sys.executable, "-m", "sandbox.machine.zone_delay"],
-        pid_file=pid_file(settings),
-        log_file=settings.log_dir / "zone-delay.log",
-        env=processes.of_project(settings),
-        cwd=PROJECT,
-    )
+    log = settings.log_dir / "zone-delay.log"
+    processes.start_module(settings, "sandbox.machine.zone_delay", pid_file=pid_file(settings), log_file=log)
     return True
 
 
