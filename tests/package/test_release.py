@@ -56,9 +56,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 @pytest.mark.nightly
 @pytest.mark.engine
 def test_pulumi_installs_the_archive_of_a_mirror_and_starts_it(tmp_path: Path, mirror: tuple[Path, str]) -> None:
-    found = toolchain.find()
-    if found is None:
-        pytest.skip("no Pulumi in the toolchain's cache: run python -m tools.toolchain")
+    found = toolchain.ensure()
     folder, address = mirror
     release = tmp_path / "release"
     name = f"pulumi-resource-nomad-csi-v{VERSION}-linux-amd64.tar.gz"
