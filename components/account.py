@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 from pulumi.resource import DependencyResource
 
-from nomad_stateful.components.component_type import PACKAGE
+from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.sdk import Provider
 
 _TYPE = f"{PACKAGE}:index:VolumeGuard"

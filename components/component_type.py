@@ -1,8 +1,9 @@
-"""The types of components: they are in the plugin's package, where its resources are."""
+"""What all components are: resources of the plugin's package, which earlier releases had in another one."""
 
 import pulumi
 
-PACKAGE = "nomad-csi"
+from nomad_stateful.schema.fields import PACKAGE
+
 _EARLIER_PACKAGE = "nomad-stateful"
 """That of components up to 0.2.0: stacks have it in their state until their next `up`."""
 
@@ -17,7 +18,10 @@ def earlier_type(name: str) -> str:
     return f"{_EARLIER_PACKAGE}:index:{name}"
 
 
-def as_before(name: str, opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
-    """Returns a component's options, by which it is the one that an earlier release made."""
-    alias = pulumi.Alias(type_=earlier_type(name))
-    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[alias]))
+class Component(pulumi.ComponentResource):
+    """A component by the name of its type, and the same one that an earlier release made."""
+
+    def __init__(self, type_name: str, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        aliases = [pulumi.Alias(type_=earlier_type(type_name))]
+        placed = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=aliases))
+        super().__init__(component_type(type_name), name, None, placed)

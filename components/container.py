@@ -6,7 +6,7 @@ import pulumi
 
 from nomad_stateful.components import job_variables
 from nomad_stateful.components.account import account_of, in_account
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
@@ -140,7 +140,7 @@ class ContainerArgs(TypedDict):
     """How long to wait for the instances to be healthy, in seconds."""
 
 
-class Container(pulumi.ComponentResource):
+class Container(Component):
     """A job whose files outlive it, since they are on volumes."""
 
     job_id: pulumi.Output[str]
@@ -151,7 +151,7 @@ class Container(pulumi.ComponentResource):
     def __init__(self, name: str, args: ContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         members = [member for volume in args["volumes"] for member in volume["members"]]
         placed = in_account("Container", name, account_of(members), opts)
-        super().__init__(component_type("Container"), name, None, as_before("Container", placed))
+        super().__init__("Container", name, placed)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         items = args.get("secrets")
         change = own.change("container", job_variables.container(args))

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_nomad as nomad
 
 from nomad_stateful.components import job_variables
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.nomad_job import private_variable, submit
 from nomad_stateful.components.ownership import Owner, claim
 from nomad_stateful.components.placement import JobConstraint, JobPlacement
@@ -87,7 +87,7 @@ class CsiPluginArgs(TypedDict):
     """How long to wait for the plugin to be healthy, in seconds."""
 
 
-class CsiPlugin(pulumi.ComponentResource):
+class CsiPlugin(Component):
     """A driver's jobs, complete once the plugin is healthy in every zone; a single zone can be waited for before."""
 
     plugin_id: pulumi.Output[str]
@@ -98,7 +98,7 @@ class CsiPlugin(pulumi.ComponentResource):
     """Provider, version, and healthy controllers and nodes, the latter by zone."""
 
     def __init__(self, name: str, args: CsiPluginArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type("CsiPlugin"), name, None, as_before("CsiPlugin", opts))
+        super().__init__("CsiPlugin", name, opts)
         started = {role["role"]: self._job(name, role, args) for role in args["roles"]}
         health = self._health(f"{name}-health", args, started, args["zones"], args["controller_count"])
         # A volume needs its own zone and one controller; it does not wait for the others.

@@ -3,12 +3,12 @@
 import pulumi
 
 from nomad_stateful.components.account import in_account
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.csi_registration import Place, register
 from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
 
-class CsiVolume(pulumi.ComponentResource):
+class CsiVolume(Component):
     """Registers an existing volume with Nomad, or has the driver make one, reachable from where its topology says."""
 
     volume_id: pulumi.Output[str]
@@ -22,7 +22,7 @@ class CsiVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CsiVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         placed = in_account("CsiVolume", name, args, opts)
-        super().__init__(component_type("CsiVolume"), name, None, as_before("CsiVolume", placed))
+        super().__init__("CsiVolume", name, placed)
         registered = register(Place(name, self), args)
         self.volume_id = registered.volume_id
         self.external_id = registered.external_id

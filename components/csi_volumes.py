@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components.account import account_of, in_account
-from nomad_stateful.components.component_type import as_before, component_type, earlier_type
+from nomad_stateful.components.component_type import Component, earlier_type
 from nomad_stateful.components.csi_registration import Place, RegisteredCsiVolume, register
 from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
 
@@ -22,7 +22,7 @@ class CsiVolumesArgs(TypedDict):
     """Ids that a volume may have had, by its id: it is the same registration under the new one, with new parts."""
 
 
-class CsiVolumes(pulumi.ComponentResource):
+class CsiVolumes(Component):
     """Registers volumes with Nomad, as CsiVolume does one."""
 
     volume_ids: dict[str, pulumi.Output[str]]
@@ -36,7 +36,7 @@ class CsiVolumes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         placed = in_account("CsiVolumes", name, account_of(args["volumes"]), opts)
-        super().__init__(component_type("CsiVolumes"), name, None, as_before("CsiVolumes", placed))
+        super().__init__("CsiVolumes", name, placed)
         own = pulumi.create_urn(name, _OWN_COMPONENT)
         earlier_ids = args.get("earlier_ids", {})
         self._registered = {}

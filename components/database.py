@@ -6,7 +6,7 @@ import pulumi
 
 from nomad_stateful.components import job_variables
 from nomad_stateful.components.account import account_of, in_account
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -144,7 +144,7 @@ class DatabaseServerArgs(TypedDict):
     """How long to wait for the server to answer, in seconds."""
 
 
-class DatabaseServer(pulumi.ComponentResource):
+class DatabaseServer(Component):
     """A single server whose rows outlive the job, on the volume; databases.py makes that of each database."""
 
     _database: ClassVar[Database]
@@ -163,7 +163,7 @@ class DatabaseServer(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DatabaseServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         opts = in_account(type(self).__name__, name, account_of([args["volume"]]), opts)
-        super().__init__(component_type(self._type_name), name, None, as_before(self._type_name, opts))
+        super().__init__(self._type_name, name, opts)
         kind = self._database
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         password = GeneratedSecret(f"{name}-password", length=32, opts=pulumi.ResourceOptions(parent=self))

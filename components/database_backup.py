@@ -6,7 +6,7 @@ import pulumi
 
 from nomad_stateful.components import job_variables
 from nomad_stateful.components.account import account_of, in_account
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.consumer import Consumer, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -98,7 +98,7 @@ class DatabaseBackupArgs(TypedDict):
     """How long a destroy waits for the volume to be released, in seconds."""
 
 
-class DatabaseBackup(pulumi.ComponentResource):
+class DatabaseBackup(Component):
     """A periodic job that dumps all databases, also to S3, and one that restores a dump when it is dispatched."""
 
     _database: ClassVar[Database]
@@ -111,7 +111,7 @@ class DatabaseBackup(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DatabaseBackupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         opts = in_account(type(self).__name__, name, account_of([args["volume"]]), opts)
-        super().__init__(component_type(self._type_name), name, None, as_before(self._type_name, opts))
+        super().__init__(self._type_name, name, opts)
         owner = args.get("owner")
         dump = Consumer(name, args["job_id"], args["placement"], self, owner)
         # With a variable of its own: the job that dumps every night never sees the superuser's password.

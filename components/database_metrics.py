@@ -6,7 +6,7 @@ import pulumi
 import pulumi_nomad as nomad
 
 from nomad_stateful.components import job_variables
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.exporter import ExporterService, ExporterTask
 from nomad_stateful.components.ownership import Owner
@@ -55,7 +55,7 @@ class DatabaseMetricsArgs(TypedDict):
     """How long to wait for the exporter to run, in seconds."""
 
 
-class DatabaseMetrics(pulumi.ComponentResource):
+class DatabaseMetrics(Component):
     """A database's exporter beside its server, which neither it nor a change of it restarts."""
 
     _database: ClassVar[Database]
@@ -67,7 +67,7 @@ class DatabaseMetrics(pulumi.ComponentResource):
     """Password of `prometheus`, without which the exporter answers nothing (secret)."""
 
     def __init__(self, name: str, args: DatabaseMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type(self._type_name), name, None, as_before(self._type_name, opts))
+        super().__init__(self._type_name, name, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         options = pulumi.ResourceOptions(parent=self)
         password = GeneratedSecret(f"{name}-password", length=32, opts=options).result

@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws.iam import Policy, RolePolicyAttachment  # loaded here, while the plugins start
 
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 
 
 class DriverPolicyArgs(TypedDict):
@@ -21,14 +21,14 @@ class DriverPolicyArgs(TypedDict):
     """IAM path of the policy, by which it can be told from others'; it counts when the policy is made."""
 
 
-class DriverPolicy(pulumi.ComponentResource):
+class DriverPolicy(Component):
     """An IAM policy with the least a driver needs, attached to the role of the Nomad clients."""
 
     policy_arn: pulumi.Output[str]
     """ARN of the policy."""
 
     def __init__(self, name: str, args: DriverPolicyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type("DriverPolicy"), name, None, as_before("DriverPolicy", opts))
+        super().__init__("DriverPolicy", name, opts)
         child = pulumi.ResourceOptions(parent=self)
         policy = Policy(
             f"{name}-policy",

@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import s3
 
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 
 ABANDONED_AFTER_DAYS = 7
 """When the parts of an upload that did not come to its end are deleted."""
@@ -38,14 +38,14 @@ class DumpBucketArgs(TypedDict):
     """Whether requests without TLS are refused; without it they are."""
 
 
-class DumpBucket(pulumi.ComponentResource):
+class DumpBucket(Component):
     """A versioned, encrypted bucket without public access, for TLS only; no destroy deletes it."""
 
     bucket: pulumi.Output[str]
     """Name of the bucket."""
 
     def __init__(self, name: str, args: DumpBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type("DumpBucket"), name, None, as_before("DumpBucket", opts))
+        super().__init__("DumpBucket", name, opts)
         self._name, self._region = name, args["region"]
         made = s3.Bucket(f"{name}-bucket", region=args["region"], opts=self._kept())
         versioning = self._versioning(made.id)

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components import job_variables
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -47,14 +47,14 @@ class FailoverWatchArgs(TypedDict):
     """How long to wait until it watches, in seconds."""
 
 
-class FailoverWatch(pulumi.ComponentResource):
+class FailoverWatch(Component):
     """The job, healthy once it may read in Nomad and EC2 what a failover needs to know."""
 
     job_id: pulumi.Output[str]
     """Id of the job."""
 
     def __init__(self, name: str, args: FailoverWatchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type("FailoverWatch"), name, None, as_before("FailoverWatch", opts))
+        super().__init__("FailoverWatch", name, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         job = own.job(
             "failover", {**job_variables.failover_watch(args), "volumes": pulumi.Output.all(*args["volumes"])}

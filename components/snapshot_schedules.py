@@ -14,7 +14,7 @@ from pulumi_aws.dlm import (
 )
 from pulumi_aws.iam import Role, RolePolicy
 
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.ec2_tag import Ec2Tag
 
 
@@ -95,14 +95,14 @@ class SnapshotSchedulesArgs(TypedDict):
     """IAM path of the role, by which it can be told from others'; it counts when the role is made."""
 
 
-class SnapshotSchedules(pulumi.ComponentResource):
+class SnapshotSchedules(Component):
     """A policy of Data Lifecycle Manager for each volume, and their role; the snapshots are not part of any stack."""
 
     policy_ids: dict[str, pulumi.Output[str]]
     """Ids of the policies by volume name."""
 
     def __init__(self, name: str, args: SnapshotSchedulesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type("SnapshotSchedules"), name, None, as_before("SnapshotSchedules", opts))
+        super().__init__("SnapshotSchedules", name, opts)
         child = pulumi.ResourceOptions(parent=self)
         role = Role(
             f"{name}-role",

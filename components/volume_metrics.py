@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from nomad_stateful.components import job_variables
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.components.consumer import Consumer
 from nomad_stateful.components.exporter import ExporterService, ExporterTask
 from nomad_stateful.components.ownership import Owner
@@ -27,14 +27,14 @@ class VolumeMetricsArgs(TypedDict):
     """Where the exporters are found."""
 
 
-class VolumeMetrics(pulumi.ComponentResource):
+class VolumeMetrics(Component):
     """node_exporter's filesystem collector on every client: Nomad does not ask the drivers how full volumes are."""
 
     job_id: pulumi.Output[str]
     """Id of the job."""
 
     def __init__(self, name: str, args: VolumeMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(component_type("VolumeMetrics"), name, None, as_before("VolumeMetrics", opts))
+        super().__init__("VolumeMetrics", name, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         self.job_id = own.job("volume-metrics", job_variables.volume_metrics(args)).name
         self.register_outputs({"job_id": self.job_id})

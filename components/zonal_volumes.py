@@ -6,7 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from nomad_stateful.components.account import in_account
-from nomad_stateful.components.component_type import as_before, component_type
+from nomad_stateful.components.component_type import Component
 from nomad_stateful.ebs.tags import GUARD_TAG
 from nomad_stateful.sdk import VolumeGuard, VolumeProtection
 
@@ -104,7 +104,7 @@ class ZonalVolumesArgs(TypedDict):
     """The same of its awsConfig."""
 
 
-class ZonalVolumes(pulumi.ComponentResource):
+class ZonalVolumes(Component):
     """EBS volumes, each in one availability zone."""
 
     volume_ids: dict[str, pulumi.Output[str]]
@@ -116,7 +116,7 @@ class ZonalVolumes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ZonalVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         placed = in_account("ZonalVolumes", name, args, opts)
-        super().__init__(component_type("ZonalVolumes"), name, None, as_before("ZonalVolumes", placed))
+        super().__init__("ZonalVolumes", name, placed)
         self.volume_ids, self.sizes_gib, self.restart_ids = {}, {}, {}
         retained = {volume["name"]: _stays(volume) for volume in args["volumes"]}
         for volume in args["volumes"]:

@@ -14,7 +14,7 @@ from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ProviderServicer
 
-from nomad_stateful.components.component_type import PACKAGE, earlier_type
+from nomad_stateful.components.component_type import earlier_type
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_volume import CsiVolume
@@ -26,6 +26,7 @@ from nomad_stateful.components.failover_watch import FailoverWatch
 from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
 from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
+from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.version import VERSION
 
 COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from nomad_stateful.components.component_type import PACKAGE
 from nomad_stateful.components.package.host import COMPONENTS, ComponentHost
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.provider.plugin import NomadCsiPlugin
+from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.schema.identity import identity
 from nomad_stateful.version import VERSION
 from tests.unit.program.recorder import Recorder
@@ -51,7 +51,7 @@ def test_every_component_of_the_project_is_in_the_package() -> None:
         line.split("(")[0].removeprefix("class ")
         for path in (TOP / "components").glob("*.py")
         for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith("class ") and "(pulumi.ComponentResource)" in line
+        if line.startswith("class ") and "(Component)" in line
     }
     # Of these each database has its own.
     classes -= {"DatabaseServer", "DatabaseBackup", "DatabaseMetrics"}
