@@ -9,10 +9,10 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nomad_stateful.agent.bucket import Bucket, place_arguments
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
 from nomad_stateful.databases.dumps import is_dump, launched, stem
+from nomad_stateful.ebs.bucket import Bucket, place_arguments
 
 LATEST = "latest"
 FETCHED = ".fetched"

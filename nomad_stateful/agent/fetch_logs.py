@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from nomad_stateful.agent.bucket import Bucket, place_arguments
 from nomad_stateful.agent.errors import AgentError
 from nomad_stateful.databases.mysql.archive import FOLDER, LogName
+from nomad_stateful.ebs.bucket import Bucket, place_arguments
 
 READY = "ready"
 """The file that says that the logs are all there."""

@@ -7,9 +7,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from nomad_stateful.agent.bucket import Bucket, TakenError, file_digest, place_arguments
 from nomad_stateful.agent.dumps import Dumps, Note
 from nomad_stateful.agent.errors import AgentError
+from nomad_stateful.ebs.bucket import Bucket, TakenError, file_digest, place_arguments
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

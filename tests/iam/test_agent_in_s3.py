@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.agent import bucket, fetch_dump, fetch_logs, upload_dumps
-from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.agent import fetch_dump, fetch_logs, upload_dumps
 from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL
 from nomad_stateful.drivers.dump_policy import policy
+from nomad_stateful.ebs import bucket
+from nomad_stateful.ebs.bucket import Bucket
 from tests.iam.evaluator import Request, judge
 from tests.providers.moto_account import moto
 from tests.unit.agent.world import BUCKET, PLACE, PREFIX, FakeServer, World, client_of, emptied, fault

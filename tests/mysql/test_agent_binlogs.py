@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.agent.bucket import Bucket
 from nomad_stateful.agent.copies.copier import Copier, HeldError
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER, Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.operate.point_in_time import logs
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from nomad_stateful.operate.point_in_time.replay import replay

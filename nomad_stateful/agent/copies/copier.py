@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from nomad_stateful.agent.bucket import Bucket, TakenError, Text, file_digest
 from nomad_stateful.agent.copies.local import LocalLogs, gap
 from nomad_stateful.agent.server import NEEDED, State
 from nomad_stateful.databases.mysql.archive import UNTIL, Facts, LogName, Until, UntilError, facts, log_name
 from nomad_stateful.databases.mysql.binlog import BinlogError, Opening
 from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.ebs.bucket import Bucket, TakenError, Text, file_digest
 
 _ALIVE = timedelta(minutes=2)
 

@@ -16,7 +16,7 @@ import pytest
 
 from nomad_stateful.agent import binlogs
 from nomad_stateful.agent.binlogs import round_of
-from nomad_stateful.agent.bucket import Bucket
+from nomad_stateful.ebs.bucket import Bucket
 from tests.providers.moto_account import environment
 from tests.unit.agent.world import BUCKET, PREFIX, World
 

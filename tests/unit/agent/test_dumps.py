@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from nomad_stateful.agent import bucket as buckets
 from nomad_stateful.agent import fetch_dump, upload_dumps
-from nomad_stateful.agent.bucket import Bucket
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
 from nomad_stateful.databases.dumps import stem
+from nomad_stateful.ebs import bucket as buckets
+from nomad_stateful.ebs.bucket import Bucket
 from tests.unit.agent.world import BUCKET
 
 PREFIX = "mysql/prod/"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.agent import fetch_logs
-from nomad_stateful.agent.bucket import Bucket
 from nomad_stateful.agent.errors import AgentError
+from nomad_stateful.ebs.bucket import Bucket
 from tests.unit.agent.world import BUCKET, PLACE, PREFIX
 
 FIRST, SECOND, THIRD = (f"20261122T1007{number}0Z-binlog.00000{number}" for number in (1, 2, 3))

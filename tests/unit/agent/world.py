@@ -13,12 +13,12 @@ from typing import Any
 from botocore import handlers
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from nomad_stateful.agent.bucket import Bucket
 from nomad_stateful.agent.copies.copier import Copier
 from nomad_stateful.agent.server import ServerError, State
 from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Until, log_name
 from nomad_stateful.databases.mysql.binlog import contents
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder, Origin
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.operate.point_in_time import logs
 from nomad_stateful.operate.point_in_time.replay import Replay, replay
 from tests.providers.moto_account import REGION, clients, empty_account

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ResponseStreamingError
 
-from nomad_stateful.agent import bucket
-from nomad_stateful.agent.bucket import Bucket, TakenError
+from nomad_stateful.ebs import bucket
+from nomad_stateful.ebs.bucket import Bucket, TakenError
+from tests.unit.agent import conftest
 from tests.unit.agent.world import BUCKET
+
+# Fixtures.
+client, s3 = conftest.client, conftest.s3
 
 MIB = 1 << 20
 
