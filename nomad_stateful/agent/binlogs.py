@@ -11,10 +11,11 @@ from pathlib import Path
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.agent.copies.copier import Copier, HeldError
+from nomad_stateful.agent.place import place_arguments
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER
 from nomad_stateful.databases.mysql.binlog import BinlogError
-from nomad_stateful.ebs.bucket import Bucket, place_arguments
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.waiting import repeat
 
 _FAILURES = (ServerError, BinlogError, OSError, BotoCoreError, ClientError)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from nomad_stateful.agent.dumps import Dumps
 from nomad_stateful.agent.errors import AgentError
+from nomad_stateful.agent.place import place_arguments
 from nomad_stateful.databases.dumps import is_dump, launched, stem
-from nomad_stateful.ebs.bucket import Bucket, place_arguments
+from nomad_stateful.ebs.bucket import Bucket
 
 LATEST = "latest"
 FETCHED = ".fetched"
@@ -37,7 +38,7 @@ def run(known: argparse.Namespace) -> None:
 def fetch(bucket: Bucket, prefix: str, dumps: Dumps, wanted: str, now: datetime) -> None:
     """Brings a dump, or the latest one that this stack has uploaded before now, and nothing else."""
     place = f"s3://{bucket.name}/{prefix}"
-    sizes = {key.removeprefix(prefix): size for key, size in bucket.sizes(prefix).items()}
+    sizes = {key.removeprefix(prefix): one.size for key, one in bucket.list(prefix).items()}
     there = sorted(filter(is_dump, sizes))
     name = _latest(dumps, place, there, now) if wanted == LATEST else wanted
     if name not in there:

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from nomad_stateful.agent.errors import AgentError
+from nomad_stateful.agent.place import place_arguments
 from nomad_stateful.databases.mysql.archive import FOLDER, LogName
-from nomad_stateful.ebs.bucket import Bucket, place_arguments
+from nomad_stateful.ebs.bucket import Bucket
 
 READY = "ready"
 """The file that says that the logs are all there."""
@@ -36,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(known: argparse.Namespace) -> None:
     """Fetches them. Raises AgentError, OSError and botocore's errors."""
     bucket, place = Bucket.connect(known.bucket), known.prefix + FOLDER
-    names = [key.removeprefix(place) for key in sorted(bucket.sizes(place))]
+    names = [key.removeprefix(place) for key in sorted(bucket.list(place))]
     others = frozenset(known.others)
     wanted = [one for one in names if known.first <= one <= known.last and one not in others and LogName.parse(one)]
     if len(wanted) != known.count:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from nomad_stateful.agent.dumps import Dumps, Note
 from nomad_stateful.agent.errors import AgentError
-from nomad_stateful.ebs.bucket import Bucket, TakenError, file_digest, place_arguments
+from nomad_stateful.agent.place import place_arguments
+from nomad_stateful.ebs.bucket import Bucket, TakenError, file_digest
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.ebs import s3
 from nomad_stateful.waiting import RetryPolicy
 
 # What one request takes; a larger object goes in parts.
@@ -27,12 +27,9 @@ _CHUNK = 1 << 20
 # Connections that broke without a byte in between, until an object cannot be read.
 _TRIES = 5
 _AGAIN_S = 2.0
-
-
-def place_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds where in S3 a command works; the endpoint and credentials are read from the environment, as boto3 does."""
-    parser.add_argument("--bucket", required=True)
-    parser.add_argument("--prefix", default="", help="the stack's in the bucket, ending in a slash")
+# A second and one attempt, the defaults, are short for the metadata service of a busy client.
+_METADATA = {"AWS_METADATA_SERVICE_NUM_ATTEMPTS": "5", "AWS_METADATA_SERVICE_TIMEOUT": "5"}
+_ENDPOINT = "AWS_ENDPOINT_URL_S3"
 
 
 class TakenError(Exception):
@@ -47,6 +44,16 @@ class Head:
     """In bytes."""
     metadata: Mapping[str, str]
     etag: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a list of objects says of one."""
+
+    size: int
+    """In bytes."""
+    stored: datetime
+    """When it was uploaded, by S3's own clock."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Bucket:
     @classmethod
     def connect(cls, name: str) -> Bucket:
         """Returns a bucket by what the task's environment says of S3."""
-        return cls(s3.client(), name)
+        return cls(_client_of_task(), name)
 
     def store(self, key: str, path: Path, metadata: Mapping[str, str]) -> None:
         """Stores a file under a key that is free; S3 compares its SHA-256. Raises TakenError and botocore's errors."""
@@ -134,10 +141,11 @@ class Bucket:
                 elif not attempts.another():
                     raise
 
-    def sizes(self, prefix: str) -> dict[str, int]:
-        """Returns the sizes in bytes of all objects below a prefix, by their keys."""
+    def list(self, prefix: str) -> dict[str, Listed]:
+        """Returns all objects below a prefix, by their keys."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
-        return {str(one["Key"]): int(one["Size"]) for page in pages for one in page.get("Contents") or []}
+        objects = (one for page in pages for one in page.get("Contents") or [])
+        return {str(one["Key"]): Listed(int(one["Size"]), one["LastModified"]) for one in objects}
 
     def open(self, key: str) -> tuple[Mapping[str, str], Any] | None:
         """Returns an object's metadata and its body, which the caller closes; None where there is none."""
@@ -182,6 +190,21 @@ def file_digest(path: Path) -> str:
     """Returns a file's SHA-256, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _client_of_task() -> Any:
+    """Returns a client whose region, endpoint and credentials boto3 reads from the environment."""
+    import boto3
+    from botocore.config import Config
+
+    for variable, value in _METADATA.items():
+        os.environ.setdefault(variable, value)
+    # A job names no endpoint by an empty one.
+    if not os.environ.get(_ENDPOINT):
+        os.environ.pop(_ENDPOINT, None)
+    calls = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 5})
+    # Of the two variables, boto3 reads AWS_DEFAULT_REGION alone.
+    return boto3.client("s3", region_name=os.environ.get("AWS_REGION") or None, config=calls)
 
 
 def _parts(file: BinaryIO, size: int) -> Iterator[_Part]:

@@ -117,9 +117,9 @@ def test_what_it_says_of_the_logs_is_what_the_server_says(server: Server) -> Non
     until_next_second()
     said = copied(server.agent("two"))
     assert (said.gtids, said.writer) == (server.executed(), "two")
-    stored = logs.stored(server.s3, BUCKET, PREFIX)
+    stored = logs.stored(Bucket(server.s3, BUCKET), PREFIX)
     assert stored.until == said.moment
-    assert replay(server.s3, stored, base, said.moment).wanted == server.executed()
+    assert replay(stored, base, said.moment).wanted == server.executed()
 
 
 WRONG = (
@@ -138,7 +138,7 @@ def test_a_value_that_is_set_while_it_runs_holds_it_until_it_is_set_back(server:
         query(server.place, f"SET {how} {name} = {value}", f"CREATE DATABASE {name}")
         with pytest.raises(HeldError, match=f"runs with {name}={value} and needs {name}={needed}"):
             copied(copier)
-        assert logs.stored(server.s3, BUCKET, PREFIX).until == said.moment
+        assert logs.stored(Bucket(server.s3, BUCKET), PREFIX).until == said.moment
         query(server.place, f"SET {how} {name} = {needed}")
         until_next_second()
         said = copied(copier)
@@ -167,10 +167,10 @@ def test_transactions_without_a_gtid_are_copied_and_not_restored(server: Server)
     query(server.place, "CREATE DATABASE more")
     until_next_second()
     said = copied(server.agent("one"))
-    stored = logs.stored(server.s3, BUCKET, PREFIX)
-    assert replay(server.s3, stored, snapshot, said.moment).wanted == server.executed()
+    stored = logs.stored(Bucket(server.s3, BUCKET), PREFIX)
+    assert replay(stored, snapshot, said.moment).wanted == server.executed()
     with pytest.raises(PointInTimeError, match="has a transaction without a GTID"):
-        replay(server.s3, stored, base, said.moment)
+        replay(stored, base, said.moment)
 
 
 def test_logs_that_begin_anew_hold_it(server: Server) -> None:
@@ -184,4 +184,4 @@ def test_logs_that_begin_anew_hold_it(server: Server) -> None:
             copied(server.agent(allocation))
     with pytest.raises(HeldError, match="transactions are lost"):
         copied(copier)
-    assert logs.stored(server.s3, BUCKET, PREFIX).until == said.moment
+    assert logs.stored(Bucket(server.s3, BUCKET), PREFIX).until == said.moment

@@ -28,7 +28,7 @@ from tests.mysql.place import (
     until_it_answers,
 )
 from tests.ports import unused_port
-from tests.unit.operate.point_in_time.test_logs import Bucket
+from tests.unit.operate.point_in_time.test_logs import Objects
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
 
@@ -57,9 +57,9 @@ class Live:
             self.bucket[f"{FOLDER}{began:%Y%m%dT%H%M%SZ}-{Path(name).name}"] = content
 
 
-def stored(bucket: dict[str, bytes]) -> tuple[Bucket, logs.Stored]:
-    s3 = Bucket({**bucket, f"{FOLDER}until": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()})
-    return s3, logs.stored(s3, "b", "")
+def stored(bucket: dict[str, bytes]) -> logs.Stored:
+    until = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()
+    return logs.stored(Objects({**bucket, f"{FOLDER}until": until}), "")
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ def until_next_second() -> None:
 def test_a_start_of_the_live_server_between_snapshot_and_moment_is_applied_too(
     history: History, image: Path, nomad: Path, tmp_path: Path
 ) -> None:
-    s3, known = stored(history.live.bucket)
-    found = replays.replay(s3, known, history.taken, history.moment)
+    known = stored(history.live.bucket)
+    found = replays.replay(known, history.taken, history.moment)
     with restored(image, nomad, tmp_path, found, history.folder / "snapshot", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6]
@@ -137,8 +137,8 @@ def test_the_server_that_went_on_from_it_is_restored_too(
     history: History, image: Path, nomad: Path, tmp_path: Path
 ) -> None:
     """What was applied to its volume is in none of its own logs."""
-    s3, known = stored(history.live.bucket)
-    found = replays.replay(s3, known, history.taken, history.moment)
+    known = stored(history.live.bucket)
+    found = replays.replay(known, history.taken, history.moment)
     with restored(image, nomad, tmp_path / "first", found, history.folder / "snapshot", history.live.bucket) as drill:
         stop(drill.place.started[-1])
         with place(image, tmp_path / "next", unused_port()) as made:
@@ -159,9 +159,9 @@ def test_the_server_that_went_on_from_it_is_restored_too(
             live.upload()
             stop(process)
     own = {key: content for key, content in live.bucket.items() if key not in history.live.bucket}
-    s3, known = stored(own)
+    known = stored(own)
     assert known.until is not None
-    found = replays.replay(s3, known, taken, known.until)
+    found = replays.replay(known, taken, known.until)
     with restored(image, nomad, tmp_path / "second", found, live.folder / "later", own) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 10, 11, 12]
@@ -170,8 +170,8 @@ def test_the_server_that_went_on_from_it_is_restored_too(
 def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(
     history: History, image: Path, nomad: Path, tmp_path: Path
 ) -> None:
-    s3, known = stored(history.live.bucket)
-    found = replays.replay(s3, known, history.quiet, history.quiet)
+    known = stored(history.live.bucket)
+    found = replays.replay(known, history.quiet, history.quiet)
     with restored(image, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
         assert drill.is_done, drill.lines
         assert drill.rows() == [1, 2, 3, 4, 5, 6, 7]
@@ -179,22 +179,22 @@ def test_a_snapshot_of_a_lull_ends_with_a_log_that_no_copy_has(
 
 def test_a_log_that_was_never_copied_is_a_hole(history: History) -> None:
     """Its server's other logs say how far they are whole, and that the next one does not follow."""
-    _, known = stored(history.live.bucket)
+    known = stored(history.live.bucket)
     gone = max((log for log in known.logs if log.began <= history.moment), key=lambda log: log.number)
-    s3, known = stored({key: content for key, content in history.live.bucket.items() if key != gone.key})
+    known = stored({key: content for key, content in history.live.bucket.items() if key != gone.key})
     with pytest.raises(logs.PointInTimeError, match="between them is missing") as error:
-        replays.replay(s3, known, history.taken, history.moment)
+        replays.replay(known, history.taken, history.moment)
     [named] = re.findall(r"`--to (\S+)`", str(error.value))
     whole = datetime.fromisoformat(named)
     assert history.taken < whole < history.moment
-    found = replays.replay(s3, known, history.taken, whole)
+    found = replays.replay(known, history.taken, whole)
     assert gone.number == found.logs[-1].number + 1
 
 
 def test_a_log_that_was_replaced_is_noticed(history: History, image: Path, nomad: Path, tmp_path: Path) -> None:
-    s3, known = stored(history.live.bucket)
+    known = stored(history.live.bucket)
     assert known.until is not None
-    found = replays.replay(s3, known, history.taken, known.until)
+    found = replays.replay(known, history.taken, known.until)
     bucket = dict(history.live.bucket)
     middle = next(log.key for log in found.logs if log.began > history.taken and has_transactions(bucket[log.key]))
     bucket[middle] = without_transactions(bucket[middle])
@@ -203,8 +203,8 @@ def test_a_log_that_was_replaced_is_noticed(history: History, image: Path, nomad
 
 
 def test_a_snapshot_of_another_timeline_is_noticed(history: History, image: Path, nomad: Path, tmp_path: Path) -> None:
-    s3, known = stored(history.live.bucket)
-    found = replays.replay(s3, known, history.taken, history.moment)
+    known = stored(history.live.bucket)
+    found = replays.replay(known, history.taken, history.moment)
     with restored(image, nomad, tmp_path, found, history.folder / "quiet", history.live.bucket) as drill:
         assert ["has transactions that these logs do not have" in one for one in drill.said("unreplayed")] == [True]
 

@@ -160,7 +160,7 @@ class Copier:
         """Copies what S3 does not have; returns what is neither there nor here."""
         logs, newest = seen.logs, self._named(seen.until) if archived is not None else None
         # Where S3 says nothing of this server, it may have most of the logs all the same.
-        listed = self._bucket.sizes(self._folder) if newest is None else {}
+        listed = self._bucket.list(self._folder) if newest is None else {}
         # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
         pending = logs.after(newest.number) if newest else logs.closed
         copies: dict[Path, _Copy] = {}
@@ -174,7 +174,7 @@ class Copier:
             # After RESET BINARY LOGS AND GTIDS another log has its name.
             if known and known.began == opening.began:
                 copies[path] = known
-            elif listed.get(key) == path.stat().st_size:
+            elif key in listed and listed[key].size == path.stat().st_size:
                 copies[path] = _Copy(opening.began, key, logs.ends(path))
             else:
                 copies[path] = self._store(logs, path, opening, key)

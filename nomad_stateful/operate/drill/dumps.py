@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from datetime import timedelta
-from typing import Any
 
 from nomad_stateful.databases.dumps import begun, is_dump
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
@@ -14,7 +14,7 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import LATEST, DrillError, Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
-from nomad_stateful.operate.point_in_time.place import client
+from nomad_stateful.operate.point_in_time.place import bucket
 from nomad_stateful.operate.stack import DatabaseOutputs
 
 _GIB = 1 << 30
@@ -54,9 +54,9 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump |
     """
     [group] = job["TaskGroups"]
     fetcher = next(task for task in group["Tasks"] if task["Name"] == jobs.FETCH)
-    bucket, prefix = (jobs.argument(fetcher, name) for name in ("bucket", "prefix"))
-    report.dumps = f"s3://{bucket}/{prefix}"
-    found = _stored(client(aws, {"region": fetcher["Env"]["AWS_REGION"]}), bucket, prefix)
+    name, prefix = (jobs.argument(fetcher, one) for one in ("bucket", "prefix"))
+    report.dumps = f"s3://{name}/{prefix}"
+    found = _stored(bucket(aws, fetcher["Env"]["AWS_REGION"], name), prefix)
     # A name of a later time than its upload is of a clock that was ahead, or of no dump.
     newest = max((name for name, one in found.items() if one.taken <= one.stored + _CLOCKS), default="")
     if options.dump != LATEST and options.dump not in found:
@@ -77,14 +77,9 @@ def empty(place: AwsPlace, target: Target, dump: Dump) -> Scratch:
     return Scratch(live.size_gib + -(-dump.size // _GIB))
 
 
-def _stored(s3: Any, bucket: str, prefix: str) -> dict[str, Dump]:
-    found = {}
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
-        for one in page.get("Contents") or []:
-            name = str(one["Key"]).removeprefix(prefix)
-            if (taken := begun(name)) is not None:
-                found[name] = Dump(name, taken, int(one["Size"]), one["LastModified"])
-    return found
+def _stored(place: Bucket, prefix: str) -> dict[str, Dump]:
+    objects = {key.removeprefix(prefix): one for key, one in place.list(prefix).items()}
+    return {name: Dump(name, taken, one.size, one.stored) for name, one in objects.items() if (taken := begun(name))}
 
 
 def dump_name(text: str) -> str:

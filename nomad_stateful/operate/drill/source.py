@@ -20,7 +20,7 @@ from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.point_in_time import logs
 from nomad_stateful.operate.point_in_time.drill_job import add_logs
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
-from nomad_stateful.operate.point_in_time.place import client
+from nomad_stateful.operate.point_in_time.place import bucket_of_logs
 from nomad_stateful.operate.point_in_time.replay import Replay
 from nomad_stateful.operate.point_in_time.replay import replay as read
 from nomad_stateful.operate.stack import DatabaseOutputs
@@ -140,8 +140,7 @@ def replay(
         raise PointInTimeError(
             f"volume {target.volume} is not {server.kind.title}'s: leave --to out, or name {server.volume}"
         )
-    s3 = client(place, where)
-    there = logs.stored(s3, str(where["bucket"]), str(where["prefix"]))
+    there = logs.stored(bucket_of_logs(place, where), str(where["prefix"]))
     to = there.until if options.to == LATEST and there.until else _moment(options.to)
     report.to = to
     chosen = named(place, target, options) if options.snapshot else None
@@ -153,7 +152,7 @@ def replay(
     report.backup = base = chosen or newest(place, target, before=to - _MARGIN)
     if base is None:
         return None
-    found = read(s3, there, base.taken, to)
+    found = read(there, base.taken, to)
     report.logs, report.log_bytes = len(found.logs), found.size
     return found
 

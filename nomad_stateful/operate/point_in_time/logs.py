@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from botocore.exceptions import ClientError
 
 from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, LogName, Until, UntilError
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.operate.errors import OperateError
 
 
@@ -33,7 +31,7 @@ class Log:
 class Stored:
     """What is in S3."""
 
-    bucket: str
+    bucket: Bucket
     prefix: str
     logs: tuple[Log, ...]
     until: datetime | None
@@ -42,14 +40,12 @@ class Stored:
     """Key of the newest log that `until` is true of; "" where an earlier release wrote it."""
 
 
-def stored(s3: Any, bucket: str, prefix: str) -> Stored:
+def stored(bucket: Bucket, prefix: str) -> Stored:
     """Lists the logs; `prefix` is the stack's. Raises PointInTimeError and botocore's errors."""
     # Before the logs are listed: what it is true of has to be among them.
-    reached, covers = _until(s3, bucket, prefix)
+    reached, covers = _until(bucket, prefix)
     folder = f"{prefix}{FOLDER}"
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=folder)
-    objects = (one for page in pages for one in page.get("Contents") or [])
-    logs = (_log(str(one["Key"]), folder, int(one["Size"])) for one in objects)
+    logs = (_log(key, folder, one.size) for key, one in bucket.list(folder).items())
     return Stored(bucket, prefix, tuple(filter(None, logs)), reached, covers)
 
 
@@ -59,28 +55,25 @@ def _log(key: str, folder: str, size: int) -> Log | None:
     return None if named is None else Log(key, named.name, named.number, named.began, size)
 
 
-def until(s3: Any, bucket: str, prefix: str) -> datetime | None:
+def until(bucket: Bucket, prefix: str) -> datetime | None:
     """Returns until when every transaction is in S3; None where nothing was copied yet.
 
     Raises PointInTimeError and botocore's errors.
     """
-    return _until(s3, bucket, prefix)[0]
+    return _until(bucket, prefix)[0]
 
 
-def _until(s3: Any, bucket: str, prefix: str) -> tuple[datetime | None, str]:
+def _until(bucket: Bucket, prefix: str) -> tuple[datetime | None, str]:
     """Returns that time, and the newest log that it is true of; "" where an earlier release wrote it."""
     key = f"{prefix}{FOLDER}{UNTIL}"
-    try:
-        text = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode(errors="replace")
-    except ClientError as error:
-        if error.response.get("Error", {}).get("Code") != "NoSuchKey":
-            raise
+    there = bucket.read(key)
+    if there is None:
         return None, ""
     try:
-        found = Until.parse(text)
+        found = Until.parse(there.text)
     except UntilError as error:
         raise PointInTimeError(
-            f"s3://{bucket}/{key} {error}, which is no time of the agent's: somebody else wrote it. Take a snapshot, "
-            "then remove it: the next round writes it anew"
+            f"s3://{bucket.name}/{key} {error}, which is no time of the agent's: somebody else wrote it. Take a "
+            "snapshot, then remove it: the next round writes it anew"
         ) from None
     return found.moment, found.newest

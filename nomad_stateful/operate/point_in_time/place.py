@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
 from nomad_stateful.operate.point_in_time import logs
 
@@ -14,9 +15,14 @@ LATE_S = 180.0
 """From when on logs are late: they are at most a minute behind while MySQL runs and S3 answers."""
 
 
-def client(place: AwsPlace, where: Mapping[str, Any]) -> Any:
-    """Returns S3's client for the bucket; `where` is the stack's output."""
-    return aws_client("s3", dataclasses.replace(place, region=str(where["region"])))
+def bucket(place: AwsPlace, region: str, name: str) -> Bucket:
+    """Returns a bucket of the stack's account. Raises ProviderError without credentials."""
+    return Bucket(aws_client("s3", dataclasses.replace(place, region=region)), name)
+
+
+def bucket_of_logs(place: AwsPlace, where: Mapping[str, Any]) -> Bucket:
+    """Returns the bucket of the binary logs; `where` is the stack's output."""
+    return bucket(place, str(where["region"]), str(where["bucket"]))
 
 
 def until(where: Mapping[str, Any], place: AwsPlace) -> datetime | None:
@@ -24,7 +30,7 @@ def until(where: Mapping[str, Any], place: AwsPlace) -> datetime | None:
 
     Raises PointInTimeError, ProviderError and botocore's errors.
     """
-    return logs.until(client(place, where), str(where["bucket"]), str(where["prefix"]))
+    return logs.until(bucket_of_logs(place, where), str(where["prefix"]))
 
 
 def late(where: Mapping[str, Any] | None, place: AwsPlace) -> str:

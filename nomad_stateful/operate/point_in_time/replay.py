@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from nomad_stateful.databases.mysql.archive import FOLDER, SHOWN
 from nomad_stateful.databases.mysql.gtids import GtidSet
@@ -37,24 +36,24 @@ class Replay:
         return sum(log.size for log in self.logs)
 
 
-def replay(s3: Any, known: Stored, base: datetime, to: datetime) -> Replay:
+def replay(known: Stored, base: datetime, to: datetime) -> Replay:
     """Returns the logs from `base`, when the snapshot was taken, and the transactions they are applied up to.
 
     Raises PointInTimeError where they are not all of that time, and botocore's errors.
     """
     if known.until is None or not known.logs:
-        raise PointInTimeError(f"there is no binary log in s3://{known.bucket}/{known.prefix}{FOLDER}: {_WHY_NOT}")
+        raise PointInTimeError(f"there is no binary log in s3://{known.bucket.name}/{known.prefix}{FOLDER}: {_WHY_NOT}")
     if to > known.until:
         raise PointInTimeError(
             f"--to is {to:{SHOWN}}, and the binary logs in S3 reach until {known.until:{SHOWN}}: name a time up to "
             "that (`--to latest` is the last), or wait until they have come further"
         )
-    found = Timeline(s3, known, to).since(base)
+    found = Timeline(known, to).since(base)
     last, wanted = _last(found)
     logs = tuple(one.log for one in found)
     keys = {log.key for log in logs}
     others = tuple(log.key for log in known.logs if logs[0].key < log.key < logs[-1].key and log.key not in keys)
-    return Replay(known.bucket, logs, to, last, found[0].before, wanted, found[-1].ends, others)
+    return Replay(known.bucket.name, logs, to, last, found[0].before, wanted, found[-1].ends, others)
 
 
 def _last(logs: Sequence[Contents]) -> tuple[str, GtidSet]:

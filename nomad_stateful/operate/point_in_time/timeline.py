@@ -41,8 +41,7 @@ class Contents:
 class Timeline:
     """The logs in S3, as they lead to a point in time."""
 
-    def __init__(self, s3: Any, stored: Stored, to: datetime) -> None:
-        self._s3 = s3
+    def __init__(self, stored: Stored, to: datetime) -> None:
         self._stored = stored
         self._to = to
         # Of one second the server's numbers say the order.
@@ -172,12 +171,15 @@ class Timeline:
     @contextmanager
     def _opened(self, log: Log) -> Iterator[tuple[Mapping[str, str], Any]]:
         """Gives an object's metadata, which says all of a log that is not needed in part, and its body."""
-        answer = self._s3.get_object(Bucket=self._stored.bucket, Key=log.key)
-        with closing(answer["Body"]) as body:
-            yield answer.get("Metadata") or {}, body
+        there = self._stored.bucket.open(log.key)
+        if there is None:
+            raise PointInTimeError(f"{self._name(log)} was removed just now: run the same command again")
+        metadata, body = there
+        with closing(body):
+            yield metadata, body
 
     def _name(self, log: Log) -> str:
-        return f"s3://{self._stored.bucket}/{log.key}"
+        return f"s3://{self._stored.bucket.name}/{log.key}"
 
 
 def exact(moment: datetime) -> str:

@@ -228,8 +228,8 @@ class World:
 
     def sizes(self) -> dict[str, int]:
         """Sizes of the logs in S3 by their keys."""
-        found = Bucket(self.s3, BUCKET).sizes(PLACE)
-        return {key: size for key, size in found.items() if not key.endswith(UNTIL)}
+        found = Bucket(self.s3, BUCKET).list(PLACE)
+        return {key: one.size for key, one in found.items() if not key.endswith(UNTIL)}
 
     def stored(self) -> list[str]:
         """Names of the logs in S3."""
@@ -237,4 +237,4 @@ class World:
 
     def restored(self, base: datetime, to: datetime) -> Replay:
         """What a restore to that time takes."""
-        return replay(self.s3, logs.stored(self.s3, BUCKET, PREFIX), base, to)
+        return replay(logs.stored(Bucket(self.s3, BUCKET), PREFIX), base, to)

@@ -14,7 +14,7 @@ from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError
 from nomad_stateful.operate.point_in_time.replay import Replay, replay
 from tests.unit.databases.mysql.test_binlog import SOURCE, before, gtid, rotated, stopped
 from tests.unit.databases.mysql.test_binlog import log as content
-from tests.unit.operate.point_in_time.test_logs import Bucket, at, one
+from tests.unit.operate.point_in_time.test_logs import Objects, at, one
 
 OTHER = uuid.UUID(int=7)
 STARTED = "MySQL started between them"
@@ -43,8 +43,7 @@ def until(minutes: float, newest: str) -> dict[str, bytes]:
 
 
 def restored(objects: dict[str, bytes], base: float, to: datetime) -> Replay:
-    s3 = Bucket(objects)
-    return replay(s3, logs.stored(s3, "b", "dev/"), at(base), to)
+    return replay(logs.stored(Objects(objects), "dev/"), at(base), to)
 
 
 def refused(objects: dict[str, bytes], base: float, to: float, why: str) -> datetime:

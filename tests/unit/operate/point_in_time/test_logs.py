@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.ebs.bucket import Bucket
 from nomad_stateful.operate.point_in_time import logs
 from nomad_stateful.operate.point_in_time import replay as replays
 from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError
@@ -31,26 +32,38 @@ def one(number: int, minutes: float, size: int = 100) -> Log:
 ONE_SERVER = [one(number, number) for number in range(1, 10)]
 
 
-class Bucket:
-    """An S3 with objects."""
+class FakeS3:
+    """Its client, of one bucket."""
 
     def __init__(self, objects: dict[str, bytes]) -> None:
         self.objects = objects
 
-    def get_paginator(self, _name: str) -> Bucket:
+    def get_paginator(self, _name: str) -> FakeS3:
         return self
 
     def paginate(self, Bucket: str, Prefix: str) -> list[Any]:  # noqa: N803
-        found = [{"Key": key, "Size": len(body)} for key, body in self.objects.items() if key.startswith(Prefix)]
+        found = [
+            {"Key": key, "Size": len(body), "LastModified": START}
+            for key, body in self.objects.items()
+            if key.startswith(Prefix)
+        ]
         return [{"Contents": found[:1]}, {"Contents": found[1:]}, {}]
 
     def get_object(self, Bucket: str, Key: str) -> Any:  # noqa: N803
         if Key not in self.objects:
             raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
-        return {"Body": io.BytesIO(self.objects[Key])}
+        return {"Body": io.BytesIO(self.objects[Key]), "ETag": ""}
 
 
-def bucket(until: str = "2026-11-22T10:09:30Z") -> Bucket:
+class Objects(Bucket):
+    """A bucket with objects."""
+
+    def __init__(self, objects: dict[str, bytes], name: str = "b") -> None:
+        super().__init__(FakeS3(objects), name)
+        self.objects = objects
+
+
+def bucket(until: str = "2026-11-22T10:09:30Z") -> Objects:
     """A log a minute, each with two transactions, 10 and 20 s after it began; the last has none."""
     objects = {
         log.key: content(
@@ -61,7 +74,7 @@ def bucket(until: str = "2026-11-22T10:09:30Z") -> Bucket:
         for log in ONE_SERVER[:-1]
     }
     objects[ONE_SERVER[-1].key] = content(before((SOURCE, [(1, 19)])), rotated(at(9.5))).getvalue()
-    return Bucket({**objects, "dev/binlogs/until": f"{until}\n".encode(), "other/binlogs/until": b""})
+    return Objects({**objects, "dev/binlogs/until": f"{until}\n".encode(), "other/binlogs/until": b""})
 
 
 def covering(newest: Log) -> str:
@@ -69,9 +82,9 @@ def covering(newest: Log) -> str:
     return f"2026-11-22T10:09:30Z\nserver {SOURCE}\nwriter 1\nnewest {newest.key}"
 
 
-def replay(to: datetime, s3: Bucket | None = None, base: datetime | None = None) -> replays.Replay:
+def replay(to: datetime, s3: Objects | None = None, base: datetime | None = None) -> replays.Replay:
     s3 = s3 or bucket()
-    return replays.replay(s3, logs.stored(s3, "b", "dev/"), base or at(4.5), to)
+    return replays.replay(logs.stored(s3, "dev/"), base or at(4.5), to)
 
 
 def numbers(found: replays.Replay) -> list[int]:
@@ -128,7 +141,7 @@ def test_a_time_that_is_not_copied_yet_is_refused() -> None:
 def test_what_no_copier_wrote_is_no_log(name: str) -> None:
     s3 = bucket()
     s3.objects[f"dev/binlogs/{name}"] = b""
-    assert len(logs.stored(s3, "b", "dev/").logs) == len(ONE_SERVER)
+    assert len(logs.stored(s3, "dev/").logs) == len(ONE_SERVER)
 
 
 @pytest.mark.parametrize("text", [b"", b"tomorrow\nserver x", b"\xff\xfe", b"2026-13-45T10:00:00Z"])
@@ -136,12 +149,20 @@ def test_an_until_that_no_copier_wrote_is_told(text: bytes) -> None:
     s3 = bucket()
     s3.objects["dev/binlogs/until"] = text
     with pytest.raises(PointInTimeError, match=r"s3://b/dev/binlogs/until begins with .*: somebody else wrote it"):
-        logs.until(s3, "b", "dev/")
+        logs.until(s3, "dev/")
 
 
 def test_no_logs_are_told() -> None:
     with pytest.raises(PointInTimeError, match="there is no binary log in s3://b/dev/binlogs/"):
-        replay(at(6), Bucket({}))
+        replay(at(6), Objects({}))
+
+
+def test_a_log_that_was_removed_since_it_was_listed_is_told() -> None:
+    s3 = bucket()
+    there = logs.stored(s3, "dev/")
+    del s3.objects[ONE_SERVER[4].key]
+    with pytest.raises(PointInTimeError, match=r"binlog\.000005 was removed just now: run the same command again"):
+        replays.replay(there, at(4.5), at(6))
 
 
 def up_to(number: int) -> GtidSet:
@@ -168,13 +189,13 @@ def test_a_commit_that_is_written_after_a_later_one_is_wanted_with_it() -> None:
 def test_a_log_that_was_cut_short_is_among_the_others() -> None:
     s3 = bucket()
     cut = f"{ONE_SERVER[3].key}-50"
-    s3 = Bucket({**s3.objects, cut: b"x" * 50, one(5, 20).key: b""})
-    found = replays.replay(s3, logs.stored(s3, "b", "dev/"), at(4.5), at(6))
+    s3 = Objects({**s3.objects, cut: b"x" * 50, one(5, 20).key: b""})
+    found = replays.replay(logs.stored(s3, "dev/"), at(4.5), at(6))
     assert (found.others, cut in [log.key for log in found.logs]) == ((cut,), False)
 
 
 def test_until_that_says_what_it_is_true_of_is_read_like_an_earlier_one() -> None:
-    assert logs.until(bucket(covering(ONE_SERVER[-1])), "b", "dev/") == logs.until(bucket(), "b", "dev/") == at(9.5)
+    assert logs.until(bucket(covering(ONE_SERVER[-1])), "dev/") == logs.until(bucket(), "dev/") == at(9.5)
     found = replay(at(9.5), bucket(covering(ONE_SERVER[-1])))
     assert numbers(found) == [3, 4, 5, 6, 7, 8, 9]
 

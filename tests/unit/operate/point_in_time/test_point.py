@@ -18,7 +18,7 @@ from nomad_stateful.operate.drill.model import Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
-from tests.unit.operate.point_in_time.test_logs import Bucket, at, bucket
+from tests.unit.operate.point_in_time.test_logs import Objects, at, bucket
 
 TARGET = Target("mysql", "vol-1", "p/s/mysql", "drill-mysql", "drill", "us-west-2a", "aws-ebs0", "")
 KNOWN: dict[str, Any] = {
@@ -35,7 +35,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
     def newest(_place: AwsPlace, _target: Target, before: datetime) -> Snapshot | None:
         return max((one for one in TAKEN if one.taken <= before), key=lambda one: one.taken, default=None)
 
-    monkeypatch.setattr(source, "client", lambda *_: bucket())
+    monkeypatch.setattr(source, "bucket_of_logs", lambda *_: bucket())
     monkeypatch.setattr(source, "newest", newest)
     monkeypatch.setattr(
         source, "named", lambda _place, _target, options: next(one for one in TAKEN if one.id == options.snapshot)
@@ -112,7 +112,7 @@ def test_what_copies_no_logs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         chosen("latest", {"mysql": {"volume": "mysql"}})
     with pytest.raises(OperateError, match="volume mysql is not MySQL's"):
         chosen("latest", {**KNOWN, "mysql": {"volume": "other"}})
-    monkeypatch.setattr(source, "client", lambda *_: Bucket({}))
+    monkeypatch.setattr(source, "bucket_of_logs", lambda *_: Objects({}))
     with pytest.raises(OperateError, match="there is no binary log"):
         chosen("latest")
 
