@@ -2,7 +2,7 @@
 # Loads the dump that the restore was dispatched for (NOMAD_META_dump, NOMAD_META_from) from the volume's folder DUMPS.
 set -eu
 options=--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf
-grep -q '^host = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
+grep -Eq '^(host|socket) = .' "$NOMAD_SECRETS_DIR/client.cnf" || { echo "no such service is registered now" >&2; exit 1; }
 
 name=
 find_dump mysql sql.gz

@@ -12,6 +12,10 @@ class Dumped(Protocol):
     """A server, and the tasks beside it that dump and restore."""
 
     @property
+    def database(self) -> str:
+        """Its name in the catalogue."""
+
+    @property
     def ending(self) -> str:
         """Of the dumps' names."""
 

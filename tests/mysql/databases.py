@@ -66,6 +66,7 @@ class Databases:
 
     server: Place
     nomad: Path
+    database: ClassVar[str] = "mysql"
     ending: ClassVar[str] = "sql.gz"
 
     def fill(self) -> None:

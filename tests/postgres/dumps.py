@@ -49,6 +49,7 @@ class Dumps:
     """The server, and what runs beside it."""
 
     server: Server
+    database: ClassVar[str] = "postgres"
     ending: ClassVar[str] = "tar"
 
     @property
