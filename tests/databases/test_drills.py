@@ -1,4 +1,4 @@
-"""What a drill's check finds in a restored server of every database: rows of a dump."""
+"""What a drill's check finds in a restored server of every database: rows, a damaged page, a dump."""
 
 from __future__ import annotations
 
@@ -14,6 +14,47 @@ from tests.ports import unused_port
 from tools import toolchain
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+
+ROWS = 5000
+
+
+@pytest.fixture(params=KINDS)
+def drilled(request: pytest.FixtureRequest, image: Callable[[str], Path], tmp_path: Path) -> Iterator[Drilled]:
+    """A server whose data directory is empty."""
+    with place(image(request.param), tmp_path, unused_port()) as made:
+        yield KINDS[request.param](made, toolchain.ensure().nomad)
+
+
+@pytest.mark.nightly
+def test_each_row_is_counted_and_the_newest_is_said(drilled: Drilled) -> None:
+    drilled.start()
+    assert drilled.tables(drilled.check()) == {}
+    drilled.fill(ROWS)
+    lines = drilled.check(drilled.newest)
+    assert lines[0][0] == "answers"
+    assert drilled.tables(lines) == {drilled.orders: (str(ROWS), "OK"), drilled.notes: ("0", "OK")}
+    assert ["checking", drilled.orders] in lines
+    assert lines[-2:] == [["newest", str(ROWS)], ["done"]]
+
+
+@pytest.mark.nightly
+def test_a_damaged_page_is_told_with_its_table(drilled: Drilled) -> None:
+    process = drilled.start()
+    drilled.fill(ROWS)
+    drilled.damage(process)
+    rows, status = drilled.tables(drilled.check())[drilled.orders]
+    assert rows == "-"
+    assert drilled.harm in status
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("drilled", ["postgres"], indirect=True)
+def test_without_a_table_nothing_is_proven(drilled: Drilled) -> None:
+    drilled.start()
+    # Of `verify`.
+    for statement in ("CREATE SCHEMA nomad_stateful", "CREATE TABLE nomad_stateful.verification (i int)"):
+        drilled.query(statement)
+    assert drilled.check()[-1] == ["failed", "the restored server has no table: nothing is proven"]
 
 
 @pytest.fixture
