@@ -1,23 +1,18 @@
 """Restore drills of dumps in S3: into an empty server beside the running one, and red where a dump is no backup."""
 
-import gzip
 import hashlib
 import json
-import os
-import signal
-import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nomad_stateful.databases.dumps import stem
 from tests.sandbox.consuming import force_dump, sql, summary
-from tests.sandbox.test_drill import NUMBERS, drill, nothing_is_left, scratch_volumes
+from tests.sandbox.test_drill import NUMBERS, drill, nothing_is_left
 from tests.sandbox.test_dumps_in_s3 import PORT, PREFIX, bucket, keys, s3, set_s3
-from tools.trial.running import Running, eventually
+from tools.trial.running import Running
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.engine, pytest.mark.nomad, pytest.mark.nightly]
 
@@ -58,20 +53,8 @@ def put(stack: Running, name: str, content: bytes) -> None:
     s3(stack).put_object(Bucket=bucket(stack), Key=PREFIX + name, Body=content, Metadata=metadata)
 
 
-def remove(stack: Running, name: str) -> None:
-    s3(stack).delete_object(Bucket=bucket(stack), Key=PREFIX + name)
-
-
 def rows(report: dict[str, Any]) -> dict[str, int]:
     return {one["name"]: one["rows"] for one in report["tables"] if not one["name"].startswith("`mysql`.")}
-
-
-def test_without_a_dump_it_is_red_before_anything_is_made(stack: Running) -> None:
-    status, report, said = drill(stack, "--dump", "latest")
-    assert status == 1
-    assert f"there is no dump in s3://{bucket(stack)}/{PREFIX}" in said
-    assert report["dump"] is None
-    assert nothing_is_left(stack)
 
 
 def test_the_latest_dump_is_loaded_into_an_empty_server_with_every_row(
@@ -96,26 +79,6 @@ def test_the_latest_dump_is_loaded_into_an_empty_server_with_every_row(
     assert sql(stack, "SELECT COUNT(*) FROM shop.orders") == ((ROWS + 1,),)
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("--max-age", "1s"), "old: --max-age allows 1 s"),
-        (
-            ("--newest", "SELECT '2020-01-01 00:00:00'", "--max-lag", "5m"),
-            "older than the dump: --max-lag allows 300 s",
-        ),
-    ],
-)
-def test_a_dump_that_is_too_old_or_lacks_its_newest_rows_is_red_and_still_drilled(
-    stack: Running, dump: str, words: tuple[str, ...], reason: str
-) -> None:
-    status, report, said = drill(stack, "--dump", dump, *words)
-    assert status == 1
-    assert reason in said
-    assert rows(report)["`shop`.`orders`"] == ROWS
-    assert nothing_is_left(stack)
-
-
 def test_a_dump_that_s3_changed_is_red_by_its_checksum(stack: Running, dump: str) -> None:
     stored = s3(stack).get_object(Bucket=bucket(stack), Key=PREFIX + dump)
     whole = stored["Body"].read()
@@ -128,48 +91,6 @@ def test_a_dump_that_s3_changed_is_red_by_its_checksum(stack: Running, dump: str
     assert "the dump cannot be fetched: " in said
     assert f"and was uploaded with {hashlib.sha256(whole).hexdigest()}" in said
     assert report["rtoSeconds"] is None
-    assert nothing_is_left(stack)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("CREATE DATABASE broken;\nCREATE TABLE broken.one (id INT,);\n-- Dump completed\n", "ERROR 1064"),
-        ("CREATE DATABASE broken;\n", "is not whole"),
-    ],
-)
-def test_a_dump_that_does_not_load_is_red_with_the_line_that_says_why(
-    stack: Running, dump: str, content: str, reason: str
-) -> None:
-    name = f"{stem(datetime.now(UTC))}.sql.gz"
-    put(stack, name, gzip.compress(content.encode()))
-    try:
-        status, report, said = drill(stack, "--dump", "latest")
-    finally:
-        remove(stack, name)
-    assert status == 1
-    assert "the dump does not load: " in said
-    assert reason in said
-    assert report["dump"]["name"] == name
-    assert report["rtoSeconds"] is None
-    assert nothing_is_left(stack)
-    refused = drill(stack, "--dump", name)
-    assert (refused[0], refused[1]) == (1, {})
-    assert f"there is no dump {name}" in refused[2]
-    assert dump in refused[2]
-
-
-def test_a_drill_of_a_dump_that_is_killed_is_removed_by_the_next_one(stack: Running, dump: str, tmp_path: Path) -> None:
-    command = [stack.python, "-m", "nomad_stateful.operate", "drill", "--yes", "--dump", dump]
-    with (tmp_path / "said").open("w+") as said:
-        running = subprocess.Popen(command, cwd=stack.project, env=stack.env, stdout=said, stderr=said)
-        eventually(lambda: stack.nomad.get("jobs", namespace="drill") or None, 60, "the drill's job")
-        os.kill(running.pid, signal.SIGKILL)
-        running.wait(timeout=60)
-    assert scratch_volumes(stack)
-    cleaned = stack.run(stack.python, "-m", "nomad_stateful.operate", "drill", "--yes", "--clean", timeout_s=300)
-    assert cleaned.returncode == 0, cleaned.stderr
-    assert "removed what an earlier drill left" in cleaned.stderr
     assert nothing_is_left(stack)
 
 

@@ -216,12 +216,15 @@ def test_a_dump_that_is_too_old_or_lacks_rows_is_red_and_still_drilled(
         drill(Nomad(lines), monkeypatch, newest="SELECT 1", max_lag_s=60)
 
 
-def test_no_dump_is_red_before_anything_is_made(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_dump_is_red_before_anything_is_made(
+    s3: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in (OLD, NEW):
         s3.delete_object(Bucket=BUCKET, Key=PREFIX + name)
     nomad = Nomad()
     with pytest.raises(DrillError, match=f"there is no dump in {PLACE}.*periodic force mysql-backup"):
         drill(nomad, monkeypatch)
+    assert json.loads(capsys.readouterr().out)["dump"] is None
     assert nomad.sent == []
 
 
