@@ -97,7 +97,10 @@ class Watch:
 
     def _is_behind(self, allocation: Json) -> bool:
         """Returns whether the log may lack the last lines of a check that has ended: another process writes it."""
-        if self._done or not self._has_server or allocation["ClientStatus"] != "complete":
+        if self._done or allocation["ClientStatus"] != "complete":
+            return False
+        # A consumer's check says what it likes: once some of it is there, so is the rest.
+        if not self._has_server and (self._lines or self._partial):
             return False
         self._reads_left -= 1
         return self._reads_left > 0

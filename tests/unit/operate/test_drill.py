@@ -17,9 +17,11 @@ from nomad_stateful.operate.drill import command, report, scratch
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, Table
+from nomad_stateful.operate.drill.watch import Watch
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
 from nomad_stateful.operate.options import age_s
+from nomad_stateful.waiting import Context, Progress, Stopwatch
 from tests.unit import aws
 from tests.unit.aws import PLACE
 
@@ -621,6 +623,29 @@ def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> No
     assert [one["EmbeddedTmpl"] for one in task["Templates"]] == ["plain", "check-index /data\n"]
     with pytest.raises(DrillError, match="no job in namespace default uses volume other"):
         jobs.consumer(nomad, "default", "other", target, "true")
+
+
+@pytest.mark.parametrize("printed", ["whole\n", ""])
+def test_what_another_consumers_check_printed_is_read_though_nomad_writes_it_later(
+    monkeypatch: pytest.MonkeyPatch, printed: str
+) -> None:
+    class Late(Nomad):
+        reads = 0
+
+        def get(self, path: str, **params: Any) -> Any:
+            return [{"ID": "a1", "CreateIndex": 1, "ClientStatus": "complete", "TaskStates": {"check": {}}}]
+
+        def text(self, path: str, **words: Any) -> str:
+            self.reads += 1
+            return printed[words["offset"] :] if self.reads > 3 else ""
+
+    monkeypatch.setattr(cluster, "POLL_S", 0.001)
+    nomad: Any = Late()
+    target = Target("index", "vol-1", "shop/prod/index", "drill-index", SPACE, ZONE, "aws-ebs0", "zone")
+    found = Report("index", datetime.now(UTC))
+    Watch(nomad, target, found, Stopwatch(), Progress(Context(), 60)).follow()
+    assert found.output == printed.split()
+    assert found.ok
 
 
 def test_metrics_of_other_volumes_stay_and_the_volumes_own_are_replaced(tmp_path: Path) -> None:
