@@ -61,12 +61,6 @@ def test_a_document_may_be_an_object(plugin: PluginProcess) -> None:
     assert json.loads(checked["policy"]) == json.loads(ATTACH["policy"])
 
 
-def test_a_second_run_changes_nothing(policy: Life) -> None:
-    assert not policy.diff(ATTACH).changed
-    assert policy.refresh()
-    assert not policy.diff(ATTACH).changed
-
-
 def test_the_same_meaning_in_other_words_changes_nothing(policy: Life) -> None:
     assert not policy.diff({"policy": document("ec2:DetachVolume", "ec2:AttachVolume")}).changed
 
@@ -115,23 +109,10 @@ def test_the_oldest_version_makes_room_for_a_sixth(policy: Life, aws: Any) -> No
     assert "v1" not in versions
 
 
-@pytest.mark.parametrize("change", [{"description": "new"}, {"path": "/nomad/"}])
-def test_what_cannot_change_replaces_creating_first(policy: Life, change: dict[str, Any]) -> None:
-    diff = policy.diff(ATTACH | change)
-    assert diff.replaces == list(change)
-    assert not diff.delete_before_replace
-
-
 def test_a_policy_with_a_name_of_its_own_is_deleted_before_it_is_replaced(policy: Life) -> None:
     diff = policy.diff(ATTACH | {"name": "mine"})
     assert diff.replaces == ["name"]
     assert diff.delete_before_replace
-
-
-def test_a_replacement_gets_a_fresh_name(plugin: PluginProcess, policy: Life) -> None:
-    fresh = plugin.check(POLICY, ATTACH, {}, "driver").inputs.props
-    assert fresh["name"].startswith("driver-")
-    assert fresh["__defaults"] == ["name", "path"]
 
 
 def test_tags_change_in_place(policy: Life, aws: Any) -> None:
@@ -157,12 +138,6 @@ def test_a_policy_is_imported_by_its_arn(plugin: PluginProcess, aws: Any) -> Non
     assert policy.inputs["name"] == "found"
     assert policy.inputs["__defaults"] == ["path"]
     assert not policy.diff(ATTACH | {"name": "found"}).changed
-
-
-def test_a_policy_deleted_by_somebody_is_gone(policy: Life, aws: Any) -> None:
-    aws.iam.delete_policy(PolicyArn=policy.id)
-    assert not policy.refresh()
-    policy.delete()
 
 
 def test_all_versions_go_with_the_policy(policy: Life, aws: Any) -> None:

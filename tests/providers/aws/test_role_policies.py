@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.providers.aws.life import Life
 from tests.providers.aws.test_policy import document
 from tests.providers.harness import Failed, PluginProcess
@@ -37,21 +36,6 @@ def test_an_attachment_is_role_and_policy(attachment: Life, role: str, policy_ar
     assert [policy["PolicyArn"] for policy in attached] == [policy_arn]
 
 
-def test_an_attachment_is_deleted_before_it_is_replaced(attachment: Life, role: str, policy_arn: str) -> None:
-    assert not attachment.diff({"role": role, "policyArn": policy_arn}).changed
-    for change in ({"role": "other"}, {"policyArn": "arn:aws:iam::aws:policy/X"}, {"policyArn": UNKNOWN}):
-        diff = attachment.diff({"role": role, "policyArn": policy_arn} | change)
-        assert diff.replaces == list(change)
-        assert diff.delete_before_replace
-
-
-def test_an_attachment_undone_by_somebody_is_gone(attachment: Life, role: str, policy_arn: str, aws: Any) -> None:
-    assert attachment.refresh()
-    aws.iam.detach_role_policy(RoleName=role, PolicyArn=policy_arn)
-    assert not attachment.refresh()
-    attachment.delete()
-
-
 def test_an_attachment_with_an_id_of_an_older_plugin_is_found(attachment: Life) -> None:
     attachment.id = "nomad-client-20230101000000000000000001"
     assert attachment.refresh()
@@ -78,11 +62,6 @@ def test_an_attachment_to_a_missing_role_fails_naming_both(plugin: PluginProcess
     with pytest.raises(Failed) as failed:
         Life(plugin, ATTACHMENT).create({"role": "nobody", "policyArn": policy_arn})
     assert failed.value.message.startswith(f"attaching IAM Policy ({policy_arn}) to IAM Role (nobody): NoSuchEntity")
-
-
-def test_deleting_detaches(attachment: Life, role: str, aws: Any) -> None:
-    attachment.delete()
-    assert aws.iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"] == []
 
 
 def test_an_inline_policy_is_stored_version_first(inline: Life, role: str) -> None:

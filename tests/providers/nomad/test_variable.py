@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess
 from tests.providers.nomad.agent import Agent
@@ -47,12 +46,6 @@ def test_items_changed_behind_our_back_show_in_a_refresh(plugin: PluginProcess, 
     plugin.delete(VARIABLE, variable.id, variable.outputs.props)
 
 
-def test_another_path_or_namespace_is_another_variable(offline: PluginProcess) -> None:
-    inputs = offline.check(VARIABLE, {"path": "a", "items": {"a": "1"}}).inputs.props
-    assert offline.diff(VARIABLE, "a@default", inputs, inputs, inputs | {"path": "b"}).replaces == ["path"]
-    assert offline.diff(VARIABLE, "a@default", inputs, inputs, inputs | {"namespace": "n"}).replaces == ["namespace"]
-
-
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
@@ -69,12 +62,6 @@ def test_another_path_or_namespace_is_another_variable(offline: PluginProcess) -
 )
 def test_a_bad_variable_is_refused_without_its_values(offline: PluginProcess, given: Any, reason: str) -> None:
     assert reason in offline.check(VARIABLE, given).reasons
-
-
-def test_unknown_items_are_taken_for_right(offline: PluginProcess) -> None:
-    inputs = offline.check(VARIABLE, {"path": "a", "items": {"k": UNKNOWN}})
-    assert not inputs.failures
-    assert offline.create(VARIABLE, inputs.inputs.props, preview=True)["items"] == {"k": UNKNOWN}
 
 
 @pytest.mark.parametrize("token", ["nomad:index/aclPolicy:AclPolicy", "nomad:index/namespace:Namespace"])

@@ -23,17 +23,6 @@ def test_a_generated_secret_is_marked_secret_and_of_the_asked_length(plugin: Plu
     assert made["result"] != plugin.create(SECRET, {"length": 40, "keepers": {}})["result"]
 
 
-@pytest.mark.parametrize("change", [{"length": 41}, {"keepers": {"a": "1"}}])
-def test_another_length_or_keeper_makes_a_new_secret(plugin: PluginProcess, change: dict[str, object]) -> None:
-    inputs: dict[str, object] = {"length": 40, "keepers": {}}
-    diff = plugin.diff(SECRET, "id", inputs | {"result": "x"}, inputs, inputs | change)
-    assert diff.replaces == list(change)
-
-
-def test_a_short_secret_is_refused(plugin: PluginProcess) -> None:
-    assert "length is 4" in plugin.check(SECRET, {"length": 4}).reasons
-
-
 MEMBERS = [
     {"Name": "s2.global", "Status": "alive", "Tags": {"build": "1.11.2", "region": "global"}},
     {"Name": "s1.global", "Status": "alive", "Tags": {"build": "1.11.3", "region": "global"}},
