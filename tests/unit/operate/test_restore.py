@@ -18,6 +18,8 @@ from nomad_stateful.operate.engine import StackLockedError
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
+from nomad_stateful.waiting import RetryPolicy
+from tests.fake_nomad import FakeNomad
 
 YES = Frame("restore", yes=True)
 JOB = "mysql-backup-restore/dispatch-1"
@@ -27,27 +29,13 @@ OUTPUTS = {
 }
 
 
-class Nomad:
-    """Places the restore's allocation once it is asked for again, since then its volume is free."""
-
-    def __init__(self, ends: str) -> None:
-        self.puts: list[tuple[str, Any]] = []
-        self._ends = ends
-
-    def get(self, path: str, **_params: Any) -> Any:
-        assert path == "job/mysql-backup-restore%2Fdispatch-1/allocations"
-        asked = any(path.endswith("/evaluate") for path, _ in self.puts)
-        states = {"fetch": {"Failed": self._ends == "failed"}, "restore": {"Failed": False}}
-        ended = {"ID": "0123456789abcdef", "ClientStatus": self._ends, "TaskStates": states}
-        return [ended] if asked and self._ends else []
-
-    def put(self, path: str, body: Any, *, namespace: str) -> Any:
-        assert namespace == "data"
-        self.puts.append((path, body))
-        return {"DispatchedJobID": JOB}
-
-    def close(self) -> None:
-        pass
+def restoring(nomad: FakeNomad, ends: str) -> None:
+    """The restore's allocation is placed once it is asked for again, since then its volume is free."""
+    states = {"fetch": {"Failed": ends == "failed"}, "restore": {"Failed": False}}
+    ended = {"ID": "0123456789abcdef", "Namespace": "data", "ClientStatus": ends, "TaskStates": states}
+    for job in ("mysql-backup-restore", JOB):
+        nomad.put(f"job/{job}", {}, "data")
+    nomad.put(f"job/{JOB}/allocations", lambda: [ended] if ends and nomad.sent(f"job/{JOB}/evaluate") else [], "data")
 
 
 def alone(monkeypatch: pytest.MonkeyPatch, *, busy: bool = False, locked: bool = False) -> None:
@@ -67,30 +55,35 @@ def alone(monkeypatch: pytest.MonkeyPatch, *, busy: bool = False, locked: bool =
     monkeypatch.setattr(restore, "Engine", lambda _: SimpleNamespace(refuse_locked=refuse_locked))
 
 
-def run(monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, source: str = "volume") -> Nomad:
-    nomad = Nomad(ends)
-    monkeypatch.setattr(frame, "stack_cluster", lambda volume: nomad if volume == "mysql" else None)
+def run(
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, source: str = "volume"
+) -> None:
+    restoring(nomad, ends)
+    monkeypatch.setattr(
+        frame, "stack_cluster", lambda volume: nomad.client(RetryPolicy()) if volume == "mysql" else None
+    )
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     alone(monkeypatch)
     restore.restore(YES, "20260101T030000Z.sql.gz", source, timeout_s)
-    return nomad
 
 
 def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nomad = run(monkeypatch, "complete")
-    assert nomad.puts[0] == ("job/mysql-backup-restore/dispatch", {"Meta": {"dump": "20260101T030000Z.sql.gz"}})
-    assert nomad.puts[1][0] == "job/mysql-backup-restore%2Fdispatch-1/evaluate"
+    run(nomad, monkeypatch, "complete")
+    assert nomad.sent("job/mysql-backup-restore/dispatch") == [{"Meta": {"dump": "20260101T030000Z.sql.gz"}}]
+    assert nomad.writes == ["PUT job/mysql-backup-restore/dispatch", f"PUT job/{JOB}/evaluate"]
     assert capsys.readouterr().out == "restored. `nomad alloc logs 01234567 restore` says from which dump\n"
 
 
-def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(restore.RestoreError, match="nomad alloc logs -stderr 01234567 fetch"):
-        run(monkeypatch, "failed")
+        run(nomad, monkeypatch, "failed")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
-        run(monkeypatch, "", timeout_s=0)
+        run(nomad, monkeypatch, "", timeout_s=0)
 
 
 @pytest.mark.parametrize(
@@ -98,15 +91,15 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(mon
     [({"busy": True}, "restore latest beside another"), ({"locked": True}, "locked by ci@runner")],
 )
 def test_beside_another_command_no_table_is_dropped(
-    monkeypatch: pytest.MonkeyPatch, others: dict[str, bool], said: str
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, others: dict[str, bool], said: str
 ) -> None:
-    nomad = Nomad("complete")
-    monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad)
+    restoring(nomad, "complete")
+    monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad.client(RetryPolicy()))
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     alone(monkeypatch, **others)
     with pytest.raises(OperateError, match=said):
         restore.restore(YES, "latest", "volume", 1)
-    assert not nomad.puts
+    assert not nomad.writes
 
 
 def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,10 +120,12 @@ def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.Monkey
 
 
 def test_a_restore_from_s3_names_its_source(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nomad = run(monkeypatch, "complete", source="s3")
-    assert nomad.puts[0][1] == {"Meta": {"dump": "20260101T030000Z.sql.gz", "from": "s3"}}
+    run(nomad, monkeypatch, "complete", source="s3")
+    assert nomad.sent("job/mysql-backup-restore/dispatch")[0] == {
+        "Meta": {"dump": "20260101T030000Z.sql.gz", "from": "s3"}
+    }
     assert "restores 20260101T030000Z.sql.gz in s3://dumps/nomad/" in capsys.readouterr().err
 
 

@@ -10,6 +10,7 @@ from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.upgrade_database.probe import Probe
+from tests.fake_nomad import FakeNomad
 
 NEW = Version((9, 7, 4))
 GOOD = "/usr/sbin/mysqld  Ver 9.7.4 for Linux on x86_64\nprobe: done\n"
@@ -33,46 +34,28 @@ def job(**template: Any) -> dict[str, Any]:
     return {"ID": "mysql-server", "Namespace": "data", "NodePool": "db", "TaskGroups": [{"Tasks": [task]}]}
 
 
-class FakeNomad:
-    """Nomad with one job at most, which ends as is said."""
+PROBE = "mysql-server-upgrade-probe"
 
-    def __init__(self, status: str, log: str = "", events: str = "") -> None:
-        state = {"Events": [{"DisplayMessage": events}]}
-        self.allocation = {"ID": "a1", "ClientStatus": status, "TaskStates": {"probe": state}}
-        self.log = log
-        self.job: dict[str, Any] | None = None
-        self.seen: list[dict[str, Any]] = []
 
-    def find(self, _path: str, **_: Any) -> Any:
-        return self.job
-
-    def get(self, path: str, **_: Any) -> Any:
-        assert path == "job/mysql-server-upgrade-probe/allocations"
-        return [self.allocation]
-
-    def put(self, path: str, body: Any, **_: Any) -> Any:
-        assert path == "jobs"
-        self.job = body["Job"]
-        self.seen.append(body["Job"])
-
-    def delete(self, _path: str, **given: Any) -> Any:
-        assert given["purge"] is True
-        self.job = None
-
-    def text(self, path: str, **_: Any) -> str:
-        assert path == "client/fs/logs/a1"
-        return self.log
+def ends(nomad: FakeNomad, status: str, log: str = "", events: str = "") -> FakeNomad:
+    """Has the probe's job end so."""
+    state = {"Events": [{"DisplayMessage": events}]}
+    allocation = {"ID": "a1", "Namespace": "data", "ClientStatus": status, "TaskStates": {"probe": state}}
+    nomad.put("namespace/data", {"Name": "data"})
+    nomad.put(f"job/{PROBE}/allocations", [allocation], "data")
+    nomad.put("client/fs/logs/a1", log, "data")
+    return nomad
 
 
 def run(nomad: FakeNomad, made: dict[str, Any] | None = None) -> None:
-    api: Any = nomad
-    Probe(api, DATABASES["mysql"], made or job(), "node-1", 0.0).run(NEW)
+    Probe(nomad.api, DATABASES["mysql"], made or job(), "node-1", 0.0).run(NEW)
 
 
-def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret() -> None:
-    nomad = FakeNomad("complete", GOOD)
-    run(nomad)
-    [made] = nomad.seen
+def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret(
+    nomad: FakeNomad,
+) -> None:
+    run(ends(nomad, "complete", GOOD))
+    [made] = [one["Job"] for one in nomad.sent("jobs")]
     assert (made["Type"], made["Namespace"], made["NodePool"]) == ("batch", "data", "db")
     [group] = made["TaskGroups"]
     assert group["Constraints"][0]["RTarget"] == "node-1"
@@ -85,13 +68,12 @@ def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret()
     ]
     assert [one["DestPath"] for one in task["Templates"]] == ["local/probe.sh", "local/my.cnf"]
     assert "VolumeMounts" not in task
-    assert nomad.job is None, "the job is left"
+    assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
 
 
-def test_options_that_look_up_secrets_are_not_tried() -> None:
-    nomad = FakeNomad("complete", GOOD)
-    run(nomad, job(EmbeddedTmpl="[mysqld]\nx = {{ with nomadVar }}"))
-    [task] = nomad.seen[0]["TaskGroups"][0]["Tasks"]
+def test_options_that_look_up_secrets_are_not_tried(nomad: FakeNomad) -> None:
+    run(ends(nomad, "complete", GOOD), job(EmbeddedTmpl="[mysqld]\nx = {{ with nomadVar }}"))
+    [task] = nomad.sent("jobs")[0]["Job"]["TaskGroups"][0]["Tasks"]
     assert task["Env"] == {"OPTIONS": "skip"}
     assert len(task["Config"]["args"]) == 1
     assert [one["DestPath"] for one in task["Templates"]] == ["local/probe.sh"]
@@ -111,16 +93,16 @@ def test_options_that_look_up_secrets_are_not_tried() -> None:
         ("complete", GOOD.replace("9.7.4", "9.7.3"), "", "the image has MySQL 9.7.3, and VERSION is 9.7.4"),
     ],
 )
-def test_an_image_that_would_not_start_is_refused(status: str, log: str, events: str, why: str) -> None:
-    nomad = FakeNomad(status, log, events)
+def test_an_image_that_would_not_start_is_refused(
+    nomad: FakeNomad, status: str, log: str, events: str, why: str
+) -> None:
     with pytest.raises(UpgradeRefusedError) as refused:
-        run(nomad)
+        run(ends(nomad, status, log, events))
     assert why in str(refused.value)
-    assert nomad.job is None, "the job is left"
+    assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
 
 
-def test_an_image_that_does_not_come_is_not_waited_for_without_end() -> None:
-    nomad = FakeNomad("pending")
+def test_an_image_that_does_not_come_is_not_waited_for_without_end(nomad: FakeNomad) -> None:
     with pytest.raises(TimedOutError, match="Nothing was changed"):
-        run(nomad)
-    assert nomad.job is None, "the job is left"
+        run(ends(nomad, "pending"))
+    assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
