@@ -1,38 +1,32 @@
-"""The entries of docs/runbook.md, and the tests that they name."""
+"""The entries of docs/runbook.md, and the tests that runbook.toml names for them."""
 
 import ast
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tests.documents.pages import TOP, prose
 
 PAGE = TOP / "docs" / "runbook.md"
+TESTS = Path(__file__).with_name("runbook.toml")
 
-_MARK = re.compile(r"<!--\s*test:\s*(.+?)\s*-->")
 # A heading and what stands under it, up to the next heading.
 _SECTION = re.compile(r"^(#{2,6}) +(.+)\n((?:(?!#{1,6} ).*\n?)*)", re.MULTILINE)
 _RULE = re.compile(r"\|(\s*:?-+:?\s*\|)+\s*")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A row of a table, or a section without one: what it is called, and the tests that it names."""
+def entries(text: str) -> list[tuple[str, str]]:
+    """Every entry of a page: its section, and its row's first cell, which is empty for a section without a table.
 
-    title: str
-    tests: tuple[str, ...]
-
-
-def entries(text: str) -> list[Entry]:
-    """Every entry of a page. A section that only holds others, or a table, is none itself."""
-    found = []
+    A section that only holds others is none itself.
+    """
+    listed = []
     for _, title, body in _SECTION.findall(prose(text)):
         rows = _rows(body)
-        found += [Entry(f"{title}: {row.split('|')[1].strip()[:60]}", _tests(row)) for row in rows]
+        listed += [(title, row.split("|")[1].strip()) for row in rows]
         if not rows and body.strip():
-            found.append(Entry(title, _tests(body)))
-    return found
+            listed.append((title, ""))
+    return listed
 
 
 def _rows(body: str) -> list[str]:
@@ -40,10 +34,6 @@ def _rows(body: str) -> list[str]:
     below = [number for number, line in enumerate(lines) if _RULE.fullmatch(line)]
     heads = {number - 1 for number in below} | set(below)
     return [line for number, line in enumerate(lines) if number not in heads]
-
-
-def _tests(text: str) -> tuple[str, ...]:
-    return tuple(_MARK.findall(text))
 
 
 def lacking(test: str, top: Path = TOP) -> str:

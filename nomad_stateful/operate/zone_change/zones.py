@@ -33,7 +33,7 @@ def lost_at(clients: Sequence[Client], zone: str) -> datetime:
     if alive:
         raise ZoneChangeError(
             f"the zone {zone} is not lost: client {', '.join(alive)} there is ready. `nomad-stateful move` loses "
-            "nothing; for a lost client in a zone that has others see docs/runbook.md, Faster failover"
+            "nothing; for a lost client in a zone that has others see docs/failover.md#by-hand"
         )
     since = max((one.status_since for one in there), default=0)
     return datetime.fromtimestamp(since, UTC) if since else datetime.now(UTC)
