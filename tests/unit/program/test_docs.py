@@ -1,11 +1,16 @@
 """Documentation that must not drift from the code."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
+from pulumi.runtime import mocks
 
 from nomad_stateful.program.settings import MODEL, PROJECT, docs
+from tests.unit.program.recorder import record
 
 TOP = Path(__file__).parents[3]
 STACKS = ["Pulumi.dev.yaml", "Pulumi.aws.yaml.example"]
@@ -33,3 +38,51 @@ def test_every_job_variable_has_a_description() -> None:
             r'^variable "(\w+)" \{\n(.*?)^\}', path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
         ):
             assert "description" in body, f"{path.name}: variable {name}"
+
+
+def test_the_picture_of_the_readme_has_the_order_in_which_the_stack_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (TOP / "README.md").read_text(encoding="utf-8")
+    made = dependencies(yaml.safe_load(readme.partition("```yaml\n")[2].partition("```")[0])["config"], monkeypatch)
+    for first, then in arrows(readme.partition("```text\n")[2].partition("```")[0]):
+        for resource in IN_THE_PICTURE[then]:
+            assert set(IN_THE_PICTURE[first]) <= made[resource], (first, then)
+
+
+IN_THE_PICTURE = {
+    "EBS driver": ["plugin-aws-ebs0-controller", "plugin-aws-ebs0-node"],
+    "PluginHealth": ["plugin-aws-ebs0-health-us-west-2a"],
+    "IAM policy": ["ebs-driver-policy", "ebs-driver-attachment"],
+    "EBS volume": ["ebs-mysql-us-west-2a"],
+    "registration": ["volume-mysql-registration"],
+    "VolumeRelease": ["mysql-release-mysql"],
+    "MySQL": ["mysql-job"],
+    "JobHealth": ["mysql-health"],
+}
+
+
+def arrows(picture: str) -> list[tuple[str, str]]:
+    """The pairs of neighbours in a picture of branches that end in the line with the trunk."""
+    lines = [[name.strip() for name in re.split("─+▶?|[┐┼┘]", line) if name.strip()] for line in picture.splitlines()]
+    trunk = max(lines, key=len)
+    joined = [[*line, *trunk[1:]] if line is not trunk else trunk for line in lines]
+    return [pair for line in joined for pair in pairwise(line)]
+
+
+def dependencies(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """By name of each resource of a stack: all that the engine makes before it."""
+    register = mocks.MockMonitor.RegisterResource
+    direct: dict[str, set[str]] = {}
+
+    def recorded(self: mocks.MockMonitor, request: Any) -> Any:
+        answer = register(self, request)  # type: ignore[no-untyped-call]
+        # What a component depends on, its resources do, too.
+        direct[request.name] = {urn.rpartition("::")[2] for urn in (*request.dependencies, request.parent) if urn}
+        return answer
+
+    monkeypatch.setattr(mocks.MockMonitor, "RegisterResource", recorded)
+    record({key.removeprefix(f"{PROJECT}:"): value for key, value in config.items() if key.startswith(PROJECT)})
+
+    def all_before(name: str) -> set[str]:
+        return set().union(*({before, *all_before(before)} for before in direct.get(name, ())))
+
+    return {name: all_before(name) for name in direct}

@@ -1,6 +1,7 @@
 """The page and its figures, out of the samples."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -8,6 +9,7 @@ import pytest
 
 from tools.bench import page, samples
 from tools.bench.drawing import Panel, Row, figure, nice_step, spread
+from tools.bench.failover import results as failovers
 from tools.bench.samples import Sample
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -83,3 +85,12 @@ def test_ticks_are_round_numbers(most: float, step: float) -> None:
 
 def test_the_committed_page_says_what_the_committed_samples_say() -> None:
     assert not page.write(check=True)
+
+
+def test_the_readme_has_the_failovers_of_the_committed_samples() -> None:
+    readme = (page.PROJECT / "README.md").read_text(encoding="utf-8")
+    (row,) = [line for line in readme.splitlines() if line.startswith("| a lost instance |")]
+    measured = failovers.read(page.RESULTS)
+    times = [failovers.of(measured, settings, "terminated")[0].acknowledged_s for settings in ("defaults", "deployed")]
+    assert re.findall(r"\*\*(\d+) s\*\*", row) == [f"{seconds:.0f}" for seconds in times]
+    assert sum(one.lost_rows for one in measured) == 0, "the row says that none was lost"
