@@ -47,8 +47,8 @@ class Settings(Section):
     )
     client_tags: dict[PlainText, PlainText] = Field(
         default={},
-        description="Tags of the clients' instances (values may hold `*`). From them come `clientRole`, unless set, "
-        "and the zones of sets of volumes that name none, for volumes that do not exist yet.",
+        description="Tags of the clients' instances (values may hold `*`), by which `clientRole` is found where it "
+        "is not set, and the zones of new volumes of a set without `zones`.",
     )
     placement: Placement = Field(default=Placement(), description="Where the jobs run.")
     agent_image: PinnedImage | None = Field(
@@ -56,20 +56,20 @@ class Settings(Section):
         description="Image of the agent (docs/agent.md), which copies dumps and binary logs to S3, and watches for "
         "`failover`.",
     )
-    plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins: a driver each, and how it runs.")
+    plugins: list[Plugin] = Field(min_length=1, description="The CSI plugins, one for each driver.")
     volumes: list[Volume] = Field(min_length=1, description="The volumes, or sets of volumes.")
     consumers: list[Consumer] = Field(default=[], description="Other programs on volumes.")
     metrics: Annotated[Metrics | None, BeforeValidator(switch)] = Field(
-        None, description="What a Prometheus needs: true, or a section; nothing if left out."
+        None, description="Metrics for Prometheus: true, or a section; none if left out."
     )
     failover: Failover | None = Field(
         None,
-        description="A job that starts those of a lost client elsewhere once EC2 says that it cannot write.",
+        description="A watch that starts a lost client's jobs elsewhere as soon as EC2 reports that its instance "
+        "cannot write.",
     )
     adopt: list[Identifier] = Field(
         default=[],
-        description="Ids of jobs and existing volumes that Nomad has already, and that become this stack's with the "
-        "next `up`. Leave it out afterwards.",
+        description="Ids of jobs and existing volumes in Nomad that the next `up` takes over. Leave it out afterwards.",
     )
 
     @model_validator(mode="after")

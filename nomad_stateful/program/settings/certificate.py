@@ -27,7 +27,7 @@ class TlsCertificate(Section):
 
     certificate: str = Field(
         pattern=r"^\s*-----BEGIN CERTIFICATE-----",
-        description="The server's certificate, followed by those that lead to the authority's.",
+        description="The server's certificate, followed by its intermediates.",
         json_schema_extra={"rule": "must be a certificate in PEM (-----BEGIN CERTIFICATE-----)"},
     )
     key: str = Field(description="Its private key. Set it with `pulumi config set --secret --path`.")

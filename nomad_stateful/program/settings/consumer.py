@@ -35,11 +35,11 @@ class Mount(Section):
     volume: Identifier = Field(description="Name of the volume, or of the set of volumes.")
     path: str = Field(
         pattern=r"^(/[A-Za-z0-9_.-]+)+$",
-        description="Where the program sees it.",
+        description="Mount path in the task.",
         json_schema_extra={"rule": "must be an absolute path, such as /data"},
     )
     read_only: bool = Field(False, description="Mount it read-only.")
-    per_alloc: bool = Field(False, description="Give each instance a volume of its own, out of a set.")
+    per_alloc: bool = Field(False, description="Give each instance its own volume of a set.")
 
 
 class Port(Section):
@@ -66,7 +66,7 @@ class File(Section):
     )
     text: str = Field(
         min_length=1,
-        description="Its text: a Nomad template, which may show items of `secrets`.",
+        description="Nomad template, which may show items of `secrets`.",
         json_schema_extra={"rule": "must have text: Nomad takes no template without"},
     )
     perms: str = Field(
@@ -76,7 +76,7 @@ class File(Section):
         json_schema_extra={"rule": "must be four octal digits in quotes, such as '0644'"},
     )
     change_mode: Literal["restart", "noop"] = Field(
-        "restart", description="What happens when the template renders again: restart or noop."
+        "restart", description="When the template renders again: restart or noop."
     )
 
 
@@ -86,8 +86,8 @@ class Service(Section):
     port: str = Field(
         pattern=LABEL, description="Label of its port.", json_schema_extra={"rule": "must be the label of a port"}
     )
-    provider: Literal["nomad", "consul"] = Field("nomad", description="Where it is registered.")
-    check: Literal["tcp", "http"] = Field("tcp", description="How it is checked.")
+    provider: Literal["nomad", "consul"] = Field("nomad", description="Service registry: nomad or consul.")
+    check: Literal["tcp", "http"] = Field("tcp", description="Type of its check.")
     check_path: str = Field(
         "/",
         pattern=r"^/([A-Za-z0-9._~!$&'()*+,;=:@?-]([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$",
@@ -120,7 +120,7 @@ class Consumer(Section):
         0, ge=0, le=1000, description="Instances of a new version that run beside the old ones (shared volumes only)."
     )
     mounts: list[Mount] = Field(min_length=1, description="The volumes.")
-    task_driver: Literal["docker", "exec"] = Field("docker", description="How Nomad runs the program: docker or exec.")
+    task_driver: Literal["docker", "exec"] = Field("docker", description="Nomad's task driver: docker or exec.")
     image: PinnedImage | None = Field(None, description="Image with a pinned tag or digest (docker only).")
     command: PlainText = Field("", description="Program; with docker the image's own if left out.")
     args: list[PlainText] = Field(default=[], description="Arguments.")
@@ -138,9 +138,9 @@ class Consumer(Section):
     node_pool: NodePool | None = Field(None, description="Node pool; that of the other jobs if left out.")
     kill_signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL"] | None = Field(
         None,
-        description="Signal that asks the program to end. Left out, docker sends the image's own (SIGTERM if the image "
-        "names none), and exec sends SIGTERM. Nomad fails for minutes to end a container by a signal that a reboot has "
-        "ended, so set it only where the image's own is wrong.",
+        description="Signal that stops the program. Left out, docker sends the image's own (SIGTERM if it names "
+        "none), and exec SIGTERM. Set it only where the image's own is wrong: with it Nomad fails for minutes to "
+        "stop a container that a reboot has ended.",
     )
     kill_timeout: Duration = Field(
         "30s", description="Time the program has to end; a client cuts it to its `max_kill_timeout`, 30s by default."

@@ -44,7 +44,7 @@ class DatabaseUser(Section):
     privileges: str = Field(
         "ALL PRIVILEGES",
         pattern=r"^[A-Z_]+( [A-Z_]+)*(, [A-Z_]+( [A-Z_]+)*)*$",
-        description="What it may do there, as in a GRANT.",
+        description="Its privileges there, as in a GRANT.",
         json_schema_extra={"rule": "must be privileges as in a GRANT, such as SELECT, INSERT"},
     )
 
@@ -56,7 +56,7 @@ class DatabaseBackup(Section):
     job_id: Identifier = Field(
         "backup", description="Id of the job that dumps; the job that restores has `-restore` added."
     )
-    schedule: Schedule = Field("0 3 * * *", description="When to dump, in cron's notation and UTC.")
+    schedule: Schedule = Field("0 3 * * *", description="When to dump: a cron expression in UTC.")
     keep: int = Field(7, ge=1, le=1000, description="Dumps that are kept on the volume; older ones are removed.")
     s3: DumpBucket | None = Field(None, description="A copy of each dump in S3; none if left out.")
     cpu_mhz: int = Field(100, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
@@ -76,7 +76,7 @@ class DatabaseSection(Section):
     job_id: ServiceName = Field("server", description="Id of the job and name of its service.")
     volume: Identifier = Field(description="Name of the volume that holds the data.")
     port: int = Field(0, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
-    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the server: in docker alone.")
+    task_driver: Literal["docker"] = Field("docker", description="Nomad's task driver: only docker.")
     image: PinnedImage = Field("", description="Image with a pinned tag or digest.")
     command: PlainText = Field(
         "",
@@ -96,7 +96,7 @@ class DatabaseSection(Section):
         description="Data directory: a folder inside the mount, since the root of a file system has lost+found.",
         json_schema_extra={"rule": "must be an absolute path with a folder inside the mount, such as /srv/data"},
     )
-    service_provider: Literal["nomad", "consul"] = Field("nomad", description="Where the service is registered.")
+    service_provider: Literal["nomad", "consul"] = Field("nomad", description="Service registry: nomad or consul.")
     check_interval: Duration = Field("2s", description="Pause between two checks of the service.")
     check_timeout: Duration = Field("2s", description="How long one check may take.")
     restart_attempts: int = Field(
@@ -115,13 +115,13 @@ class DatabaseSection(Section):
     )
     server_args: list[PlainText] = Field(
         default=[],
-        description="Further arguments for the server, each as `--name=value`. Refused are those that another "
-        "setting or the program decides, and places for data outside of the volume.",
+        description="Further arguments for the server, each as `--name=value`. Refused: arguments that another "
+        "setting or the program sets, and paths for data outside the volume.",
     )
     config: dict[str, str | int | bool] = Field(
         default={},
-        description="Server options by name, such as `max_connections: 500`, read from a file. Refused is what "
-        "`serverArgs` refuses.",
+        description="Server options by name, such as `max_connections: 500`, read from a file. What `serverArgs` "
+        "refuses is refused here too.",
     )
     init_scripts: dict[str, str] = Field(
         default={},
@@ -131,15 +131,15 @@ class DatabaseSection(Section):
         "preferred", description="Encrypted connections: off, for clients that want them (preferred), or required."
     )
     tls_certificate: TlsCertificate | None = Field(
-        None, description="Certificate; without it the server makes one of its own."
+        None, description="A certificate you provide; without it the server makes its own."
     )
     databases: list[DatabaseName] = Field(
         default=[],
-        description="Databases that are made when they are missing.",
+        description="Databases that are created when they are missing.",
         json_schema_extra={"rule": DATABASE_NAME_RULE},
     )
     users: list[DatabaseUser] = Field(
-        default=[], description="Accounts that are made, each time the server starts, with generated passwords."
+        default=[], description="Accounts with generated passwords, created at each start of the server."
     )
     backup: DatabaseBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
     cpu_mhz: int = Field(500, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")

@@ -19,13 +19,14 @@ class ObjectLock(Section):
     """S3 Object Lock: a copy cannot be deleted before its day."""
 
     mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field(
-        description="COMPLIANCE: nobody deletes a copy before its day, the account's root neither. GOVERNANCE: who has "
-        "s3:BypassGovernanceRetention may."
+        description="COMPLIANCE: nobody deletes a copy before its day, not even the account's root. GOVERNANCE: "
+        "s3:BypassGovernanceRetention allows it."
     )
     days: int = Field(
         ge=1,
         le=LONGEST_DAYS,
-        description="Days for which a copy is locked, and paid; at most keepDays. Fewer count for later copies alone.",
+        description="Days for which a copy is locked, and paid; at most keepDays. Fewer days apply to later copies "
+        "only.",
     )
 
 
@@ -50,7 +51,7 @@ class DumpBucket(Section):
         None,
         pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/$",
         max_length=256,
-        description="What the dumps' keys start with; `PROJECT/STACK/` if left out.",
+        description="Prefix of the dumps' keys; `PROJECT/STACK/` if left out.",
         json_schema_extra={"rule": "must be folders that end in /, such as shop/prod/"},
     )
     region: str | None = Field(
@@ -68,8 +69,8 @@ class DumpBucket(Section):
     )
     object_lock: ObjectLock | None = Field(
         None,
-        description="Object Lock of the bucket that the program makes, for what is copied from then on; without it "
-        "none. Nothing takes it off a copy, or off the bucket.",
+        description="Object Lock of the bucket that the program makes, for later copies; none if left out. It can be "
+        "removed neither from a copy nor from the bucket.",
     )
     kms_key_arn: str | None = Field(
         None,
@@ -80,7 +81,7 @@ class DumpBucket(Section):
     endpoint: str = Field(
         "",
         pattern=r"^(https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$",
-        description="Where the clients reach S3, such as a VPC endpoint; the region's own if left out. With "
+        description="S3 endpoint for the clients, such as a VPC endpoint; the region's own if left out. With "
         "`http://` the bucket that the program makes takes requests without TLS.",
         json_schema_extra={"rule": "must be https://HOST, with a port if need be"},
     )

@@ -29,7 +29,7 @@ class Failover(Section):
     }
 
     job_id: ServiceName = Field("failover", description="Id of the job, which the policy of its identity is bound to.")
-    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs it: in docker alone.")
+    task_driver: Literal["docker"] = Field("docker", description="Nomad's task driver: only docker.")
     count: int = Field(
         2,
         ge=1,
@@ -38,9 +38,11 @@ class Failover(Section):
     )
     fence: bool = Field(
         False,
-        description="Stop the instance of a lost client that runs and still has the volume attached, with everything "
-        "on it. The clients' role needs `ec2:StopInstances`.",
+        description="Stop the lost client's instance, with everything on it, where it runs and still has the volume "
+        "attached. The clients' role needs `ec2:StopInstances`.",
     )
     cpu_mhz: int = Field(50, ge=20, le=MOST_CPU_MHZ, description="CPU of each instance, in MHz.")
     memory_mib: int = Field(128, ge=16, le=MOST_MEMORY_MIB, description="Memory of each instance, in MiB.")
-    timeout_s: int = Field(300, ge=1, le=DAY_S, description="How long `up` waits until it watches, in seconds.")
+    timeout_s: int = Field(
+        300, ge=1, le=DAY_S, description="How long `up` waits for the watch to be healthy, in seconds."
+    )

@@ -59,16 +59,17 @@ class Metrics(Section):
 
     drivers: bool = Field(
         True,
-        description="Have the EBS drivers serve their own metrics. To switch it restarts the plugins, not their users.",
+        description="Have the EBS drivers serve their own metrics. Changing it restarts the plugins, not their "
+        "consumers.",
     )
     volumes: Annotated[VolumeExporter | None, BeforeValidator(switch)] = Field(
         VolumeExporter(),
         description="node_exporter on every client, for bytes and inodes of each mounted volume: true, false (where "
         "the clients have a node_exporter of their own) or a section.",
     )
-    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the exporters: in docker alone.")
+    task_driver: Literal["docker"] = Field("docker", description="Nomad's task driver: only docker.")
     service_provider: Literal["nomad", "consul"] = Field(
-        "nomad", description="Where the services of the exporters and drivers are registered."
+        "nomad", description="Service registry of the exporters and drivers: nomad or consul."
     )
 
 

@@ -39,9 +39,9 @@ class Placement(Section):
 class Constraint(Section):
     """A constraint on the clients that run a job, as in its constraint block."""
 
-    attribute: PlainText = Field("", description="What is compared, such as `${node.class}`.")
-    operator: PlainText = Field("=", description="How, such as `=`, `regexp` or `distinct_hosts`.")
-    value: PlainText = Field(description="With what.")
+    attribute: PlainText = Field("", description="Attribute to compare, such as `${node.class}`.")
+    operator: PlainText = Field("=", description="Operator, such as `=`, `regexp` or `distinct_hosts`.")
+    value: PlainText = Field(description="Value to compare with.")
 
     @model_validator(mode="after")
     def _check(self) -> "Constraint":

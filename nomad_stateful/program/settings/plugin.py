@@ -81,8 +81,8 @@ class Plugin(Section):
     driver: DriverName = Field("ebs", description=f"The CSI driver: {', '.join(sorted(DRIVERS))}.")
     existing: bool = Field(
         False,
-        description="The plugin runs already and is not the stack's: no job, no policy. Its health is waited for; "
-        "beside it count `id`, `driver`, `controllers` and `timeoutS`.",
+        description="The plugin already runs outside the stack, which makes no job and no policy for it and waits "
+        "for its health. Only `id`, `driver`, `controllers` and `timeoutS` apply.",
     )
     version: str | None = Field(
         None,
@@ -93,7 +93,7 @@ class Plugin(Section):
     image: PlainText | None = Field(
         None, description="Image repository, to which the version is added, or a pinned image."
     )
-    task_driver: Literal["docker"] = Field("docker", description="How Nomad runs the driver: in docker alone.")
+    task_driver: Literal["docker"] = Field("docker", description="Nomad's task driver: only docker.")
     controllers: int | None = Field(
         None,
         ge=1,
@@ -102,7 +102,7 @@ class Plugin(Section):
     )
     zones: list[Zone] = Field(
         default=[],
-        description="Zones whose clients run the plugin; all if left out. For one plugin id in each zone.",
+        description="Zones whose clients run the plugin; all if left out. For stacks with one plugin per zone.",
     )
     constraints: list[Constraint] = Field(default=[], description="Further constraints of the plugin's jobs.")
     network_mode: str | None = Field(
@@ -126,7 +126,7 @@ class Plugin(Section):
     log_level: int = Field(2, ge=0, le=10, description="Verbosity of the driver's log (`--v`).")
     endpoint: PlainText = Field(NOMAD_ENDPOINT, description="Where the driver listens; Nomad's own choice if left out.")
     mount_dir: str = Field(
-        "/csi", pattern=r"^/[A-Za-z0-9_./-]+$", description="Where the plugin's socket is inside its task."
+        "/csi", pattern=r"^/[A-Za-z0-9_./-]+$", description="Folder of the plugin's socket in its task."
     )
     stage_publish_base_dir: PlainText = Field(
         "",
@@ -135,8 +135,8 @@ class Plugin(Section):
     health_timeout: Duration = Field("30s", description="How long Nomad waits before it restarts an unhealthy plugin.")
     config: str | None = Field(
         None,
-        description="Text of the configuration file (democratic-csi), in which what `zfs-generic-nfs` and `nfs-client` "
-        "need is looked for. Set it with `pulumi config set --secret --path`.",
+        description="Configuration file of democratic-csi, checked for what `zfs-generic-nfs` and `nfs-client` need. "
+        "Set it with `pulumi config set --secret --path`.",
     )
     volume_attach_limit: int | None = Field(
         None, ge=1, le=128, description="Volumes a client may have attached (`--volume-attach-limit`; ebs only)."
@@ -158,8 +158,8 @@ class Plugin(Section):
     )
     extra_args: list[PlainText] = Field(
         default=[],
-        description="Further arguments for every role of the driver that knows them, each as `--flag=value`. Refused "
-        "are flags that the program gives.",
+        description="Further arguments for every role of the driver that knows them, each as `--flag=value`. Flags "
+        "that the program sets are refused.",
     )
     env: dict[EnvName, PlainText] = Field(default={}, description="Environment of every role of the driver.")
     cpu_mhz: int = Field(100, ge=20, le=MOST_CPU_MHZ, description="CPU of each plugin task, in MHz.")

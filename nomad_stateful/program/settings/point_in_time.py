@@ -11,13 +11,13 @@ from nomad_stateful.program.settings.types import Section
 class PointInTime(Section):
     """The server's logs in S3, at most a minute behind."""
 
-    s3: DumpBucket = Field(description="Where the logs are copied to: below `binlogs/` of the prefix.")
+    s3: DumpBucket = Field(description="The bucket of the logs, which are below `binlogs/` of the prefix.")
     interval_s: int = Field(
         30,
         ge=5,
         le=45,
-        description="How often a log that has transactions is closed and copied, in seconds: what is lost with the "
-        "volume is of this time and that of one upload.",
+        description="How often a log with transactions is closed and copied, in seconds. A lost volume costs at most "
+        "that time and one upload.",
     )
 
 

@@ -67,11 +67,12 @@ class SnapshotSchedule(Section):
     """When snapshots of a volume are taken, and how many are kept or how long."""
 
     name: Identifier = Field(
-        description="Name of the schedule. What was taken under another name is kept, and no longer deleted by itself."
+        description="Name of the schedule. Snapshots taken under an earlier name are kept and no longer deleted "
+        "automatically."
     )
     schedule: Schedule = Field(
-        description="When, as for cron, in UTC, such as `0 3 * * *`: at most hourly, at least yearly. A snapshot is "
-        "taken within the hour that follows."
+        description="Cron expression in UTC, such as `0 3 * * *`: at most hourly, at least yearly. The snapshot is "
+        "taken within the following hour."
     )
     keep: int | None = Field(None, ge=1, le=MOST_KEPT, description="How many snapshots are kept; or use keepDays.")
     keep_days: int | None = Field(None, ge=1, le=LONGEST_DAYS, description="How many days a snapshot is kept.")

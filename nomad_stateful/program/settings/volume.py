@@ -69,18 +69,18 @@ class Volume(Section):
     plugin: Identifier | None = Field(None, description="Id of the plugin that mounts it; the first one if left out.")
     provision: Literal["pulumi", "plugin", "existing"] = Field(
         "pulumi",
-        description="Who makes it: `pulumi` (EBS), `plugin` (the driver, through Nomad), or nobody: it is `existing`.",
+        description="Who creates it: `pulumi` (EBS), `plugin` (the driver, through Nomad), or nobody (`existing`).",
     )
-    external_id: PlainText | None = Field(None, description="Id at the storage provider, of an existing volume.")
+    external_id: PlainText | None = Field(None, description="Storage provider's id of an existing volume.")
     zone: Zone | None = Field(
         None,
         description="Availability zone the volume lives in (zonal drivers). It moves by `nomad-stateful move`.",
     )
     move_to: Zone | None = Field(
         None,
-        description="Zone that it moves to next (`nomad-stateful move` sets it). An `up` with it changes nothing "
-        "but that the volume may leave: `zone` may then become this one, with `snapshotId` of a snapshot of it. A "
-        "new EBS volume is made, and the old one stays in AWS. Leave it out afterwards.",
+        description="Zone of its next move (`nomad-stateful move` sets it). With it, `up` only unprotects the volume "
+        "and marks it retain-on-delete; `zone` may then become this one, with `snapshotId` of the volume's snapshot. "
+        "A new EBS volume is created, and the old one stays in AWS. Leave it out afterwards.",
     )
     zones: list[Zone] = Field(
         default=[],
@@ -122,8 +122,8 @@ class Volume(Section):
     snapshot_stack: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}$",
-        description="With snapshotId: the stack whose snapshot it is, where that is another one. Without it another "
-        "stack's snapshot is refused.",
+        description="With snapshotId: the other stack that took the snapshot. Without it another stack's snapshot is "
+        "refused.",
         json_schema_extra={"rule": "must be PROJECT/STACK, as in the snapshot's tag nomad-stateful-stack"},
     )
     initialization_rate_mibps: int | None = Field(
@@ -134,15 +134,14 @@ class Volume(Section):
     protect: bool = Field(True, description="Refuse to delete or replace the volume until this is set to false.")
     adopt: bool = Field(
         False,
-        description="Adopt the EBS volume that has this name and the stack's tags, which this stack left in AWS or "
-        "`nomad-stateful adopt --ebs` gave them, instead of creating an empty one. A volume that the stack has is left "
-        "as it is.",
+        description="Adopt the EBS volume with this name and the stack's tags (retained by the stack, or tagged by "
+        "`nomad-stateful adopt --ebs`) instead of creating an empty one. It does nothing to a volume that the stack "
+        "already has.",
     )
     retain: bool = Field(
         False,
-        description="Leave what is there when the volume leaves the stack, by a removal or a destroy: the EBS volume "
-        "in AWS (volumes that Pulumi makes), the registration in Nomad (existing ones). It counts once an `up` has "
-        "run with it.",
+        description="Keep the EBS volume (of volumes that Pulumi makes) or the registration (of existing ones) when "
+        "the volume leaves the stack, by a removal or a destroy. It takes effect once an `up` has run with it.",
     )
     final_snapshot: bool | None = Field(
         None,
@@ -166,7 +165,7 @@ class Volume(Section):
     )
     access_mode: AccessMode = Field("single-node-writer", description="Access mode the volume is registered with.")
     attachment_mode: Literal["file-system", "block-device"] = Field(
-        "file-system", description="How the volume is handed to a task."
+        "file-system", description="Attachment mode it is registered with."
     )
     fs_type: Literal["ext4", "xfs", "ext3", "nfs", ""] = Field(
         "ext4", description="File system a blank volume is formatted with; empty leaves it to the driver."
@@ -182,7 +181,7 @@ class Volume(Section):
     )
     registered: Registered = Field(
         default_factory=Registered,
-        description="What a volume that is adopted is registered with already: an existing one, or one with `adopt`.",
+        description="Registration of an adopted volume (an existing one, or one with `adopt`) as Nomad has it.",
     )
 
     @property

@@ -20,6 +20,14 @@ def test_the_configuration_page_is_what_the_settings_say() -> None:
     assert docs.PAGE.read_text(encoding="utf-8") == docs.render()
 
 
+def test_a_section_with_the_keys_of_an_earlier_one_shows_what_differs() -> None:
+    page = docs.render()
+    (section,) = re.findall(r"^## `postgres`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert "The keys of [`mysql`](#mysql), but `pointInTime`, with other defaults:" in section
+    assert "| `postgres.port` | `5432` |" in section
+    assert "`postgres.killTimeout`" not in section, "the default is that of mysql.killTimeout"
+
+
 def test_every_top_level_setting_is_declared_in_the_project_file_and_the_other_way_round() -> None:
     project = yaml.safe_load((TOP / "Pulumi.yaml").read_text(encoding="utf-8"))
     declared = {key.removeprefix(f"{PROJECT}:") for key in project["config"]}
