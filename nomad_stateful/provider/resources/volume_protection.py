@@ -76,7 +76,7 @@ class VolumeProtection(ResourceInAccount):
             f"is on it. `pulumi preview --diff` shows which property of {made} does it: undo that. "
             f"For a new volume with these contents take a snapshot (`nomad-stateful snapshot {name}`) and give a "
             "volume of a new name snapshotId: that snapshot's id. A volume that a refresh with other credentials took "
-            "out of the state comes back by `pulumi import`: docs/volumes.md, The account is part of the question"
+            "out of the state comes back by `pulumi import`: docs/volumes.md, The account of a volume"
         )
         return [CheckFailure("", reason)]
 
