@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -158,3 +159,20 @@ def test_imports_are_found_in_functions_relative_and_of_modules_by_name(tmp_path
         "import os\nfrom a import b\nfrom a import thing\n\ndef run():\n    from . import f\n    from ..d import x\n"
     )
     assert sorted(imports(module, tmp_path)) == ["a/__init__.py", "a/b.py", "c/d.py", "c/e/f.py"]
+
+
+def test_the_tree_of_the_page_has_every_folder_of_the_rooms_and_no_other() -> None:
+    tree = PAGE.read_text(encoding="utf-8").split("```")[1]
+    drawn, room = set(), ""
+    for line in tree.splitlines():
+        if not line.startswith(" "):
+            room = line.partition("/")[0]
+        elif room in ROOMS_WITH_FOLDERS:
+            # The words about a name are two spaces or a parenthesis away.
+            drawn |= {f"{room}/{name}" for name in re.findall(r"(\S+)/", re.split(r"\s{2,}|\(", line.strip())[0])}
+    listed = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout.split()
+    folders = {"/".join(name.split("/")[:2]) for name in listed if name.count("/") > 1}
+    assert drawn == {folder for folder in folders if folder.split("/")[0] in ROOMS_WITH_FOLDERS}
+
+
+ROOMS_WITH_FOLDERS = {"nomad_stateful", "sandbox", "tools"}
