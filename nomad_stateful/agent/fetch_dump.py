@@ -46,7 +46,7 @@ def fetch(bucket: Bucket, prefix: str, dumps: Dumps, wanted: str, now: datetime)
     note, stored = dumps.note(name, place + name), bucket.head(prefix + name)
     sha256 = note.sha256 if note else stored.metadata.get("sha256") if stored else None
     if note is None:
-        print(f"the volume has no note of {name}: that it is this stack's, nothing says but its name", file=sys.stderr)
+        print(f"the volume has no record of {name}: only its name says that it is this stack's", file=sys.stderr)
     dumps.folder.mkdir(parents=True, exist_ok=True)
     folder, new = dumps.folder / FETCHED, dumps.folder / f"{FETCHED}.new"
     # What an earlier restore left is not this one's dump.
@@ -80,7 +80,7 @@ def _latest(dumps: Dumps, place: str, there: list[str], now: datetime) -> str:
     noted = [name for name in there if name.partition(".")[0] <= stem(now) and dumps.note(name, place + name)]
     if not noted:
         raise AgentError(
-            f"the volume has notes of no dump in {place}, so that nothing says which is the latest of this stack's; "
-            f"name one of these: {' '.join(there)}"
+            f"the volume has no record of a dump in {place}, so the stack's latest is unknown; name one of these: "
+            f"{' '.join(there)}"
         )
     return noted[-1]

@@ -111,7 +111,7 @@ def prove_absence(place: AwsPlace, what: str) -> None:
     if account != place.account_id:
         raise ProviderError(
             f"EC2 does not find {what}, which is in account {place.account_id}: the AWS credentials are of account "
-            f"{account} ({arn}), where nothing can be said about it. {_REMEDY}"
+            f"{account} ({arn}), which cannot see it. {_REMEDY}"
         )
 
 
@@ -123,7 +123,7 @@ def refuse_another_account(place: AwsPlace, what: str) -> None:
     if account != place.account_id:
         raise ProviderError(
             f"{what} is in account {place.account_id}, but the AWS credentials are of account {account} ({arn}), which "
-            f"would take it for gone. {_REMEDY}"
+            f"would report it as deleted. {_REMEDY}"
         )
 
 

@@ -126,9 +126,7 @@ class Engine:
                 "same command again when that has ended; if it is gone for certain, `pulumi cancel` removes its lock"
             )
         why = "its output is above" if show else said.strip()
-        raise EngineError(
-            f"`pulumi {words[0]}` failed: {why}. Fix the cause and run the same command again: it goes on from here"
-        )
+        raise EngineError(f"`pulumi {words[0]}` failed: {why}. Fix the cause and run the same command to resume")
 
     def _remove_left_locks(self, locks: Sequence[engine_locks.Lock]) -> bool:
         """Removes locks if each is of a pulumi that this user's commands started here and that is gone."""

@@ -32,7 +32,7 @@ def of_stack(nomad: NomadApi, *, fence: bool) -> Watcher:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", nargs="?", default="", help="with --zone: the volume whose zone is lost")
     parser.add_argument("--zone", default="", help="the zone that the volume and what uses it go to, from a snapshot")
-    parser.add_argument("--snapshot", default="", metavar="ID", help="go on from this one; by default the newest")
+    parser.add_argument("--snapshot", default="", metavar="ID", help="restore this one; by default the newest")
     parser.add_argument("--max-loss", type=at_least_0, metavar="MINUTES", help="refuse an older snapshot than that")
     add_options(parser)
     parser.add_argument(

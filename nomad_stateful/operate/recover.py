@@ -98,7 +98,7 @@ def _resumed(permission: Permission) -> Iterator[None]:
     if not permission.safe and not permission.fence:
         yield
         return
-    with interruptible(lambda: "the steps above that run are done or go on. The same command looks at all anew"):
+    with interruptible(lambda: "the steps that were running are done or continue. Run the same command to look again"):
         yield
 
 
@@ -222,7 +222,7 @@ def _run(frame: Frame, known: Namespace) -> None:
     recover(frame, known.volume, Permission(safe=known.yes, fence=known.fence))
 
 
-_NO_TURN = "may be what ends a stuck command, and changes nothing that Pulumi manages"
+_NO_TURN = "may be needed beside a stuck command, and changes nothing that Pulumi manages"
 
 COMMAND = framed(
     "recover",
@@ -232,7 +232,7 @@ COMMAND = framed(
     checks=Checks(
         turn=_NO_TURN,
         pulumi=_NO_TURN,
-        cluster="each look at the volumes asks, also of a stack that is half destroyed, whose cluster it is",
+        cluster="each read of the volumes checks it, also for a half-destroyed stack",
     ),
     acts=lambda known: bool((known.yes or known.fence) and acts_unless_dry(known)),
 )

@@ -101,7 +101,7 @@ def _arguments(parser: ArgumentParser) -> None:
         type=moment,
         metavar="TIME",
         help="restore to this time (2026-11-22T10:15:00Z, or latest) beside the running server, from a snapshot and "
-        "the binary logs: what comes of it is a snapshot",
+        "the binary logs: the result is a snapshot",
     )
     parser.add_argument("--snapshot", default="", metavar="ID", help="with --to: begin with this snapshot")
     parser.add_argument("--zone", default="", help="with --to: restore in this zone; by default the volume's own")

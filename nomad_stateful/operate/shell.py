@@ -28,7 +28,7 @@ def client(name: str, arguments: list[str]) -> None:
     nomad = shutil.which("nomad")
     if nomad is None:
         raise OperateError(
-            "there is no nomad on PATH, by which the client runs in the server's task: install it, or in the sandbox "
+            "there is no nomad on PATH, which runs the client in the server's task: install it, or in the sandbox "
             "`source .sandbox/env`"
         )
     at = database_cluster(server).endpoint(timeout_s=30)

@@ -140,7 +140,7 @@ def _take(frame: Frame, known: Namespace) -> None:
     take(frame, known.volume, known.description, quiesce=known.quiesce, timeout_s=known.timeout)
 
 
-_NO_TURN = "adds a snapshot, and changes nothing that is there"
+_NO_TURN = "only adds a snapshot"
 
 TAKE = framed(
     "snapshot",
@@ -150,7 +150,7 @@ TAKE = framed(
     checks=Checks(
         turn=_NO_TURN,
         pulumi=_NO_TURN,
-        cluster="asks EC2 alone, whose account is checked; --quiesce asks for the cluster of the database's volume",
+        cluster="uses EC2 alone, whose account is checked; --quiesce checks the cluster of the database's volume",
     ),
     answered=lambda _: True,
 )

@@ -97,6 +97,6 @@ def _refused_by_node(what: str, reason: str) -> str:
         f"{what}, but the client refused to grow its file system while it is mounted: {reason}\n{cause}Nothing was "
         "restarted, and the job goes on with the old size. Until the file system has grown the job must not be "
         "restarted, moved or drained: the driver grows a mounted file system only, and would refuse to mount this one "
-        f"again. {fix}, and run the same command again. The way on for a job that is down: docs/runbook.md, "
+        f"again. {fix}, and run the same command again. For a job that is down: docs/runbook.md, "
         "'Could not resize volume'"
     )

@@ -70,7 +70,7 @@ class KeptFileSystem:
         return {key: value for key, value in seen.items() if value}
 
     def _holders(self, ctx: Context, inputs: Props) -> str | None:
-        otherwise = f"it is taken for granted that volume {inputs['volumeName']} is used"
+        otherwise = f"it is assumed that volume {inputs['volumeName']} is used"
         volume = self._volume(ctx, inputs, otherwise)
         return None if volume is None else volume_contents.holders(volume)
 

@@ -227,7 +227,7 @@ class Copier:
         if rival and (archived is None or self._said is not None):
             raise HeldError(
                 f"{self._place} is written for server {until.server} by allocation {until.writer}: this server's logs "
-                "are copied, but not vouched for until that one stops"
+                "are copied, but do not count until that one stops"
             )
 
     def _begins_anew(self, seen: _Seen) -> bool:

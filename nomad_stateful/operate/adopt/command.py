@@ -227,13 +227,13 @@ def _arguments(parser: ArgumentParser) -> None:
     add_change_options(parser)
 
 
-_NO_STACK = "writes before there is a stack: its settings file, and with --ebs tags of volumes that no stack has"
+_NO_STACK = "no stack exists yet; writes its settings file, and with --ebs tags of volumes without a stack"
 
 COMMAND = framed(
     "adopt",
     "print settings for the volumes and plugins that run already; --write writes them",
     run,
     _arguments,
-    checks=Checks(turn=_NO_STACK, pulumi=_NO_STACK, cluster="reads the cluster from which a stack is to be made"),
+    checks=Checks(turn=_NO_STACK, pulumi=_NO_STACK, cluster="no stack exists yet"),
     acts=lambda known: bool(known.write and acts_unless_dry(known)),
 )

@@ -95,8 +95,8 @@ def write(taggings: Sequence[Tagging], place: AwsPlace) -> None:
             volumes.tag(one.external_id, {key: value or secrets.token_hex(8) for key, value in one.missing.items()})
         except ProviderError as error:
             raise OperateError(
-                f"volume {one.volume}: {error}. No settings were written. Run the same command again after that: it "
-                "goes on with those that have tags"
+                f"volume {one.volume}: {error}. No settings were written. Fix the cause and run "
+                "the same command to resume"
             ) from None
 
 

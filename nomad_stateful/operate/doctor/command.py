@@ -38,7 +38,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     "doctor",
-    "check account, cluster and stack, before an `up` and any time: what is wrong, why it matters, what cures it",
+    "check account, cluster and stack, before an `up` and any time: what is wrong, why, and the fix",
     lambda known: doctor(as_json=known.json),
     _arguments,
     reads_only,

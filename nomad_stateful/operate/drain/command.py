@@ -56,7 +56,7 @@ def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, 
         say(f"{node.name} is drained already: nothing to do")
     else:
         frame.agree(f"drain {node.name}?")
-        with interruptible(lambda: f"{node.name} takes no new allocations. The same command goes on"):
+        with interruptible(lambda: f"{node.name} takes no new allocations. Run the same command to resume"):
             work.run()
     frame.tell(_result(work, took.seconds), _table(work, took.seconds))
     say(f"to have it take allocations again: nomad-stateful drain {node.name} --undo")
@@ -133,7 +133,7 @@ _NO_TURN = "changes nothing that Pulumi manages"
 
 COMMAND = framed(
     "drain",
-    "take a client out of service: consumers first, their volumes seen detached, plugins last",
+    "take a client out of service: consumers first, plugins once their volumes are detached",
     drain,
     _arguments,
     checks=Checks(turn=_NO_TURN, pulumi=_NO_TURN),

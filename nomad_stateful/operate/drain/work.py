@@ -117,7 +117,7 @@ class Drain:
         if isinstance(self._progress.wait(look, self.poll_s), Pending):
             raise NotDrainedError(
                 f"{self.plan.node.name} is not drained after {self.options.deadline_s:.0f} s: "
-                f"{'; '.join(pending)}. It takes no new allocations; the same command goes on from here"
+                f"{'; '.join(pending)}. It takes no new allocations; run the same command to resume"
             )
 
     def _move(self) -> list[str]:

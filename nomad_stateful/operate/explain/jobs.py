@@ -25,7 +25,7 @@ def reasons(scene: Scene, job_id: str) -> list[Reason]:
         return [
             Reason(
                 f"job {job_id} is stopped",
-                "somebody stopped it; nothing starts it by itself",
+                "somebody stopped it; nothing starts it automatically",
                 "pulumi up --refresh",
                 RUNBOOK,
             )

@@ -75,7 +75,7 @@ def _change(
     """Rolls the new version out, and back where it fails. Raises OperateError."""
     before = roll.before()
     try:
-        with interruptible(lambda: f"the same command goes on; `{_revert(roll, before)}` goes back"):
+        with interruptible(lambda: f"run the same command to resume, or `{_revert(roll, before)}` to go back"):
             if job:
                 _roll(roll, job)
             refuse_lost()
@@ -153,7 +153,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 COMMAND = framed(
     "upgrade-driver",
-    "give a CSI plugin another version of its driver, client by client, rolled back where one fails",
+    "upgrade a CSI plugin's driver client by client; rolls back where one fails",
     upgrade,
     _arguments,
 )

@@ -49,7 +49,7 @@ def _upgrade(frame: Frame, now: Situation, plan: Plan, known: Namespace) -> None
 
     def resume() -> str:
         kept = f" {way.snapshot_id} is kept." if way.snapshot_id else ""
-        return f"the same command goes on from what it finds.{kept}"
+        return f"run the same command to resume.{kept}"
 
     try:
         with interruptible(resume), frame.turn(now.registered.nomad, str(plan.after), now.engine) as way.refuse_lost:
@@ -95,7 +95,7 @@ def lines(plan: Plan, now: Situation) -> list[str]:
         "     the server stops (killTimeout at most), and the new one upgrades its own tables before it answers:",
         f"     seconds, longer with many tables. {waits}",
         "  4. it answers, every table is there, and a preview is empty",
-        f"  where the new one never starts, {plan.before} comes back; where it started and fails, it is left as it is,",
+        f"  if the new one never starts, {plan.before} is restored; if it starts and fails, it is left as it is,",
         "  and the way back is the snapshot",
     ]
 
@@ -153,7 +153,7 @@ def _arguments(kind: Kind, parser: ArgumentParser) -> None:
 def _command(kind: Kind) -> Command:
     return framed(
         f"upgrade-{kind.name}",
-        f"give {kind.title} a newer version, with a snapshot before from which nothing is missing",
+        f"upgrade {kind.title}, after a snapshot that has every acknowledged row",
         partial(upgrade, kind),
         partial(_arguments, kind),
     )

@@ -104,8 +104,8 @@ class Situation:
         self._refuse_without_snapshot(images)
         if now == images.before and (pending := self.engine.pending()):
             raise UpgradeRefusedError(
-                f"the stack has other changes to make, which would be made along with this one:\n{pending}\nRun "
-                "`pulumi up`, or take them back, and run the same command again"
+                f"the stack has other pending changes, which this update would also apply:\n{pending}\nRun "
+                "`pulumi up`, or revert them, and run the same command again"
             )
         changes = tuple(self.engine.changes(images.settings))
         if others := sorted(one.name for one in changes if one.op != "update"):

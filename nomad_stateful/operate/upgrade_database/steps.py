@@ -229,8 +229,8 @@ class Upgrade:
         commands = way_back.commands(config, plan.images, self.snapshot_id, before, stack.chosen())
         text = [
             f"{self.title} {plan.after} started and does not come up: {self.registered.events()}",
-            f"  `nomad alloc logs -stderr -job {self.registered.job_id}` has its reasons; where they can be cured",
-            "  (memory, disk, an option), cure them, and the same command goes on.",
+            f"  `nomad alloc logs -stderr -job {self.registered.job_id}` says why. Fix the cause",
+            "  (memory, disk, an option), then run the same command to resume.",
             f"  It may have changed the files, so {plan.before} is not put back on them: it cannot read them.",
             f"  The way back is {self.snapshot_id}, on a new volume; it has {self._has()}:",
             *(f"    {command}" for command in commands),

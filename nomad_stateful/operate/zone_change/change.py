@@ -198,8 +198,8 @@ class ZoneChange:
         pending = self.engine.pending()
         if pending and not self.wanted.lost:
             raise ZoneChangeError(
-                f"the stack has other changes to make, which would be made along with this one:\n{pending}\nRun "
-                "`pulumi up`, or take them back, and run the same command again"
+                f"the stack has other pending changes, which this update would also apply:\n{pending}\nRun "
+                "`pulumi up`, or revert them, and run the same command again"
             )
         return replace(plan, also=pending)
 

@@ -16,14 +16,14 @@ from nomad_stateful.operate.zone_change.change import Plan, Wanted, ZoneChange
 _DONE = {
     "begin": "",
     "prepare": "begun before: moveTo is set",
-    "stop": "begun before: the volume may leave",
+    "stop": "begun before: the volume is unprotected",
     "switch": "begun before: the settings have the new zone",
 }
 
 
 CHECKS = Checks(
-    pulumi="each step asks right before it stops anything, and waits for it once all is stopped",
-    cluster="each step asks anew, by the state, which has another volume on the way",
+    pulumi="each step checks right before it stops anything; once all is stopped it waits for the lock",
+    cluster="each step checks, by the volume that the state has then",
     clock="",
 )
 
@@ -41,7 +41,7 @@ def change(frame: Frame, wanted: Wanted) -> None:
             return
         if plan.phase != "done":
             frame.agree("Go on?")
-        resume = interruptible(lambda: "nothing is lost. The same command goes on from what it finds")
+        resume = interruptible(lambda: "nothing is lost. Run the same command to resume")
         with resume, frame.turn(nomad, wanted.volume, engine) as way.refuse_lost:
             result = way.run(plan)
         print("\n".join(ending(result, plan)), file=said, flush=True)
@@ -67,7 +67,7 @@ def lines(plan: Plan, wanted: Wanted) -> list[str]:
         return [
             head,
             *begun,
-            "  1. `pulumi up` lets the volume go: not protected any more, and not deleted when it leaves the stack",
+            "  1. `pulumi up` unprotects the volume and marks it retain-on-delete",
             f"  2. a snapshot while it runs; then {jobs} is stopped, and the last snapshot is taken: nothing is lost",
             f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from it, and starts {jobs} there",
             stays,
@@ -77,13 +77,13 @@ def lines(plan: Plan, wanted: Wanted) -> list[str]:
         f"  LOST: what was written after snapshot {plan.loss.snapshot} was begun, at {plan.loss.taken}: the last "
         f"{plan.loss.minutes:.1f} minutes until Nomad lost {known.zone}, and what is written there since"
     )
-    also = [f"  ALSO: the stack has other changes to make, which are made along:\n{plan.also}"] if plan.also else []
+    also = [f"  The update also applies these pending changes:\n{plan.also}"] if plan.also else []
     return [
         head,
         *begun,
         *also,
         lost,
-        "  1. `pulumi up` lets the volume go",
+        "  1. `pulumi up` unprotects the volume and marks it retain-on-delete",
         f"  2. {known.volume_id} is given up: nothing waits until it is detached; {jobs} is stopped",
         f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from the snapshot, and starts {jobs} there",
         stays,
@@ -110,7 +110,9 @@ def ending(result: dict[str, Any], plan: Plan) -> list[str]:
             f"  {earlier} is kept, outside of the stack; to delete it: aws ec2 delete-volume --volume-id {earlier}"
         )
     if result["snapshotId"]:
-        told.append(f"  so is the snapshot: aws ec2 delete-snapshot --snapshot-id {result['snapshotId']}")
+        told.append(
+            f"  the snapshot is kept; to delete it: aws ec2 delete-snapshot --snapshot-id {result['snapshotId']}"
+        )
     return told
 
 
@@ -140,7 +142,7 @@ def _run(frame: Frame, known: Namespace) -> None:
 
 MOVE = framed(
     "move",
-    "move a volume, with what uses it, to another zone: by a last snapshot, from which nothing is missing",
+    "move a volume and its consumers to another zone by a snapshot, without losing data",
     _run,
     _arguments,
     checks=CHECKS,

@@ -27,14 +27,14 @@ def expected(copies: Copies, known: Stored, lost_at: datetime, wanted: str, limi
     found = copies.chosen(wanted) if wanted else copies.newest()
     if found is None:
         raise ZoneChangeError(
-            f"EBS volume {known.volume_id} has no complete snapshot: there is nothing to go on from in "
-            "another zone. Restore a dump: docs/disaster-recovery.md, A zone is lost"
+            f"EBS volume {known.volume_id} has no complete snapshot, so it cannot be restored in another zone. "
+            "Restore a dump: docs/disaster-recovery.md, A zone is lost"
         )
     minutes = max(0.0, (lost_at - found.taken).total_seconds() / 60)
     if limit_min is not None and minutes > limit_min:
         raise ZoneChangeError(
             f"--max-loss is {limit_min:g}: snapshot {found.id} was taken {minutes:.1f} minutes before the "
-            "zone was lost, and is the newest. Accept that, or go on from something newer: "
+            "zone was lost, and is the newest. Accept that, or restore something newer: "
             "docs/disaster-recovery.md"
         )
     return _loss(found, minutes)

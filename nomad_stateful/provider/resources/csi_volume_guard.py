@@ -85,7 +85,7 @@ class CsiVolumeGuard(DeclaredResource):
                 volume_path(wanted["volumeId"]), namespace=wanted["namespace"]
             )
         except ProviderError as error:
-            ctx.log("warning", f"{error}; it is taken for granted that volume {wanted['volumeId']} exists and is used")
+            ctx.log("warning", f"{error}; it is assumed that volume {wanted['volumeId']} exists and is used")
             return _UNKNOWN
         return found
 

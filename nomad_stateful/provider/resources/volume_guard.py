@@ -44,7 +44,7 @@ class VolumeGuard(ResourceInAccount):
             if volume is None:  # its creation failed
                 return Checked(_with_memory(olds, inputs, forget_origin=True))
         except ProviderError as error:
-            ctx.log("warning", f"{error}; it is taken for granted that volume {olds['volumeName']} exists")
+            ctx.log("warning", f"{error}; it is assumed that volume {olds['volumeName']} exists")
         if volume_move.is_wanted(olds, inputs):
             return self._moved(ctx, olds, inputs, volume, refused)
         # EC2 may have made it otherwise than it was set: then a setting is corrected, and nothing is changed.
@@ -127,7 +127,7 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
     for key, rule in (
         (
             "encrypted",
-            f"whether an EBS volume is encrypted is settled when it is made, here {_yaml(olds, 'encrypted')}",
+            f"whether an EBS volume is encrypted is fixed at creation, here {_yaml(olds, 'encrypted')}",
         ),
         ("kmsKeyId", f"an EBS volume keeps the key it was made with, here {olds.get('kmsKeyId') or 'the default one'}"),
     ):
@@ -164,8 +164,8 @@ def _elsewhere(olds: Props, news: Props, key: str, what: str) -> CheckFailure:
     name, here = news["volumeName"], f"{what} {olds[key]}"
     return CheckFailure(
         "",
-        f"the aws provider's {what} is {news[key] or 'not known'}: volume {name} is in {here}, and would be taken for "
-        f"gone, with an empty one in its place. Use the credentials and the aws:region of {here} (AWS_PROFILE, "
+        f"the aws provider's {what} is {news[key] or 'not known'}: volume {name} is in {here}, and would be replaced "
+        f"by an empty one. Use the credentials and the aws:region of {here} (AWS_PROFILE, "
         "aws:profile, aws:assumeRoles), and list it in aws:allowedAccountIds",
     )
 

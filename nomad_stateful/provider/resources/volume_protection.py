@@ -69,14 +69,14 @@ class VolumeProtection(ResourceInAccount):
             if not self._exists(olds):
                 return []
         except ProviderError as error:
-            ctx.log("warning", f"{error}; it is taken for granted that volume {old} exists")
+            ctx.log("warning", f"{error}; it is assumed that volume {old} exists")
         made = "the nomad:index/csiVolume:CsiVolume" if olds.get("namespace") else "the aws:ebs/volume:Volume"
         reason = (
-            f"volume {name} is {old}, which would be replaced by an empty one and deleted: nothing may do that to what "
-            f"is on it. `pulumi preview --diff` shows which property of {made} does it: undo that. "
+            f"volume {name} is {old}, which would be replaced by an empty one and deleted, with its data. "
+            f"`pulumi preview --diff` shows which property of {made} causes that: undo it. "
             f"For a new volume with these contents take a snapshot (`nomad-stateful snapshot {name}`) and give a "
-            "volume of a new name snapshotId: that snapshot's id. A volume that a refresh with other credentials took "
-            "out of the state comes back by `pulumi import`: docs/volumes.md, The account of a volume"
+            "volume of a new name snapshotId: that snapshot's id. To restore a volume that a refresh with other "
+            "credentials removed from the state: `pulumi import` (docs/volumes.md, The account of a volume)"
         )
         return [CheckFailure("", reason)]
 
@@ -115,15 +115,15 @@ class VolumeProtection(ResourceInAccount):
         if state.get("protect"):
             raise ProviderError(
                 f"volumes.{name}.protect was true in the last `pulumi up`: volume {name} ({volume_id}) is not deleted, "
-                "however the engine was asked to (--ignore-protect, `pulumi state unprotect`). `pulumi up --refresh` "
-                "brings back what was stopped. To delete it set protect: false on it, run `pulumi up`, then destroy"
+                "whatever the engine was told (--ignore-protect, `pulumi state unprotect`). `pulumi up --refresh` "
+                "restores what was stopped. To delete it set protect: false on it, run `pulumi up`, then destroy"
             )
         if state.get("leaving"):
             self._leave(ctx, state)
         elif state["finalSnapshot"]:
             self._take_final_snapshot(ctx, state)
         elif state.get("namespace"):
-            ctx.log("warning", f"volume {name} ({volume_id}) goes without a snapshot: its driver deletes what is on it")
+            ctx.log("warning", f"volume {name} ({volume_id}) is deleted without a snapshot, by its driver")
 
     def _take_final_snapshot(self, ctx: Context, state: Props) -> None:
         """Takes a new one each time: there may be writes after a deletion that did not end."""
@@ -141,7 +141,7 @@ class VolumeProtection(ResourceInAccount):
                 snapshots.await_complete(progress, one.id, remedy, "earlier snapshot")
         volume = ctx.call(lambda: self._volumes(place).find(volume_id))
         if volume is None:
-            left = f"; what it held is in {earlier}" if earlier else ""
+            left = f"; its earlier contents are in {earlier}" if earlier else ""
             ctx.log("warning", f"volume {name} ({volume_id}) is gone already: nothing to take a snapshot of{left}")
             return
         text, own = f"{name} ({volume_id}) before it was deleted", of_snapshot(volume.tags) | {"Name": name}
@@ -149,11 +149,11 @@ class VolumeProtection(ResourceInAccount):
         snapshots.await_complete(progress, snapshot_id, remedy, "final snapshot")
         ctx.log(
             "info",
-            f"the contents of volume {name} are in snapshot {snapshot_id}; the volume may go. To restore them, give a "
-            f"volume snapshotId: {snapshot_id}",
+            f"the contents of volume {name} are in snapshot {snapshot_id}; the volume can be deleted. To restore them, "
+            f"give a volume snapshotId: {snapshot_id}",
         )
         if earlier:
-            ctx.log("info", f"older contents, of deletions that did not end, are in {earlier}")
+            ctx.log("info", f"earlier snapshots, of interrupted deletions, are {earlier}")
 
     def _leave(self, ctx: Context, state: Props) -> None:
         """Leaves the volume in AWS; where EC2 does not answer that is said, since its zone may be lost."""
@@ -164,7 +164,7 @@ class VolumeProtection(ResourceInAccount):
             keys = f"Key={STACK_TAG} Key={SNAPSHOTS_TAG}"
             ctx.log(
                 "warning",
-                f"{error}. EBS volume {volume_id} keeps the stack's tags: take them off, so that it is not taken for "
+                f"{error}. EBS volume {volume_id} keeps the stack's tags. Remove them, so that it does not count as "
                 f"one of its volumes: `aws ec2 delete-tags --resources {volume_id} --tags {keys}`",
             )
-        ctx.log("info", f"EBS volume {volume_id} stays in AWS as it is: what volume {name} was before it moved")
+        ctx.log("info", f"EBS volume {volume_id} stays in AWS: the volume {name} before its move")

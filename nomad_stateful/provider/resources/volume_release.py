@@ -119,7 +119,7 @@ class VolumeRelease(ResourceInAccount):
             name, volume_id = wanted["volumeId"], wanted["externalId"]
             ctx.log(
                 "warning",
-                f"volume {name} ({volume_id}) is not waited for: it was given up with its zone at {found.given_up}",
+                f"volume {name} ({volume_id}) is not waited for: it was abandoned with its zone at {found.given_up}",
             )
         return bool(found.given_up)
 
@@ -162,7 +162,7 @@ class VolumeRelease(ResourceInAccount):
         try:
             usage = volume_usage.inspect_volume(self._api(), namespace, volume_id, wanted["externalId"], ebs)
         except NomadError as error:
-            return f"{_headline(wanted, limit_s)}. Who holds it cannot be read: {error}"
+            return f"{_headline(wanted, limit_s)}. Its holder cannot be read: {error}"
         return _deadline_message(wanted, limit_s, usage)
 
     def _await_detached(self, progress: Progress, wanted: Props) -> None:

@@ -107,10 +107,10 @@ def test_latest_is_what_this_stack_uploaded_whatever_else_lies_there(
         copies.plant(planted, b"evil")
     assert copies.fetch() == {FIRST: b"first"}
     copies.fetch(SECOND)
-    assert f"the volume has no note of {SECOND}" in capsys.readouterr().err
+    assert f"the volume has no record of {SECOND}" in capsys.readouterr().err
     # On a volume that has none of the notes nothing tells them apart.
     shutil.rmtree(copies.folder / ".uploaded")
-    with pytest.raises(AgentError, match="nothing says which is the latest of this stack's"):
+    with pytest.raises(AgentError, match="the stack's latest is unknown"):
         copies.fetch()
     assert copies.fetch(FIRST) == {FIRST: b"first"}
 
@@ -229,7 +229,7 @@ def test_an_upload_that_s3_gives_back_otherwise_fails_and_is_not_noted(
         otherwise.setattr(Bucket, "digest", lambda *_: "0")
         with pytest.raises(AgentError, match=f"{FIRST} does not come back as it was sent"):
             copies.upload()
-    with pytest.raises(AgentError, match="notes of no dump"):
+    with pytest.raises(AgentError, match="no record of a dump"):
         copies.fetch()
 
 

@@ -445,7 +445,7 @@ def test_a_repeated_command_after_the_end_changes_nothing(world: World) -> None:
 
 def test_other_changes_of_the_stack_are_not_made_along_with_a_move(world: World) -> None:
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
-    with pytest.raises(ZoneChangeError, match="other changes to make"):
+    with pytest.raises(ZoneChangeError, match="other pending changes"):
         world.run()
     assert world.engine.entry == {"name": "mysql", "zone": A}
 
@@ -541,7 +541,7 @@ def test_a_failover_shows_other_changes_and_makes_them_along(world: World) -> No
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
     change = world.change(lost=True)
     said = "\n".join(command.lines(change.plan(), change.wanted))
-    assert "ALSO: the stack has other changes to make, which are made along:\n~ nomad:index:Job mysql-job" in said
+    assert "The update also applies these pending changes:\n~ nomad:index:Job mysql-job" in said
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -558,9 +558,9 @@ def test_a_zone_that_has_a_ready_client_is_not_lost(world: World) -> None:
         world.change(lost=True).plan()
 
 
-def test_without_a_snapshot_there_is_nothing_to_go_on_from(world: World) -> None:
+def test_without_a_snapshot_nothing_is_restored_in_another_zone(world: World) -> None:
     world.nomad.change(f"node/{A}", Status="down")
-    with pytest.raises(ZoneChangeError, match=r"has no complete snapshot: .* Restore a dump"):
+    with pytest.raises(ZoneChangeError, match=r"has no complete snapshot, .* Restore a dump"):
         world.change(lost=True).plan()
 
 

@@ -89,7 +89,7 @@ def test_a_smaller_size_is_refused_and_a_larger_one_is_not() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"encrypted": False}, "volumes.mysql.encrypted is false: whether an EBS volume is encrypted is settled"),
+        ({"encrypted": False}, "volumes.mysql.encrypted is false: whether an EBS volume is encrypted is fixed"),
         ({"kmsKeyId": "arn:aws:kms:k"}, "volumes.mysql.kmsKeyArn is arn:aws:kms:k: an EBS volume keeps the key"),
         ({"snapshotId": "snap-1"}, "volumes.mysql.snapshotId is snap-1: a volume takes a snapshot's contents when"),
     ],
@@ -127,7 +127,7 @@ def test_without_an_answer_from_ec2_the_volume_is_taken_to_exist() -> None:
     log = Log()
     checked = guard(Ec2(reachable=False)).check(log.ctx, first(), NEW | {"zone": "us-west-2b"})
     assert len(checked.failures) == 1
-    assert "taken for granted" in log.told[0][1]
+    assert "it is assumed" in log.told[0][1]
 
 
 def test_forgetting_the_snapshot_is_fine_and_remembered() -> None:

@@ -62,7 +62,7 @@ def test_a_later_deletion_takes_what_was_written_since_an_earlier_one_that_did_n
     told = delete(volume_id)
     [final] = [one for one in snapshots(ec2, volume_id) if one["SnapshotId"] != earlier["SnapshotId"]]
     assert f"the contents of volume mysql are in snapshot {final['SnapshotId']}" in told
-    assert f"older contents, of deletions that did not end, are in {earlier['SnapshotId']}" in told
+    assert f"earlier snapshots, of interrupted deletions, are {earlier['SnapshotId']}" in told
 
 
 def test_a_snapshot_that_is_still_being_copied_is_waited_for_before_the_next_one(
@@ -104,7 +104,7 @@ def test_volume_and_earlier_snapshots_are_found_on_a_later_page(ec2: Any, volume
     delete(volume_id)
     [earlier] = snapshots(ec2, volume_id)
     with empty_first_pages(ec2):
-        assert f"of deletions that did not end, are in {earlier['SnapshotId']}" in delete(volume_id)
+        assert f"of interrupted deletions, are {earlier['SnapshotId']}" in delete(volume_id)
         assert VolumeProtection().check(Context(), olds, {**olds, "volumeId": UNKNOWN}).failures
 
 
@@ -151,7 +151,7 @@ def test_a_volume_that_is_gone_has_nothing_to_take(ec2: Any, volume_id: str) -> 
     [taken] = snapshots(ec2, volume_id)
     ec2.delete_volume(VolumeId=volume_id)
     told = delete(volume_id)
-    assert f"is gone already: nothing to take a snapshot of; what it held is in {taken['SnapshotId']}" in told
+    assert f"is gone already: nothing to take a snapshot of; its earlier contents are in {taken['SnapshotId']}" in told
 
 
 @pytest.mark.usefixtures("ec2")
@@ -190,7 +190,7 @@ def test_a_volume_that_moves_is_left_in_aws_without_the_stacks_tags(ec2: Any, vo
         "nomad-stateful-left": "nomad-stateful/dev/mysql",
     }
     assert snapshots(ec2, volume_id) == []
-    assert f"EBS volume {volume_id} stays in AWS as it is" in told[0]
+    assert f"EBS volume {volume_id} stays in AWS" in told[0]
 
 
 @pytest.mark.usefixtures("ec2")

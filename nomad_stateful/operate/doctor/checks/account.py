@@ -43,9 +43,7 @@ def credentials(facts: Facts) -> Iterator[Finding]:
         account, arn = facts.caller()
     except NotChecked as error:
         why = "nothing in AWS can be made or read, and an `up` stops at its first resource"
-        cure = (
-            "set AWS_PROFILE (`aws sso login`), or the stack's aws:profile; `aws sts get-caller-identity` shows whose"
-        )
+        cure = "set AWS_PROFILE (`aws sso login`), or the stack's aws:profile; `aws sts get-caller-identity` shows them"
         yield problem(f"no AWS credentials that work: {error}", why, cure, _CREDENTIALS)
         return
     wanted = facts.place.account_id

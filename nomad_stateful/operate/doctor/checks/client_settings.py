@@ -26,7 +26,7 @@ def kill_timeouts(facts: Facts) -> Iterator[Finding]:
             short.setdefault(most, []).append(client)
     for most, clients in short.items():
         what = f"{name}.killTimeout is {longest}, and max_kill_timeout of {listed(clients)} is {most}"
-        why = "Nomad cuts it without a word: the server is killed before it has written everything, and recovers longer"
+        why = "Nomad cuts it silently: the server is killed before it has written everything, and recovers longer"
         cure = f'client {{ max_kill_timeout = "{longest}" }} in their configuration, or lower {name}.killTimeout'
         yield warning(what, why, cure, f"{_CLIENT}#max_kill_timeout")
     _complain(missing)

@@ -18,5 +18,5 @@ def deployed(facts: Facts) -> Iterator[Finding]:
         job = facts.once(f"{namespace}/{path}", lambda: facts.nomad().find(path, namespace=namespace))  # noqa: B023
         if job is None or job.get("Stop"):
             what = f"job {job_id} is {'not in Nomad' if job is None else 'stopped'} (namespace {namespace})"
-            why = "nothing starts it by itself; without a plugin's job no volume is attached or mounted"
+            why = "nothing starts it automatically; without a plugin's job no volume is attached or mounted"
             yield problem(what, why, "pulumi up --refresh", _PAGE)

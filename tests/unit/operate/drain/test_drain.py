@@ -154,7 +154,7 @@ def test_no_consumer_is_stopped_while_its_volume_could_not_be_unmounted_and_deta
         world.controllers_healthy = False
     else:
         world.nodes["1"]["CSINodePlugins"] = {"ebs": {"Healthy": False}}
-    with pytest.raises(NotDrainedError, match="the same command goes on") as late:
+    with pytest.raises(NotDrainedError, match="run the same command to resume") as late:
         drained(world, deadline_s=0.05)
     assert STOP not in world.did
     assert late.value.exit_status == 3

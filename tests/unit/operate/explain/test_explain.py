@@ -374,7 +374,7 @@ def test_it_prints_the_reasons_and_fails(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().out.splitlines() == [
         "job db:",
         "  job db is stopped",
-        "      why:  somebody stopped it; nothing starts it by itself",
+        "      why:  somebody stopped it; nothing starts it automatically",
         "      next: pulumi up --refresh",
         "      more: docs/runbook.md",
     ]

@@ -199,7 +199,7 @@ def _set(name: str, value: Any) -> Any:
         (_set("runs", "10.11.6-MariaDB"), "the server is MariaDB"),
         (_set("runs", "8.0.40"), "goes to 8.4 first"),
         (_set("registered", ["mariadb:11.4.2"]), "MariaDB's"),
-        (_set("other_changes", "~ volume"), "other changes to make"),
+        (_set("other_changes", "~ volume"), "other pending changes"),
         (_set("ops", "replace"), "do more than change what is there: mysql-job"),
         (_set("has", {"mysql.user": ["app@%"]}), r"accounts app@%: MySQL 9.7.4 lets none of them log in"),
         (_set("has", {"XA RECOVER": ["1"]}), "XA transactions are prepared"),
@@ -236,7 +236,7 @@ def test_nobody_who_says_no_has_anything_changed(world: World) -> None:
 @pytest.mark.parametrize("step", ["tries", "snapshot", f"sets {AFTER}", "registered", "up"])
 def test_after_a_kill_the_same_command_goes_on(world: World, step: str, capsys: pytest.CaptureFixture[str]) -> None:
     world.dies_at = step
-    with pytest.raises(OperateError, match="the same command goes on"):
+    with pytest.raises(OperateError, match="run the same command to resume"):
         upgrade()
     # A session ends with its client, and Nomad starts what is registered.
     if world.registered[-1] == AFTER:
