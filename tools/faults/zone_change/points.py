@@ -27,7 +27,7 @@ class Point:
 
 _LET_GO: Final = (
     r"VolumeGuard ebs-mysql-guard updated .*~moveTo\]",
-    "the volume is being let go (by its guard, the first)",
+    "the volume is being released (by its guard, first)",
 )
 MOVE: Final = (
     Point(COMMAND, r"pulumi up: lets", "before the first update"),
