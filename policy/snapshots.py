@@ -41,20 +41,20 @@ _SANDBOXES = strings("Names of stacks whose data may be lost; `*` matches any pa
 RULES = [
     ResourceRule(
         name="scheduled-snapshots",
-        sentence="Of protected EBS volumes snapshots are taken on schedule, except in sandbox stacks.",
-        remedy="set `volumes[].snapshots`, or in this rule's setting `tags` the tag by which others take them.",
+        sentence="Protected EBS volumes have scheduled snapshots, except in sandbox stacks.",
+        remedy="set `volumes[].snapshots`, or name in this rule's setting `tags` the tag of another schedule.",
         level=EnforcementLevel.ADVISORY,
         settings={
-            "tags": strings("Tags by one of which snapshots of a volume are taken.", [SNAPSHOTS_TAG]),
+            "tags": strings("Tags by which schedules select a volume; one of them is enough.", [SNAPSHOTS_TAG]),
             "sandboxStacks": _SANDBOXES,
         },
         check=check_snapshots,
     ),
     StackRule(
         name="scheduled-snapshots-of-others",
-        sentence="Of existing EBS volumes, and of protected ones that their driver makes, snapshots are taken on "
-        "schedule, except in sandbox stacks.",
-        remedy="set `volumes[].snapshots`; if whoever made the volume has its snapshots taken, disable this rule.",
+        sentence="Existing EBS volumes, and protected ones that their driver makes, have scheduled snapshots, except "
+        "in sandbox stacks.",
+        remedy="set `volumes[].snapshots`; disable this rule if the owner of the volume schedules its snapshots.",
         level=EnforcementLevel.ADVISORY,
         settings={"sandboxStacks": _SANDBOXES},
         check=check_others,

@@ -133,7 +133,7 @@ RULES = [
         sentence="A job can run in the zone of all its volumes.",
         remedy="remove the constraint or affinity (Nomad places a job by the topology of its volumes), or create the "
         "volume in the job's zone.",
-        settings={"zoneAttributes": strings("What a constraint on the zone compares.", [ZONE_REFERENCE])},
+        settings={"zoneAttributes": strings("Attributes by which a constraint names a zone.", [ZONE_REFERENCE])},
         check=check_zones,
     )
 ]
