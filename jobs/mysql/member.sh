@@ -1,0 +1,112 @@
+#!/bin/sh
+# Parent of the server of a replication group's member: sh member.sh sh start.sh ARGUMENTS.
+# A server has to hand over its role before SIGTERM reaches it, and one that a clone has stopped expects a parent that
+# starts it again: https://dev.mysql.com/doc/refman/9.7/en/clone-plugin-remote.html
+# Some of it runs by a trap alone; START_SOCKET and the folders are the task's environment.
+# shellcheck disable=SC2154,SC2317,SC2329
+set -u
+say() { echo "member: $*" >&2; }
+
+handover_s=${MEMBER_HANDOVER_S:-10}
+# The agent's order to end a server that hangs on its disk.
+order=${START_SOCKET%/*}/kill
+child=
+watcher=
+ending=
+interrupted=
+status=143
+export MYSQLD_PARENT_PID=$$
+
+ask() {
+  timeout "$1" mysql "--defaults-extra-file=$NOMAD_SECRETS_DIR/client.cnf" --connect-timeout=2 --batch \
+    --skip-column-names --execute "$2" 2>&1
+}
+
+# Whatever comes of it, the server is stopped afterwards: then the others elect.
+hand_over() {
+  to=$(ask "$handover_s" "SELECT other.member_id
+    FROM performance_schema.replication_group_members me
+    JOIN performance_schema.replication_group_members other ON other.member_id <> me.member_id
+    JOIN performance_schema.replication_group_member_stats behind ON behind.member_id = other.member_id
+    WHERE me.member_id = @@server_uuid AND me.member_state = 'ONLINE' AND me.member_role = 'PRIMARY'
+      AND other.member_state = 'ONLINE'
+    ORDER BY behind.count_transactions_remote_in_applier_queue LIMIT 1")
+  case "$to" in
+  ????????-????-????-????-????????????) ;;
+  *) say "has no role to hand over${to:+: $to}" && return ;;
+  esac
+  # Transactions that run get half of the time.
+  if said=$(ask "$handover_s" "SELECT group_replication_set_as_primary('$to', $((handover_s / 2)))"); then
+    say "handed over to $to"
+  else
+    say "did not hand over to $to within $handover_s s: $said"
+  fi
+}
+
+end() {
+  interrupted=1
+  [ -z "$ending" ] || return
+  ending=1
+  [ -z "$child" ] || hand_over
+  [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
+}
+trap end TERM INT
+
+# The option is for the server itself: a data directory cannot be made with it.
+folder=$NOMAD_TASK_DIR/member
+server=$(command -v mysqld) || { say "there is no mysqld here: set mysql.image to an image of MySQL" && exit 1; }
+mkdir -p "$folder"
+cat >"$folder/mysqld" <<END
+#!/bin/sh
+for argument in "\$@"; do
+  case "\$argument" in
+  --initialize* | --skip-networking* | --version | -V | --help | '-?' | --datadir=*/first-start) exec "$server" "\$@" ;;
+  esac
+done
+exec "$server" "\$@" --super-read-only=ON
+END
+chmod 755 "$folder" "$folder/mysqld"
+PATH=$folder:$PATH
+
+# Docker's own file with the members' names below. It is a mount, so it is written in place, by one write.
+first=$(sed '/^# members of the group$/,$d' /etc/hosts)
+write_hosts() {
+  [ -e "$NOMAD_TASK_DIR/hosts" ] || return 0
+  wanted=$(printf '%s\n# members of the group\n%s' "$first" "$(cat "$NOMAD_TASK_DIR/hosts")")
+  [ "$wanted" = "$(cat /etc/hosts)" ] || printf '%s\n' "$wanted" >/etc/hosts
+}
+
+watch() {
+  trap - TERM INT
+  while sleep 1; do
+    write_hosts
+    [ ! -e "$order" ] || kill -KILL "$1"
+  done
+}
+
+write_hosts
+rm -f "$order"
+while [ -z "$ending" ]; do
+  "$@" &
+  child=$!
+  [ -z "$ending" ] || kill -TERM "$child" 2>/dev/null
+  watch "$child" &
+  watcher=$!
+  # A signal ends the wait, and not the child. Once its status was told it is unknown (127).
+  interrupted=1
+  while [ -n "$interrupted" ]; do
+    interrupted=
+    wait "$child"
+    told=$?
+    [ "$told" = 127 ] || status=$told
+  done
+  child=
+  kill "$watcher" 2>/dev/null
+  [ "$status" = 16 ] || break
+  say "starts the server again, as it asks for"
+done
+if [ -e "$order" ]; then
+  say "ended the server: $(cat "$order")"
+  rm -f "$order"
+fi
+exit "$status"
