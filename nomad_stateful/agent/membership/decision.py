@@ -1,0 +1,129 @@
+"""What a member that is in no group does next: join, begin, or wait.
+
+All agents decide by the same rule, from the same answers, so all name the same member. That alone would not keep two
+from beginning: one may be paused, and act on answers that are old. Whoever starts replication on a server therefore
+holds a lock of that server for as long as START runs, and whoever begins holds those of all members and asks them once
+more meanwhile (member.py). While all are locked and OFFLINE there is no group, and none comes to be but by the holder:
+another one that begins needs the lock of this one's own server, which the very session has that starts replication. A
+session that idles, or whose server ended, has lost its lock, and cannot start anything any more. A member that does not
+answer cannot be locked, so nobody begins without it. An empty volume, or an older one, never begins where another
+member has more: it joins, and takes the rest from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Literal
+
+from nomad_stateful.databases.mysql.group_start import GroupStartError, MemberTransactions, first_member
+from nomad_stateful.databases.mysql.gtids import GtidSet
+
+_LAST_NUMBER = (1 << 63) - 2
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a member's server said of itself."""
+
+    server_id: str
+    """Its UUID."""
+    group_id: str
+    """Of the group that it is configured for."""
+    state: str
+    """ONLINE, RECOVERING, ERROR or OFFLINE."""
+    role: str
+    """PRIMARY or SECONDARY; empty where it is in no group."""
+    read_only: bool
+    offline_mode: bool
+    members: int
+    """In its view of the group."""
+    reachable: int
+    """Of them."""
+    transactions: MemberTransactions
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether it sees more than half of its group."""
+        return 2 * self.reachable > self.members
+
+    @property
+    def is_online(self) -> bool:
+        """Whether it is in a group that can go on."""
+        return self.state == "ONLINE" and self.has_majority
+
+    @property
+    def was_in_group(self) -> bool:
+        """Whether it has a transaction of its group, which has begun then."""
+        everything = GtidSet.parse(f"{self.group_id}:1-{_LAST_NUMBER}")
+        return bool(self.transactions.held & everything)
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a member is told of its group."""
+
+    group_id: str
+    own: str
+    """The member's name."""
+    first: str
+    """The member that begins a group that never was."""
+    members: Mapping[str, int]
+    """All members' ports by their names."""
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The other members, in the order of their names."""
+        return tuple(sorted(name for name in self.members if name != self.own))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a member does next."""
+
+    kind: Literal["join", "begin", "wait"]
+    why: str
+
+
+def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
+    """Returns what the member does that is OFFLINE itself; in the place of an answer is why there is none."""
+    said = {name: answer for name, answer in sorted(answers.items()) if isinstance(answer, Answer)}
+    for name, answer in said.items():
+        if answer.group_id != group.group_id:
+            return Step("wait", f"{name} is configured for the group {answer.group_id}, not {group.group_id}")
+    for name in group.peers:
+        if name in said and said[name].is_online:
+            return Step("join", f"{name} is in the group")
+    silent = [f"{name} ({answers.get(name, 'was not asked')})" for name in group.members if name not in said]
+    if silent:
+        return Step("wait", f"nobody is in the group, and it begins only when all have answered: {', '.join(silent)}")
+    try:
+        beginner = _beginner(group, said)
+    except GroupStartError as error:
+        return Step("wait", str(error))
+    return Step("begin" if beginner == group.own else "wait", f"{beginner} begins the group")
+
+
+def _state(answer: Answer) -> str:
+    return answer.state if answer.has_majority or answer.state != "ONLINE" else "ONLINE without a majority"
+
+
+def _beginner(group: Group, said: Mapping[str, Answer]) -> str:
+    """Returns who begins once all have answered. Raises GroupStartError."""
+    active = [f"{name} is {_state(answer)}" for name, answer in said.items() if answer.state != "OFFLINE"]
+    if active:
+        raise GroupStartError(f"{' and '.join(active)}: the group begins only when all are OFFLINE")
+    if len({answer.server_id for answer in said.values()}) < len(group.members):
+        raise GroupStartError("two members' names lead to one server, or their data directories have one auto.cnf")
+    held = {name: answer.transactions for name, answer in said.items()}
+    if any(answer.was_in_group for answer in said.values()):
+        return first_member(held)
+    lacks = reduce(or_, (one.held for one in held.values())) - held[group.first].held
+    if lacks:
+        raise GroupStartError(
+            f"{group.first} is to begin the group, and lacks transactions that another member has ({lacks}): that one "
+            "could not join. Give it an empty volume, or have the one with the data begin"
+        )
+    return group.first
