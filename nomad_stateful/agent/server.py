@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymysql
 from pymysql.cursors import Cursor
@@ -64,22 +65,32 @@ class MySqlServer:
         with self._session(_CLOSES_WITHIN_S) as cursor:
             cursor.execute("FLUSH NO_WRITE_TO_BINLOG BINARY LOGS")
 
-    @contextmanager
-    def _session(self, within_s: int = _ANSWERS_WITHIN_S) -> Iterator[Cursor]:
-        try:
-            # PyMySQL passes over one that it cannot read, and asks another server.
-            self._options.read_bytes()
-            with (
-                pymysql.connect(
-                    read_default_file=str(self._options),
-                    read_default_group="client",
-                    connect_timeout=_ANSWERS_WITHIN_S,
-                    read_timeout=within_s,
-                ) as connection,
-                connection.cursor() as cursor,
-            ):
-                yield cursor
-        except OSError as error:
-            raise ServerError(f"{self._options} cannot be read by user {os.geteuid()}: {error.strerror}") from None
-        except pymysql.err.MySQLError as error:
-            raise ServerError(" ".join(map(str, error.args))) from None
+    def _session(self, within_s: float = _ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
+        return own_session(self._options, _ANSWERS_WITHIN_S, within_s)
+
+
+@contextmanager
+def own_session(options: Path, connects_within_s: float, within_s: float) -> Iterator[Cursor]:
+    """Opens a session by an option file's section client. Raises ServerError."""
+    try:
+        # PyMySQL passes over one that it cannot read, and asks another server.
+        options.read_bytes()
+    except OSError as error:
+        raise ServerError(f"{options} cannot be read by user {os.geteuid()}: {error.strerror}") from None
+    with session(
+        read_default_file=str(options),
+        read_default_group="client",
+        connect_timeout=connects_within_s,
+        read_timeout=within_s,
+    ) as cursor:
+        yield cursor
+
+
+@contextmanager
+def session(**how: Any) -> Iterator[Cursor]:
+    """Opens a session, as PyMySQL takes its arguments. Raises ServerError."""
+    try:
+        with pymysql.connect(**how) as connection, connection.cursor() as cursor:
+            yield cursor
+    except pymysql.err.MySQLError as error:
+        raise ServerError(" ".join(map(str, error.args))) from None

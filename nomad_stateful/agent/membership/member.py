@@ -1,0 +1,236 @@
+"""What the agent asks and tells its own server, and asks the other members'."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pymysql.cursors import Cursor
+from pymysql.optionfile import Parser
+
+from nomad_stateful.agent.membership.decision import Answer, Group, Step, next_step
+from nomad_stateful.agent.server import ServerError, own_session, session
+from nomad_stateful.databases.mysql.group_start import MemberTransactions
+from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.waiting import Stopwatch
+
+ANSWERS_WITHIN_S = 1.0
+# START waits for the view, and for what was received to be executed.
+_STARTS_WITHIN_S = 600.0
+# From the first answer to START. Answers do not change under the locks; an agent that was paused asks anew.
+_OLDEST_S = 3.0
+# A session that idles for longer is ended by its server, and its lock with it.
+_IDLE_S = 10
+_LOCK = "nomad_stateful.group"
+_LOOK = """
+SELECT @@server_uuid, @@GLOBAL.group_replication_group_name, me.member_state, me.member_role,
+  @@GLOBAL.super_read_only, @@GLOBAL.offline_mode,
+  (SELECT COUNT(*) FROM performance_schema.replication_group_members),
+  (SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state <> 'UNREACHABLE'),
+  @@GLOBAL.gtid_executed,
+  (SELECT received_transaction_set FROM performance_schema.replication_connection_status
+    WHERE channel_name = 'group_replication_applier')
+FROM performance_schema.replication_group_members me
+WHERE me.member_id IN (@@server_uuid, '')
+"""
+_GRANTS = (
+    "GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO {account}",
+    "GRANT SELECT ON performance_schema.replication_group_members TO {account}",
+    "GRANT SELECT ON performance_schema.replication_connection_status TO {account}",
+)
+
+
+class ChangedError(Exception):
+    """The step is not to be done any more, or not yet; the text says why."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """With which members replicate, and their agents ask each other."""
+
+    user: str
+    password: str = field(repr=False)
+
+    @classmethod
+    def read(cls, options: Path) -> Account:
+        """Reads user and password of an option file's section client. Raises ServerError."""
+        parser = Parser()
+        try:
+            parser.read_string(options.read_text(encoding="utf-8"), str(options))
+            return cls(parser.get("client", "user"), parser.get("client", "password"))
+        except OSError as error:
+            raise ServerError(f"{options} cannot be read by user {os.geteuid()}: {error.strerror}") from None
+        except configparser.Error:
+            # Its text may have the password's line.
+            raise ServerError(f"{options} has to have user and password in the section client") from None
+
+
+def look(cursor: Cursor) -> Answer:
+    """Asks a server about itself. Raises ServerError where it cannot be in a group."""
+    cursor.execute(_LOOK)
+    row = cursor.fetchone()
+    if row is None:
+        raise ServerError("the plugin group_replication is not loaded")
+    server_id, group_id, state, role, read_only, offline, members, reachable, executed, received = row
+    return Answer(
+        server_id=str(server_id),
+        group_id=str(group_id).lower(),
+        state=str(state),
+        role=str(role or ""),
+        read_only=bool(read_only),
+        offline_mode=bool(offline),
+        members=int(members),
+        reachable=int(reachable),
+        transactions=MemberTransactions(GtidSet.parse(str(executed)), GtidSet.parse(str(received or ""))),
+    )
+
+
+class Member:
+    """A member's own server, and its peers."""
+
+    def __init__(self, group: Group, options: Path, replication: Path, authority: Path | None) -> None:
+        self.group = group
+        self._options = options
+        self._replication = replication
+        self._authority = authority
+
+    def own_session(self, within_s: float = ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
+        """Opens a session of root's by the socket, in which each question may take so long."""
+        return own_session(self._options, ANSWERS_WITHIN_S, within_s)
+
+    def look(self) -> Answer:
+        """Asks the own server. Raises ServerError."""
+        with self.own_session() as cursor:
+            return look(cursor)
+
+    def ask_peers(self) -> dict[str, Answer | str]:
+        """Asks all peers at once; the place of an answer has why there is none."""
+
+        def ask(name: str) -> Answer | str:
+            try:
+                with self._peer_session(name) as cursor:
+                    return look(cursor)
+            except (ServerError, ValueError) as error:
+                return str(error)
+
+        with ThreadPoolExecutor() as threads:
+            return dict(zip(self.group.peers, threads.map(ask, self.group.peers), strict=True))
+
+    def prepare(self) -> None:
+        """Makes the group's account on the own server, unlogged; nobody else writes meanwhile. Raises ServerError."""
+        account = Account.read(self._replication)
+        name = "%s@'%%'"
+        with self.own_session() as cursor:
+            try:
+                cursor.execute("SET GLOBAL offline_mode = ON")
+                cursor.execute("SET GLOBAL super_read_only = OFF")
+                cursor.execute("SET SESSION sql_log_bin = 0")
+                for verb in ("CREATE USER IF NOT EXISTS", "ALTER USER"):
+                    cursor.execute(f"{verb} {name} IDENTIFIED BY %s REQUIRE SSL", (account.user, account.password))
+                for grant in _GRANTS:
+                    cursor.execute(grant.format(account=name), (account.user,))
+            finally:
+                cursor.execute("SET GLOBAL super_read_only = ON")
+                cursor.execute("SET GLOBAL offline_mode = OFF")
+
+    def join(self) -> None:
+        """Has the own server join the group that its seeds are in. Raises ChangedError, ServerError."""
+        with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
+            self._start(cursor, begins=False)
+
+    def begin(self, decide: Callable[[Group, Mapping[str, Answer | str]], Step] = next_step) -> None:
+        """Begins the group, if that is the next step under the locks of all. Raises ChangedError, ServerError."""
+        with ExitStack() as held:
+            own = held.enter_context(self._locked(self.own_session(_STARTS_WITHIN_S)))
+            cursors = {name: held.enter_context(self._locked(self._peer_session(name))) for name in self.group.peers}
+            age = Stopwatch()
+            answers = {self.group.own: look(own), **{name: look(cursor) for name, cursor in cursors.items()}}
+            step = decide(self.group, answers)
+            if step.kind != "begin" or answers[self.group.own].state != "OFFLINE":
+                raise ChangedError(step.why)
+            if age.seconds > _OLDEST_S:
+                raise ChangedError(f"the answers took {age.seconds:.0f} s")
+            self._start(own, begins=True)
+
+    def mark(self) -> None:
+        """Commits a transaction, so that the group is known to have begun. Raises ServerError."""
+        with self.own_session() as cursor:
+            cursor.execute("FLUSH PRIVILEGES")
+
+    def leave(self) -> None:
+        """Has the own server leave a group that it was expelled from. Raises ChangedError, ServerError."""
+        with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
+            cursor.execute("STOP GROUP_REPLICATION")
+
+    def rejoins(self) -> bool:
+        """Returns whether the own server tries by itself to come back. Raises ServerError."""
+        with self.own_session() as cursor:
+            cursor.execute(
+                "SELECT COUNT(*) FROM performance_schema.threads WHERE name = 'thread/group_rpl/THD_autorejoin'"
+            )
+            return cursor.fetchone() != (0,)
+
+    def set_global(self, name: str, value: str) -> None:
+        """Sets a variable of the own server. Raises ServerError."""
+        with self.own_session() as cursor:
+            cursor.execute(f"SET GLOBAL {name} = {value}")
+
+    def complaints(self, seconds: float) -> list[str]:
+        """Returns what the own server logged about replication in the last seconds, or nothing."""
+        try:
+            with self.own_session() as cursor:
+                cursor.execute(
+                    "SELECT data FROM performance_schema.error_log WHERE prio IN ('Error', 'Warning') AND "
+                    "subsystem = 'Repl' AND logged > NOW(6) - INTERVAL %s SECOND ORDER BY logged DESC LIMIT 4",
+                    (int(seconds) + 1,),
+                )
+                return [str(data) for (data,) in reversed(cursor.fetchall())]
+        except ServerError:
+            return []
+
+    def _start(self, cursor: Cursor, *, begins: bool) -> None:
+        """Starts replication in a session that has the lock of the own server."""
+        account = Account.read(self._replication)
+        # Of an agent that was ended before it could take it back it may be ON.
+        cursor.execute(f"SET GLOBAL group_replication_bootstrap_group = {'ON' if begins else 'OFF'}")
+        try:
+            cursor.execute("START GROUP_REPLICATION USER = %s, PASSWORD = %s", (account.user, account.password))
+        finally:
+            if begins:
+                cursor.execute("SET GLOBAL group_replication_bootstrap_group = OFF")
+
+    @contextmanager
+    def _locked(self, opened: AbstractContextManager[Cursor]) -> Iterator[Cursor]:
+        with opened as cursor:
+            cursor.execute("SET SESSION wait_timeout = %s", (_IDLE_S,))
+            cursor.execute("SELECT GET_LOCK(%s, 0)", (_LOCK,))
+            if cursor.fetchone() != (1,):
+                raise ChangedError("replication is being started by another session")
+            yield cursor
+
+    def _peer_session(self, name: str) -> AbstractContextManager[Cursor]:
+        account = Account.read(self._replication)
+        return session(
+            connect_timeout=ANSWERS_WITHIN_S,
+            read_timeout=ANSWERS_WITHIN_S,
+            host=name,
+            port=self.group.members[name],
+            user=account.user,
+            password=account.password,
+            ssl=_verified(self._authority),
+        )
+
+
+def _verified(authority: Path | None) -> ssl.SSLContext:
+    """Returns TLS that takes the certificates of an authority for their names alone; without one, any."""
+    context = ssl.create_default_context(cafile=str(authority) if authority else None)
+    if authority is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
