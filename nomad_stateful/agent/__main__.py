@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "binlogs": "close MySQL's binary logs, and copy them to S3",
     "fetch-dump": "bring the dump that a restore was dispatched for from S3 to the volume",
     "fetch-logs": "bring the binary logs that a drill replays from S3",
+    "group": "keep a member in its MySQL replication group, and tell routers what it is",
     "upload-dumps": "copy the dumps of a volume to S3, and read the copies back",
     "watch": "have the jobs of lost clients started elsewhere",
 }

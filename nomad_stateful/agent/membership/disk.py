@@ -1,0 +1,57 @@
+"""A primary whose disk takes nothing more: its writes hang, and the group keeps it as its primary.
+
+Asking the group for another primary hangs with it, so the server is ended: its parent process (jobs/mysql/member.sh)
+looks for a file beside the socket.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pymysql.cursors import Cursor
+
+HANGS_S = 10
+_FULL_BYTES = 1 << 20
+_HANGING = """
+SELECT COALESCE(MAX(processlist_time), 0) FROM performance_schema.threads
+WHERE processlist_state IN ('waiting for handler commit', 'Waiting for disk space')
+"""
+_LOGGED = """
+SELECT COUNT(*) FROM performance_schema.error_log WHERE logged > NOW(6) - INTERVAL 60 SECOND AND
+  (data LIKE '%%Disk is full%%' OR data LIKE '%%No space left on device%%' OR data LIKE '%%Read-only file system%%')
+"""
+
+
+class Disk:
+    """The file system of the data directory, and the order to end the server."""
+
+    def __init__(self, datadir: Path, order: Path, say: Callable[[str], None]) -> None:
+        self._datadir = datadir
+        self._order = order
+        self._say = say
+        self.failure = ""
+        """Why writes hang; empty where they do not."""
+
+    def look(self, cursor: Cursor, *, is_primary: bool) -> None:
+        """Notes whether the primary's writes hang on the disk, and has its server ended after a while."""
+        self.failure = ""
+        if not is_primary:
+            return
+        cursor.execute(_HANGING)
+        [(hangs_s,)] = cursor.fetchall()
+        if hangs_s < 1:
+            return
+        cursor.execute(_LOGGED)
+        [(logged,)] = cursor.fetchall()
+        if not (self._is_full() or logged):
+            return
+        self.failure = f"the disk takes no writes: commits wait for {hangs_s} s"
+        if hangs_s >= HANGS_S and not self._order.exists():
+            self._say(f"{self.failure}; has the server ended, so that another member becomes the primary")
+            self._order.write_text(f"{self.failure}\n", encoding="utf-8")
+
+    def _is_full(self) -> bool:
+        found = os.statvfs(self._datadir)
+        return found.f_bavail * found.f_frsize < _FULL_BYTES

@@ -1,0 +1,145 @@
+"""What a router asks a member: each path is 200 or 503, with one line of why.
+
+/primary: it may write. /replica?lag=SECONDS: it may be read from; a primary may too, so that a group with one member
+left is read. /healthy: it is in the group, or the group was never begun and this member waits for the others, whose
+jobs are deployed after it. /: all of it as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from nomad_stateful.agent.membership.decision import Answer
+from nomad_stateful.agent.membership.keeper import Keeper
+from nomad_stateful.agent.membership.watch import Seen, Watch
+
+_REQUEST_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is answered, from what was seen last. A reason is why not; an empty one is 200."""
+
+    watch: Watch
+    keeper: Keeper
+
+    def why_not(self, path: str, query: str) -> str | None:
+        """Returns the reason of a 503; None where there is no such path."""
+        rules = {"/primary": self._primary, "/healthy": self._healthy}
+        seen = self.watch.fresh()
+        if path == "/replica":
+            return seen if isinstance(seen, str) else self._replica(seen, query)
+        if path not in rules:
+            return None
+        return seen if isinstance(seen, str) else rules[path](seen)
+
+    def everything(self) -> dict[str, Any]:
+        """Returns what is known of the member."""
+        seen = self.watch.fresh()
+        name = self.watch.member.group.own
+        if isinstance(seen, str):
+            return {"name": name, "state": "", "why": seen}
+        answer = seen.answer
+        return {
+            "name": name,
+            "state": answer.state,
+            "role": answer.role,
+            "read_only": answer.read_only,
+            "majority": answer.has_majority,
+            "members": [{"host": host, "state": state, "role": role} for host, state, role in seen.view],
+            "lag_s": seen.lag_s,
+            "executed": str(answer.transactions.executed),
+            "disk": self.watch.disk.failure,
+        }
+
+    def _primary(self, seen: Seen) -> str:
+        answer = seen.answer
+        if why := _not_in_group(answer):
+            return why
+        if answer.role != "PRIMARY":
+            return f"the member is {answer.role}"
+        if answer.read_only:
+            return "the server is read-only"
+        if self.watch.settles:
+            return "the server was paused, and is to hear first whether it was expelled"
+        return self.watch.disk.failure
+
+    def _replica(self, seen: Seen, query: str) -> str:
+        if why := _not_in_group(seen.answer):
+            return why
+        try:
+            most_s = float(parse_qs(query).get("lag", ["inf"])[0])
+        except ValueError:
+            most_s = math.nan
+        if math.isnan(most_s) or most_s < 0:
+            return "lag has to be a number of seconds, such as /replica?lag=10"
+        return f"it is {seen.lag_s:.1f} s behind" if seen.lag_s > most_s else ""
+
+    def _healthy(self, seen: Seen) -> str:
+        answer = seen.answer
+        why = _not_in_group(answer)
+        if answer.state != "OFFLINE" or answer.was_in_group:
+            return why
+        began = [
+            name
+            for name, said in self.keeper.peers.items()
+            if isinstance(said, Answer) and (said.was_in_group or said.state != "OFFLINE")
+        ]
+        return f"{why}, and {began[0]} was in the group already" if began else ""
+
+
+def _not_in_group(answer: Answer) -> str:
+    if answer.state != "ONLINE":
+        return f"the member is {answer.state}"
+    if not answer.has_majority:
+        return f"it sees {answer.reachable} of {answer.members} members"
+    return ""
+
+
+def serve(answers: Answers, address: str, port: int) -> ThreadingHTTPServer:
+    """Answers from threads until the program ends. Raises OSError where the address is taken."""
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = _REQUEST_WITHIN_S
+        server_version = "nomad-stateful-agent"
+        sys_version = ""
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            if parts.path == "/":
+                return self._answer(200, json.dumps(answers.everything()), "application/json")
+            why = answers.why_not(parts.path, parts.query)
+            if why is None:
+                return self._answer(404, "there is /, /primary, /replica?lag=SECONDS and /healthy")
+            return self._answer(503 if why else 200, why or "yes")
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def _answer(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
+            body = f"{text}\n".encode()
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing: a router asks twice a second."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            """Says nothing of a client that went away."""
+
+    server = Server((address, port), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
