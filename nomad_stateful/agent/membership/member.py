@@ -161,7 +161,11 @@ class Member:
     def mark(self) -> None:
         """Commits a transaction, so that the group is known to have begun. Raises ServerError."""
         with self.own_session() as cursor:
-            cursor.execute("FLUSH PRIVILEGES")
+            # Nothing that locks the accounts until it is committed: members that join log in meanwhile.
+            cursor.execute("CREATE DATABASE IF NOT EXISTS nomad_stateful")
+            cursor.execute("CREATE TABLE IF NOT EXISTS nomad_stateful.replication_group (id CHAR(36) PRIMARY KEY)")
+            cursor.execute("REPLACE INTO nomad_stateful.replication_group VALUES (%s)", (self.group.group_id,))
+            cursor.execute("COMMIT")
 
     def leave(self) -> None:
         """Has the own server leave a group that it was expelled from. Raises ChangedError, ServerError."""
