@@ -16,7 +16,8 @@ HANGS_S = 10
 _FULL_BYTES = 1 << 20
 _HANGING = """
 SELECT COALESCE(MAX(processlist_time), 0) FROM performance_schema.threads
-WHERE processlist_state IN ('waiting for handler commit', 'Waiting for disk space')
+WHERE type = 'FOREGROUND' AND processlist_command IN ('Query', 'Execute')
+  AND processlist_state = 'waiting for handler commit'
 """
 _LOGGED = """
 SELECT COUNT(*) FROM performance_schema.error_log WHERE logged > NOW(6) - INTERVAL 60 SECOND AND
