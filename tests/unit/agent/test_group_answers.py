@@ -1,0 +1,189 @@
+"""What a router is answered: 200 of who may be written to or read from, and else one line of why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pymysql.cursors import Cursor
+
+from nomad_stateful.agent.membership.decision import Answer
+from nomad_stateful.agent.membership.disk import Disk
+from nomad_stateful.agent.membership.http import Answers, serve
+from nomad_stateful.agent.membership.member import Member
+from nomad_stateful.agent.membership.watch import Seen, Watch
+from tests.unit.agent.group_world import FakeMember, Servers, has, keeper, offline, online
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def answers(tmp_path: Path, clock: Clock) -> Answers:
+    member = FakeMember(Servers({}), "member-1")
+    watch = Watch(cast("Member", member), Disk(tmp_path, tmp_path / "kill", lambda _: None), clock)
+    return Answers(watch, keeper(member, []))
+
+
+def saw(answers: Answers, answer: Answer, lag_s: float = 0.0) -> None:
+    answers.watch.note(Seen(answers.watch.clock(), answer, lag_s, [("member-1", "ONLINE", "PRIMARY")]))
+
+
+def test_a_primary_with_a_majority_may_be_written_to(answers: Answers) -> None:
+    saw(answers, online("member-1"))
+    assert answers.why_not("/primary", "") == ""
+    saw(answers, online("member-1", reachable=2))
+    assert answers.why_not("/primary", "") == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (online("member-1", "SECONDARY"), "the member is SECONDARY"),
+        (online("member-1", reachable=1), "it sees 1 of 3 members"),
+        (replace(online("member-1"), read_only=True), "the server is read-only"),
+        (replace(online("member-1"), state="ERROR"), "the member is ERROR"),
+        (replace(online("member-1"), state="RECOVERING"), "the member is RECOVERING"),
+        (offline("member-1"), "the member is OFFLINE"),
+    ],
+)
+def test_no_other_may(answers: Answers, answer: Answer, why: str) -> None:
+    saw(answers, answer)
+    assert answers.why_not("/primary", "") == why
+
+
+def test_an_old_answer_counts_for_nothing(answers: Answers, clock: Clock) -> None:
+    assert answers.why_not("/primary", "") == "the server does not answer: the server was not asked yet"
+    saw(answers, online("member-1"))
+    clock.now += 1.6
+    answers.watch.why = "2013 timed out"
+    for path in ("/primary", "/replica", "/healthy"):
+        assert answers.why_not(path, "") == "the server does not answer: 2013 timed out"
+
+
+def test_a_server_that_was_paused_is_no_primary_until_it_can_have_heard_of_another(
+    answers: Answers, clock: Clock
+) -> None:
+    saw(answers, online("member-1"))
+    clock.now += 20
+    for later in (0, 1, 1, 1, 1.5):
+        clock.now += later
+        saw(answers, online("member-1"))
+        assert "was paused" in str(answers.why_not("/primary", ""))
+    clock.now += 1
+    saw(answers, online("member-1"))
+    assert answers.why_not("/primary", "") == ""
+
+
+def test_a_member_may_be_read_from_while_it_is_not_too_far_behind(answers: Answers) -> None:
+    saw(answers, online("member-1", "SECONDARY"), lag_s=3.5)
+    assert answers.why_not("/replica", "lag=5") == answers.why_not("/replica", "") == ""
+    assert answers.why_not("/replica", "lag=3") == "it is 3.5 s behind"
+    for wrong in ("lag=soon", "lag=-1", "lag=nan"):
+        assert "lag has to be a number of seconds" in str(answers.why_not("/replica", wrong))
+    saw(answers, online("member-1"))
+    assert answers.why_not("/replica", "lag=0") == ""
+    saw(answers, online("member-1", "SECONDARY", reachable=1))
+    assert answers.why_not("/replica", "lag=5") == "it sees 1 of 3 members"
+
+
+def test_a_member_that_waits_for_a_group_to_begin_is_healthy(answers: Answers) -> None:
+    saw(answers, offline("member-1"))
+    answers.keeper.peers = {"member-2": offline("member-2"), "member-3": "2003 refused"}
+    assert answers.why_not("/healthy", "") == ""
+
+
+@pytest.mark.parametrize("peer", [online("member-2"), offline("member-2", has("1")), offline("member-2", has("", "1"))])
+def test_an_empty_volume_of_a_group_that_began_is_not(answers: Answers, peer: Answer) -> None:
+    saw(answers, offline("member-1"))
+    answers.keeper.peers = {"member-2": peer}
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE, and member-2 was in the group already"
+    saw(answers, offline("member-1", has("1-5")))
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE"
+
+
+class Rows:
+    """A cursor whose questions have these answers."""
+
+    def __init__(self, *rows: Any) -> None:
+        self.rows = list(rows)
+
+    def execute(self, _statement: str) -> None:
+        """Takes the next one."""
+
+    def fetchall(self) -> Any:
+        return [(self.rows.pop(0),)]
+
+
+@pytest.mark.parametrize(
+    ("hangs_s", "logged", "primary", "why", "ended"),
+    [
+        (0, 1, True, "", False),
+        (4, 1, True, "the disk takes no writes: commits wait for 4 s", False),
+        (10, 1, True, "the disk takes no writes: commits wait for 10 s", True),
+        (60, 0, True, "", False),
+        (60, 1, False, "", False),
+    ],
+)
+def test_a_primary_is_ended_whose_commits_hang_on_its_disk(
+    answers: Answers, tmp_path: Path, hangs_s: int, logged: int, primary: bool, why: str, ended: bool
+) -> None:
+    answers.watch.disk.look(cast("Cursor", Rows(hangs_s, logged)), is_primary=primary)
+    saw(answers, online("member-1"))
+    assert answers.why_not("/primary", "") == why
+    assert (tmp_path / "kill").exists() == ended
+
+
+@pytest.fixture
+def port(answers: Answers) -> Iterator[int]:
+    server = serve(answers, "127.0.0.1", 0)
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+def asked(port: int, method: str, path: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path)
+    found = connection.getresponse()
+    text = found.read().decode()
+    connection.close()
+    return found.status, text
+
+
+def test_it_is_answered_by_http(answers: Answers, port: int) -> None:
+    saw(answers, online("member-1"), lag_s=0.5)
+    assert asked(port, "GET", "/primary") == (200, "yes\n")
+    assert asked(port, "HEAD", "/primary") == (200, "")
+    assert asked(port, "GET", "/replica?lag=0.1") == (503, "it is 0.5 s behind\n")
+    assert asked(port, "GET", "/secrets")[0] == 404
+    assert asked(port, "POST", "/primary")[0] == 501
+    status, text = asked(port, "GET", "/")
+    assert (status, json.loads(text)) == (
+        200,
+        {
+            "name": "member-1",
+            "state": "ONLINE",
+            "role": "PRIMARY",
+            "read_only": False,
+            "majority": True,
+            "members": [{"host": "member-1", "state": "ONLINE", "role": "PRIMARY"}],
+            "lag_s": 0.5,
+            "executed": f"{answers.watch.member.group.group_id}:1-9",
+            "disk": "",
+        },
+    )
