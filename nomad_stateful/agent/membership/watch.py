@@ -83,7 +83,7 @@ class Watch:
                     while True:
                         self.note(self._look(cursor))
                         time.sleep(_EVERY_S)
-            except (ServerError, ValueError) as error:
+            except (ServerError, OSError, ValueError) as error:
                 self.why = str(error)
             time.sleep(_EVERY_S)
 
