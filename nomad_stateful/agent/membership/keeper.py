@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
@@ -100,7 +99,7 @@ class Keeper:
         """Joins or begins; what is refused is tried again more and more rarely."""
         if not self._failed:
             self._tell(f"OFFLINE: {step.kind}s: {step.why}")
-        began = time.monotonic()
+        began = Stopwatch()
         try:
             if step.kind == "begin":
                 self._member.begin()
@@ -109,7 +108,7 @@ class Keeper:
         except ServerError as error:
             self._prepared = ""
             self._failed = True
-            logged = self._member.complaints(time.monotonic() - began)
+            logged = self._member.complaints(began.seconds)
             pause_s = self._backoff.next()
             self._tell("\n  ".join([f"OFFLINE: could not {step.kind}, and tries again: {error}", *logged]))
             return pause_s

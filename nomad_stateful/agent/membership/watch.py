@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from pymysql.cursors import Cursor
 
@@ -13,6 +13,7 @@ from nomad_stateful.agent.membership.decision import Answer
 from nomad_stateful.agent.membership.disk import Disk
 from nomad_stateful.agent.membership.member import Member, look
 from nomad_stateful.agent.server import ServerError
+from nomad_stateful.waiting import Stopwatch, repeat
 
 _EVERY_S = 0.4
 FRESH_S = 1.5
@@ -49,7 +50,7 @@ class Watch:
 
     member: Member
     disk: Disk
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = field(default_factory=lambda: partial(getattr, Stopwatch(), "seconds"))
     seen: Seen | None = None
     why: str = "the server was not asked yet"
     """Why the last look failed."""
@@ -57,7 +58,12 @@ class Watch:
 
     def start(self) -> None:
         """Looks until the program ends."""
-        threading.Thread(target=self._run, daemon=True).start()
+
+        def again() -> float:
+            self._run()
+            return _EVERY_S
+
+        threading.Thread(target=repeat, args=(again,), daemon=True).start()
 
     def note(self, seen: Seen) -> None:
         """Takes a look for the last one."""
@@ -77,15 +83,17 @@ class Watch:
         return self.clock() - self._resumed < _SETTLES_WITHIN_S
 
     def _run(self) -> None:
-        while True:
-            try:
-                with self.member.own_session() as cursor:
-                    while True:
-                        self.note(self._look(cursor))
-                        time.sleep(_EVERY_S)
-            except (ServerError, OSError, ValueError) as error:
-                self.why = str(error)
-            time.sleep(_EVERY_S)
+        """Looks by one session, until that fails."""
+
+        def once() -> float:
+            self.note(self._look(cursor))
+            return _EVERY_S
+
+        try:
+            with self.member.own_session() as cursor:
+                repeat(once)
+        except (ServerError, OSError, ValueError) as error:
+            self.why = str(error)
 
     def _look(self, cursor: Cursor) -> Seen:
         at = self.clock()
