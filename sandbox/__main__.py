@@ -1,4 +1,4 @@
-"""`python -m sandbox up|down|status|env`, or `nomad-stateful sandbox …`: the sandbox's command line."""
+"""`python -m sandbox up|down|status|env|ctl`, or `nomad-stateful sandbox …`: the sandbox's command line."""
 
 from __future__ import annotations
 
@@ -86,6 +86,14 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     images.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
     commands.add_parser("status", help="show what there is")
     commands.add_parser("env", help="print what a shell evaluates to work with the sandbox")
+    # No word is an option here: all of them are read by what they are passed on to.
+    ctl = commands.add_parser(
+        "ctl", help="cut, kill, stop or enter an instance (ctl --help)", add_help=False, prefix_chars="\0"
+    )
+    ctl.add_argument(
+        "words", nargs="*", help="kill, cut, heal, stop, start, enter, list, notice, fault or clock, and its options"
+    )
+    ctl.set_defaults(prog=ctl.prog)
 
 
 def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
@@ -113,6 +121,10 @@ def _run(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
             from sandbox.commands import status
 
             return status.run(settings)
+        case "ctl":
+            from sandbox.cloud import ctl
+
+            return ctl.main(arguments.words, arguments.prog)
         case _:
             from sandbox.commands import env
 

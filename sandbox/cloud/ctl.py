@@ -1,4 +1,4 @@
-"""`python -m sandbox.cloud.ctl --help`: what the EC2 API does not know, and a way in."""
+"""`python -m sandbox ctl --help`: what the EC2 API does not know, the power of instances, and a way in."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import re
 import sys
 import urllib.request
 from collections.abc import Sequence
+from typing import Any, Final
 
-from sandbox.cloud import faults, notices
-from sandbox.cloud.aws_client import signed_headers
+from sandbox.cloud import aws_client, faults, notices
 from sandbox.cloud.lifecycle.api import CLOCK_PATH
 from sandbox.machine import hypervisor, inventory
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
 
 _CLOCK_TIMEOUT_S = 600.0
+_EACH_SECOND: Final[Any] = {"Delay": 1, "MaxAttempts": 180}
+_DONE = {
+    "kill": "is dead",
+    "cut": "is cut off",
+    "heal": "is connected",
+    "stop": "is stopped",
+    "start": "runs",
+}
 
 
 def kill(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
@@ -26,14 +34,34 @@ def kill(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord
     return record
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def stop(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
+    """Has EC2 stop an instance, and waits until it is."""
+    record = inventory.find(settings, name_or_id)
+    ec2 = aws_client.client(settings, "ec2")
+    ec2.stop_instances(InstanceIds=[record.instance_id])
+    ec2.get_waiter("instance_stopped").wait(InstanceIds=[record.instance_id], WaiterConfig=_EACH_SECOND)
+    return record
+
+
+def start(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
+    """Has EC2 start an instance, and waits until it runs."""
+    record = inventory.find(settings, name_or_id)
+    ec2 = aws_client.client(settings, "ec2")
+    ec2.start_instances(InstanceIds=[record.instance_id])
+    ec2.get_waiter("instance_running").wait(InstanceIds=[record.instance_id], WaiterConfig=_EACH_SECOND)
+    return record
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "python -m sandbox.cloud.ctl") -> int:
     """Does what the arguments say."""
-    parser = argparse.ArgumentParser(prog="python -m sandbox.cloud.ctl", description=__doc__)
+    parser = argparse.ArgumentParser(prog=prog, description="What the EC2 API does not know, and a way in.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("kill", "the instance dies at once, with everything on it"),
         ("cut", "its network link goes down; a zone's name: those of all in it, its Nomad server included"),
         ("heal", "its network link comes up again; a zone's name: those of all in it"),
+        ("stop", "EC2 stops it, its services first"),
+        ("start", "EC2 starts it"),
         ("enter", "run a command (default: sh) inside it"),
     ):
         command = commands.add_parser(name, help=text)
@@ -108,7 +136,7 @@ def show_clock(settings: SandboxSettings) -> list[str]:
 def _clock(settings: SandboxSettings, forward_s: int | None) -> list[str]:
     body = None if forward_s is None else json.dumps({"forward_s": forward_s}).encode()
     url = settings.ec2_url + CLOCK_PATH
-    headers = signed_headers(settings, "GET" if body is None else "POST", url, body)
+    headers = aws_client.signed_headers(settings, "GET" if body is None else "POST", url, body)
     request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - the cloud's own address
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -136,13 +164,13 @@ def _do(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
     if arguments.command == "notice":
         print(_notice(settings, inventory.find(settings, arguments.instance), arguments.kind, arguments.in_s))
         return 0
-    done = {"kill": "is dead", "cut": "is cut off", "heal": "is connected"}[arguments.command]
-    if arguments.command != "kill" and arguments.instance in settings.zones:
+    done = _DONE[arguments.command]
+    if arguments.command in {"cut", "heal"} and arguments.instance in settings.zones:
         there = hypervisor.link_zone(settings, arguments.instance, up=arguments.command == "heal")
         print(f"{arguments.instance} ({', '.join(there)}) {done}")
         return 0
-    action = {"kill": kill, "cut": hypervisor.link_down, "heal": hypervisor.link_up}[arguments.command]
-    record = action(settings, arguments.instance)
+    actions = {"kill": kill, "cut": hypervisor.link_down, "heal": hypervisor.link_up, "stop": stop, "start": start}
+    record = actions[arguments.command](settings, arguments.instance)
     print(f"{record.name} ({record.instance_id}) {done}")
     return 0
 
