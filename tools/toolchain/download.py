@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import IO, Final
 
 from tools.toolchain import progress
+from tools.toolchain.cache import toolchain_root
 from tools.toolchain.errors import ToolchainError, UnreachableError
 from tools.toolchain.pins import RELEASE_SUMS
 
 _CONNECT_TIMEOUT_S = 3.0
 _STALL_TIMEOUT_S = 30.0
 _BLOCK = 1 << 20
+_PART: Final = ".part-"
+"""An archive that is not whole yet: what is there of it is not fetched again."""
 _SHA256_LINE: Final = re.compile(r"^([0-9a-fA-F]{64})\s+\*?(?:\./)?(\S+)$", re.MULTILINE)
 
 
@@ -69,9 +72,9 @@ def download_release(release: Release, folder: Path, files: frozenset[str]) -> N
         raise UnreachableError(url, "its SHA-256 is not pinned", rule, remedy)
     with _open(url, _CONNECT_TIMEOUT_S, method="HEAD"):
         pass  # who does not answer at all is known sooner than who stops in the middle
-    archive = folder.parent / release.archive
+    archive = toolchain_root() / f"{_PART}{release.archive}"
     with progress.step(f"downloading {url}", 60):
-        actual = _fetch(url, archive)
+        actual = _fetch(url, archive, release.sha256)
     if actual != release.sha256:
         archive.unlink()
         rule = f"tools/toolchain/pins.py has {release.sha256}"
@@ -80,6 +83,7 @@ def download_release(release: Release, folder: Path, files: frozenset[str]) -> N
     target = folder / "bin"
     target.mkdir()
     _unpack(archive, target, files)
+    archive.unlink()
 
 
 def listed_sums(listing: str) -> dict[str, str]:
@@ -87,20 +91,37 @@ def listed_sums(listing: str) -> dict[str, str]:
     return {name: value.lower() for value, name in _SHA256_LINE.findall(listing)}
 
 
-def _fetch(url: str, path: Path) -> str:
-    """Store what is at `url` in `path`; returns its SHA-256."""
-    total = hashlib.sha256()
-    with _open(url, _STALL_TIMEOUT_S) as answer, path.open("wb") as file:
-        while block := answer.read(_BLOCK):
-            total.update(block)
-            file.write(block)
-    return total.hexdigest()
+def _fetch(url: str, path: Path, sha256: str) -> str:
+    """Stores what is at `url` in `path`, after what an earlier run left there; returns its SHA-256."""
+    begun = path.stat().st_size if path.exists() else 0
+    if begun and _sum(path) == sha256:
+        return sha256
+    try:
+        with _open(url, _STALL_TIMEOUT_S, begun=begun) as answer:
+            resumed = answer.status == http.client.PARTIAL_CONTENT
+            with path.open("ab" if resumed else "wb") as file:
+                while block := answer.read(_BLOCK):
+                    file.write(block)
+            if answer.length:
+                raise http.client.IncompleteRead(b"", answer.length)
+    except UnreachableError:
+        if begun and path.stat().st_size == begun:
+            # Nothing follows on this: the next run starts anew.
+            path.unlink()
+        raise
+    return _sum(path)
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _open(url: str, timeout_s: float, method: str = "GET") -> Iterator[IO[bytes]]:
+def _open(url: str, timeout_s: float, method: str = "GET", begun: int = 0) -> Iterator[http.client.HTTPResponse]:
     started = time.monotonic()
-    request = urllib.request.Request(url, method=method)  # noqa: S310 - the URLs are ours
+    wanted = {"Range": f"bytes={begun}-"} if begun else {}
+    request = urllib.request.Request(url, headers=wanted, method=method)  # noqa: S310 - the URLs are ours
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - as above
             yield answer

@@ -8,11 +8,13 @@ import socket
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -40,7 +42,13 @@ def published(tmp_path: Path) -> Path:
 @pytest.fixture
 def base_url(published: Path) -> Iterator[str]:
     """A publisher's server that serves the folder `published`."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(published))) as server:
+    with serving(partial(QuietHandler, directory=str(published))) as url:
+        yield url
+
+
+@contextmanager
+def serving(handler: Callable[..., QuietHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -164,6 +172,33 @@ def test_a_server_that_is_not_there_is_unreachable_and_not_an_error_of_ours(tmp_
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(UnreachableError, match="Connection refused"):
             download_release(nomad_release(url, "0" * 64), tmp_path / "made", NOMAD.files)
+
+
+class CuttingHandler(QuietHandler):
+    """Sends half of an archive the first time, and the rest when it is asked for that."""
+
+    asked: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        content = Path(self.translate_path(self.path)).read_bytes()
+        wanted = self.headers["Range"]
+        self.asked.append(wanted)
+        begun = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(content) - begun))
+        self.end_headers()
+        self.wfile.write(content[begun:] if wanted else content[: len(content) // 2])
+
+
+def test_a_download_that_was_cut_goes_on_where_it_ended(toolchain_root: Path, published: Path) -> None:
+    total = publish_nomad(published)
+    half = (published / "nomad.zip").stat().st_size // 2
+    with serving(partial(CuttingHandler, directory=str(published))) as url:
+        with pytest.raises(UnreachableError):
+            fetch(NOMAD, nomad_release(url, total))
+        assert fetch(NOMAD, nomad_release(url, total)).read_bytes() == NOMAD_SCRIPT
+    assert CuttingHandler.asked == [None, f"bytes={half}-"]
+    assert list(toolchain_root.glob(".part-*")) == []
 
 
 def test_a_version_that_was_never_published_is_unreachable(base_url: str, tmp_path: Path) -> None:
