@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from nomad_stateful.provider.plugin import NomadCsiPlugin
 from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.version import VERSION
@@ -19,8 +21,8 @@ from tools.wheel import LOCK, SANDBOX, TOP, requirements, uv
 
 SUMS = "SHA256SUMS"
 _LAUNCHER = Path(__file__).with_name("launcher.sh")
-# Pulumi installs no Python plugin without it.
-_MAIN = "from nomad_stateful.provider.__main__ import run\n\nrun()\n"
+_AS_PLUGIN = TOP / "package"
+"""The repository as a plugin; the archive is the same with a wheel, and with a launcher."""
 
 
 class ReleaseRefusedError(Exception):
@@ -94,10 +96,10 @@ def _plugin_archive(target: Path, moment: int) -> None:
     requirements(target)
     locked = (target / "requirements.txt").read_text(encoding="utf-8")
     own = f"./{wheel.name} --hash=sha256:{sha256(wheel.read_bytes()).hexdigest()}\n"
-    plugin = {"name": PACKAGE, "version": VERSION, "runtime": {"name": "python", "options": {"virtualenv": "venv"}}}
+    plugin = yaml.safe_load((_AS_PLUGIN / "PulumiPlugin.yaml").read_text(encoding="utf-8")) | {"version": VERSION}
     contents = {
         "PulumiPlugin.yaml": _indented(plugin).encode(),
-        "__main__.py": _MAIN.encode(),
+        "__main__.py": (_AS_PLUGIN / "__main__.py").read_bytes(),
         f"pulumi-resource-{PACKAGE}": _LAUNCHER.read_bytes(),
         "requirements.txt": (own + locked).encode(),
         wheel.name: wheel.read_bytes(),
