@@ -3,11 +3,16 @@
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.package.git_server import Folder
+from tools.release import files
 from tools.toolchain import golang, pins
 from tools.trial.running import Running
 from tools.wheel import build, uv
@@ -31,6 +36,25 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         running.env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
         running.env.update(PULUMI_BACKEND_URL=f"file://{state}", PULUMI_CONFIG_PASSPHRASE="test")
         yield running
+
+
+@pytest.fixture(scope="package")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A folder on an HTTP server of its own, and its address."""
+    folder = tmp_path_factory.mktemp("mirror")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Folder, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="package")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a release."""
+    folder = tmp_path_factory.mktemp("release")
+    files.make(folder)
+    return folder
 
 
 @pytest.fixture(scope="package")

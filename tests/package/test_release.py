@@ -4,10 +4,6 @@ import json
 import os
 import subprocess
 import tarfile
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -36,31 +32,14 @@ def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: P
         assert first.readline().decode() == f"./{wheel} --hash=sha256:{sums[wheel]}\n"
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder on an HTTP server of its own, and its address."""
-    folder = tmp_path / "mirror"
-    folder.mkdir()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield folder, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-
 @pytest.mark.nightly
 @pytest.mark.engine
-def test_pulumi_installs_the_archive_of_a_mirror_and_starts_it(tmp_path: Path, mirror: tuple[Path, str]) -> None:
+def test_pulumi_installs_the_archive_of_a_mirror_and_starts_it(
+    tmp_path: Path, release: Path, mirror: tuple[Path, str]
+) -> None:
     found = toolchain.ensure()
     folder, address = mirror
-    release = tmp_path / "release"
     name = f"pulumi-resource-nomad-csi-v{VERSION}-linux-amd64.tar.gz"
-    files.make(release)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("NOMAD_", "PULUMI_", "PYTHON"))}
     path = f"{found.bin_dir}:{os.environ['PATH']}"
     env = kept | {"PATH": path, "PULUMI_HOME": str(tmp_path / "home"), "PULUMI_SKIP_UPDATE_CHECK": "1"}

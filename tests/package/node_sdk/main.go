@@ -41,7 +41,7 @@ func run(source, target string) error {
 		return err
 	}
 	for name, text := range files {
-		if strings.HasPrefix(name, "types/") {
+		if strings.HasPrefix(name, "types/") || strings.HasPrefix(name, "config/") {
 			// Since Go 1.26 filepath.Rel answers in a way that the generator takes for "this folder".
 			text = bytes.ReplaceAll(text, []byte(`from "./types/`), []byte(`from "../types/`))
 			text = bytes.ReplaceAll(text, []byte(`from "./utilities"`), []byte(`from "../utilities"`))
