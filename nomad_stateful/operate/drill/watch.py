@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from nomad_stateful.waiting import Progress, Stopwatch
 
 _LAST_LINES = 12
 _LATE_READS = 25
+_LATE_S = 5.0
 
 
 class Watch:
@@ -219,7 +221,14 @@ class Watch:
 
     def _tail(self, allocation_id: str, task: str) -> list[str]:
         log = TaskLog(self._nomad, self._target.namespace, allocation_id, task, "stderr")
-        return log.last(4000).splitlines()[-_LAST_LINES:]
+        with suppress(TimedOutError):
+            return wait_for(
+                f"the log of task {task} is written",
+                lambda: log.last(4000).splitlines()[-_LAST_LINES:] or None,
+                _LATE_S,
+                "",
+            )
+        return []
 
     def _why_pending(self) -> str:
         """Returns what holds the job up, in words."""
