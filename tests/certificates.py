@@ -33,12 +33,12 @@ class Authority:
     folder: Path
 
     @classmethod
-    def made(cls, folder: Path) -> Authority:
+    def made(cls, folder: Path, names: str = "DNS:db.example,IP:127.0.0.1") -> Authority:
         folder.mkdir()
         key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
         _openssl(folder, "req", "-x509", *key, "-days", "2", "-subj", "/CN=A", "-keyout", "ca.key", "-out", "ca.pem")
         _openssl(folder, "req", *key, "-subj", "/CN=db.example", "-keyout", "server-key.pem", "-out", "server.csr")
-        (folder / "names").write_text("subjectAltName=DNS:db.example,IP:127.0.0.1\n")
+        (folder / "names").write_text(f"subjectAltName={names}\n")
         issuer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
         _openssl(folder, "x509", "-req", "-in", "server.csr", *issuer, "-out", "server-cert.pem")
         return cls(folder)
