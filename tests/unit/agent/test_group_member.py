@@ -1,0 +1,167 @@
+"""What the agent says to the servers, in which order, and what it leaves where something fails in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nomad_stateful.agent.membership import member as module
+from nomad_stateful.agent.membership.member import Account, ChangedError, Member
+from nomad_stateful.agent.server import ServerError
+from tests.unit.agent.group_world import GROUP_ID, NAMES, group
+
+PASSWORD = "of-the-group"
+
+
+@dataclass
+class Sessions:
+    """Sessions of servers by name: what each is told, as NAME: STATEMENT, and what fails."""
+
+    told: list[str] = field(default_factory=list)
+    fails: str = ""
+    busy: str = ""
+    state: str = "OFFLINE"
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Any]:
+        yield Cursor(self, name)
+        self.told.append(f"{name}: closed")
+
+
+@dataclass
+class Cursor:
+    sessions: Sessions
+    name: str
+    row: tuple[object, ...] = ()
+
+    def execute(self, statement: str, _values: tuple[object, ...] = ()) -> None:
+        words = " ".join(statement.split())
+        self.sessions.told.append(f"{self.name}: {words[:60]}")
+        if self.sessions.fails and words.startswith(self.sessions.fails):
+            raise ServerError("3092 refused")
+        self.row = (int(self.name != self.sessions.busy),)
+        if "me.member_state" in words:
+            state = self.sessions.state if self.name != NAMES[0] else "OFFLINE"
+            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, "", None)
+
+    def fetchone(self) -> tuple[object, ...]:
+        return self.row
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
+    made = Sessions()
+    monkeypatch.setattr(module, "own_session", lambda *_: made.opened(NAMES[0]))
+    monkeypatch.setattr(module, "session", lambda **how: made.opened(how["host"]))
+    return made
+
+
+@pytest.fixture
+def member(sessions: Sessions, tmp_path: Path) -> Member:
+    options = tmp_path / "replication.cnf"
+    options.write_text(f"[client]\nuser = replication\npassword = {PASSWORD}\n")
+    return Member(group(), tmp_path, options, None)
+
+
+def told(sessions: Sessions, *words: str) -> list[str]:
+    return [one for one in sessions.told if any(word in one for word in words)]
+
+
+def test_all_are_locked_before_any_is_asked_and_until_the_group_has_begun(sessions: Sessions, member: Member) -> None:
+    member.begin()
+    order = told(sessions, "GET_LOCK", "SELECT @@server_uuid", "START", "closed")
+    steps = ["SELECT GET_LOCK", "SELECT @@server_uuid", "START", "closed"]
+    assert [next(one for one in steps if one in line) for line in order] == [
+        *steps[:1] * 3,
+        *steps[1:2] * 3,
+        "START",
+        *["closed"] * 3,
+    ]
+    assert {line.split(":")[0] for line in order[:3]} == set(NAMES)
+    assert told(sessions, "bootstrap") == [
+        f"{NAMES[0]}: SET GLOBAL group_replication_bootstrap_group = {on}" for on in ("ON", "OFF")
+    ]
+
+
+@pytest.mark.parametrize("busy", NAMES)
+def test_a_server_that_another_session_has_locked_keeps_it_from_beginning(
+    sessions: Sessions, member: Member, busy: str
+) -> None:
+    sessions.busy = busy
+    with pytest.raises(ChangedError, match="is being started by another session"):
+        member.begin()
+    assert told(sessions, "START", "bootstrap") == []
+
+
+def test_what_changed_before_the_locks_keeps_it_from_beginning(sessions: Sessions, member: Member) -> None:
+    sessions.state = "RECOVERING"
+    with pytest.raises(ChangedError, match="member-2 is RECOVERING and member-3 is RECOVERING"):
+        member.begin()
+    assert told(sessions, "START", "bootstrap") == []
+
+
+def test_old_answers_keep_it_from_beginning(
+    sessions: Sessions, member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_OLDEST_S", -1.0)
+    with pytest.raises(ChangedError, match=r"the answers took \d+ s"):
+        member.begin()
+    assert told(sessions, "START", "bootstrap") == []
+
+
+def test_a_beginning_that_fails_leaves_no_server_that_begins(sessions: Sessions, member: Member) -> None:
+    sessions.fails = "START GROUP_REPLICATION"
+    with pytest.raises(ServerError, match="3092"):
+        member.begin()
+    assert told(sessions, "bootstrap")[-1].endswith("= OFF")
+
+
+def test_whoever_joins_has_the_lock_and_takes_back_what_an_earlier_agent_left(
+    sessions: Sessions, member: Member
+) -> None:
+    member.join()
+    assert [line.removeprefix("member-1: ") for line in sessions.told] == [
+        "SET SESSION wait_timeout = %s",
+        "SELECT GET_LOCK(%s, 0)",
+        "SET GLOBAL group_replication_bootstrap_group = OFF",
+        "START GROUP_REPLICATION USER = %s, PASSWORD = %s",
+        "closed",
+    ]
+    sessions.busy = NAMES[0]
+    with pytest.raises(ChangedError):
+        member.join()
+
+
+@pytest.mark.parametrize("fails", ["SET SESSION", "CREATE USER", "ALTER USER", "GRANT", "nothing"])
+def test_the_account_is_made_unlogged_and_the_server_is_read_only_again(
+    sessions: Sessions, member: Member, fails: str
+) -> None:
+    sessions.fails = fails
+    if fails == "nothing":
+        member.prepare()
+        sessions.told.pop()
+    else:
+        with pytest.raises(ServerError):
+            member.prepare()
+    lines = [line.removeprefix("member-1: ") for line in sessions.told]
+    assert lines[:3] == [
+        "SET GLOBAL offline_mode = ON",
+        "SET GLOBAL super_read_only = OFF",
+        "SET SESSION sql_log_bin = 0",
+    ]
+    assert lines[-2:] == ["SET GLOBAL super_read_only = ON", "SET GLOBAL offline_mode = OFF"]
+
+
+@pytest.mark.parametrize("text", ["", "[client]\nuser = replication\n", f"password = {PASSWORD}\n"])
+def test_an_option_file_without_the_account_is_named_and_not_shown(tmp_path: Path, text: str) -> None:
+    options = tmp_path / "replication.cnf"
+    options.write_text(text)
+    with pytest.raises(ServerError, match=r"replication\.cnf has to have user and password") as refused:
+        Account.read(options)
+    assert PASSWORD not in str(refused.value)
+    assert PASSWORD not in repr(Account("replication", PASSWORD))
