@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -43,7 +46,7 @@ class Parent:
         script = str(jobs.FOLDER / "mysql/member.sh")
         command = ["unshare", "--mount", "sh", "-ec", ENTER, "enter", "sh", script, *(words or ("mysqld", "--port=1"))]
         with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+            process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
         self.processes.append(process)
         return process
 
@@ -72,7 +75,8 @@ def parent(tmp_path: Path) -> Iterator[Parent]:
     made = Parent(tmp_path)
     yield made
     for process in made.processes:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
