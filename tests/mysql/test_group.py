@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import closing_lines
-from tests.mysql.group import GROUP_ID, NAMES, Group, Member, group
+from tests.mysql.group import GROUP_ID, NAMES, Group, Member, fill, group
 from tests.mysql.group_writer import Writer
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
@@ -79,3 +84,173 @@ def test_a_group_begins_and_its_primary_hands_over_when_it_is_stopped(three: Gro
     closing_lines.tally("a group's primary told to stop")[f"{writer.pause_s:.1f} s without writes"] += 1
     assert_everything_is_there(three, writer)
     assert not [one.name for one in three if "of-the-group" in one.said() + one.place.log.read_text()]
+
+
+@pytest.mark.nightly
+def test_a_killed_primary_is_followed_by_another(three: Group) -> None:
+    start(three)
+    three.until_whole()
+    with Writer(three) as writer:
+        writer.goes_on()
+        [first] = three.until(three.primaries)
+        first.stop_server(kill=True)
+        other_primary(three, first)
+        writer.goes_on()
+        first.start_server()
+        three.until_whole()
+    closing_lines.tally("a group's primary killed")[f"{writer.pause_s:.1f} s without writes"] += 1
+    assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+def test_all_killed_under_a_writer_come_back_with_everything_acknowledged(three: Group) -> None:
+    start(three)
+    three.until_whole()
+    with Writer(three) as writer:
+        for _ in range(3):
+            writer.goes_on()
+            for member in three:
+                member.stop_server(kill=True)
+            for member in random.sample(list(three), 3):
+                member.start_server()
+            three.until_whole()
+            writer.goes_on()
+    assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(3))
+def test_agents_killed_or_paused_at_any_step_of_the_beginning_make_one_group(three: Group, seed: int) -> None:
+    draw = random.Random(seed)
+    for member in three:
+        member.start_server()
+    for member in three:
+        three.until(member.state)
+        member.start_agent()
+    ends = time.monotonic() + 15
+    while time.monotonic() < ends:
+        member = draw.choice(list(three))
+        if draw.random() < 0.5:
+            threading.Event().wait(draw.uniform(0, 1.2))
+            member.stop_agent()
+            member.start_agent()
+        else:
+            member.pause_agent(draw.uniform(0, 3))
+    three.until_whole(180)
+    with Writer(three) as writer:
+        writer.goes_on()
+    assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("of", ["primary", "secondary"])
+def test_a_member_whose_directory_is_empty_again_joins(three: Group, template: Path, of: str) -> None:
+    start(three)
+    three.until_whole()
+    with Writer(three) as writer:
+        writer.goes_on()
+        [primary] = three.until(three.primaries)
+        lost = primary if of == "primary" else next(one for one in three if one is not primary)
+        lost.stop_server(kill=True)
+        shutil.rmtree(lost.data)
+        lost.start_server()
+        three.until_whole()
+        # More than the threshold is cloned: the server ends with status 16, and its parent starts it again.
+        three.until(lambda: len(writer.acknowledged) > 200, 120)
+        lost.stop_server(kill=True)
+        fill(lost, template)
+        lost.start_server()
+        three.until_whole()
+    assert "member: starts the server again" in lost.place.log.read_text()
+    assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+def test_a_paused_primary_is_not_one_when_it_wakes(three: Group) -> None:
+    start(three)
+    three.until_whole()
+    with Writer(three) as writer:
+        writer.goes_on()
+        [primary] = three.until(three.primaries)
+        command = ["pgrep", "--ns", str(primary.first_process), "--nslist", "pid", "mysqld"]
+        pids = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        subprocess.run(["kill", "-STOP", *pids], check=True)
+        other_primary(three, primary)
+        writer.goes_on()
+        subprocess.run(["kill", "-CONT", *pids], check=True)
+        three.until_whole()
+        writer.goes_on()
+    assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+def test_nobody_begins_while_a_server_is_locked(three: Group) -> None:
+    """As by another agent that has asked, and has not begun yet."""
+    first, _, last = three
+    for member in three:
+        member.start_server()
+        three.until(member.state)
+    with last.session() as cursor:
+        cursor.execute("SELECT GET_LOCK('nomad_stateful.group', 0)")
+        for member in three:
+            member.start_agent()
+        three.until(lambda: "waits: replication is being started by another session" in first.said())
+        assert first.state() == "OFFLINE"
+    three.until_whole()
+
+
+@pytest.mark.nightly
+def test_a_primary_whose_disk_is_full_is_ended_and_another_one_goes_on(three: Group) -> None:
+    first = three.members["member-1"]
+    with small_disk(first):
+        start(three)
+        three.until_whole()
+        with Writer(three) as writer:
+            writer.goes_on()
+            with contextlib.suppress(OSError), (first.data / "filler").open("wb") as filler:
+                while True:
+                    filler.write(bytes(4096))
+                    filler.flush()
+            other_primary(three, first)
+            writer.goes_on()
+            assert "commits wait for" in first.said()
+            assert "member: ended the server: the disk takes no writes" in first.place.log.read_text()
+            (first.data / "filler").unlink()
+            first.start_server()
+            three.until_whole()
+        assert_everything_is_there(three, writer)
+        first.stop_agent()
+        first.stop_server(kill=True)
+
+
+@contextlib.contextmanager
+def small_disk(member: Member) -> Iterator[None]:
+    """A file system of the member's own, with its data directory, whose files have their blocks."""
+    kept = member.data.with_name("kept")
+    member.data.rename(kept)
+    member.data.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(member.data)], check=True)
+    try:
+        subprocess.run(["cp", "-a", "--sparse=never", f"{kept}/.", str(member.data)], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(member.data)], check=True)
+
+
+@pytest.mark.nightly
+def test_nobody_begins_while_one_does_not_answer(three: Group) -> None:
+    start(three)
+    three.until_whole()
+    for member in three:
+        member.stop_server(kill=True)
+    away, *others = list(three)
+    for member in others:
+        member.start_server()
+    three.until(lambda: all("begins only when all have answered: member-1" in one.said() for one in others))
+    ends = time.monotonic() + 10
+    while time.monotonic() < ends:
+        assert {one.state() for one in others} <= {"OFFLINE", ""}
+        assert {one.ask("/healthy")[0] for one in others} <= {503, 0}
+        threading.Event().wait(0.5)
+    away.start_server()
+    three.until_whole()
