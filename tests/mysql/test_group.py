@@ -66,6 +66,7 @@ def other_primary(three: Group, former: Member) -> Member:
     return found
 
 
+@pytest.mark.nightly
 def test_a_group_begins_and_its_primary_hands_over_when_it_is_stopped(three: Group) -> None:
     start(three)
     three.until_whole()
