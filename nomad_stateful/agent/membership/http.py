@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -31,12 +33,14 @@ class Answers:
 
     def why_not(self, path: str, query: str) -> str | None:
         """Returns the reason of a 503; None where there is no such path."""
-        rules = {"/primary": self._primary, "/healthy": self._healthy}
-        seen = self.watch.fresh()
-        if path == "/replica":
-            return seen if isinstance(seen, str) else self._replica(seen, query)
+        rules: dict[str, Callable[[Seen], str]] = {
+            "/primary": self._primary,
+            "/replica": partial(self._replica, query),
+            "/healthy": self._healthy,
+        }
         if path not in rules:
             return None
+        seen = self.watch.fresh()
         return seen if isinstance(seen, str) else rules[path](seen)
 
     def everything(self) -> dict[str, Any]:
@@ -70,7 +74,7 @@ class Answers:
             return "the server was paused, and is to hear first whether it was expelled"
         return self.watch.disk.failure
 
-    def _replica(self, seen: Seen, query: str) -> str:
+    def _replica(self, query: str, seen: Seen) -> str:
         if why := _not_in_group(seen.answer):
             return why
         try:
