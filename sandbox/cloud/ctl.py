@@ -36,19 +36,19 @@ def kill(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord
 
 def stop(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
     """Has EC2 stop an instance, and waits until it is."""
-    record = inventory.find(settings, name_or_id)
-    ec2 = aws_client.client(settings, "ec2")
-    ec2.stop_instances(InstanceIds=[record.instance_id])
-    ec2.get_waiter("instance_stopped").wait(InstanceIds=[record.instance_id], WaiterConfig=_EACH_SECOND)
-    return record
+    return _by_ec2(settings, name_or_id, "stop_instances", "instance_stopped")
 
 
 def start(settings: SandboxSettings, name_or_id: str) -> inventory.InstanceRecord:
     """Has EC2 start an instance, and waits until it runs."""
+    return _by_ec2(settings, name_or_id, "start_instances", "instance_running")
+
+
+def _by_ec2(settings: SandboxSettings, name_or_id: str, call: str, waiter: str) -> inventory.InstanceRecord:
     record = inventory.find(settings, name_or_id)
-    ec2 = aws_client.client(settings, "ec2")
-    ec2.start_instances(InstanceIds=[record.instance_id])
-    ec2.get_waiter("instance_running").wait(InstanceIds=[record.instance_id], WaiterConfig=_EACH_SECOND)
+    ec2, instances = aws_client.client(settings, "ec2"), [record.instance_id]
+    getattr(ec2, call)(InstanceIds=instances)
+    ec2.get_waiter(waiter).wait(InstanceIds=instances, WaiterConfig=_EACH_SECOND)
     return record
 
 
