@@ -42,7 +42,7 @@ class Recipe:
     @property
     def key(self) -> str:
         """Names exactly this recipe on exactly those below it."""
-        sums = [f"{name}={tree.file_digest(path)}" for name, path in sorted(self.files.items())]
+        sums = [f"{name}={cache.file_digest(path)}" for name, path in sorted(self.files.items())]
         parts = [_VERSION, SUITE, self.name, *self.packages, self.script, *sums, self.fill_key]
         return cache.digest(*parts, *(recipe.key for recipe in self.below), _SCRIPT.read_bytes())
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import subprocess
 from pathlib import Path
-from typing import Final
 
-_BLOCK: Final = 1 << 20
+from tools.toolchain.cache import file_digest
 
 
 def pack(folder: Path, target: Path) -> str:
@@ -34,15 +32,6 @@ def pack(folder: Path, target: Path) -> str:
     ]
     subprocess.run(words, check=True, capture_output=True, text=True)
     return file_digest(target)
-
-
-def file_digest(path: Path) -> str:
-    """Returns the SHA-256 of a file."""
-    total = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            total.update(block)
-    return total.hexdigest()
 
 
 def _mark_removed(path: Path) -> None:

@@ -38,6 +38,12 @@ def digest(*parts: str | bytes) -> str:
     return total.hexdigest()[:16]
 
 
+def file_digest(path: Path) -> str:
+    """Returns the SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
     """Holds the cache for this process alone; the kernel releases it when the process dies, however it dies."""

@@ -5,7 +5,6 @@ A list of sums from the same server would be replaced together with the archive.
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import platform
 import re
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from tools.toolchain import progress
-from tools.toolchain.cache import toolchain_root
+from tools.toolchain.cache import file_digest, toolchain_root
 from tools.toolchain.errors import ToolchainError, UnreachableError
 from tools.toolchain.pins import RELEASE_SUMS
 
@@ -94,7 +93,7 @@ def listed_sums(listing: str) -> dict[str, str]:
 def _fetch(url: str, path: Path, sha256: str) -> str:
     """Stores what is at `url` in `path`, after what an earlier run left there; returns its SHA-256."""
     begun = path.stat().st_size if path.exists() else 0
-    if begun and _sum(path) == sha256:
+    if begun and file_digest(path) == sha256:
         return sha256
     try:
         with _open(url, _STALL_TIMEOUT_S, begun=begun) as answer:
@@ -109,12 +108,7 @@ def _fetch(url: str, path: Path, sha256: str) -> str:
             # Nothing follows on this: the next run starts anew.
             path.unlink()
         raise
-    return _sum(path)
-
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_digest(path)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import platform
 import re
 import sys
@@ -12,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tools.toolchain.cache import cache_root, locked, publish
+from tools.toolchain.cache import cache_root, file_digest, locked, publish
 from tools.toolchain.download import listed_sums
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.pins import RELEASE_SUMS
@@ -63,7 +62,7 @@ def take(folder: Path, program: str, version: str) -> Path | None:
             remedy = f"Put {archive.name} there, or take {', '.join(there)} away."
             raise ToolchainError(KEY, str(folder), f"of {program} it holds {', '.join(there)} only", remedy)
         return None
-    total = _sum(archive)
+    total = file_digest(archive)
     _verify(archive, total)
     root = cache_root() / "official"
     with locked(root):
@@ -72,14 +71,6 @@ def take(folder: Path, program: str, version: str) -> Path | None:
 
 def _archives(folder: Path, program: str) -> list[str]:
     return sorted(path.name for path in folder.glob(f"{program}-v*-*.tar.gz"))
-
-
-def _sum(archive: Path) -> str:
-    total = hashlib.sha256()
-    with archive.open("rb") as file:
-        while block := file.read(_BLOCK):
-            total.update(block)
-    return total.hexdigest()
 
 
 def _verify(archive: Path, total: str) -> None:
