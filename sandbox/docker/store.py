@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -20,6 +21,9 @@ from sandbox.settings import SandboxSettings, usage
 from tools.toolchain import cache, progress
 
 _LIST: Final = "images.json"
+_USERS: Final = "users"
+_KEPT: Final = 3
+"""Stores that stay in the cache although no sandbox has them: each is about a gigabyte, and a new agent makes one."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ def of_sandbox(settings: SandboxSettings, official: Path | None = None, named: I
     store = ensure(settings, official, named)
     settings.docker_dir.mkdir(exist_ok=True)
     note.write_text(f"{store.folder}\n", encoding="utf-8")
+    with (store.folder / _USERS).open("a", encoding="utf-8") as users:
+        users.write(f"{note}\n")
     return store
 
 
@@ -90,7 +96,9 @@ def ensure(settings: SandboxSettings, official: Path | None, named: Iterable[str
     """
     wanted = _wanted(settings, official, named)
     folder = _folder(settings, wanted)
-    if not folder.is_dir():
+    if folder.is_dir():
+        os.utime(folder)
+    else:
         with cache.locked(layers.root()):
             if not folder.is_dir():
                 archives = {image.label: pulled.ensure(image) for image in settings.images}
@@ -98,7 +106,22 @@ def ensure(settings: SandboxSettings, official: Path | None, named: Iterable[str
                 _check_series(built)
                 with progress.step("loading the images into a store", 20):
                     cache.publish(folder, partial(_fill, built, archives))
+                prune(layers.root())
     return Store(folder)
+
+
+def prune(root: Path) -> None:
+    """Removes the stores that no sandbox has, but for those used last. The caller holds the cache's lock."""
+    stores = sorted(root.glob("store-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in stores[_KEPT:]:
+        if not _is_used(folder):
+            cache.remove(folder)
+
+
+def _is_used(folder: Path) -> bool:
+    users = folder / _USERS
+    notes = users.read_text(encoding="utf-8").splitlines() if users.is_file() else []
+    return any(Path(note).is_file() and Path(note).read_text(encoding="utf-8").strip() == str(folder) for note in notes)
 
 
 def require_docker(settings: SandboxSettings, official: Path | None, named: Iterable[str] = ()) -> None:

@@ -72,14 +72,14 @@ def publish(folder: Path, fill: Callable[[Path], None]) -> Path:
         _flush(made)
         made.rename(folder)
     finally:
-        _remove(workshop)
+        remove(workshop)
     return folder
 
 
 def remove_unfinished(root: Path) -> None:
     """Removes what killed runs left behind; with the lock held, nobody is working in there."""
     for leftover in root.glob(f"{_UNFINISHED}*"):
-        _remove(leftover)
+        remove(leftover)
 
 
 def _flush(folder: Path) -> None:
@@ -90,5 +90,6 @@ def _flush(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
+    """Removes a folder of the cache. The caller holds the lock."""
     shutil.rmtree(folder, ignore_errors=True)

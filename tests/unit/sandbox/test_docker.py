@@ -123,6 +123,19 @@ def test_a_sandbox_without_all_images_refuses_them_and_builds_none(
     assert store.of_sandbox(kept) == Store(known)
 
 
+def test_of_the_stores_in_the_cache_those_stay_that_a_sandbox_has_or_that_were_used_last(tmp_path: Path) -> None:
+    note = tmp_path / "sandbox/docker/store"
+    note.parent.mkdir(parents=True)
+    for used, number in enumerate((4, 1, 5, 0, 3, 2)):
+        folder = tmp_path / f"store-{number}"
+        folder.mkdir()
+        (folder / "users").write_text(f"{note}\n/gone/note\n")
+        os.utime(folder, (used, used))
+    note.write_text(f"{tmp_path / 'store-1'}\n")
+    store.prune(tmp_path)
+    assert sorted(one.name for one in tmp_path.glob("store-*")) == ["store-0", "store-1", "store-2", "store-3"]
+
+
 def test_the_same_tree_is_the_same_layer(tmp_path: Path) -> None:
     digests: list[str] = []
     for name in ("one", "two"):
