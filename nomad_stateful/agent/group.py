@@ -31,6 +31,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--members", type=_members, required=True, metavar="NAME:PORT,…", help="all, with this one")
     parser.add_argument("--first", required=True, metavar="NAME", help="who begins a group that never was")
     parser.add_argument("--ca", default="", metavar="FILE", help="of the authority that the members are verified by")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="members' addresses, as in /etc/hosts")
+    parser.add_argument("--accounts", type=Path, metavar="FILE", help="SQL that the primary runs, a statement a line")
     parser.add_argument("--listen", type=_listen, required=True, metavar="ADDRESS:PORT", help="for routers' questions")
 
 
@@ -40,9 +42,10 @@ def run(known: argparse.Namespace) -> None:
     for name in (group.own, group.first):
         if name not in group.members:
             raise ProviderError(f"--members has to name {name} too: it is {', '.join(group.members)}")
-    member = Member(group, known.options, known.replication, Path(known.ca) if known.ca else None)
+    authority = Path(known.ca) if known.ca else None
+    member = Member(group, known.options, known.replication, authority, known.hosts)
     watch = Watch(member, Disk(known.datadir, _socket(known.options).with_name("kill"), tell))
-    keeper = Keeper(member)
+    keeper = Keeper(member, accounts=known.accounts)
     watch.start()
     serve(Answers(watch, keeper), *known.listen)
     repeat(keeper.round)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -87,10 +88,20 @@ def own_session(options: Path, connects_within_s: float, within_s: float) -> Ite
 
 
 @contextmanager
-def session(**how: Any) -> Iterator[Cursor]:
-    """Opens a session, as PyMySQL takes its arguments. Raises ServerError."""
+def session(address: str = "", **how: Any) -> Iterator[Cursor]:
+    """Opens a session, as PyMySQL takes its arguments; at an address, if it is not the host's. Raises ServerError."""
     try:
-        with pymysql.connect(**how) as connection, connection.cursor() as cursor:
-            yield cursor
+        with pymysql.connect(defer_connect=True, **how) as connection:
+            connection.connect(_socket(address, how) if address else None)
+            with connection.cursor() as cursor:
+                yield cursor
+    except OSError as error:
+        raise ServerError(f"{address} does not answer: {error.strerror or error}") from None
     except pymysql.err.MySQLError as error:
         raise ServerError(" ".join(map(str, error.args))) from None
+
+
+def _socket(address: str, how: Mapping[str, Any]) -> socket.socket:
+    made = socket.create_connection((address, how["port"]), how["connect_timeout"])
+    made.settimeout(None)
+    return made

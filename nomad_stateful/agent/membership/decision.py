@@ -42,6 +42,8 @@ class Answer:
     """In its view of the group."""
     reachable: int
     """Of them."""
+    online: int
+    """Of them again, those that are ONLINE."""
     transactions: MemberTransactions
 
     @property
@@ -104,6 +106,15 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
     except GroupStartError as error:
         return Step("wait", str(error))
     return Step("begin" if beginner == group.own else "wait", f"{beginner} begins the group")
+
+
+def is_left_alone(group: Group, answers: Mapping[str, Answer | str]) -> bool:
+    """Returns whether every peer answers that it is in no group, so that no majority comes back by itself.
+
+    A peer that only cannot be reached may be in the majority, or have its own part of this one.
+    """
+    said = [answers.get(name) for name in group.peers]
+    return all(isinstance(one, Answer) and one.group_id == group.group_id and one.state == "OFFLINE" for one in said)
 
 
 def _state(answer: Answer) -> str:

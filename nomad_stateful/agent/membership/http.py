@@ -40,7 +40,7 @@ class Answers:
         }
         if path not in rules:
             return None
-        seen = self.watch.fresh()
+        seen = self.watch.now()
         return seen if isinstance(seen, str) else rules[path](seen)
 
     def everything(self) -> dict[str, Any]:
@@ -70,12 +70,15 @@ class Answers:
             return f"the member is {answer.role}"
         if answer.read_only:
             return "the server is read-only"
-        if self.watch.settles:
-            return "the server was paused, and is to hear first whether it was expelled"
-        return self.watch.disk.failure
+        return self._unsettled or self.watch.disk.failure
+
+    @property
+    def _unsettled(self) -> str:
+        waits = "the server was paused or alone, and is to hear first whether it was expelled"
+        return waits if self.watch.settles else ""
 
     def _replica(self, query: str, seen: Seen) -> str:
-        if why := _not_in_group(seen.answer):
+        if why := _not_in_group(seen.answer) or self._unsettled:
             return why
         try:
             most_s = float(parse_qs(query).get("lag", ["inf"])[0])
@@ -86,9 +89,15 @@ class Answers:
         return f"it is {seen.lag_s:.1f} s behind" if seen.lag_s > most_s else ""
 
     def _healthy(self, seen: Seen) -> str:
-        answer = seen.answer
+        answer, group = seen.answer, self.watch.member.group
+        if answer.state == "ONLINE":
+            if answer.online < len(group.members):
+                return f"of {len(group.members)} members {answer.online} are ONLINE"
+            makes = answer.role == "PRIMARY" and not self.keeper.has_accounts
+            return "databases and accounts are not made yet" if makes else ""
         why = _not_in_group(answer)
-        if answer.state != "OFFLINE" or answer.was_in_group:
+        # Who begins the group is deployed last.
+        if answer.state != "OFFLINE" or answer.was_in_group or group.own == group.first:
             return why
         began = [
             name

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
-from nomad_stateful.agent.membership.decision import Answer, Step, next_step
+from nomad_stateful.agent.membership.decision import Answer, Step, is_left_alone, next_step
 from nomad_stateful.agent.membership.member import ChangedError, Member
 from nomad_stateful.agent.server import ServerError
 from nomad_stateful.waiting import Backoff, Stopwatch
@@ -25,8 +26,11 @@ def tell(text: str) -> None:
 class Keeper:
     """What is known from one round to the next."""
 
-    def __init__(self, member: Member, say: Callable[[str], None] = tell) -> None:
+    def __init__(self, member: Member, say: Callable[[str], None] = tell, *, accounts: Path | None = None) -> None:
         self._member = member
+        self._accounts = accounts
+        self.has_accounts = False
+        """Whether the databases and accounts were made by this member, since it is the primary."""
         self._say = say
         self._said = ""
         self._prepared = ""
@@ -67,10 +71,30 @@ class Keeper:
             self._member.set_global("offline_mode", "OFF")
         if own.role == "PRIMARY" and own.has_majority and not own.read_only and not own.was_in_group:
             self._member.mark()
+        if own.role != "PRIMARY":
+            self.has_accounts = False
+        # Until it is committed a statement about accounts keeps members that join from logging in.
+        elif not self.has_accounts and not own.read_only and own.online == len(self._member.group.members):
+            self._make_accounts()
         if own.has_majority:
             self._tell(f"ONLINE, {own.role}")
         else:
+            self._without_majority()
+
+    def _without_majority(self) -> None:
+        """Has it leave where all others have: their servers were started again, and nobody of the group is left."""
+        self.peers = self._member.ask_peers()
+        if is_left_alone(self._member.group, self.peers):
+            self._tell("ONLINE without a majority, and all others are OFFLINE: leaves, so that the group can begin")
+            self._member.leave()
+        else:
             self._tell("ONLINE without a majority: nothing is written until another member can be reached")
+
+    def _make_accounts(self) -> None:
+        if self._accounts is not None:
+            self._member.make_accounts(list(filter(None, self._accounts.read_text(encoding="utf-8").splitlines())))
+            self._tell("databases and accounts are as configured")
+        self.has_accounts = True
 
     def _expelled_from_group(self) -> float:
         """Has it tried anew by the agent where its own tries come to nothing: the group may have to begin."""

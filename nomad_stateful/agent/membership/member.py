@@ -5,10 +5,12 @@ from __future__ import annotations
 import configparser
 import os
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from pymysql.cursors import Cursor
@@ -28,16 +30,22 @@ _OLDEST_S = 3.0
 # A session that idles for longer is ended by its server, and its lock with it.
 _IDLE_S = 10
 _LOCK = "nomad_stateful.group"
+_MADE = "SELECT COUNT(*) FROM nomad_stateful.replication_group WHERE id = %s AND accounts = %s"
 _LOOK = """
 SELECT @@server_uuid, @@GLOBAL.group_replication_group_name, me.member_state, me.member_role,
   @@GLOBAL.super_read_only, @@GLOBAL.offline_mode,
   (SELECT COUNT(*) FROM performance_schema.replication_group_members),
   (SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state <> 'UNREACHABLE'),
+  (SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state = 'ONLINE'),
   @@GLOBAL.gtid_executed,
   (SELECT received_transaction_set FROM performance_schema.replication_connection_status
     WHERE channel_name = 'group_replication_applier')
 FROM performance_schema.replication_group_members me
 WHERE me.member_id IN (@@server_uuid, '')
+"""
+_DATABASES = """
+SELECT COUNT(*) FROM information_schema.schemata
+WHERE schema_name NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')
 """
 _GRANTS = (
     "GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO {account}",
@@ -77,7 +85,7 @@ def look(cursor: Cursor) -> Answer:
     row = cursor.fetchone()
     if row is None:
         raise ServerError("the plugin group_replication is not loaded")
-    server_id, group_id, state, role, read_only, offline, members, reachable, executed, received = row
+    server_id, group_id, state, role, read_only, offline, members, reachable, online, executed, received = row
     return Answer(
         server_id=str(server_id),
         group_id=str(group_id).lower(),
@@ -87,6 +95,7 @@ def look(cursor: Cursor) -> Answer:
         offline_mode=bool(offline),
         members=int(members),
         reachable=int(reachable),
+        online=int(online),
         transactions=MemberTransactions(GtidSet.parse(str(executed)), GtidSet.parse(str(received or ""))),
     )
 
@@ -94,11 +103,14 @@ def look(cursor: Cursor) -> Answer:
 class Member:
     """A member's own server, and its peers."""
 
-    def __init__(self, group: Group, options: Path, replication: Path, authority: Path | None) -> None:
+    def __init__(
+        self, group: Group, options: Path, replication: Path, authority: Path | None = None, hosts: Path | None = None
+    ) -> None:
         self.group = group
         self._options = options
         self._replication = replication
         self._authority = authority
+        self._hosts = hosts
 
     def own_session(self, within_s: float = ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
         """Opens a session of root's by the socket, in which each question may take so long."""
@@ -126,18 +138,12 @@ class Member:
         """Makes the group's account on the own server, unlogged; nobody else writes meanwhile. Raises ServerError."""
         account = Account.read(self._replication)
         name = "%s@'%%'"
-        with self.own_session() as cursor:
-            try:
-                cursor.execute("SET GLOBAL offline_mode = ON")
-                cursor.execute("SET GLOBAL super_read_only = OFF")
-                cursor.execute("SET SESSION sql_log_bin = 0")
-                for verb in ("CREATE USER IF NOT EXISTS", "ALTER USER"):
-                    cursor.execute(f"{verb} {name} IDENTIFIED BY %s REQUIRE SSL", (account.user, account.password))
-                for grant in _GRANTS:
-                    cursor.execute(grant.format(account=name), (account.user,))
-            finally:
-                cursor.execute("SET GLOBAL super_read_only = ON")
-                cursor.execute("SET GLOBAL offline_mode = OFF")
+        with self.own_session() as cursor, _writable(cursor):
+            cursor.execute("SET SESSION sql_log_bin = 0")
+            for verb in ("CREATE USER IF NOT EXISTS", "ALTER USER"):
+                cursor.execute(f"{verb} {name} IDENTIFIED BY %s REQUIRE SSL", (account.user, account.password))
+            for grant in _GRANTS:
+                cursor.execute(grant.format(account=name), (account.user,))
 
     def join(self) -> None:
         """Has the own server join the group that its seeds are in. Raises ChangedError, ServerError."""
@@ -156,15 +162,31 @@ class Member:
                 raise ChangedError(step.why)
             if age.seconds > _OLDEST_S:
                 raise ChangedError(f"the answers took {age.seconds:.0f} s")
+            if not answers[self.group.own].was_in_group:
+                _have_others_copy(own, answers[self.group.own])
             self._start(own, begins=True)
+
+    def make_accounts(self, statements: Sequence[str]) -> None:
+        """Runs statements on the own server, which logs them for the others, unless it has. Raises ServerError."""
+        digest = sha256("\n".join(statements).encode()).hexdigest()
+        with self.own_session(_STARTS_WITHIN_S) as cursor:
+            # The row of another group may have come with a dump.
+            known = (self.group.group_id, digest)
+            _make_table(cursor)
+            cursor.execute(_MADE, known)
+            if cursor.fetchone() != (0,):
+                return
+            for statement in statements:
+                cursor.execute(statement)
+            cursor.execute("REPLACE INTO nomad_stateful.replication_group VALUES (%s, %s)", known)
+            cursor.execute("COMMIT")
 
     def mark(self) -> None:
         """Commits a transaction, so that the group is known to have begun. Raises ServerError."""
-        with self.own_session() as cursor:
+        with self.own_session(_STARTS_WITHIN_S) as cursor:
             # Nothing that locks the accounts until it is committed: members that join log in meanwhile.
-            cursor.execute("CREATE DATABASE IF NOT EXISTS nomad_stateful")
-            cursor.execute("CREATE TABLE IF NOT EXISTS nomad_stateful.replication_group (id CHAR(36) PRIMARY KEY)")
-            cursor.execute("REPLACE INTO nomad_stateful.replication_group VALUES (%s)", (self.group.group_id,))
+            _make_table(cursor)
+            cursor.execute("REPLACE INTO nomad_stateful.replication_group VALUES (%s, '')", (self.group.group_id,))
             cursor.execute("COMMIT")
 
     def leave(self) -> None:
@@ -225,10 +247,56 @@ class Member:
             read_timeout=ANSWERS_WITHIN_S,
             host=name,
             port=self.group.members[name],
+            address=self._address(name),
             user=account.user,
             password=account.password,
             ssl=_verified(self._authority),
         )
+
+    def _address(self, name: str) -> str:
+        """Returns a member's address by the file of hosts, which follows it when it moves; its name without one."""
+        lines = self._hosts.read_text(encoding="utf-8").splitlines() if self._hosts else []
+        found = [words[0] for words in map(str.split, lines) if name in words[1:]]
+        if self._hosts and not found:
+            raise ServerError(f"{name} is registered nowhere")
+        return found[-1] if found else name
+
+
+def _make_table(cursor: Cursor) -> None:
+    """Makes the table of the group where it lacks: who was to make it may have been cut off on the way."""
+    cursor.execute("CREATE DATABASE IF NOT EXISTS nomad_stateful")
+    columns = "id CHAR(36) PRIMARY KEY, accounts CHAR(64) NOT NULL"
+    cursor.execute(f"CREATE TABLE IF NOT EXISTS nomad_stateful.replication_group ({columns})")
+
+
+def _have_others_copy(cursor: Cursor, own: Answer) -> None:
+    """Has members that join copy all of a server with data: it may have transactions that are in no binary log.
+
+    As one that ran without GTIDs has. A GTID of no log, which they lack, makes them take a clone.
+    https://dev.mysql.com/doc/refman/9.7/en/replication-options-gtids.html#sysvar_gtid_purged
+    """
+    cursor.execute(_DATABASES)
+    found = cursor.fetchone()
+    # START is refused in a transaction.
+    cursor.execute("COMMIT")
+    if found == (0,):
+        return
+    executed = [str(own.transactions.executed)] if own.transactions.executed else []
+    with _writable(cursor):
+        cursor.execute("RESET BINARY LOGS AND GTIDS")
+        cursor.execute("SET GLOBAL gtid_purged = %s", (",".join([*executed, f"{uuid.uuid4()}:1"]),))
+
+
+@contextmanager
+def _writable(cursor: Cursor) -> Iterator[None]:
+    """Has a server that is in no group take writes, of the own session alone."""
+    try:
+        cursor.execute("SET GLOBAL offline_mode = ON")
+        cursor.execute("SET GLOBAL super_read_only = OFF")
+        yield
+    finally:
+        cursor.execute("SET GLOBAL super_read_only = ON")
+        cursor.execute("SET GLOBAL offline_mode = OFF")
 
 
 def _verified(authority: Path | None) -> ssl.SSLContext:

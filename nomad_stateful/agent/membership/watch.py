@@ -1,4 +1,4 @@
-"""What a member says of itself to whoever routes to it: a look at the server twice a second, and how old it is."""
+"""What a member says of itself to whoever routes to it: a look at the server for each question."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from nomad_stateful.agent.server import ServerError
 from nomad_stateful.waiting import Stopwatch, repeat
 
 _EVERY_S = 0.4
-FRESH_S = 1.5
-# A server that was paused for longer may have been expelled, and hears of it a moment after it goes on.
+_APART_S = 0.1
+_FRESH_S = 1.5
+# Below a router's bound on a check.
+_ANSWERS_WITHIN_S = 0.8
+# A server that was paused for longer, or saw no majority, may have been expelled. It hears of it a moment after it goes
+# on, or sees the others: 4.5 s were measured.
 _PAUSED_S = 4.0
-_SETTLES_WITHIN_S = 5.0
+_SETTLES_WITHIN_S = 8.0
 _LAG = """
 SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, applying_transaction_original_commit_timestamp, NOW(6))), 0) / 1e6
 FROM performance_schema.replication_applier_status_by_worker
@@ -55,45 +59,78 @@ class Watch:
     why: str = "the server was not asked yet"
     """Why the last look failed."""
     _resumed: float = field(default=-_SETTLES_WITHIN_S)
+    _tried: float = -1.0
+    """When the last look began, of those that have ended."""
+    _wanted: threading.Event = field(default_factory=threading.Event)
+    _looked: threading.Condition = field(default_factory=threading.Condition)
 
     def start(self) -> None:
         """Looks until the program ends."""
 
         def again() -> float:
             self._run()
-            return _EVERY_S
+            return 0.0
 
         threading.Thread(target=repeat, args=(again,), daemon=True).start()
 
     def note(self, seen: Seen) -> None:
         """Takes a look for the last one."""
-        if self.seen is not None and seen.at - self.seen.at > _PAUSED_S:
-            self._resumed = seen.at
+        if self.seen is not None:
+            paused = seen.at - self.seen.at > _PAUSED_S
+            alone = self.seen.answer.state == seen.answer.state == "ONLINE" and not self.seen.answer.has_majority
+            if paused or alone:
+                self._resumed = seen.at
         self.seen = seen
+
+    def now(self) -> Seen | str:
+        """Returns a look that began after the question, or why there is none: a role may have just been handed over."""
+        asked = self.clock()
+        self._wanted.set()
+        with self._looked:
+            self._looked.wait_for(lambda: self._latest >= asked, _ANSWERS_WITHIN_S)
+        if self.seen is None or self.seen.at < asked:
+            return f"the server does not answer: {self.why}"
+        return self.seen
 
     def fresh(self) -> Seen | str:
         """Returns the last look, or why there is none that counts."""
-        if self.seen is None or self.clock() - self.seen.at > FRESH_S:
+        if self.seen is None or self.clock() - self.seen.at > _FRESH_S:
             return f"the server does not answer: {self.why}"
         return self.seen
 
     @property
     def settles(self) -> bool:
-        """Whether the server was paused until a moment ago."""
+        """Whether the server was paused, or saw no majority, until a moment ago."""
         return self.clock() - self._resumed < _SETTLES_WITHIN_S
+
+    @property
+    def _latest(self) -> float:
+        return max(self._tried, self.seen.at if self.seen else -1.0)
 
     def _run(self) -> None:
         """Looks by one session, until that fails."""
-
-        def once() -> float:
-            self.note(self._look(cursor))
-            return _EVERY_S
-
+        began = self._asked()
         try:
             with self.member.own_session() as cursor:
-                repeat(once)
+                while True:
+                    self.note(self._look(cursor))
+                    self._tell(began)
+                    began = self._asked()
         except (ServerError, OSError, ValueError) as error:
             self.why = str(error)
+            self._tell(began)
+
+    def _asked(self) -> float:
+        """Waits for a question, and not for long; the questions of many routers have one look."""
+        self._wanted.wait(_EVERY_S)
+        threading.Event().wait(max(0.0, self._tried + _APART_S - self.clock()))
+        self._wanted.clear()
+        return self.clock()
+
+    def _tell(self, began: float) -> None:
+        with self._looked:
+            self._tried = began
+            self._looked.notify_all()
 
     def _look(self, cursor: Cursor) -> Seen:
         at = self.clock()

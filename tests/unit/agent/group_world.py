@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -28,11 +29,11 @@ def group(own: str = NAMES[0], first: str = NAMES[0]) -> Group:
 
 def offline(name: str, transactions: MemberTransactions | None = None) -> Answer:
     """A server that is in no group."""
-    return Answer(name, GROUP_ID, "OFFLINE", "", True, False, 1, 1, transactions or has())
+    return Answer(name, GROUP_ID, "OFFLINE", "", True, False, 1, 1, 0, transactions or has())
 
 
 def online(name: str, role: str = "PRIMARY", reachable: int = 3) -> Answer:
-    return Answer(name, GROUP_ID, "ONLINE", role, role != "PRIMARY", False, 3, reachable, has("1-9"))
+    return Answer(name, GROUP_ID, "ONLINE", role, role != "PRIMARY", False, 3, reachable, reachable, has("1-9"))
 
 
 @dataclass
@@ -53,6 +54,9 @@ class FakeMember:
         self.group = group(name)
         self.refusal = ""
         self.rejoining = False
+
+    def own_session(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def look(self) -> Answer:
         return self._of(self.group.own)
@@ -80,7 +84,7 @@ class FakeMember:
         self._tell("join")
         if self.refusal:
             raise ServerError(self.refusal)
-        self._change(state="ONLINE", role="SECONDARY", members=3, reachable=3)
+        self._change(state="ONLINE", role="SECONDARY", members=3, reachable=3, online=3)
 
     def begin(self) -> None:
         self._tell("begin")
@@ -88,7 +92,7 @@ class FakeMember:
         if step.kind != "begin":
             raise ChangedError(step.why)
         self.servers.begun.append(self.group.own)
-        self._change(state="ONLINE", role="PRIMARY", read_only=False)
+        self._change(state="ONLINE", role="PRIMARY", read_only=False, members=1, reachable=1, online=1)
 
     def mark(self) -> None:
         self._tell("mark")
@@ -96,7 +100,7 @@ class FakeMember:
 
     def leave(self) -> None:
         self._tell("leave")
-        self._change(state="OFFLINE", role="")
+        self._change(state="OFFLINE", role="", read_only=True, members=1, reachable=1, online=0)
 
     def rejoins(self) -> bool:
         return self.rejoining

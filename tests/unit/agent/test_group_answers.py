@@ -17,7 +17,7 @@ from nomad_stateful.agent.membership.disk import Disk
 from nomad_stateful.agent.membership.http import Answers, serve
 from nomad_stateful.agent.membership.member import Member
 from nomad_stateful.agent.membership.watch import Seen, Watch
-from tests.unit.agent.group_world import FakeMember, Servers, has, keeper, offline, online
+from tests.unit.agent.group_world import FakeMember, Servers, group, has, keeper, offline, online
 
 
 class Clock:
@@ -35,6 +35,7 @@ def clock() -> Clock:
 @pytest.fixture
 def answers(tmp_path: Path, clock: Clock) -> Answers:
     member = FakeMember(Servers({}), "member-1")
+    member.group = group("member-1", first="member-3")
     watch = Watch(cast("Member", member), Disk(tmp_path, tmp_path / "kill", lambda _: None), clock)
     return Answers(watch, keeper(member, []))
 
@@ -75,18 +76,55 @@ def test_an_old_answer_counts_for_nothing(answers: Answers, clock: Clock) -> Non
         assert answers.why_not(path, "") == "the server does not answer: 2013 timed out"
 
 
+class Handed(Watch):
+    """Looks at a server whose role changes between two questions."""
+
+    role = "PRIMARY"
+
+    def _look(self, cursor: Cursor) -> Seen:
+        return Seen(self.clock(), online("member-1", self.role))
+
+
+def test_a_question_is_answered_by_a_look_that_began_after_it(tmp_path: Path) -> None:
+    member = FakeMember(Servers({}), "member-1")
+    watch = Handed(cast("Member", member), Disk(tmp_path, tmp_path / "kill", lambda _: None))
+    answers = Answers(watch, keeper(member, []))
+    watch.start()
+    for _ in range(20):
+        watch.role = "PRIMARY"
+        assert answers.why_not("/primary", "") == ""
+        watch.role = "SECONDARY"
+        assert answers.why_not("/primary", "") == "the member is SECONDARY"
+
+
 def test_a_server_that_was_paused_is_no_primary_until_it_can_have_heard_of_another(
     answers: Answers, clock: Clock
 ) -> None:
     saw(answers, online("member-1"))
     clock.now += 20
-    for later in (0, 1, 1, 1, 1.5):
+    for later in (0, 1, 3, 2, 1.5):
         clock.now += later
         saw(answers, online("member-1"))
         assert "was paused" in str(answers.why_not("/primary", ""))
     clock.now += 1
     saw(answers, online("member-1"))
     assert answers.why_not("/primary", "") == ""
+
+
+def test_a_primary_that_saw_no_majority_is_none_until_it_can_have_heard_of_another(
+    answers: Answers, clock: Clock
+) -> None:
+    for _ in range(2):
+        clock.now += 0.4
+        saw(answers, online("member-1", reachable=1))
+    for later in (0.4, 3.5, 3.5):
+        clock.now += later
+        saw(answers, online("member-1"))
+        for path in ("/primary", "/replica"):
+            assert "was paused or alone" in str(answers.why_not(path, ""))
+    clock.now += 1.5
+    saw(answers, online("member-1"))
+    assert answers.why_not("/primary", "") == answers.why_not("/replica", "") == ""
 
 
 def test_a_member_may_be_read_from_while_it_is_not_too_far_behind(answers: Answers) -> None:
@@ -104,6 +142,24 @@ def test_a_member_may_be_read_from_while_it_is_not_too_far_behind(answers: Answe
 def test_a_member_that_waits_for_a_group_to_begin_is_healthy(answers: Answers) -> None:
     saw(answers, offline("member-1"))
     answers.keeper.peers = {"member-2": offline("member-2"), "member-3": "2003 refused"}
+    assert answers.why_not("/healthy", "") == ""
+
+
+def test_the_member_that_begins_it_is_not_before_it_has(answers: Answers) -> None:
+    answers.watch.member.group = group("member-1", first="member-1")
+    saw(answers, offline("member-1"))
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE"
+
+
+def test_a_member_is_healthy_where_all_are_and_the_primary_has_made_the_accounts(answers: Answers) -> None:
+    saw(answers, replace(online("member-1"), online=2))
+    assert answers.why_not("/healthy", "") == "of 3 members 2 are ONLINE"
+    saw(answers, online("member-1"))
+    assert answers.why_not("/healthy", "") == "databases and accounts are not made yet"
+    answers.keeper.has_accounts = True
+    assert answers.why_not("/healthy", "") == ""
+    answers.keeper.has_accounts = False
+    saw(answers, online("member-1", "SECONDARY"))
     assert answers.why_not("/healthy", "") == ""
 
 

@@ -121,7 +121,7 @@ def test_the_same_answers_have_at_most_one_member_begin_and_it_has_everything(
             answers[name] = "no answer"
         else:
             state, executed, received, reachable = one
-            answers[name] = Answer(name, GROUP_ID, state, "", True, False, 3, reachable, has(executed, received))
+            answers[name] = Answer(name, GROUP_ID, state, "", True, False, 3, reachable, 0, has(executed, received))
     begin = [name for name in NAMES if next_step(group(name), answers).kind == "begin"]
     assert len(begin) <= 1
     for name in begin:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from nomad_stateful.agent.membership import keeper as keeping
+from nomad_stateful.agent.membership.decision import Answer
 from tests.unit.agent.group_world import NAMES, FakeMember, Servers, has, keeper, offline, online
 
 
@@ -133,7 +134,31 @@ def test_what_it_waits_for_is_said_once_and_a_server_that_came_back_is_prepared_
 
 def test_a_primary_that_sees_no_majority_says_what_ends_it() -> None:
     servers, said = stopped(), list[str]()
+    del servers.answers["member-3"]
     servers.answers["member-1"] = replace(online("member-1", reachable=1), transactions=has())
     keeper(FakeMember(servers, NAMES[0]), said).round()
     assert said == ["ONLINE without a majority: nothing is written until another member can be reached"]
+    assert told(servers) == []
+
+
+def test_a_group_whose_other_servers_were_started_again_is_begun_by_who_has_everything() -> None:
+    servers = stopped()
+    servers.answers |= {name: offline(name, has("1-8")) for name in NAMES[:2]}
+    servers.answers["member-3"] = online("member-3", reachable=1)
+    agents = [keeper(FakeMember(servers, name), []) for name in NAMES]
+    for _ in range(4):
+        for agent in agents:
+            agent.round()
+    assert servers.begun == ["member-3"]
+    assert told(servers, "member-3") == ["leave", "prepare", "begin"]
+    assert [one.state for one in servers.answers.values()] == ["ONLINE"] * 3
+
+
+@pytest.mark.parametrize("other", [None, online("member-2", "SECONDARY", reachable=1), online("member-2")])
+def test_a_member_without_a_majority_stays_while_another_may_have_one(other: Answer | None) -> None:
+    servers = stopped()
+    servers.answers["member-1"] = online("member-1", reachable=1)
+    del servers.answers["member-2"]
+    servers.answers |= {"member-2": other} if other else {}
+    keeper(FakeMember(servers, NAMES[0]), []).round()
     assert told(servers) == []

@@ -26,6 +26,8 @@ class Sessions:
     fails: str = ""
     busy: str = ""
     state: str = "OFFLINE"
+    databases: int = 0
+    """That the server has which begins."""
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
@@ -45,9 +47,11 @@ class Cursor:
         if self.sessions.fails and words.startswith(self.sessions.fails):
             raise ServerError("3092 refused")
         self.row = (int(self.name != self.sessions.busy),)
+        if "schemata" in words:
+            self.row = (self.sessions.databases,)
         if "me.member_state" in words:
             state = self.sessions.state if self.name != NAMES[0] else "OFFLINE"
-            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, "", None)
+            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, 0, "", None)
 
     def fetchone(self) -> tuple[object, ...]:
         return self.row
@@ -85,6 +89,23 @@ def test_all_are_locked_before_any_is_asked_and_until_the_group_has_begun(sessio
     assert {line.split(":")[0] for line in order[:3]} == set(NAMES)
     assert told(sessions, "bootstrap") == [
         f"{NAMES[0]}: SET GLOBAL group_replication_bootstrap_group = {on}" for on in ("ON", "OFF")
+    ]
+
+
+def test_a_server_with_data_begins_so_that_the_others_copy_all_of_it(sessions: Sessions, member: Member) -> None:
+    member.begin()
+    assert told(sessions, "RESET", "gtid_purged", "super_read_only") == []
+    # START is refused in a transaction.
+    assert [line.split()[1] for line in told(sessions, "schemata", "COMMIT", "START")] == ["SELECT", "COMMIT", "START"]
+    sessions.told.clear()
+    sessions.databases = 1
+    member.begin()
+    assert told(sessions, "RESET", "gtid_purged", "super_read_only", "START") == [
+        f"{NAMES[0]}: SET GLOBAL super_read_only = OFF",
+        f"{NAMES[0]}: RESET BINARY LOGS AND GTIDS",
+        f"{NAMES[0]}: SET GLOBAL gtid_purged = %s",
+        f"{NAMES[0]}: SET GLOBAL super_read_only = ON",
+        *told(sessions, "START"),
     ]
 
 
@@ -165,3 +186,14 @@ def test_an_option_file_without_the_account_is_named_and_not_shown(tmp_path: Pat
         Account.read(options)
     assert PASSWORD not in str(refused.value)
     assert PASSWORD not in repr(Account("replication", PASSWORD))
+
+
+def test_accounts_are_made_where_the_table_of_the_group_is_missing(sessions: Sessions, member: Member) -> None:
+    """Who marked the group was cut off between the database and the table."""
+    member.make_accounts(["CREATE USER app"])
+    steps = told(sessions, "CREATE", "SELECT COUNT", "REPLACE", "COMMIT")
+    assert [line.split(": ")[1].split(" nomad_stateful")[0] for line in steps][:3] == [
+        "CREATE DATABASE IF NOT EXISTS",
+        "CREATE TABLE IF NOT EXISTS",
+        "SELECT COUNT(*) FROM",
+    ]
