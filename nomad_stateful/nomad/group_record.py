@@ -64,3 +64,8 @@ class GroupRecord:
                 raise
             return found
         return proposed
+
+    def forget(self, decided: Decision) -> None:
+        """Removes that decision, where it is the one that holds. Raises NomadError, ProviderError."""
+        if self.read() == decided:
+            self.api.delete(f"var/{self.path}", namespace=self.namespace)

@@ -25,6 +25,7 @@ from nomad_stateful.provider.resources.generated_secret import GeneratedSecret
 from nomad_stateful.provider.resources.job_health import JobHealth
 from nomad_stateful.provider.resources.ownership import Ownership
 from nomad_stateful.provider.resources.plugin_health import PluginHealth
+from nomad_stateful.provider.resources.replication_group import ReplicationGroup
 from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
@@ -62,6 +63,7 @@ class NomadCsiPlugin(Plugin):
             JobHealth(self._api),
             GeneratedSecret(),
             Ownership(self._api),
+            ReplicationGroup(self._api),
         ]
         self.functions: list[DeclaredFunction] = [
             GetCluster(self._api),

@@ -5,6 +5,7 @@ from nomad_stateful.schema.generated_secret import GeneratedSecretProperties
 from nomad_stateful.schema.job_health import JobHealthProperties
 from nomad_stateful.schema.ownership import OwnershipProperties
 from nomad_stateful.schema.plugin_health import PluginHealthProperties
+from nomad_stateful.schema.replication_group import ReplicationGroupProperties
 from nomad_stateful.schema.volume_growth import VolumeGrowthProperties
 from nomad_stateful.schema.volume_guard import VolumeGuardProperties
 from nomad_stateful.schema.volume_protection import VolumeProtectionProperties
@@ -69,6 +70,13 @@ class GeneratedSecret(GeneratedSecretProperties, NomadCsiResource):
     """A random password of letters and digits, kept in the stack's encrypted state only.
 
     It is generated anew when `length` or `keepers` change.
+    """
+
+
+class ReplicationGroup(ReplicationGroupProperties, NomadCsiResource):
+    """Says which member begins a database's replication group, and the group's id: `candidate`, unless it is decided.
+
+    The decision is a variable of the job's namespace, written once. It goes with the resource.
     """
 
 

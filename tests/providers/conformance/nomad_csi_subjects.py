@@ -161,6 +161,18 @@ TYPES = (
         vanish=_gone("var/nomad/jobs/nomad-stateful/jobs/mysql-server"),
         invalid={"kind": "plugin", "resourceId": "a b", "stack": "", "expects": ""},
     ),
+    TypeSubject(
+        "nomad-csi",
+        "nomad-csi:index:ReplicationGroup",
+        lambda _world: {"jobId": "mysql-server", "candidate": "mysql-server-1"},
+        required=frozenset({"jobId", "candidate"}),
+        updates={"candidate": "mysql-server-2"},
+        replaces={"jobId": "another", "namespace": "another"},
+        vanish=_gone("var/nomad/jobs/nomad-stateful/groups/mysql-server"),
+        refresh_asks=False,
+        outlasts="a lost variable is not a lost group; the next update writes it again",
+        invalid={"jobId": "a b", "candidate": ""},
+    ),
 )
 
 

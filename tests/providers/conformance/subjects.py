@@ -58,6 +58,8 @@ class TypeSubject(Subject):
     """Takes the resource away behind the plugin's back; None where it is nothing outside the stack."""
     outlasts: str = ""
     """Why a refresh keeps it in the state although it was taken away; empty where it is gone then."""
+    refresh_asks: bool = True
+    """Whether a refresh asks a service."""
     defended: frozenset[str] = frozenset()
     """Inputs whose change is refused while what they name may exist."""
     delete_leaves: str = ""

@@ -46,7 +46,8 @@ def operations(subjects: Prepared) -> list[Operation]:
         state = inputs | {"id": BUCKET if subject.token.startswith("aws:s3/") else IDENTITY}
         # A CSI volume is given up a minute before its time, so this is the shortest that is tried at all.
         limit_s = 61 if "csiVolume" in subject.token else 2
-        asking.append(functools.partial(_read, subject.token, inputs, state))
+        if subject.refresh_asks:
+            asking.append(functools.partial(_read, subject.token, inputs, state))
         asking.append(functools.partial(_create, subject.token, inputs, limit_s))
         if subject.plugin != "nomad-csi":
             asking.append(functools.partial(_delete, subject.token, state, limit_s))
