@@ -57,6 +57,7 @@ def _config(image: Image, layers: tuple[Layer, ...]) -> dict[str, object]:
             "Volumes": {folder: {} for folder in image.volumes} or None,
             "ExposedPorts": {port: {} for port in image.ports} or None,
             "StopSignal": image.stop_signal,
+            "User": image.user,
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]},
         "history": [{"created": "1970-01-01T00:00:00Z", "created_by": layer.folder.name} for layer in layers],

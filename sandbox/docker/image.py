@@ -30,6 +30,8 @@ class Image:
     volumes: tuple[str, ...] = ()
     ports: tuple[str, ...] = ()
     stop_signal: str = ""
+    user: str = ""
+    """User of its process; empty for root."""
     version_env: str = ""
     """Variable of the container that has the version."""
     note: str = ""

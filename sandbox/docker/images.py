@@ -85,6 +85,7 @@ def catalogue(parts: Path | None) -> tuple[Image, ...]:
         *_drivers(base, tools, python, parts),
         agent_image(base),
         _busybox(base),
+        _haproxy(base),
         _exporter(base, "prom", "mysqld"),
         _exporter(base, "prom", "node"),
         _exporter(base, "quay.io/prometheuscommunity", "postgres"),
@@ -184,6 +185,12 @@ def agent_image(base: Recipe) -> Image:
 def _busybox(base: Recipe) -> Image:
     made = Recipe("busybox", (base,), ("busybox-static",), _BUSYBOX_SCRIPT, fill=_nothing_else, fill_key="only")
     return Image(BUSYBOX, "", (made,), tag_from="busybox-static", command=("sh",), env=(PATH,))
+
+
+def _haproxy(base: Recipe) -> Image:
+    """As the official image it runs as its own user, and the command is the router's."""
+    layer = Recipe("haproxy", (base,), ("haproxy",))
+    return Image("haproxy", "", (base, layer), tag_from="haproxy", series="3", seldom=True, env=(PATH,), user="haproxy")
 
 
 def _exporter(base: Recipe, publisher: str, name: str) -> Image:
