@@ -1,5 +1,6 @@
 """A database server on a CSI volume."""
 
+import hashlib
 from typing import ClassVar, NotRequired, TypedDict
 
 import pulumi
@@ -99,6 +100,36 @@ class LogCopies(TypedDict):
     """How often a log is closed and copied, in seconds."""
 
 
+class DatabaseMember(TypedDict):
+    """What a server is that is one of a replication group."""
+
+    group_id: pulumi.Input[str]
+    """The group's id, a UUID."""
+    first: pulumi.Input[str]
+    """Name of the member that begins the group."""
+    members: list[str]
+    """Names of all members: each is the id of a member's job."""
+    port: int
+    """Port of each member, on its client."""
+    message_cache_mib: int
+    """Messages that a member keeps for others, in MiB."""
+    image: str
+    """Image of the agent."""
+    agent_port: int
+    """Port where the agent says what the member is."""
+    agent_memory_mib: int
+    """Memory of the agent, in MiB."""
+
+
+class DatabasePasswords(TypedDict):
+    """Passwords that are not the component's own."""
+
+    root: pulumi.Input[str]
+    """The superuser's (secret)."""
+    accounts: dict[str, pulumi.Input[str]]
+    """By account (secret)."""
+
+
 class DatabaseServerArgs(TypedDict):
     """Inputs of a database's server."""
 
@@ -138,6 +169,10 @@ class DatabaseServerArgs(TypedDict):
     """Accounts that are made, each time the server starts."""
     binlogs: NotRequired[LogCopies | None]
     """Where the server's logs are copied to, of a database that has some (MySQL 8.0 or newer); nowhere if left out."""
+    member: NotRequired[DatabaseMember | None]
+    """The group that it is a member of; a single server if left out."""
+    passwords: NotRequired[DatabasePasswords | None]
+    """Passwords that it has in common with others; of its own if left out."""
     release_timeout_s: int
     """How long a destroy waits for the volume to be released, in seconds."""
     timeout_s: int
@@ -166,13 +201,12 @@ class DatabaseServer(Component):
         super().__init__(self._type_name, name, opts)
         kind = self._database
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
-        password = GeneratedSecret(f"{name}-password", length=32, opts=pulumi.ResourceOptions(parent=self))
-        drawn = {account["name"]: self._drawn(name, account["name"]) for account in args["accounts"]}
-        passwords = pulumi.Output.all(*drawn.values()).apply(lambda known: dict(zip(drawn, known, strict=True)))
-        self.account_passwords = pulumi.Output.secret(passwords)
+        passwords = args.get("passwords") or drawn_passwords(name, kind, args, self)
+        self.account_passwords = by_account(passwords)
         change = own.change("database", job_variables.database(kind, args))
-        release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
-        variable = own.variable(_secrets(args, password.result, drawn), [release])
+        # The gate of its volume, for what comes after it; no output, since those have types of the schema.
+        self.release = release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
+        variable = own.variable(_secrets(args, passwords), [release])
         job = own.job("database", _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
         health = own.health(job, kind.name, args["timeout_s"])
         service = get_service_output(
@@ -186,27 +220,65 @@ class DatabaseServer(Component):
         self.host = service.apply(lambda known: known.host)
         self.port = service.apply(lambda known: known.port)
         self.allocation_id = service.apply(lambda known: known.allocation_id)
-        self.password = password.result
+        self.password = pulumi.Output.secret(passwords["root"])
         self.register_outputs({"host": self.host, "port": self.port, "password": self.password})
 
-    def _drawn(self, name: str, account: str) -> pulumi.Output[str]:
-        options = pulumi.ResourceOptions(parent=self)
-        return GeneratedSecret(f"{name}-password-{account}", length=32, opts=options).result
+
+def drawn_passwords(
+    name: str,
+    database: Database,
+    args: DatabaseServerArgs,
+    parent: pulumi.Resource,
+    earlier: pulumi.Input[str] | None = None,
+) -> DatabasePasswords:
+    """Returns generated passwords of the superuser, of the accounts, and of a group's.
+
+    `earlier` is the component that had them before, by its URN.
+    """
+    aliases = None if earlier is None else [pulumi.Alias(parent=earlier)]
+    options = pulumi.ResourceOptions(parent=parent, aliases=aliases)
+    accounts = [account["name"] for account in args["accounts"]]
+    if args.get("member") and database.group:
+        accounts.append(database.group.account.name)
+    return {
+        "root": GeneratedSecret(f"{name}-password", length=32, opts=options).result,
+        "accounts": {
+            account: GeneratedSecret(f"{name}-password-{account}", length=32, opts=options).result
+            for account in accounts
+        },
+    }
 
 
-def _secrets(
-    args: DatabaseServerArgs, root: pulumi.Output[str], drawn: dict[str, pulumi.Output[str]]
-) -> dict[str, pulumi.Input[str]]:
-    accounts = {f"password_{account}": password for account, password in drawn.items()}
+def by_account(passwords: DatabasePasswords) -> pulumi.Output[dict[str, str]]:
+    """Returns the passwords of the accounts, by name (secret)."""
+    return pulumi.Output.secret(pulumi.Output.all(**passwords["accounts"]))
+
+
+def _secrets(args: DatabaseServerArgs, passwords: DatabasePasswords) -> dict[str, pulumi.Input[str]]:
+    accounts = {f"password_{account}": password for account, password in passwords["accounts"].items()}
     certificate = args["tls"]["certificate"]
     if certificate is None:
-        return {"root_password": root, **accounts}
+        return {"root_password": passwords["root"], **accounts}
     given = {"tls_certificate": certificate["certificate"], "tls_key": certificate["key"]}
     authority = {} if certificate["ca"] is None else {"tls_ca": certificate["ca"]}
-    return {"root_password": root, **accounts, **given, **authority}
+    return {"root_password": passwords["root"], **accounts, **given, **authority}
 
 
 def _variables(kind: Database, args: DatabaseServerArgs, release: VolumeRelease) -> dict[str, object]:
     settings = job_variables.database(kind, args)
     volume = {"id": release.volume_id, "release": Consumer.generation(release, args["volume"]), **settings["volume"]}
-    return {**settings, "volume": volume}
+    own = {**settings, "volume": volume}
+    if member := args.get("member"):
+        decided = {"id": member["group_id"], "first": member["first"]}
+        own["group"] = pulumi.Output.all(
+            **{**settings["group"], **decided, "certificate": _digest(args["tls"]["certificate"])}
+        )
+    return own
+
+
+def _digest(certificate: DatabaseCertificate | None) -> pulumi.Output[str]:
+    """Tells one certificate, with its authority, from another; empty without one. Another key has another one."""
+    if certificate is None:
+        return pulumi.Output.from_input("")
+    texts = pulumi.Output.all(certificate["certificate"], certificate.get("ca"))
+    return pulumi.Output.unsecret(texts.apply(lambda known: hashlib.sha256(repr(known).encode()).hexdigest()[:16]))

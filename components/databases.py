@@ -6,6 +6,7 @@ import pulumi
 
 from nomad_stateful.components.database import DatabaseServer
 from nomad_stateful.components.database_backup import DatabaseBackup
+from nomad_stateful.components.database_group import DatabaseGroup
 from nomad_stateful.components.database_metrics import DatabaseMetrics
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.databases.model import Database
@@ -30,11 +31,19 @@ def components_of(database: Database) -> DatabaseComponents:
     )
 
 
-def _named(database: Database, role: str, base: type[Component], text: str) -> type[Component]:
+def _named(database: Database, role: str, base: type[Component], text: str, **further: object) -> type[Component]:
     name = f"{database.name.capitalize()}{role}"
     # A program's own subclass is of the same type.
-    own = {"_database": database, "_type_name": name, "__doc__": text, "__module__": __name__}
+    own = {"_database": database, "_type_name": name, "__doc__": text, "__module__": __name__, **further}
     return cast("type[Component]", type(name, (base,), own))
 
 
+def group_of(database: Database) -> type[DatabaseGroup]:
+    """Returns the class of a database's group."""
+    text = f"Three {database.title} servers that are one group, and the routers to its primary."
+    return _named(database, "Group", DatabaseGroup, text, _server=COMPONENTS[database.name].server)
+
+
 COMPONENTS = {name: components_of(database) for name, database in DATABASES.items()}
+GROUPS = {name: group_of(database) for name, database in DATABASES.items() if database.group}
+"""The component of each database's group."""

@@ -6,8 +6,9 @@ Without Pulumi, so that a job can be looked at before anything is deployed.
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nomad_stateful import jobspec
 from nomad_stateful.databases.model import Database, Login
-from nomad_stateful.databases.server import Grant, ServerSettings
+from nomad_stateful.databases.server import Grant, Member, ServerSettings
 from nomad_stateful.nomad.deadlines import healthy_deadline_s, progress_deadline_s
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from nomad_stateful.components.csi_plugin import CsiPluginArgs, PluginRole
     from nomad_stateful.components.database import DatabaseServerArgs, LogCopies
     from nomad_stateful.components.database_backup import BackedUpServer, DatabaseBackupArgs, DumpCopies
+    from nomad_stateful.components.database_group import DatabaseGroupArgs
     from nomad_stateful.components.database_metrics import DatabaseMetricsArgs, MeasuredServer
     from nomad_stateful.components.failover_watch import FailoverWatchArgs
     from nomad_stateful.components.volume_metrics import VolumeMetricsArgs
@@ -88,7 +90,9 @@ def database(kind: Database, args: "DatabaseServerArgs") -> dict[str, Any]:
     task = kind.server(settings)
     socket = f'{{{{ env "NOMAD_ALLOC_DIR" }}}}/{kind.socket}'
     client = kind.socket_client(socket, kind.superuser, "{{ .root_password }}")
-    makes_accounts = bool(args["databases"] or args["accounts"])
+    member = args.get("member")
+    # Of a group the agent makes them, on the primary alone.
+    makes_accounts = bool(args["databases"] or args["accounts"]) and member is None
     return {
         "job": {"id": args["job_id"], **args["placement"]},
         "server": {
@@ -108,12 +112,45 @@ def database(kind: Database, args: "DatabaseServerArgs") -> dict[str, Any]:
         "restart": args["restart"],
         "health": deadlines(args["timeout_s"]),
         "disconnect": {"stop_on_client_after": args.get("stop_after_disconnect") or ""},
-        "files": task.files,
-        "secrets": task.secrets,
+        "files": {**task.files, **_parent(kind, args)},
+        # With the parent process of a member logs in too.
+        "secrets": {**task.secrets, **(client.files if member else {})},
         "init_scripts": args["init_scripts"],
         "tls": {"certificate": settings.certificate, "ca": settings.ca, "args": task.certificate_args},
         "accounts": {"env": client.env, "files": {**client.files, **task.accounts} if makes_accounts else {}},
         **({"binlogs": _logs(kind, args.get("binlogs"), socket)} if kind.logs else {}),
+        **_group(kind, args, {**client.files, **task.accounts}),
+    }
+
+
+def _parent(kind: Database, args: "DatabaseServerArgs") -> dict[str, str]:
+    """Returns the parent process of a member's server as a file of its task."""
+    if kind.group is None or args.get("member") is None:
+        return {}
+    name = kind.group.parent
+    return {name: (jobspec.FOLDER / kind.name / name).read_text("utf-8")}
+
+
+def _group(kind: Database, args: "DatabaseServerArgs", files: dict[str, str]) -> dict[str, Any]:
+    """Returns the variable of a member, without what comes of the decision who begins; none of a single server."""
+    member = args.get("member")
+    if member is None or kind.group is None:
+        return {}
+    account = kind.group.account.name
+    login = f"[client]\nuser = {account}\npassword = {{{{ .password_{account} }}}}\n"
+    return {
+        "group": {
+            "member": args["job_id"],
+            "id": "",
+            "first": "",
+            "members": member["members"],
+            "port": member["port"],
+            "image": member["image"],
+            "agent_port": member["agent_port"],
+            "memory_mib": member["agent_memory_mib"],
+            "files": {**files, "replication.cnf": login},
+            "certificate": "",
+        }
     }
 
 
@@ -134,7 +171,37 @@ def _server_settings(kind: Database, args: "DatabaseServerArgs") -> ServerSettin
         ca=certificate is not None and certificate.get("ca") is not None,
         databases=args["databases"],
         accounts=[Grant(**account) for account in args["accounts"]],
+        member=_member(args),
     )
+
+
+def _member(args: "DatabaseServerArgs") -> Member | None:
+    given = args.get("member")
+    if given is None:
+        return None
+    others = [name for name in given["members"] if name != args["job_id"]]
+    return Member(args["job_id"], others, given["port"], given["message_cache_mib"])
+
+
+def database_router(args: "DatabaseGroupArgs") -> dict[str, Any]:
+    """Returns the variables of the routers' job."""
+    server, router = args["server"], args["router"]
+    member = args["member"]
+    return {
+        "job": {"id": router["job_id"], **server["placement"]},
+        "task": router["task"],
+        "service": {
+            "name": server["job_id"],
+            "port": server["port"],
+            "read_port": router["read_port"],
+            "provider": server["service"]["provider"],
+        },
+        "members": {
+            "names": member["members"],
+            "agent_port": member["agent_port"],
+            "max_lag_s": router["max_lag_s"],
+        },
+    }
 
 
 def _logs(kind: Database, logs: "LogCopies | None", socket: str) -> dict[str, Any]:
@@ -248,9 +315,9 @@ def database_metrics(kind: Database, args: "DatabaseMetricsArgs") -> dict[str, A
         "client": {
             "image": server["image"],
             "env": client.env,
-            "files": {**client.files, "account.sql": kind.exporter_account(account, password)},
+            "files": {**client.files, **exporter.login, "account.sql": kind.exporter_account(account, password)},
         },
-        "exporter": asdict(exporter),
+        "exporter": {"args": exporter.args, "env": exporter.env, "files": exporter.files},
         "task": {**args["task"], "uid": NOBODY},
         "service": args["service"],
         "health": deadlines(args["timeout_s"]),

@@ -13,6 +13,7 @@ client = {
   }
   files = {
     "client.cnf"  = "[client]\nuser = root\n{{ with nomadService \"mysql-server\" }}{{ with index . 0 }}host = {{ .Address }}\nport = {{ .Port }}\n# {{ .ID }}{{ end }}{{ end }}\nssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem\npassword = {{ with nomadVar \"nomad/jobs/mysql-metrics/exporter/account\" }}{{ .root_password }}{{ end }}\n"
+    "account.cnf" = "[client]\nuser = exporter\n{{ with nomadService \"mysql-server\" }}{{ with index . 0 }}host = {{ .Address }}\nport = {{ .Port }}\n# {{ .ID }}{{ end }}{{ end }}\nssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem\npassword = {{ with nomadVar \"nomad/jobs/mysql-metrics\" }}{{ .password }}{{ end }}\n"
     "account.sql" = "CREATE USER IF NOT EXISTS 'exporter'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/mysql-metrics\" }}{{ .password }}{{ end }}';\nALTER USER 'exporter'@'%' IDENTIFIED BY '{{ with nomadVar \"nomad/jobs/mysql-metrics\" }}{{ .password }}{{ end }}' WITH MAX_USER_CONNECTIONS 5;\nGRANT PROCESS ON *.* TO 'exporter'@'%';\n"
   }
 }

@@ -73,6 +73,13 @@ variable "binlogs" {
   default     = { bucket = "", prefix = "", region = "", endpoint = "", image = "", memory_mib = 128, account = "", interval_s = 30, client = "" }
 }
 
+variable "group" {
+  description = "With a member's name the server is one of a replication group: its id, who begins it, the members and their port, and the agent that starts replication, with its files of the secrets folder. A new certificate is another text: members restart one after the other."
+  type = object({ member = string, id = string, first = string, members = list(string), port = number, image = string,
+  agent_port = number, memory_mib = number, files = map(string), certificate = string })
+  default = { member = "", id = "", first = "", members = [], port = 0, image = "", agent_port = 0, memory_mib = 128, files = {}, certificate = "" }
+}
+
 locals {
   secrets = "$${NOMAD_SECRETS_DIR}" # kept in memory
   # Before the items of the job's variable in a template; {{ end }} comes after them.
@@ -86,6 +93,11 @@ locals {
   start       = file("jobs/${var.server.database}/start.sh")
   first_start = file("jobs/${var.server.database}/first-start.sh")
   accounts    = file("jobs/${var.server.database}/accounts.sh")
+  is_member   = var.group.member != ""
+  # A member's address is its client's, which changes when it moves: the parent process keeps /etc/hosts up to date.
+  lookup = var.service.provider == "consul" ? "service" : "nomadService"
+  any    = var.service.provider == "consul" ? "|any" : ""
+  hosts  = join("", [for name in var.group.members : "{{ range ${local.lookup} \"${name}${local.any}\" }}{{ .Address }} ${name}\n{{ end }}" if name != var.group.member])
   server_files = concat(
     [
       # An entrypoint takes a data directory for whole as soon as it has files of the server, also where its first start was
@@ -97,7 +109,8 @@ locals {
     [for name, text in var.files : { path = "local/${name}", perms = "0644", text = text }],
     [for name, text in var.init_scripts : { path = "local/${local.init_folder}/${name}", perms = "0644", text = text }],
     [for name, text in var.secrets : { path = "${local.secrets}/${name}", perms = "0400", uid = var.task.uid, text = "${local.items}${text}{{ end }}" }],
-    [for item, name in local.tls_files : { path = "${local.secrets}/${name}", perms = "0400", uid = var.task.uid, text = "${local.items}{{ .${item} }}{{ end }}\n", change = "restart" }],
+    [for text in local.is_member ? [local.hosts] : [] : { path = "local/hosts", perms = "0644", text = text }],
+    [for item, name in local.tls_files : { path = "${local.secrets}/${name}", perms = "0400", uid = var.task.uid, text = "${local.items}{{ .${item} }}{{ end }}\n", change = local.is_member ? "noop" : "restart" }],
   )
 }
 
@@ -143,8 +156,15 @@ job "database" {
 
       network {
         port "db" {
-          static = var.service.port
-          to     = var.server.port
+          static = local.is_member ? var.group.port : var.service.port
+          # Members know each other by one port.
+          to = local.is_member ? var.group.port : var.server.port
+        }
+
+        dynamic "port" {
+          for_each = local.is_member ? ["agent"] : []
+          labels   = [port.value]
+          content { static = var.group.agent_port }
         }
       }
 
@@ -161,6 +181,16 @@ job "database" {
         content { stop_on_client_after = var.disconnect.stop_on_client_after }
       }
 
+      # A member that is cut off serves nobody, and comes back by itself: the majority is MySQL's to count.
+      dynamic "disconnect" {
+        for_each = local.is_member && var.disconnect.stop_on_client_after == "" ? [1] : []
+        content {
+          lost_after = "24h"
+          replace    = false
+          reconcile  = "keep_original"
+        }
+      }
+
       dynamic "task" {
         for_each = [var.server.database]
         labels   = [task.value]
@@ -174,9 +204,10 @@ job "database" {
           config {
             image = var.task.image
             # The image's entrypoint runs a command that is no server as it is.
-            command = "sh"
-            args    = concat(["${NOMAD_TASK_DIR}/start.sh"], local.server_args)
-            ports   = ["db"]
+            command  = "sh"
+            args     = concat(local.is_member ? ["${NOMAD_TASK_DIR}/member.sh", "sh"] : [], ["${NOMAD_TASK_DIR}/start.sh"], local.server_args)
+            hostname = local.is_member ? var.group.member : null
+            ports    = ["db"]
             mount = [for folder in length(var.init_scripts) == 0 ? [] : [local.init_folder] : {
               type     = "bind"
               source   = "local/${folder}"
@@ -188,7 +219,7 @@ job "database" {
           }
 
           # The other tasks of the group log in by the socket: no password of theirs leaves the allocation.
-          env = merge(var.server.env, {
+          env = merge(var.server.env, local.is_member ? { GROUP_ID = var.group.id, CERTIFICATE = var.group.certificate } : {}, {
             START_ENTRYPOINT = var.task.command
             START_UID        = var.task.uid
             START_SOCKET     = "${NOMAD_ALLOC_DIR}/${var.server.socket}"
@@ -223,7 +254,9 @@ job "database" {
             provider = var.service.provider
 
             check {
-              type     = "tcp"
+              type     = local.is_member ? "http" : "tcp"
+              path     = local.is_member ? "/healthy" : ""
+              port     = local.is_member ? "agent" : ""
               interval = var.service.check_interval
               timeout  = var.service.check_timeout
             }
@@ -271,6 +304,65 @@ job "database" {
           resources {
             cpu    = 50
             memory = 64
+          }
+        }
+      }
+
+      # Begins or joins the group after each start, and tells routers what the member is.
+      dynamic "task" {
+        for_each = local.is_member ? ["group"] : []
+        labels   = [task.value]
+        content {
+          driver = "docker"
+          user   = var.task.uid
+
+          lifecycle {
+            hook    = "poststart"
+            sidecar = true
+          }
+
+          config {
+            image = var.group.image
+            args = [
+              "group", "--options=${NOMAD_SECRETS_DIR}/client.cnf", "--replication=${NOMAD_SECRETS_DIR}/replication.cnf",
+              "--accounts=${NOMAD_SECRETS_DIR}/accounts.sql", "--hosts=${NOMAD_TASK_DIR}/hosts", "--datadir=${var.server.data_dir}",
+              "--group=${var.group.id}", "--member=${var.group.member}", "--first=${var.group.first}",
+              "--members=${join(",", [for name in var.group.members : "${name}:${var.group.port}"])}",
+              "--ca=${var.tls.ca ? "${NOMAD_SECRETS_DIR}/ca.pem" : ""}", "--listen=0.0.0.0:${NOMAD_PORT_agent}",
+            ]
+            ports           = ["agent"]
+            readonly_rootfs = true
+            cap_drop        = ["all"]
+            security_opt    = ["no-new-privileges"]
+          }
+
+          template {
+            destination = "local/hosts"
+            change_mode = "noop"
+            data        = local.hosts
+          }
+
+          dynamic "template" {
+            for_each = merge(var.group.files, var.tls.ca ? { "ca.pem" = "{{ .tls_ca }}\n" } : {})
+            content {
+              destination = "${local.secrets}/${template.key}"
+              perms       = "0400"
+              uid         = var.task.uid
+              gid         = var.task.uid
+              change_mode = "noop"
+              data        = "${local.items}${template.value}{{ end }}"
+            }
+          }
+
+          volume_mount {
+            volume      = "data"
+            destination = var.volume.mount_path
+            read_only   = true
+          }
+
+          resources {
+            cpu    = 50
+            memory = var.group.memory_mib
           }
         }
       }

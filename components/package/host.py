@@ -20,6 +20,7 @@ from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_volume import CsiVolume
 from nomad_stateful.components.csi_volumes import CsiVolumes
 from nomad_stateful.components.databases import COMPONENTS as OF_DATABASES
+from nomad_stateful.components.databases import GROUPS
 from nomad_stateful.components.driver_policy import DriverPolicy
 from nomad_stateful.components.dump_bucket import DumpBucket
 from nomad_stateful.components.failover_watch import FailoverWatch
@@ -38,6 +39,7 @@ COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     DumpBucket,
     FailoverWatch,
     *(component for of_database in OF_DATABASES.values() for component in of_database),
+    *GROUPS.values(),
     SnapshotSchedules,
     VolumeMetrics,
     ZonalVolumes,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from nomad_stateful.databases.server import ServerSettings, ServerTask
+
+_TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+(\.\d+){0,2})(?![\d.])[\w.-]*(@.*)?")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,20 @@ class Account:
     name: str
     privileges: str
     """As the job's script that makes accounts reads them."""
+
+
+@dataclass(frozen=True)
+class Replication:
+    """Servers that are one group, with one that writes."""
+
+    account: Account
+    """By which members copy from each other, and ask each other."""
+    parent: str
+    """The script in jobs/NAME/ that is the parent process of a member's server."""
+    least_version: tuple[int, int]
+    """Major and minor number of the first server that can be a member."""
+    option_problem: Callable[[str, str], Problem | None]
+    """Returns why a member could not replicate, or could lose transactions, with an option and its value."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,8 @@ class Exporter(Client):
     """What the task of the exporter has for Prometheus; web.yml with Prometheus' own password is there as well."""
 
     args: Sequence[str]
+    login: Mapping[str, str] = field(default_factory=dict)
+    """What the task that makes the account has to find out whether it is made already."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +160,8 @@ class Database:
     """Returns the SQL that makes the account of that name and password, which sees the server's state and no rows."""
     logs: Logs | None = None
     """None where they cannot be copied."""
+    group: Replication | None = None
+    """None where no servers can be one group."""
 
     @property
     def has_logs(self) -> bool:
@@ -150,8 +171,14 @@ class Database:
     @property
     def own_accounts(self) -> frozenset[str]:
         """The superuser's and the program's accounts, and those reserved beside them."""
-        logs = {self.logs.account.name} if self.logs else set()
-        return self.reserved_accounts | {self.superuser, self.backup.name} | logs
+        further = {part.account.name for part in (self.logs, self.group) if part is not None}
+        return self.reserved_accounts | {self.superuser, self.backup.name} | further
+
+    @staticmethod
+    def image_version(image: str) -> tuple[str, tuple[int, ...]] | None:
+        """Returns an image's name and the numbers that its tag begins with; None of a tag without them."""
+        found = _TAG.fullmatch(image)
+        return (found["name"], tuple(map(int, found["version"].split(".")))) if found else None
 
     def output(self, role: str = "") -> str:
         """Returns the name of a stack's output about it, such as mysqlPassword for Password."""

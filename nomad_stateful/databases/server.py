@@ -17,6 +17,20 @@ class Grant:
 
 
 @dataclass(frozen=True)
+class Member:
+    """One server of a replication group."""
+
+    name: str
+    """Its job, its service, and its host name among the members."""
+    others: Sequence[str]
+    """Names of the other members."""
+    port: int
+    """Of each member, on its client and in its container."""
+    message_cache_mib: int
+    """Messages that the group keeps in memory for members that come back."""
+
+
+@dataclass(frozen=True)
 class ServerSettings:
     """What a server is to be."""
 
@@ -35,6 +49,8 @@ class ServerSettings:
     """Whether the authority's certificate is there, as ca.pem."""
     databases: Sequence[str]
     accounts: Sequence[Grant]
+    member: Member | None = None
+    """Which member of a group it is; None for a single server."""
 
     def item(self, name: str) -> str:
         """Returns what shows an item of the job's variable in a secret file: root_password, or password_ACCOUNT."""

@@ -9,6 +9,7 @@ from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
 from nomad_stateful.components.database import DatabaseAccount, DatabaseServer, DatabaseServerArgs, LogCopies
 from nomad_stateful.components.database_backup import DatabaseBackup, DumpCopies
+from nomad_stateful.components.database_group import DatabaseGroup, DatabaseGroupArgs
 from nomad_stateful.databases.model import Database
 from nomad_stateful.program.plan import Plan
 
@@ -35,7 +36,9 @@ def plugins(made: dict[str, CsiPlugin]) -> dict[str, Any]:
     }
 
 
-def database(kind: Database, args: DatabaseServerArgs, zone: str, server: DatabaseServer) -> dict[str, Any]:
+def database(
+    kind: Database, args: DatabaseServerArgs, zone: str, server: DatabaseServer | DatabaseGroup
+) -> dict[str, Any]:
     """Returns where the server runs, and where it answers."""
     certificate = args["tls"].get("certificate")
     return {
@@ -52,6 +55,18 @@ def database(kind: Database, args: DatabaseServerArgs, zone: str, server: Databa
     }
 
 
+def group(plan: Plan, args: DatabaseGroupArgs) -> dict[str, Any]:
+    """Returns the routers' job, who the members of the group are, and the routers' services."""
+    placed = zip(args["member"]["members"], (str(one["volume_id"]) for one in args["volumes"]), strict=True)
+    members = {
+        "members": [{"job": job, "zone": plan.zone_of(volume), "volume": volume} for job, volume in placed],
+        "service": args["server"]["job_id"],
+        "readPort": args["router"]["read_port"],
+        "readService": f"{args['server']['job_id']}-read",
+    }
+    return {"job": args["router"]["job_id"], "group": members}
+
+
 def backup(made: DatabaseBackup, copies: DumpCopies | None) -> dict[str, Any]:
     """Returns the jobs that dump and restore, and where in S3 the dumps are copied to."""
     place = pulumi.Output.format("s3://{0}/{1}", copies["bucket"], copies["prefix"]) if copies else ""
@@ -63,7 +78,7 @@ def point_in_time(copies: LogCopies) -> dict[str, Any]:
     return {"bucket": copies["bucket"], "prefix": copies["prefix"], "region": copies["region"]}
 
 
-def user_passwords(accounts: list[DatabaseAccount], server: DatabaseServer) -> dict[str, Any]:
+def user_passwords(accounts: list[DatabaseAccount], server: DatabaseServer | DatabaseGroup) -> dict[str, Any]:
     """Returns by name: the generated passwords of the configured users (secret), who have a database each."""
     return {one["name"]: server.account_passwords[one["name"]] for one in accounts if one["database"]}
 

@@ -5,7 +5,9 @@ import pulumi
 from nomad_stateful.components.container import Container
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_volumes import CsiVolumes
-from nomad_stateful.components.databases import COMPONENTS
+from nomad_stateful.components.database import DatabaseServer
+from nomad_stateful.components.database_group import DatabaseGroup
+from nomad_stateful.components.databases import COMPONENTS, GROUPS
 from nomad_stateful.components.driver_policy import DriverPolicy
 from nomad_stateful.components.failover_watch import FailoverWatch
 from nomad_stateful.components.snapshot_schedules import SnapshotSchedules
@@ -59,11 +61,16 @@ def deploy(plan: Plan, values: Values) -> None:
 def _deploy_database(plan: Plan, database: StackDatabase, values: Values) -> None:
     kind, components = DATABASES[database.name], COMPONENTS[database.name]
     may_copy = {bucket.role: _deploy_bucket(plan, bucket, values) for bucket in plan.buckets}
-    args = values.into(database.server)
-    server = components.server(kind.job(), args, values.options(depends_on=may_copy.get(LOGS, [])))
+    args, options = values.into(database.server), values.options(depends_on=may_copy.get(LOGS, []))
+    server: DatabaseServer | DatabaseGroup
+    if database.group is None:
+        server = components.server(kind.job(), args, options)
+    else:
+        server = GROUPS[kind.name](kind.job(), values.into(database.group), options)
     values.add_database(server, [account["name"] for account in args["accounts"]])
-    zone = plan.zone_of(database.server["volume"]["name"])
-    pulumi.export(kind.output(), outputs.database(kind, database.server, zone, server))
+    zone = "" if database.group else plan.zone_of(str(database.server["volume"]["volume_id"]))
+    members = outputs.group(plan, database.group) if database.group else {}
+    pulumi.export(kind.output(), outputs.database(kind, database.server, zone, server) | members)
     pulumi.export(kind.output("Password"), server.password)
     if passwords := outputs.user_passwords(args["accounts"], server):
         pulumi.export(kind.output("UserPasswords"), passwords)

@@ -97,5 +97,17 @@ WITH_POSTGRES: dict[str, Any] = {
     "metrics": {"postgres": {}},
     "agentImage": "agent:1.0",
 }
-CONFIGURATIONS = {"mysql": EVERYTHING, "postgres": WITH_POSTGRES}
-"""By the database."""
+WITH_GROUP: dict[str, Any] = {
+    "clientRole": "nomad-client",
+    "plugins": PLUGINS[:1],
+    "volumes": [{"name": "mysql", "zones": ["us-west-2a", "us-west-2b", "us-west-2c"], "count": 3, "sizeGib": 1}],
+    "mysql": {
+        "volume": "mysql",
+        "databases": ["app"],
+        "users": [{"name": "app", "database": "app"}],
+        "group": {"router": {}},
+    },
+    "agentImage": "agent:1.0",
+}
+CONFIGURATIONS = {"mysql": EVERYTHING, "postgres": WITH_POSTGRES, "group": WITH_GROUP}
+"""By what is in it of databases."""

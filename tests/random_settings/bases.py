@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.injection.configurations import EVERYTHING, WITH_POSTGRES
+from tests.injection.configurations import EVERYTHING, WITH_GROUP, WITH_POSTGRES
 
 ZFS = (
     "driver: zfs-generic-nfs\n"
@@ -117,5 +117,6 @@ BASES: list[dict[str, Any]] = [
         [{"name": "try", "provision": "plugin", "sizeGib": 1, "fsType": ""}],
         consumers=[{"name": "one", "image": "one:1", "mounts": [{"volume": "try", "path": "/try"}]}],
     ),
+    WITH_GROUP,
     WITH_POSTGRES,
 ]

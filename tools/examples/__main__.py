@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 
 from nomad_stateful.nomad.api import NomadApi
 from sandbox.cloud.service import is_alive
-from sandbox.settings import PROJECT, SandboxError, SandboxSettings, load_settings
+from sandbox.settings import CONFIG_VARIABLE, HOME_VARIABLE, PROJECT, SandboxError, SandboxSettings, load_settings
 from sandbox.stack import stack_file
 from sandbox.stack.plugin_home import kinds
 from tools import toolchain
 from tools.examples.recipes import EXAMPLES, Example, resources_left
 from tools.examples.stacks import FOLDER, Workplace
+from tools.trial.ground import claim
 
 
 def main() -> int:
@@ -24,12 +29,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.examples", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}; all if left out")
     parser.add_argument("--official", type=Path, metavar="DIR", help="folder of official release archives to use")
+    parser.add_argument("--servers", type=int, metavar="N", help="without those that need more Nomad servers")
     arguments = parser.parse_args()
-    wanted = arguments.names or names
+    few = [one.name for one in EXAMPLES if arguments.servers is None or one.servers <= arguments.servers]
+    wanted = arguments.names or few
     unknown = [name for name in wanted if name not in names]
     if unknown:
         parser.error(f"there is no example {unknown[0]}: use one of {', '.join(names)}")
     settings = load_settings()
+    apart = [example.name for example in EXAMPLES if example.name in wanted and settings.servers < example.servers]
+    status = _with_more_servers(apart, arguments.official) if apart else 0
+    wanted = [name for name in wanted if name not in apart]
+    if not wanted:
+        return status
     was_up = settings.home.is_dir() and is_alive(settings)
     # Those that a sandbox has only where a stack names them.
     images = [
@@ -42,14 +54,28 @@ def main() -> int:
         "up", "--no-stack", *images, *(["--official", str(arguments.official.absolute())] if arguments.official else [])
     )
     print(f"plugins: {kinds(settings)}", flush=True)
-    status = 1
+    failed = 1
     try:
-        status = _run_all([example for example in EXAMPLES if example.name in wanted], settings)
+        failed = _run_all([example for example in EXAMPLES if example.name in wanted], settings)
     finally:
         if not was_up:
             # What a failed one left keeps `down` from going on.
-            _sandbox("down", *([] if status == 0 else ["--force"]))
-    return status
+            _sandbox("down", *([] if failed == 0 else ["--force"]))
+    return status or failed
+
+
+def _with_more_servers(names: list[str], official: Path | None) -> int:
+    """Runs examples in a sandbox of their own, with a Nomad server in each of its zones."""
+    servers = max(example.servers for example in EXAMPLES if example.name in names)
+    with tempfile.TemporaryDirectory(prefix="nomad-stateful-examples-") as folder:
+        config = Path(folder) / "sandbox.toml"
+        # The second client of a zone is where what is drained goes.
+        zones = [f"us-west-2{letter}" for letter in [*ascii_lowercase[:servers], "a"]]
+        clients = [f'[[instances]]\nname = "client-{n}"\nzone = "{zone}"\n' for n, zone in enumerate(zones, 1)]
+        config.write_text("".join([replace(claim(), servers=servers).config, *clients]), encoding="utf-8")
+        env = {**os.environ, CONFIG_VARIABLE: str(config), HOME_VARIABLE: str(Path(folder) / "sandbox")}
+        words = ["--official", str(official.absolute())] if official else []
+        return subprocess.run([sys.executable, "-m", "tools.examples", *names, *words], env=env, check=False).returncode
 
 
 def _run_all(examples: list[Example], settings: SandboxSettings) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nomad_stateful.nomad.api import NomadApi
+from sandbox.docker import agent
 from sandbox.stack.stack import Stack
 from tools.examples import file_system, files
 from tools.examples.stacks import Workplace
@@ -24,10 +25,16 @@ class Example:
     shows: str
     prepare: Prepare
     check: Check
+    servers: int = 1
+    """Nomad servers of the sandbox that it needs, each in a zone."""
 
 
 def _nothing(place: Workplace, name: str) -> None:
     """Needs nothing."""
+
+
+def _group(place: Workplace, name: str) -> None:
+    place.fill_in(name, {"nomad-stateful-agent:TAG": f"{agent.REPOSITORY}:{agent.tag()}"})
 
 
 def _verified(place: Workplace, stack: Stack, nomad: NomadApi) -> list[str]:
@@ -57,6 +64,7 @@ def _restored(place: Workplace, stack: Stack, nomad: NomadApi) -> list[str]:
 
 EXAMPLES = (
     Example("ebs-mysql", "MySQL on an EBS volume", _nothing, _verified),
+    Example("mysql-group", "MySQL in three zones", _group, _verified, servers=3),
     Example("postgres", "PostgreSQL on an EBS volume, dumped to a second one", _nothing, _verified),
     Example("efs", "several writers on EFS, a reader elsewhere", file_system.make_efs, _efs_checked),
     Example("democratic-csi", "an NFS share made by the driver", file_system.name_nas, _writer_moves),

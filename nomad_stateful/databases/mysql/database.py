@@ -1,7 +1,7 @@
 """MySQL, as data."""
 
 from nomad_stateful.databases.model import Account, Database, Logs
-from nomad_stateful.databases.mysql import archive, images, log_options, logins, server
+from nomad_stateful.databases.mysql import archive, group, images, log_options, logins, server
 from nomad_stateful.databases.mysql.options import Options
 
 # https://dev.mysql.com/doc/refman/8.4/en/grant.html
@@ -46,4 +46,5 @@ MYSQL = Database(
         replaced=f"{archive.FOLDER}{archive.UNTIL}",
         option_problem=log_options.problem,
     ),
+    group=group.REPLICATION,
 )

@@ -26,7 +26,6 @@ _DECIDED = {
     "sync_binlog": ("1",),
     "innodb_flush_log_at_trx_commit": ("1",),
 }
-_REMEDY = "remove it, or remove pointInTime"
 _EXPIRES = "binlog_expire_logs_seconds"
 EXPIRES_AT_LEAST_S = 86_400
 """How long the server has to keep a log, in seconds, so that S3 may be out of reach for a day."""
@@ -35,14 +34,18 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def problem(name: str, value: str) -> Problem | None:
     """Returns why the logs would lack transactions with an option, or be gone before they are copied."""
+    return missing(name, value, "pointInTime") or _expiry_problem(name, value)
+
+
+def missing(name: str, value: str, setting: str) -> Problem | None:
+    """Returns why the logs, which a setting needs, would lack transactions with an option."""
+    remedy = f"remove it, or remove {setting}"
     if any(may_be(name, option) for option in _LEAVES_OUT):
-        return Problem(
-            "pointInTime needs every transaction in the binary logs, under the names that they have", _REMEDY
-        )
+        return Problem(f"{setting} needs every transaction in the binary logs, under the names that they have", remedy)
     for option, allowed in _DECIDED.items():
         if may_be(name, option) and (turns_off(name, option) or value.upper() not in allowed):
-            return Problem(f"pointInTime needs {option.replace('_', '-')} {allowed[0]}", _REMEDY)
-    return _expiry_problem(name, value)
+            return Problem(f"{setting} needs {option.replace('_', '-')} {allowed[0]}", remedy)
+    return None
 
 
 def _expiry_problem(name: str, value: str) -> Problem | None:

@@ -26,7 +26,7 @@ def exporter(login: Login, certificate_name: str) -> Exporter:
         "--no-collect.slave_status",
         *(["--tls.insecure-skip-verify"] if unverified else []),
     ]
-    return Exporter(env={}, files={"exporter.cnf": _file(login, *name)}, args=args)
+    return Exporter(env={}, files={"exporter.cnf": _file(login, *name)}, args=args, login={"account.cnf": _file(login)})
 
 
 def exporter_account(name: str, password: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nomad_stateful.databases.model import Client
+from nomad_stateful.databases.mysql import group
 from nomad_stateful.databases.server import ServerSettings, ServerTask
 
 LOGIN = "client.cnf"
@@ -21,6 +22,8 @@ def server_task(given: ServerSettings) -> ServerTask:
     """Returns what the server runs with."""
     password = given.item("root_password")
     options = [f"{name} = {value}\n" for name, value in sorted(given.config.items())]
+    if given.member is not None:
+        options = [*(f"{line}\n" for line in group.option_lines(given.member, verified=given.ca)), *options]
     # Both of the image's accounts of root: by the socket it is root@localhost. Not logged: it would be a transaction of
     # every start. The accounts' are, since later transactions need their databases.
     set_password = [
@@ -39,7 +42,11 @@ def server_task(given: ServerSettings) -> ServerTask:
             *(f"--ssl-cert={_SECRETS}/server-cert.pem", f"--ssl-key={_SECRETS}/server-key.pem"),
             *([f"--ssl-ca={_SECRETS}/ca.pem"] if given.ca else []),
         ],
-        env={"MYSQL_ROOT_PASSWORD_FILE": f"{_SECRETS}/root-password"},
+        env={
+            "MYSQL_ROOT_PASSWORD_FILE": f"{_SECRETS}/root-password",
+            # The names of time zones would be transactions of each member's own.
+            **({"MYSQL_INITDB_SKIP_TZINFO": "1"} if given.member else {}),
+        },
         files={"my.cnf": "".join(["[mysqld]\n", *options])} if options else {},
         secrets={
             # The image reads the password once, when the data directory is made; a later one (a volume restored, or

@@ -11,15 +11,18 @@ from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.plan.metrics import database_metrics
 from nomad_stateful.program.plan.model import StackDatabase
 from nomad_stateful.program.settings import DatabaseSection, Settings
+from nomad_stateful.program.settings.group import member_names, router_name
 
 if TYPE_CHECKING:
     from nomad_stateful.components.database import (
         DatabaseAccount,
         DatabaseCertificate,
+        DatabaseMember,
         DatabaseServerArgs,
         LogCopies,
     )
     from nomad_stateful.components.database_backup import DatabaseBackupArgs, DumpCopies
+    from nomad_stateful.components.database_group import DatabaseGroupArgs
 
 
 def database(settings: Settings, copies: Mapping[str, DumpCopies]) -> StackDatabase | None:
@@ -27,21 +30,24 @@ def database(settings: Settings, copies: Mapping[str, DumpCopies]) -> StackDatab
     section = settings.database
     if section is None:
         return None
+    server = _server(settings, section, copies.get(LOGS))
     return StackDatabase(
         name=section.kind.name,
-        server=_server(settings, section, copies.get(LOGS)),
+        server=server,
+        group=_group(settings, section, server),
         backup=_backup(settings, section, copies.get(DUMPS)),
         metrics=database_metrics(settings, section),
     )
 
 
 def _server(settings: Settings, section: DatabaseSection, logs: DumpCopies | None) -> DatabaseServerArgs:
-    """Returns the server on its registered volume."""
+    """Returns the server on its registered volume, of a set on the first."""
+    first = settings.volume(section.volume).members[0].volume_id
     return {
         "job_id": section.job_id,
         "owner": THIS_STACK,
         "placement": placement(settings),
-        "volume": registered_volume(settings, section.volume, section.volume),
+        "volume": registered_volume(settings, section.volume, first),
         "access_mode": settings.volume(section.volume).access_mode,
         "mount_path": section.mount_path,
         "data_dir": section.data_dir,
@@ -62,7 +68,7 @@ def _server(settings: Settings, section: DatabaseSection, logs: DumpCopies | Non
             "check_timeout": section.check_timeout,
         },
         "restart": restart(section),
-        "stop_after_disconnect": own_time(section.stop_after_disconnect),
+        "stop_after_disconnect": own_time(section.disconnect_time),
         "config": section.options,
         "init_scripts": section.init_scripts,
         "tls": {"mode": section.tls, "certificate": _certificate(section)},
@@ -71,6 +77,36 @@ def _server(settings: Settings, section: DatabaseSection, logs: DumpCopies | Non
         "binlogs": _logs(section, logs),
         "release_timeout_s": section.release_timeout_s,
         "timeout_s": section.timeout_s,
+    }
+
+
+def _group(settings: Settings, section: DatabaseSection, server: DatabaseServerArgs) -> DatabaseGroupArgs | None:
+    """Returns the group, where the server is one."""
+    group = section.replication
+    if group is None:
+        return None
+    volumes = [member.volume_id for member in settings.volume(section.volume).members]
+    member: DatabaseMember = {
+        "group_id": "",
+        "first": "",
+        "members": member_names(section.job_id),
+        "port": group.member_port,
+        "message_cache_mib": group.message_cache_mib,
+        "image": settings.agent_image or "",
+        "agent_port": group.agent_port,
+        "agent_memory_mib": group.agent_memory_mib,
+    }
+    router = group.router
+    return {
+        "server": server,
+        "member": member,
+        "volumes": [registered_volume(settings, section.volume, volume_id) for volume_id in volumes],
+        "router": {
+            "job_id": router_name(section.job_id),
+            "task": {"image": router.image, "cpu_mhz": router.cpu_mhz, "memory_mib": router.memory_mib},
+            "read_port": group.read_port,
+            "max_lag_s": group.max_lag_s,
+        },
     }
 
 

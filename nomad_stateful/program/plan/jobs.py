@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from nomad_stateful.components import job_variables
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
-from nomad_stateful.program.plan.model import Job, Part, Plan
+from nomad_stateful.program.plan.model import Job, Part, Plan, StackDatabase
 from nomad_stateful.program.settings import Consumer, Settings, Volume
 
 if TYPE_CHECKING:
     from nomad_stateful.components.consumer import RegisteredVolume
     from nomad_stateful.components.csi_plugin import CsiPluginArgs
+    from nomad_stateful.components.database import DatabaseServerArgs
     from nomad_stateful.components.placement import JobConstraint
 
 _NODE_POOL = "${node.pool}"
@@ -79,19 +80,36 @@ def _plugin(args: CsiPluginArgs) -> Iterator[Job]:
 def _database(settings: Settings, plan: Plan) -> Iterator[Job]:
     if plan.database is None:
         return
-    kind, server = DATABASES[plan.database.name], plan.database.server
-    variables = job_variables.database(kind, server)
-    variables["volume"] = {"id": server["volume"]["volume_id"], "release": "", **variables["volume"]}
-    jobs: list[tuple[str, str, dict[str, Any], RegisteredVolume]] = [
-        (kind.name, "database", variables, server["volume"])
-    ]
+    kind = DATABASES[plan.database.name]
+    jobs: list[tuple[str, str, dict[str, Any], RegisteredVolume]] = []
+    for server in _servers(plan.database):
+        variables = job_variables.database(kind, server)
+        variables["volume"] = {"id": server["volume"]["volume_id"], "release": "", **variables["volume"]}
+        jobs.append((kind.name, "database", variables, server["volume"]))
+    if group := plan.database.group:
+        setting = (kind.name, "jobId", group["server"]["job_id"])
+        yield _job(setting, "database-router", job_variables.database_router(group), on_every_client=True)
     if dumps := plan.database.backup:
         volume = job_variables.dump_volume(dumps, dumps["volume"]["volume_id"], "")
         jobs.append((f"{kind.name}.backup", "dump", job_variables.dump(kind, dumps, volume), dumps["volume"]))
     for section, spec, variables, registered in jobs:
         mounted = [(settings.volume(registered["name"]), False)]
-        parts, constraints = _parts(1, mounted), _of_plugins(settings, plan, mounted)
+        zone = plan.zone_of(str(registered["volume_id"]))
+        parts = [Part([zone], 1, [_in_zone(zone)])] if zone else [Part([], 1, [])]
+        constraints = _of_plugins(settings, plan, mounted)
         yield _job((section, "jobId", variables["job"]["id"]), spec, variables, parts=parts, constraints=constraints)
+
+
+def _servers(database: StackDatabase) -> list[DatabaseServerArgs]:
+    """Returns the single server, or each member of a group."""
+    group = database.group
+    if group is None:
+        return [database.server]
+    names = group["member"]["members"]
+    return [
+        {**group["server"], "job_id": name, "volume": volume, "member": group["member"]}
+        for name, volume in zip(names, group["volumes"], strict=True)
+    ]
 
 
 def _consumer(settings: Settings, plan: Plan, consumer: Consumer) -> Job:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nomad_stateful.components.csi_volume_args import CsiVolumeArgs
     from nomad_stateful.components.database import DatabaseServerArgs
     from nomad_stateful.components.database_backup import DatabaseBackupArgs, DumpCopies
+    from nomad_stateful.components.database_group import DatabaseGroupArgs
     from nomad_stateful.components.database_metrics import DatabaseMetricsArgs
     from nomad_stateful.components.dump_bucket import DumpBucketArgs
     from nomad_stateful.components.failover_watch import FailoverWatchArgs
@@ -198,6 +199,9 @@ class StackDatabase:
     name: str
     """In the catalogue."""
     server: DatabaseServerArgs
+    """Of a group what is common to its members."""
+    group: DatabaseGroupArgs | None
+    """None of a single server."""
     backup: DatabaseBackupArgs | None
     metrics: DatabaseMetricsArgs | None
 

@@ -113,20 +113,25 @@ def _jobs_to_read(settings: Settings) -> list[str]:
     section = settings.database
     if section is None:
         return [job for _, job in settings.jobs][:1]
-    return [section.job_id, *([section.backup.job_id] if section.backup else [])]
+    return [*section.job_ids, *section.former_job_ids, *([section.backup.job_id] if section.backup else [])]
 
 
 def _database_problems(settings: Settings, registered: list[dict[str, Any]]) -> list[Problem]:
     section = settings.database
     if section is None:
         return []
-    server, *dumps = registered
+    count = len(section.job_ids) + len(section.former_job_ids)
+    servers, dumps = registered[:count], registered[count:]
     for job in dumps:
         for warning in database.failing_dumps(section, job):
             pulumi.warn(visible(warning))
     for warning in database.unverified(settings, section):
         pulumi.warn(warning)
-    return database.unreadable(section, server)
+    return [
+        problem
+        for job in servers
+        for problem in (*database.unreadable(section, job), *database.former_group(section, job))
+    ]
 
 
 def _owners(prefetch: Prefetch, plan: Plan, known: ownership.Known, first: Call) -> dict[str, Any]:

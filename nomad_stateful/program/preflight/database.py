@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from nomad_stateful.program.settings import DatabaseSection, Problem, Settings
 from nomad_stateful.program.settings.metrics import database_exporter
-
-_TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+(\.\d+){0,2})(?![\d.])[\w.-]*(@.*)?")
 
 
 def unverified(settings: Settings, section: DatabaseSection) -> list[str]:
@@ -27,10 +24,11 @@ def unverified(settings: Settings, section: DatabaseSection) -> list[str]:
 def unreadable(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:
     """Returns the problem with an image that cannot read what the one wrote that has the same data directory now."""
     for task in job["tasks"]:
-        same = (
-            section.volume in task["volumes"] and f"{section.kind.data_dir_argument}{section.data_dir}" in task["args"]
-        )
-        runs, wanted = _version(task["image"]), _version(section.image)
+        # Of a set a volume's name has its number behind it.
+        volumes = {name.partition("[")[0] for name in task["volumes"]}
+        same = section.volume in volumes and f"{section.kind.data_dir_argument}{section.data_dir}" in task["args"]
+        version = section.kind.image_version
+        runs, wanted = version(task["image"]), version(section.image)
         if not same or not runs or not wanted or runs[0] != wanted[0]:
             continue
         problem = section.kind.files_problem(wanted[1], runs[1])
@@ -41,9 +39,13 @@ def unreadable(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem
     return []
 
 
-def _version(image: str) -> tuple[str, tuple[int, ...]] | None:
-    found = _TAG.fullmatch(image)
-    return (found["name"], tuple(map(int, found["version"].split(".")))) if found else None
+def former_group(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:
+    """Returns the problem with a group that is to be a single server: its members would go on without their routers."""
+    if section.replication is not None or "router" not in {task["name"] for task in job["tasks"]}:
+        return []
+    rule = f"{section.job_id} is a group of three servers, of which no single one is made"
+    remedy = "set it again, or restore a dump into a stack with a single server (docs/group.md)"
+    return [Problem(f"{section.kind.name}.group", "left out", rule, remedy)]
 
 
 def failing_dumps(section: DatabaseSection, job: Mapping[str, Any]) -> list[str]:

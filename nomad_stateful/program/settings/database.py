@@ -5,10 +5,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from nomad_stateful.databases.model import Database
-from nomad_stateful.program.settings import database_rules, schedule, times
+from nomad_stateful.program.settings import database_rules, group, schedule, times
 from nomad_stateful.program.settings.certificate import TlsCertificate
 from nomad_stateful.program.settings.dump_bucket import DumpBucket
 from nomad_stateful.program.settings.errors import Refusal
+from nomad_stateful.program.settings.group import ReplicationGroup
 from nomad_stateful.program.settings.point_in_time import PointInTime
 from nomad_stateful.program.settings.types import (
     DAY_S,
@@ -111,7 +112,8 @@ class DatabaseSection(Section):
     stop_after_disconnect: DisconnectTime = Field(
         DISCONNECT_TIME,
         description="How long a client that reaches no Nomad server lets it run; then it stops it and unmounts. "
-        "When a client is lost, Nomad waits that long and `killTimeout` before it starts another. never: until fenced.",
+        "When a client is lost, Nomad waits that long and `killTimeout` before it starts another. never: until fenced. "
+        "Of a `group`'s members 10m if left out.",
     )
     server_args: list[PlainText] = Field(
         default=[],
@@ -177,6 +179,32 @@ class DatabaseSection(Section):
         return None
 
     @property
+    def replication(self) -> ReplicationGroup | None:
+        """The group that the server is, of a database that has groups; None for a single server."""
+        group: ReplicationGroup | None = getattr(self, "group", None)
+        return group
+
+    @property
+    def disconnect_time(self) -> str:
+        """How long a client that reaches no Nomad server lets the server run, or never."""
+        is_set = self.replication is None or "stop_after_disconnect" in self.model_fields_set
+        return self.stop_after_disconnect if is_set else group.DISCONNECT_TIME
+
+    @property
+    def job_ids(self) -> list[str]:
+        """Ids of the server's jobs: of a group each member's, and the routers'."""
+        if self.replication is None:
+            return [self.job_id]
+        return [*group.member_names(self.job_id), group.router_name(self.job_id)]
+
+    @property
+    def former_job_ids(self) -> list[str]:
+        """Ids that tell whether it runs as the other thing yet: a single server, or a group."""
+        if self.kind.group is None:
+            return []
+        return [self.job_id] if self.replication is not None else [group.router_name(self.job_id)]
+
+    @property
     def backup_job_ids(self) -> list[str]:
         """Ids of the jobs that dump and restore."""
         return [] if self.backup is None else [self.backup.job_id, f"{self.backup.job_id}-restore"]
@@ -189,6 +217,8 @@ class DatabaseSection(Section):
         times.check_checks(self.check_interval, self.check_timeout)
         times.check_kill_timeout(self.kill_timeout, self.timeout_s)
         database_rules.check(self)
+        if self.replication is not None:
+            group.check(self, self.replication)
         return self
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nomad_stateful.program.settings import paths, point_in_time, variable
+from nomad_stateful.program.settings import paths, variable
 from nomad_stateful.program.settings.errors import Refusal
 
 if TYPE_CHECKING:
+    from nomad_stateful.databases.model import Problem
     from nomad_stateful.program.settings.database import DatabaseSection
 
 INIT_FOLDER = "docker-entrypoint-initdb.d"
@@ -40,7 +42,20 @@ def _check_options(section: DatabaseSection) -> None:
         if problem := options.option(name, value, section.mount_path):
             raise Refusal(f"config.{name}", value, problem.rule, problem.remedy)
     if section.kind.logs is not None and section.logs is not None:
-        point_in_time.check_options(section.kind.logs, section.options, section.server_args)
+        _check_decided(section, section.kind.logs.option_problem)
+    if section.kind.group is not None and section.replication is not None:
+        _check_decided(section, section.kind.group.option_problem)
+
+
+def _check_decided(section: DatabaseSection, problem_of: Callable[[str, str], Problem | None]) -> None:
+    """Refuses an option that another setting decides, whichever way it is given."""
+    given = {f"config.{name}": (name, value) for name, value in section.options.items()}
+    for index, argument in enumerate(section.server_args):
+        name, _, value = argument.removeprefix("--").partition("=")
+        given[f"serverArgs.{index}"] = (name, value)
+    for key, (name, value) in given.items():
+        if problem := problem_of(name, value):
+            raise Refusal(key, value or name, problem.rule, problem.remedy)
 
 
 def _check_data_dir(section: DatabaseSection) -> None:

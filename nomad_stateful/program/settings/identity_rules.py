@@ -27,7 +27,7 @@ def jobs(
         for role, job in rules.job_ids(plugin).items():
             yield f"plugins.{plugin.id}.jobIds.{'controller' if role == 'controller' else 'node'}", job
     if database is not None:
-        yield f"{database.kind.name}.jobId", database.job_id
+        yield from ((f"{database.kind.name}.jobId", job) for job in database.job_ids)
         yield from ((f"{database.kind.name}.backup.jobId", job) for job in database.backup_job_ids)
     yield from ((f"consumers.{consumer.name}.name", consumer.name) for consumer in consumers)
     exporter = database_exporter(metrics, database)

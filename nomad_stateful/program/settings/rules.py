@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 from nomad_stateful.drivers.model import CsiDriver
-from nomad_stateful.program.settings import mount_flags
+from nomad_stateful.program.settings import group, mount_flags
 from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.failover import Failover
@@ -148,9 +148,10 @@ def check_one_database(names: list[str]) -> None:
 def check_database(section: DatabaseSection, volumes: list[Volume]) -> None:
     """The database has a volume that it can write files to."""
     key, title = f"{section.kind.name}.volume", section.kind.title
-    names = [volume.name for volume in volumes if volume.count is None]
+    is_group = section.replication is not None
+    names = [volume.name for volume in volumes if is_group or volume.count is None]
     volume = next((volume for volume in volumes if volume.name == section.volume), None)
-    if volume is None or volume.count is not None:
+    if volume is None or (volume.count is not None and not is_group):
         rule = "there is no such volume" if volume is None else f"this is a set, and {title} has a single volume"
         raise Refusal(key, section.volume, rule, f"use one of {', '.join(names)}")
     writable = volume.access_mode in ("single-node-writer", "multi-node-single-writer", "multi-node-multi-writer")
@@ -161,6 +162,8 @@ def check_database(section: DatabaseSection, volumes: list[Volume]) -> None:
             f"{title} writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
             f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
         )
+    if is_group:
+        group.check_volumes(section, volume)
 
 
 def check_agent(image: str | None, section: DatabaseSection | None, failover: Failover | None) -> None:
@@ -169,6 +172,7 @@ def check_agent(image: str | None, section: DatabaseSection | None, failover: Fa
     tasks = {
         f"{name}.backup.s3": section and section.backup and section.backup.s3,
         f"{name}.pointInTime": section and section.logs,
+        f"{name}.group": section and section.replication,
         "failover": failover,
     }
     if image is None and (needing := [key for key, set_ in tasks.items() if set_]):

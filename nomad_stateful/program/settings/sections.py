@@ -7,10 +7,15 @@ from pydantic import BeforeValidator, Field, create_model
 
 from nomad_stateful.databases.model import Database
 from nomad_stateful.program.settings.database import DatabaseBackup, DatabaseSection, LoggedSection
+from nomad_stateful.program.settings.group import ReplicationGroup
 from nomad_stateful.program.settings.metrics import DatabaseExporter, Metrics, switch
 from nomad_stateful.program.settings.types import Section, in_docker
 
 Fields = dict[str, Any]
+_GROUP = (
+    "Three servers instead of one, on a set of three volumes in three zones: a lost zone loses nothing else. `{}` "
+    "suffices; a single server if left out."
+)
 
 
 def server(database: Database) -> type[DatabaseSection]:
@@ -29,6 +34,7 @@ def server(database: Database) -> type[DatabaseSection]:
             data_dir=f"/srv/{database.name}",
         ),
         "backup": (backup | None, base.model_fields["backup"]),
+        **({"group": (ReplicationGroup | None, Field(None, description=_GROUP))} if database.group else {}),
     }
     made: type[DatabaseSection] = create_model("DatabaseSection", __base__=base, **own)
     made.kind = database

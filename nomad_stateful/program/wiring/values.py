@@ -9,6 +9,7 @@ import pulumi
 from nomad_stateful.components.csi_plugin import CsiPlugin
 from nomad_stateful.components.csi_registration import RegisteredCsiVolume
 from nomad_stateful.components.database import DatabaseServer
+from nomad_stateful.components.database_group import DatabaseGroup
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.program.environment import Environment
@@ -76,7 +77,7 @@ class Values:
         self._known["registration_id", volume_id] = registered.registration_id
         self._known["restart_id", volume_id] = registered.restart_id
 
-    def add_database(self, server: DatabaseServer, accounts: list[str]) -> None:
+    def add_database(self, server: DatabaseServer | DatabaseGroup, accounts: list[str]) -> None:
         """Adds the passwords of the server's accounts."""
         self._known["root_password", ""] = server.password
         for account in accounts:

@@ -49,6 +49,7 @@ class Recorder(mocks.Mocks):
             "nomad-csi:index:VolumeRelease": {"releaseId": "release-1"},
             "nomad-csi:index:GeneratedSecret": {"result": PASSWORD},
             "nomad-csi:index:Ownership": {"ownerId": "owner-1"},
+            "nomad-csi:index:ReplicationGroup": {"first": args.inputs.get("candidate"), "groupId": "group-1"},
             "nomad-csi:index:JobHealth": {"allocationId": "allocation-1", "nodeName": "client-1"},
         }
         return f"{args.name}-id", {**args.inputs, **outputs_by_type.get(args.typ, {})}

@@ -23,7 +23,7 @@ def test_the_configuration_page_is_what_the_settings_say() -> None:
 def test_a_section_with_the_keys_of_an_earlier_one_shows_what_differs() -> None:
     page = docs.render()
     (section,) = re.findall(r"^## `postgres`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
-    assert "The keys of [`mysql`](#mysql), but `pointInTime`, with other defaults:" in section
+    assert "The keys of [`mysql`](#mysql), but `pointInTime` and `group`, with other defaults:" in section
     assert "| `postgres.port` | `5432` |" in section
     assert "`postgres.killTimeout`" not in section, "the default is that of mysql.killTimeout"
 

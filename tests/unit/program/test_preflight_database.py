@@ -23,6 +23,15 @@ def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str,
     return {"registered": True, "tasks": [task, accounts], "failingRuns": []}
 
 
+def test_a_group_that_runs_becomes_no_single_server() -> None:
+    routers = {"registered": True, "tasks": [{"name": "router"}], "failingRuns": []}
+    (problem,) = preflight_database.former_group(mysql("mysql:9.7.4"), routers)
+    assert "mysql.group is left out: mysql-server is a group of three servers" in str(problem)
+    group = mysql("mysql:9.7.4", port=3306, group={})
+    assert preflight_database.former_group(group, routers) == []
+    assert preflight_database.former_group(mysql("mysql:9.7.4"), job("mysql:9.7.4")) == []
+
+
 @pytest.mark.parametrize(
     ("runs", "wanted"),
     [
@@ -35,6 +44,7 @@ def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str,
 )
 def test_an_image_older_than_the_one_that_wrote_the_data_is_refused_with_the_way_back(runs: str, wanted: str) -> None:
     (problem,) = preflight_database.unreadable(mysql(wanted), job(runs))
+    assert preflight_database.unreadable(mysql(wanted), job(runs, "disk[2]")) == [problem]
     assert str(problem) == (
         f"mysql.image is {wanted}: the server runs {runs}, and an older one cannot read what that wrote. "
         f"Keep {runs} or a newer one; to go back, dump with it and restore into a server of the older image on a new "

@@ -1,0 +1,101 @@
+"""Options of a server that is a member of a replication group.
+
+https://dev.mysql.com/doc/refman/9.7/en/group-replication-system-variables.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nomad_stateful.databases.model import Account, Problem, Replication
+from nomad_stateful.databases.mysql.log_options import missing
+from nomad_stateful.databases.mysql.options import may_be
+from nomad_stateful.databases.server import Member
+
+# The agent makes the account on each member before that joins.
+_PRIVILEGES = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
+_MIB = 1 << 20
+_PLUGINS = ("plugin-load-add=group_replication.so", "plugin-load-add=mysql_clone.so")
+# A member that lacks more than so many transactions is copied as a whole.
+_CLONES_FROM = 1000
+# While all of the default's four are busy, the thread that gives them work spins, and starves a small host for seconds.
+_WORKERS = 16
+# Beside those that begin with group_replication_.
+_OWN_OPTIONS = (
+    *("server_id", "report_host", "report_port", "report_user", "report_password", "relay_log", "skip_replica_start"),
+    *(
+        "skip_slave_start",
+        "replica_parallel_workers",
+        "slave_parallel_workers",
+        "disabled_storage_engines",
+        "plugin_load",
+        "plugin_load_add",
+    ),
+    *("read_only", "super_read_only", "offline_mode", "replica_preserve_commit_order", "slave_preserve_commit_order"),
+)
+
+
+def option_lines(member: Member, *, verified: bool) -> list[str]:
+    """Returns the lines of its option file; `verified` where each member's certificate has its name.
+
+    GROUP_ID is in the task's environment.
+    """
+    seeds = ",".join(f"{name}:{member.port}" for name in (member.name, *member.others))
+    group: Mapping[str, str | int] = {
+        "group_name": '{{ env "GROUP_ID" }}',
+        "local_address": f"{member.name}:{member.port}",
+        "group_seeds": seeds,
+        "communication_stack": "MYSQL",
+        # The agent starts it, with credentials that are not kept in the data directory.
+        "start_on_boot": "OFF",
+        "consistency": "BEFORE_ON_PRIMARY_FAILOVER",
+        "member_expel_timeout": 0,
+        # With a time the members of two short faults leave for good, and the group is to be begun again.
+        "unreachable_majority_timeout": 0,
+        "exit_state_action": "OFFLINE_MODE",
+        "autorejoin_tries": 100,
+        # Else writes stop for seconds when a member joins.
+        "paxos_single_leader": "ON",
+        "message_cache_size": member.message_cache_mib * _MIB,
+        "clone_threshold": _CLONES_FROM,
+        # One block of numbers, without holes.
+        "gtid_assignment_block_size": 1,
+        **_encryption(verified=verified),
+    }
+    server: Mapping[str, str | int] = {
+        "server_id": (sorted((member.name, *member.others)).index(member.name)) + 1,
+        "gtid_mode": "ON",
+        "enforce_gtid_consistency": "ON",
+        "report_host": member.name,
+        "report_port": member.port,
+        "relay_log": "relay",
+        "skip_replica_start": "ON",
+        "replica_parallel_workers": _WORKERS,
+        "disabled_storage_engines": "MyISAM,BLACKHOLE,FEDERATED,ARCHIVE,MEMORY",
+    }
+    named = {**server, **{f"loose-group_replication_{name}": value for name, value in group.items()}}
+    return [*_PLUGINS, *(f"{name} = {value}" for name, value in named.items())]
+
+
+def _encryption(*, verified: bool) -> Mapping[str, str]:
+    own = {"ssl_mode": "REQUIRED", "recovery_use_ssl": "ON"}
+    if not verified:
+        return own
+    return own | {
+        "ssl_mode": "VERIFY_IDENTITY",
+        "recovery_ssl_ca": '{{ env "NOMAD_SECRETS_DIR" }}/ca.pem',
+        "recovery_ssl_verify_server_cert": "ON",
+    }
+
+
+def _option_problem(name: str, value: str) -> Problem | None:
+    """Returns why a member could not replicate with an option, or could lose transactions."""
+    own = next((option for option in _OWN_OPTIONS if may_be(name, option)), "")
+    if "group_replication" in name.lower().replace("-", "_"):
+        own = "options that begin with group_replication_"
+    if own:
+        return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
+    return missing(name, value, "group")
+
+
+REPLICATION = Replication(Account("nomad_group", _PRIVILEGES), "member.sh", (8, 4), _option_problem)

@@ -1,0 +1,110 @@
+"""Settings of a replication group: three servers, one a zone, and the routers that lead to its primary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from nomad_stateful.program.settings.errors import Refusal
+from nomad_stateful.program.settings.types import MOST_CPU_MHZ, MOST_MEMORY_MIB, PinnedImage, Section
+
+if TYPE_CHECKING:
+    from nomad_stateful.program.settings.database import DatabaseSection
+    from nomad_stateful.program.settings.volume import Volume
+
+SIZE = 3
+"""Members: the fewest of which one may be lost."""
+DISCONNECT_TIME = "10m"
+"""How long a member goes on without a Nomad server: all three stop when the servers are away for longer."""
+_LEAST_MIB = 512
+
+
+class Router(Section):
+    """HAProxy on every client, which follows the primary."""
+
+    image: PinnedImage = Field("haproxy:3.2.9", description="Image with a pinned tag or digest.")
+    cpu_mhz: int = Field(50, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
+    memory_mib: int = Field(64, ge=32, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
+
+
+class ReplicationGroup(Section):
+    """Three servers on a set of three volumes, each in a zone of its own."""
+
+    member_port: int = Field(
+        13306, ge=1024, le=65535, description="Port of each member on its client; clients use `port`, the router's."
+    )
+    agent_port: int = Field(
+        13307, ge=1024, le=65535, description="Port where each member's agent says what the member is."
+    )
+    read_port: int = Field(
+        3307, ge=1, le=65535, description="The router's port for reads, from members that are not far behind."
+    )
+    max_lag_s: int = Field(
+        10, ge=1, le=3600, description="How far behind a member may be that answers reads, in seconds."
+    )
+    message_cache_mib: int = Field(
+        128,
+        ge=128,
+        le=4096,
+        description="Messages that each member keeps for others that come back, in MiB, beside the server's memory.",
+    )
+    agent_memory_mib: int = Field(128, ge=96, le=MOST_MEMORY_MIB, description="Memory of each agent, in MiB.")
+    router: Router = Field(default=Router(), description="How the routers run.")
+
+
+def member_names(job_id: str) -> list[str]:
+    """Returns the ids of the members' jobs."""
+    return [f"{job_id}-{number + 1}" for number in range(SIZE)]
+
+
+def router_name(job_id: str) -> str:
+    """Returns the id of the routers' job, whose service has the name that a single server's has."""
+    return f"{job_id}-router"
+
+
+def check(section: DatabaseSection, group: ReplicationGroup) -> None:
+    """Raises Refusal for what a group cannot have."""
+    name = section.kind.name
+    ports = {"port": section.port, "group.memberPort": group.member_port}
+    ports |= {"group.agentPort": group.agent_port, "group.readPort": group.read_port}
+    if section.port == 0:
+        raise Refusal("port", 0, "the routers of a group have one port on every client", "set it, such as 3306")
+    for key, port in ports.items():
+        if first := next((other for other, used in ports.items() if used == port and other != key), None):
+            raise Refusal(first, port, f"{key} is the same port, and both are on each client", "set another")
+    if section.tls == "off":
+        raise Refusal("tls", "off", "members copy from each other by TLS alone", "set preferred or required")
+    _check_image(section)
+    least_mib = _LEAST_MIB + group.message_cache_mib
+    if section.memory_mib < least_mib:
+        rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}"
+        raise Refusal("memoryMib", section.memory_mib, rule, f"set {least_mib} or more")
+    refused = {"pointInTime": section.logs, "initScripts": section.init_scripts or None}
+    for key, value in refused.items():
+        if value is not None:
+            raise Refusal(key, "set", f"is not there for a group of {name} yet", "remove it, or group")
+
+
+def _check_image(section: DatabaseSection) -> None:
+    version, replication = section.kind.image_version(section.image), section.kind.group
+    if version is None or replication is None or version[1][:2] >= replication.least_version[: len(version[1])]:
+        return
+    least = ".".join(map(str, replication.least_version))
+    rule = f"a group is of {section.kind.title} {least} or newer"
+    raise Refusal("image", section.image, rule, "set a newer one, or remove group")
+
+
+def check_volumes(section: DatabaseSection, volume: Volume) -> None:
+    """Raises Refusal unless the volumes are a set of three, one a zone."""
+    key = f"{section.kind.name}.volume"
+    zones = [member.zone for member in volume.members]
+    if volume.count == SIZE and len(set(zones)) == SIZE:
+        return
+    found = f"it is {volume.count or 1} in {', '.join(dict.fromkeys(zones))}"
+    raise Refusal(
+        key,
+        volume.name,
+        f"a group has {SIZE} volumes in {SIZE} zones, and {found}",
+        f"set volumes.{volume.name}.count to {SIZE}, and its zones to {SIZE} different ones",
+    )

@@ -1,0 +1,164 @@
+"""MySQL as a group of three servers: what its settings refuse, and the jobs that they come to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pulumi.runtime import mocks
+
+from nomad_stateful.program import outputs, plan, settings
+from nomad_stateful.program.settings import SettingsError
+from tests.unit.program.recorder import record
+
+ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"]
+
+
+def config(mysql: dict[str, Any] | None = None, volume: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "clientRole": "nomad-client",
+        "agentImage": "agent:1",
+        "plugins": [{"id": "aws-ebs0"}],
+        "volumes": [{"name": "data", "count": 3, "zones": ZONES, "sizeGib": 1} | (volume or {})],
+        "mysql": {"volume": "data", "group": {}} | (mysql or {}),
+    }
+
+
+def planned(**mysql: Any) -> plan.Plan:
+    return plan.of(settings.parse(config(mysql)), "nomad-stateful/dev")
+
+
+@pytest.mark.parametrize(
+    ("mysql", "volume", "said"),
+    [
+        ({}, {"count": 2, "zones": ZONES[:2]}, "mysql.volume is data: a group has 3 volumes in 3 zones, and it is 2"),
+        ({}, {"zones": ZONES[:2]}, "a group has 3 volumes in 3 zones, and it is 3 in us-west-2a, us-west-2b"),
+        ({}, {"count": None, "zones": [], "zone": ZONES[0]}, "and it is 1 in us-west-2a"),
+        ({"port": 0}, {}, "mysql.port is 0: the routers of a group have one port on every client"),
+        ({"group": {"memberPort": 3307}}, {}, "group.memberPort is the same port"),
+        ({"tls": "off"}, {}, "mysql.tls is off: members copy from each other by TLS alone"),
+        ({"image": "mysql:8.0.44"}, {}, "mysql.image is mysql:8.0.44: a group is of MySQL 8.4 or newer"),
+        ({"memoryMib": 600}, {}, "mysql.memoryMib is 600: a member needs 512 MiB and group.messageCacheMib"),
+        ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
+        ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
+        ({"config": {"server_id": 7}}, {}, "mysql.config.server_id is 7: group decides server-id"),
+        ({"config": {"super-read-only": True}}, {}, "group decides"),
+        ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
+        ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
+        ({"initScripts": {"a.sql": "SELECT 1;"}}, {}, "mysql.initScripts is"),
+        ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
+        ({"group": False}, {}, "mysql.group"),
+    ],
+)
+def test_what_a_group_cannot_have_is_refused(mysql: dict[str, Any], volume: dict[str, Any], said: str) -> None:
+    given = config(mysql, volume)
+    with pytest.raises(SettingsError, match="nothing was created") as refused:
+        settings.parse(given)
+    assert said in str(refused.value)
+
+
+def test_a_group_needs_the_agent() -> None:
+    given = config()
+    del given["agentImage"]
+    with pytest.raises(SettingsError, match=r"mysql\.group runs in docker, by the agent's image"):
+        settings.parse(given)
+
+
+def test_an_empty_section_is_a_group_and_a_missing_one_is_not() -> None:
+    assert planned().database is not None
+    assert [job.job_id for job in planned().jobs if job.section == "mysql"] == [
+        "mysql-server-router",
+        "mysql-server-1",
+        "mysql-server-2",
+        "mysql-server-3",
+    ]
+    single = config()
+    del single["mysql"]["group"]
+    with pytest.raises(SettingsError, match="this is a set, and MySQL has a single volume"):
+        settings.parse(single)
+
+
+def test_each_member_is_in_the_zone_of_its_own_volume() -> None:
+    members = [job for job in planned().jobs if job.spec == "database"]
+    assert [str(job.variables["volume"]["id"]) for job in members] == ["data[0]", "data[1]", "data[2]"]
+    assert [[part.name for part in job.parts] for job in members] == [[zone] for zone in ZONES]
+    assert [job.variables["group"]["member"] for job in members] == [job.job_id for job in members]
+
+
+def test_the_routers_have_the_port_that_clients_know() -> None:
+    (router,) = [job for job in planned(port=3310).jobs if job.spec == "database-router"]
+    assert (router.job_id, router.variables["service"]["port"], router.on_every_client) == (
+        "mysql-server-router",
+        3310,
+        True,
+    )
+    assert router.variables["service"]["name"] == "mysql-server"
+
+
+def test_a_member_outlives_nomads_servers_for_ten_minutes_unless_another_time_is_set() -> None:
+    def times(**mysql: Any) -> set[str]:
+        members = [job for job in planned(**mysql).jobs if job.spec == "database"]
+        return {job.variables["disconnect"]["stop_on_client_after"] for job in members}
+
+    assert times() == {"10m"}
+    assert times(stopAfterDisconnect="1m") == {"1m"}
+    assert times(stopAfterDisconnect="never") == {""}
+
+
+def test_a_member_begins_nothing_by_itself() -> None:
+    member = next(job for job in planned().jobs if job.spec == "database")
+    options = member.variables["files"]["my.cnf"]
+    assert "loose-group_replication_start_on_boot = OFF" in options
+    assert "bootstrap" not in options
+    assert member.variables["accounts"]["files"] == {}
+
+
+def test_the_plan_of_a_group_is_itself_after_a_way_through_json() -> None:
+    made = planned(databases=["shop"])
+    assert plan.Plan.from_json(made.to_json()) == made
+
+
+def test_the_stack_says_who_the_members_are() -> None:
+    made = planned(group={"readPort": 3399})
+    assert made.database is not None
+    assert made.database.group is not None
+    members = [
+        {"job": f"mysql-server-{number + 1}", "zone": zone, "volume": f"data[{number}]"}
+        for number, zone in enumerate(ZONES)
+    ]
+    services = {"service": "mysql-server", "readPort": 3399, "readService": "mysql-server-read"}
+    assert outputs.group(made, made.database.group) == {
+        "job": "mysql-server-router",
+        "group": {"members": members, **services},
+    }
+
+
+def test_the_members_are_told_who_begins_and_the_routers_come_with_the_first_one() -> None:
+    made = record(config({"databases": ["shop"], "users": [{"name": "app", "database": "shop"}]}))
+    for number in (1, 2, 3):
+        variables = made[f"mysql-server-{number}-job"].inputs["hcl2"]["vars"]
+        assert json.loads(variables["group"])["id"] == "group-1"
+        assert json.loads(variables["group"])["first"] == "mysql-server-1"
+        items = made[f"mysql-server-{number}-variable"].inputs["items"]["value"]
+        assert items.keys() == {"root_password", "password_app", "password_nomad_group"}
+    assert made["mysql-job"].inputs["jobspec"].count('job "database-router"') == 1
+
+
+def test_the_first_member_takes_the_place_of_a_single_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its gate, its job and its passwords; all others of the group are new."""
+    aliases: dict[str, list[tuple[str, str]]] = {}
+    register = mocks.MockMonitor.RegisterResource
+
+    def noted(self: mocks.MockMonitor, request: Any) -> Any:
+        aliases[request.name] = [(one.spec.name, one.spec.parentUrn) for one in request.aliases]
+        return register(self, request)  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(mocks.MockMonitor, "RegisterResource", noted)
+    record(config())
+    earlier = "urn:pulumi:test::nomad-stateful::nomad-csi:index:MysqlServer::mysql"
+    assert [name for name, known in aliases.items() if ("mysql", "") in known] == ["mysql-server-1"]
+    assert [name for name, known in aliases.items() if ("", earlier) in known] == [
+        "mysql-password",
+        "mysql-password-nomad_group",
+    ]
