@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import (
     failover,
+    group,
     listed_snapshots,
     recover,
     restore,
@@ -100,6 +101,7 @@ def _run(known: argparse.Namespace) -> int:
     try:
         if command.has_stack:
             stack.choose(known.stack, f"nomad-stateful {command.name}", acts=command.acts(known))
+            group.refuse(command.name, known)
         command.run(known)
     except KeyboardInterrupt:
         print("interrupted; `nomad-stateful status` shows how the stack is now", file=sys.stderr)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import group, stack
 from nomad_stateful.operate.cluster import Cluster, connect
 from nomad_stateful.operate.errors import OperateError
 
@@ -31,13 +31,17 @@ def stack_cluster(volume: str) -> NomadApi:
 
 
 def database_cluster(server: stack.DatabaseOutputs) -> Cluster:
-    """Returns the database server's job on its cluster. Raises WrongClusterError and StackError."""
+    """Returns the database server's job on its cluster, of a group the primary's.
+
+    Raises WrongClusterError, StackError and GroupError.
+    """
     return database_job(stack_cluster(server.volume), server)
 
 
 def database_job(nomad: NomadApi, server: stack.DatabaseOutputs) -> Cluster:
-    """Returns the database server's job on a cluster that was checked."""
-    return Cluster(nomad, server.job, server.namespace, group=server.kind.name, port_label="db")
+    """Returns the database server's job on a cluster that was checked, of a group the primary's. Raises GroupError."""
+    job = group.primary(nomad, server)
+    return Cluster(nomad, job, server.namespace, group=server.kind.name, port_label="db")
 
 
 def namespaces(nomad: NomadApi, volumes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

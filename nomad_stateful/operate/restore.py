@@ -45,9 +45,11 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
     if source == "s3" and not place:
         raise RestoreError(f"the stack copies no dumps to S3: set {settings}.s3 and run `pulumi up`")
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
+    # A snapshot of one member is none of the group.
+    back = f"nomad job periodic force {backup['job']}" if server.members else f"nomad-stateful snapshot {server.volume}"
     frame.agree(
         f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
-        f"are missing: a snapshot (`nomad-stateful snapshot {server.volume}`) is the way back. Go on?"
+        f"are missing: a {'dump' if server.members else 'snapshot'} (`{back}`) is the way back. Go on?"
     )
     # Jobs of earlier releases know no source.
     meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}

@@ -36,14 +36,25 @@ class StackError(OperateError):
 
 
 @dataclass(frozen=True)
+class Member:
+    """A server of a replication group."""
+
+    job: str
+    zone: str
+    volume: str
+
+
+@dataclass(frozen=True)
 class DatabaseOutputs:
     """The stack's outputs about its database server."""
 
     kind: Database
     job: str
+    """The server's; of a group the routers'."""
     namespace: str
     zone: str
     volume: str
+    """The server's; of a group the first member's."""
     user: str
     password: str
     tls: str
@@ -53,6 +64,15 @@ class DatabaseOutputs:
     """Its dumps: job, restoreJob and s3; None where it has none."""
     point_in_time: Mapping[str, Any] | None = None
     """Where its logs are copied to: bucket, prefix and region; None where they are not."""
+    members: tuple[Member, ...] = ()
+    """Those of its replication group; none of a single server."""
+    service: str = ""
+    """By which clients find it."""
+
+    @property
+    def servers(self) -> tuple[Member, ...]:
+        """The members, or the single server."""
+        return self.members or (Member(self.job, self.zone, self.volume),)
 
     @classmethod
     def of(cls, known: Mapping[str, Any]) -> DatabaseOutputs | None:
@@ -61,14 +81,19 @@ class DatabaseOutputs:
         if kind is None:
             return None
         server = known[kind.output()]
+        group = server.get("group") or {}
+        members = tuple(Member(**one) for one in group.get("members") or ())
         return cls(
             kind,
-            **{name: str(server.get(name) or "") for name in ("job", "namespace", "zone", "volume", "user")},
+            **{name: str(server.get(name) or "") for name in ("job", "namespace", "zone", "user")},
+            volume=members[0].volume if members else str(server.get("volume") or ""),
             password=str(known.get(kind.output("Password")) or ""),
             tls=str(server.get("tls") or "preferred"),
             ca=str(server.get("ca") or ""),
             backup=known.get(kind.output("Backup")),
             point_in_time=known.get(kind.output("PointInTime")),
+            members=members,
+            service=str(group.get("service") or server.get("job") or ""),
         )
 
 

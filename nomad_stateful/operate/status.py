@@ -77,6 +77,18 @@ def as_object(found: Overview) -> dict[str, Any]:
             {"job": one.job_id, "status": one.status, "running": one.running, "wanted": one.wanted}
             for one in found.jobs
         ],
+        "members": [
+            {
+                "job": one.job,
+                "zone": one.zone,
+                "client": one.at.node_name if one.at else "",
+                "state": one.state or None,
+                "role": one.role or None,
+                "lagSeconds": one.lag_s,
+                "why": one.why or None,
+            }
+            for one in found.members
+        ],
         "failingDumps": [_dump(run) for run in found.failing_dumps],
         "newestDump": found.newest_backup or None,
         "problems": problems,

@@ -2,13 +2,15 @@
 
 import secrets
 from argparse import Namespace
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from nomad_stateful.columns import columns
 from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.running_job import Endpoint
-from nomad_stateful.operate import stack
-from nomad_stateful.operate.cluster import Cluster
+from nomad_stateful.operate import group, stack
+from nomad_stateful.operate.cluster import Cluster, wait_for
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
@@ -50,31 +52,77 @@ def verify(frame: Frame, timeout_s: float = 180) -> Proof:
     """
     server = stack.database_outputs()
     with frame.cluster(server.volume) as nomad, frame.turn(nomad, "", Engine(stack.chosen())):
-        return _verified(database_job(nomad, server), server, timeout_s)
+        return _verified(nomad, server, timeout_s)
 
 
-def _verified(cluster: Cluster, server: stack.DatabaseOutputs, timeout_s: float) -> Proof:
+def _verified(nomad: NomadApi, server: stack.DatabaseOutputs, timeout_s: float) -> Proof:
     database = Database.of(server)
     proof = Proof()
 
+    serving = _serving(nomad, server, timeout_s)
+    cluster = database_job(nomad, server)
     first = cluster.endpoint(timeout_s=timeout_s)
-    _check(proof, database, first, "first allocation", timeout_s)
+    _check(proof, database, serving(first), "first allocation", timeout_s)
 
-    print(f"==> stopping and purging {server.job}, then registering it again as it was", flush=True)
+    print(f"==> stopping and purging {cluster.job_id}, then registering it again as it was", flush=True)
     cluster.purge_and_register()
     second = cluster.endpoint(not_allocation=first.allocation_id, timeout_s=timeout_s)
-    _check(proof, database, second, "after purge and redeploy", timeout_s)
+    _check(proof, database, serving(second), "after purge and redeploy", timeout_s)
 
-    third = drain(cluster, second, server.zone, timeout_s)
+    third = serving(drain(*_movable(nomad, server, timeout_s), timeout_s))
     _check(proof, database, third, "after drain", timeout_s, write=False)
     database.delete(third, proof.run_id)
     return proof
 
 
+def _serving(nomad: NomadApi, server: stack.DatabaseOutputs, timeout_s: float) -> Callable[[Endpoint], Endpoint]:
+    """Returns what leads from a server that runs to who answers clients: a single server does so itself.
+
+    Of a group it is the primary, by a router, once every member is ONLINE.
+    """
+    if not server.members:
+        return lambda at: at
+    router = Cluster(nomad, server.job, server.namespace, group="router", port_label="db")
+    wrong: list[str] = []
+
+    def primary() -> Endpoint | None:
+        found = group.states(nomad, server)
+        wrong[:] = [str(what) for _, what in group.problems(found)]
+        return None if wrong else next(one.at for one in found if one.is_primary)
+
+    def serving(_at: Endpoint) -> Endpoint:
+        said = "`nomad-stateful doctor` says more."
+        at = wait_for(lambda: f"all members are ONLINE: {'; '.join(wrong)}", primary, timeout_s, said)
+        by = router.endpoint(timeout_s=timeout_s)
+        return replace(at, host=by.host, port=by.port)
+
+    return serving
+
+
+def _movable(nomad: NomadApi, server: stack.DatabaseOutputs, timeout_s: float) -> tuple[Cluster, Endpoint, str]:
+    """Returns the server's job, where it runs, and its zone.
+
+    Of a group the primary's, which may be another one by now, or another member's where its zone has no other client.
+    """
+    first = database_job(nomad, server)
+    found = []
+    for one in sorted(server.servers, key=lambda one: one.job != first.job_id):
+        cluster = Cluster(nomad, one.job, server.namespace, group=server.kind.name, port_label="db")
+        at = cluster.endpoint(timeout_s=timeout_s)
+        found.append((cluster, at, one.zone))
+        if _others(nomad, at, one.zone):
+            return found[-1]
+    return found[0]
+
+
+def _others(nomad: NomadApi, at: Endpoint, zone: str) -> list[str]:
+    free = [stub for stub in clients.listed(nomad) if stub.id != at.node_id and stub.takes_work]
+    return [one.name for one in clients.read(nomad, free) if one.zone == zone]
+
+
 def drain(cluster: Cluster, at: Endpoint, zone: str, timeout_s: float) -> Endpoint:
     """Drains the job's client until the job runs on another one of the zone; returns where. Raises OperateError."""
-    free = [stub for stub in clients.listed(cluster.nomad) if stub.id != at.node_id and stub.takes_work]
-    others = [one.name for one in clients.read(cluster.nomad, free) if one.zone == zone]
+    others = _others(cluster.nomad, at, zone)
     if not others:
         raise OperateError(
             f"{at.node_name} is the only ready client in {zone}, and a volume cannot leave its zone: "

@@ -24,7 +24,7 @@ from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.resource_types import IAM_ROLE_POLICY_ATTACHMENT, NOMAD_JOB
+from nomad_stateful.resource_types import IAM_ROLE_POLICY_ATTACHMENT, NOMAD_JOB, STACK
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -160,6 +160,10 @@ class Facts:
     def database(self) -> tuple[Database, Json] | None:
         """Returns the database that the settings have, and its section; None where they have none."""
         return next(((one, self.settings[one.name]) for one in DATABASES.values() if self.settings.get(one.name)), None)
+
+    def server(self) -> stack.DatabaseOutputs | None:
+        """Returns what the deployed stack says of its database; None where it has none."""
+        return next(filter(None, map(stack.DatabaseOutputs.of, self.made(STACK))), None)
 
     def client_role(self) -> str:
         """Returns the role that the stack gives the driver's permissions to."""

@@ -12,6 +12,7 @@ from nomad_stateful.operate.doctor.checks import (
     jobs,
     metadata_service,
     plugins,
+    replication,
     task_drivers,
     versions,
     volumes,
@@ -20,6 +21,7 @@ from nomad_stateful.operate.doctor.checks import (
 from nomad_stateful.operate.doctor.finding import Check
 
 _AWS, _IAM, _NOMAD, _CLIENTS, _CSI = "AWS account", "IAM", "Nomad", "Clients", "Volumes and plugins"
+_GROUP = "Replication group"
 
 CHECKS: tuple[Check, ...] = (
     Check(_AWS, "credentials are those of the stack's account", account.credentials),
@@ -52,4 +54,7 @@ CHECKS: tuple[Check, ...] = (
     Check(_CSI, "the driver knows the attach limit", attach_slots.known_to_driver),
     Check(_CSI, "volumes are registered", volumes.registered),
     Check(_CSI, "nothing holds a volume that should not", volumes.held),
+    Check(_GROUP, "every member is ONLINE, and one writes", replication.members),
+    Check(_GROUP, "the decision who begins it is the state's", replication.decision),
+    Check(_GROUP, "routers pass their check", replication.routers),
 )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.columns import columns
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import group, stack
 from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain import plan as plans
+from nomad_stateful.operate.drain.node import Allocation
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.undo import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.work import Drain, Options
@@ -48,10 +50,15 @@ def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, 
     say(plans.text(plan, keep_system=options.keep_system))
     if frame.dry_run:
         frame.tell(plans.as_object(plan))
-    refuse(plan, leave_down=known.leave_down)
+    server = stack.database()
+
+    def has_to_stay(one: Allocation) -> str:
+        return group.others_away(nomad, server, one.namespace, one.job_id)
+
+    refuse(plan, leave_down=known.leave_down, has_to_stay=has_to_stay)
     if frame.dry_run:
         return
-    work, took = Drain(nomad, ebs, plan, options, say), Stopwatch()
+    work, took = Drain(nomad, ebs, plan, options, say, has_to_stay=has_to_stay), Stopwatch()
     if plan.is_done(keep_system=options.keep_system):
         say(f"{node.name} is drained already: nothing to do")
     else:
@@ -62,14 +69,23 @@ def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, 
     say(f"to have it take allocations again: nomad-stateful drain {node.name} --undo")
 
 
-def refuse(plan: DrainPlan, *, leave_down: bool) -> None:
-    """Raises RefusedError where the plan cannot be done, or leaves a job down that nobody asked for."""
+def refuse(plan: DrainPlan, *, leave_down: bool, has_to_stay: Callable[[Allocation], str] = lambda _: "") -> None:
+    """Raises RefusedError where the plan cannot be done, or leaves a job down that nobody asked for.
+
+    A member of a replication group has to stay while another one is missing, also with `leave_down`.
+    """
     node = plan.node
     if node.status != "ready":
         raise RefusedError(
             f"{node} is {node.status}: it cannot unmount anything. `nomad-stateful status` shows what it holds, "
             "`nomad-stateful recover` what to do"
         )
+    for one in plan.consumers:
+        if why := has_to_stay(one.allocation):
+            raise RefusedError(
+                f"NODE is {node.name}: {one.allocation} is a member of a replication group, of which two members have "
+                f"to run, and {why}. Nothing was changed. Wait until it is ONLINE; `nomad-stateful doctor` says more"
+            )
     if plan.down and not leave_down:
         names = "; ".join(f"{one.allocation.job_id}: {one.stays_down}" for one in plan.down)
         raise RefusedError(

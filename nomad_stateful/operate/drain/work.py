@@ -21,6 +21,7 @@ from nomad_stateful.nomad.running_job import ENDED, is_healthy, is_running, is_u
 from nomad_stateful.operate.cluster import asked
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain.letting_go import LettingGo
+from nomad_stateful.operate.drain.node import Allocation
 from nomad_stateful.operate.drain.plan import DrainPlan, Leaving
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.progress import context, say
@@ -80,6 +81,8 @@ class Drain:
     options: Options
     say: Callable[[str], None] = say
     poll_s: float = POLL_S
+    has_to_stay: Callable[[Allocation], str] = lambda _: ""
+    """Why a consumer may not stop now: "" where it may."""
     movers: list[Mover] = field(default_factory=list)
     _progress: Progress = field(init=False)
 
@@ -145,6 +148,8 @@ class Drain:
                 self._stopping(mover)
         elif any(other.key == mover.key and other.state in ("stopping", "starting") for other in self.movers):
             mover.what = "another instance of its job moves"
+        elif why := self.has_to_stay(one):
+            mover.what = f"not stopped before the others of its replication group are ONLINE: {why}"
         elif lacks := list(self._lacks(mover)):
             mover.what = f"not stopped before its volumes can be unmounted and detached: {'; '.join(lacks)}"
         else:

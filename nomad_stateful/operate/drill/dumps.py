@@ -32,7 +32,7 @@ def restore_job(server: DatabaseOutputs | None, nomad: NomadApi, target: Target)
     settings, backup = f"{server.kind.name}.backup", server.backup
     if not backup:
         raise DrillError(f"--dump: the stack makes no dumps: set {settings} and {settings}.s3, and run `pulumi up`")
-    if target.volume != server.volume:
+    if target.volume not in [one.volume for one in server.servers]:
         raise DrillError(
             f"--dump: volume {target.volume} is not {server.kind.title}'s: leave --dump out, or name {server.volume}"
         )

@@ -46,7 +46,7 @@ def of_server(
     Nomad itself reads the file, with other values for what must differ: no certificate, since it is in a variable of
     the live job. Raises DrillError and NomadError.
     """
-    job_id = live.job
+    job_id = next((one.job for one in live.servers if one.volume == target.volume), live.servers[0].job)
     state = next((one for one in resources if one["type"] == NOMAD_JOB and one.get("id") == job_id), None)
     if state is None:
         raise DrillError(f"the stack's state has no job {job_id}: run `pulumi up` first")
@@ -57,6 +57,9 @@ def of_server(
         "volume": {**json.loads(variables["volume"]), "id": target.id, "release": "drill"},
         "tls": {**json.loads(variables["tls"]), "certificate": False},
     }
+    if "group" in variables:
+        # Alone, without the agent that would have it join its group.
+        changed["group"] = {**json.loads(variables["group"]), "member": "", "files": {}}
     variables |= {name: jobspec.hcl_value(value) for name, value in changed.items() if name in variables}
     body = {
         "JobHCL": given["jobspec"],

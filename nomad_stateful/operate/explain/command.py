@@ -3,11 +3,12 @@
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from nomad_stateful.nomad.consumer_job import volume_ids
 from nomad_stateful.operate.command import Command, reads_only
+from nomad_stateful.operate.doctor.checks import replication
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked, Sources
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.explain import jobs, volumes
@@ -45,13 +46,24 @@ def reasons(facts: Facts, name: str) -> tuple[str, list[Reason]]:
     """Returns what a name is of, and what holds it up. Raises ExplainError and NotChecked."""
     scene = Scene(facts, str((facts.settings.get("placement") or {}).get("namespace") or "default"))
     if scene.job(name) is not None:
-        return "job", jobs.reasons(scene, name)
+        return "job", [*jobs.reasons(scene, name), *_of_group(facts, name)]
     if scene.volume(name) is not None or name in _volume_names(facts):
         return "volume", _of_volume(scene, name)
     if name in _job_names(facts):
         return "job", jobs.reasons(scene, name)
     known = ", ".join([*_volume_names(facts), *_job_names(facts)])
     raise ExplainError(f"neither Nomad (namespace {scene.namespace}) nor the stack has {name}: the stack has {known}")
+
+
+def _of_group(facts: Facts, job_id: str) -> Iterator[Reason]:
+    """Yields what is wrong with a member of a replication group, or with all of it where the job is the routers'."""
+    server = facts.server()
+    if server is None or job_id not in {server.job, *(one.job for one in server.members)}:
+        return
+    for member, one in replication.findings(facts):
+        # Why a member has no allocation, the reasons of its job say.
+        if job_id == server.job or (member is not None and member.job == job_id and member.at is not None):
+            yield Reason(one.what, one.why, one.cure, one.link)
 
 
 def _of_volume(scene: Scene, volume_id: str) -> list[Reason]:

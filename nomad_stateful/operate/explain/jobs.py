@@ -51,7 +51,7 @@ def _wanted(job: Json) -> int:
 def _of_allocations(scene: Scene, job: Json, current: Sequence[Json]) -> Iterator[Reason]:
     for allocation in current:
         if allocation["ClientStatus"] == "unknown":
-            yield _disconnected(allocation)
+            yield _disconnected(job, allocation)
         elif not is_running(allocation) or is_unhealthy(allocation) or _restarts(allocation):
             told = events.reason(allocation)
             if told is not None:
@@ -121,11 +121,18 @@ def _is_overtaken(failed: Json, current: Sequence[Json], evaluations: Sequence[J
     return placed or not (blocked or failed["Status"] == "blocked" or failed.get("BlockedEval"))
 
 
-def _disconnected(allocation: Json) -> Reason:
+def _disconnected(job: Json, allocation: Json) -> Reason:
     what = f"allocation {allocation['ID'][:8]} is on {allocation['NodeName']}, which reaches no Nomad server"
     why = (
         "it stops there by itself after stopAfterDisconnect and killTimeout; another starts when the volume is detached"
     )
+    rules = [group.get("Disconnect") or {} for group in job.get("TaskGroups") or []]
+    if any(one.get("Replace") is False for one in rules):
+        hours = max(int(one.get("LostAfter") or 0) for one in rules) / 3600e9
+        why = (
+            f"it comes back with its client; until then, for {hours:.0f} h at most, Nomad starts no other in its place"
+        )
+        return Reason(what, why, "bring the client back; nomad-stateful status")
     return Reason(what, why, "nomad-stateful status; nomad-stateful recover")
 
 

@@ -61,7 +61,7 @@ def _of_stack(gauges: Gauges) -> None:
         if not volume.get("id"):
             raise stack.StackError(f"the stack has no id of volume {name} yet: run `pulumi up` first")
     if server := stack.database():
-        gauges.set("database_expected", server.job, value=1)
+        gauges.set("database_expected", server.service, value=1)
         if server.backup:
             gauges.set("dump_scheduled", server.backup["job"], value=1)
 

@@ -18,9 +18,10 @@ from nomad_stateful.nomad import clients, file_system_size
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts
+from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.periodic_runs import FailingRun
-from nomad_stateful.operate import dumps, stack
+from nomad_stateful.operate import dumps, group, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.point_in_time.place import late as late_logs
 from nomad_stateful.operate.volumes import StackVolume, stack_volumes
@@ -90,6 +91,8 @@ class Overview:
     plugins: Sequence[PluginLine] = ()
     volumes: Sequence[VolumeLine] = ()
     jobs: Sequence[JobLine] = ()
+    members: Sequence[MemberState] = ()
+    """Of the database's replication group."""
     failing_dumps: Sequence[FailingRun] = ()
     late_logs: str = ""
     """What is wrong with the copies of the database's binary logs; "" where nothing is."""
@@ -109,11 +112,9 @@ class Overview:
         for plugin in self.plugins:
             yield from _plugin_problems(plugin)
         for job in self.jobs:
-            if job.status == "not there":
-                yield job.job_id, "Nomad has no such job: run `pulumi up --refresh`"
-            elif job.running < job.wanted:
-                why = f"`nomad-stateful explain {job.job_id}` says why"
-                yield job.job_id, f"{job.running} of {job.wanted} instances run: {why}"
+            yield from _job_problems(job)
+        for job_id, what in group.problems(self.members):
+            yield job_id or self.database_job, f"{what}: `nomad-stateful doctor`"
         for run in self.failing_dumps:
             yield run.job_id, dumps.text(run).removeprefix(f"{run.job_id}: ")
         if self.late_logs:
@@ -130,6 +131,14 @@ def _volume_problems(line: VolumeLine) -> Iterator[tuple[str, str]]:
         yield name, f"EC2 does not say where it is: {line.volume.usage.ec2_error}"
     if line.part is not None and line.part >= FULL:
         yield name, f"its file system is {line.part:.0%} full: a larger sizeGib grows it while it is mounted"
+
+
+def _job_problems(job: JobLine) -> Iterator[tuple[str, str]]:
+    if job.status == "not there":
+        yield job.job_id, "Nomad has no such job: run `pulumi up --refresh`"
+    elif job.running < job.wanted:
+        why = f"`nomad-stateful explain {job.job_id}` says why"
+        yield job.job_id, f"{job.running} of {job.wanted} instances run: {why}"
 
 
 def _plugin_problems(plugin: PluginLine) -> Iterator[tuple[str, str]]:
@@ -156,6 +165,7 @@ def read(nomad: NomadApi) -> Overview:
         backup = _told("dumps", lambda: dumps.newest(nomad), ("", ""), unread)
         failing: list[FailingRun] = _told("dumps", lambda: dumps.failing(nomad), [], unread)
         late = pool.submit(_told, "binary logs", lambda: late_logs(logs, place), "", unread)
+        members = pool.submit(lambda: group.states(nomad, server) if server else [])
         zones = {client.id: client.zone for client in known_clients.result()}
         known = sorted(outputs.get("plugins") or {})
         plugins = pool.map(lambda plugin_id: _plugin(nomad, plugin_id, zones), known)
@@ -171,6 +181,7 @@ def read(nomad: NomadApi) -> Overview:
             plugins=list(plugins),
             volumes=lines,
             jobs=list(jobs),
+            members=members.result(),
             failing_dumps=failing,
             late_logs=late.result(),
             database_job=server.job if server else "",
@@ -233,7 +244,8 @@ def _jobs(outputs: Json, volumes: Sequence[StackVolume]) -> list[tuple[str, str]
     """Returns id and namespace of the stack's consumers, and of others with claims to its volumes."""
     namespace = next((one.usage.namespace for one in volumes), "default")
     server = stack.DatabaseOutputs.of(outputs)
-    own = [*([server.job] if server else []), *(str(one["job"]) for one in (outputs.get("consumers") or {}).values())]
+    servers = [server.job, *(one.job for one in server.members)] if server else []
+    own = [*servers, *(str(one["job"]) for one in (outputs.get("consumers") or {}).values())]
     using = [
         (claim.job_id, claim.namespace or namespace)
         for one in volumes

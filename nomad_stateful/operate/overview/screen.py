@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from nomad_stateful.nomad.csi_starts import controllers_of, words
+from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.operate.overview.facts import FULL, NEARLY_FULL, JobLine, Overview, PluginLine, VolumeLine
@@ -24,6 +25,7 @@ def lines(overview: Overview, now: datetime) -> list[Line]:
     found += _block(_plugins(overview.plugins))
     found += _block(_volumes(overview.volumes, now))
     found += _block(_jobs(overview.jobs))
+    found += _block(_members(overview.members))
     if overview.backup_job:
         newest = overview.newest_backup or "none that Nomad remembers"
         found += [[], [Span("newest dump  ", "dim"), Span(f"{newest} ({overview.backup_job})")]]
@@ -134,6 +136,16 @@ def _jobs(jobs: Sequence[JobLine]) -> list[Sequence[Cell]]:
         style: Style = "bad" if job.running < job.wanted else "good"
         counts = Span(f"{job.running} of {job.wanted}" if job.wanted else str(job.running), style)
         rows.append((job.job_id, job.status, counts, ", ".join(job.clients) or _NONE))
+    return rows
+
+
+def _members(members: Sequence[MemberState]) -> list[Sequence[Cell]]:
+    rows: list[Sequence[Cell]] = [("MEMBER", "ZONE", "CLIENT", "STATE", "ROLE", "LAG")]
+    for one in members:
+        client = one.at.node_name if one.at else ""
+        state = Span(one.state or "cannot be asked", "good" if one.is_online else "bad")
+        lag = _NONE if one.lag_s is None else f"{one.lag_s:.1f} s"
+        rows.append((one.job, one.zone or _NONE, client or _NONE, state, one.role or _NONE, lag))
     return rows
 
 

@@ -47,6 +47,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
 
 def test_a_command_gets_its_arguments_after_its_stack_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
+    monkeypatch.setattr(stack, "outputs", dict)
     monkeypatch.setattr(stack, "choose", lambda named, command, *, acts: seen.append((named, command, acts)))
     monkeypatch.setattr(snapshots, "take", lambda _frame, *words, **more: seen.append((words, more)))
     words = ["operate", "snapshot", "mysql", "--quiesce", "--stack", "prod"]

@@ -283,6 +283,7 @@ def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
 def test_options_of_other_drills_are_refused_with_a_dump(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
+    monkeypatch.setattr(stack, "outputs", dict)
     monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
     monkeypatch.setattr("sys.argv", ["operate", "drill", "--dump", "latest", *words])
     assert command_line.main() == 1

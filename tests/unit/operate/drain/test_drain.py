@@ -92,6 +92,32 @@ def test_a_consumer_that_nowhere_can_run_is_named_and_refused(
     assert world.did == []
 
 
+def test_a_member_of_a_group_that_lacks_another_one_is_refused(world: World) -> None:
+    with pytest.raises(command.RefusedError, match="two members have to run, and db-2 is RECOVERING") as refused:
+        command.refuse(planned(world), leave_down=True, has_to_stay=lambda one: f"{'db-2 is RECOVERING' * bool(one)}")
+    assert "NODE is client-1: mysql (mysql-1) is a member of a replication group" in str(refused.value)
+    assert world.did == []
+
+
+def test_a_member_stops_once_the_others_of_its_group_are_there(world: World) -> None:
+    moves(world)
+    away = ["db-2 is RECOVERING", "db-2 is RECOVERING", ""]
+    said: list[str] = []
+
+    def has_to_stay(one: node.Allocation) -> str:
+        assert one.job_id == "mysql"
+        assert STOP not in world.did
+        said.append(away.pop(0))
+        return said[-1]
+
+    work = Drain(world.api, world.ebs, planned(world), Options(20), poll_s=0.001, has_to_stay=has_to_stay)
+    work.run()
+    assert (away, len(said)) == ([], 3)
+    held = Drain(World().api, None, planned(World()), Options(0), poll_s=0.001, has_to_stay=lambda _: "db-2 is OFFLINE")
+    with pytest.raises(NotDrainedError, match="the others of its replication group are ONLINE: db-2 is OFFLINE"):
+        held.run()
+
+
 def test_a_client_that_is_down_is_refused(world: World) -> None:
     world.nodes["1"]["Status"] = "down"
     with pytest.raises(command.RefusedError, match="nomad-stateful recover"):

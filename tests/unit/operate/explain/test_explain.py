@@ -212,6 +212,12 @@ def cut_off(world: Pending) -> None:
     world.allocation(status="unknown")
 
 
+def cut_off_member(world: Pending) -> None:
+    cut_off(world)
+    kept = {"LostAfter": int(24 * 3600e9), "Replace": False}
+    world.nomad["job/db"]["TaskGroups"][0]["Disconnect"] = kept
+
+
 def predecessor(world: Pending) -> None:
     stub = {"ID": HOLDER, "NodeName": "client-1", "DesiredStatus": "stop", "ClientStatus": "running", "CreateIndex": 3}
     world.nomad["job/db/allocations"] = [stub]
@@ -297,6 +303,7 @@ KINDS: list[tuple[Callable[[Pending], None], str, str]] = [
     (again_later, "Nomad places job db again at 2026-11-22T18:25:34Z", "nomad job eval -force-reschedule db"),
     (not_evaluated, "Nomad's servers have not evaluated job db for 60 s", "nomad server members"),
     (cut_off, "allocation 11aa22bb is on client-2, which reaches no Nomad server", "nomad-stateful status"),
+    (cut_off_member, "allocation 11aa22bb is on client-2, which reaches no Nomad server", "bring the client back"),
     (predecessor, "allocation 8f3c2a1b on client-1 is to stop and is running", "nomad alloc status 8f3c2a1b"),
     (failed_checks, "runs and its checks have not passed in time", "nomad alloc checks 11aa22bb"),
     (sick_controller, "a controller of CSI plugin aws-ebs0 is unhealthy", "wait a minute"),

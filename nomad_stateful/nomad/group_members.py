@@ -1,0 +1,84 @@
+"""What each member of a database's replication group says of itself, by the HTTP of its agent (docs/agent.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.running_job import Endpoint, endpoint
+
+ONLINE, PRIMARY = "ONLINE", "PRIMARY"
+_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True)
+class MemberState:
+    """A member, as it is now."""
+
+    job: str
+    at: Endpoint | None = None
+    """Its agent; None where no allocation of the job runs, or Nomad does not say."""
+    state: str = ""
+    """ONLINE, RECOVERING, OFFLINE, ERROR or UNREACHABLE; "" where that is not known."""
+    role: str = ""
+    """PRIMARY or SECONDARY."""
+    lag_s: float | None = None
+    zone: str = ""
+    """Where its volume is, for who knows that."""
+    why: str = ""
+    """Why its state is not known, or why it may not write although it is the primary."""
+
+    @property
+    def is_online(self) -> bool:
+        """Whether it is in the group, and answers."""
+        return self.state == ONLINE
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether it is the one that writes."""
+        return self.is_online and self.role == PRIMARY
+
+    def __str__(self) -> str:
+        if self.state:
+            return f"{self.job} is {self.state}{f' ({self.why})' if self.why else ''}"
+        return f"{self.job} cannot be asked: {self.why}"
+
+
+def ask(nomad: NomadApi, namespace: str, job: str, group: str) -> MemberState:
+    """Returns what a member says, or why it cannot be asked; `group` is the name of the job's group."""
+    try:
+        at = endpoint(nomad, job, namespace, group, "agent")
+    except NomadError as error:
+        return MemberState(job, why=_line(error))
+    if at is None:
+        return MemberState(job, why=f"no allocation of it runs (`nomad-stateful explain {job}`)")
+    return _asked(job, at)
+
+
+def _asked(job: str, at: Endpoint) -> MemberState:
+    import httpx2  # as of NomadApi
+
+    try:
+        # A proxy that is meant for others must not apply.
+        with httpx2.Client(timeout=_TIMEOUT_S, trust_env=False) as client:
+            said = client.get(f"http://{at.host}:{at.port}/").raise_for_status().json()
+        return _state(job, at, said)
+    except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
+        why = f"its agent on {at.node_name} ({at.host}:{at.port}) does not answer: {_line(error)}"
+        return MemberState(job, at, why=why)
+
+
+def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
+    state, role = str(said.get("state") or ""), str(said.get("role") or "")
+    why = str(said.get("why") or said.get("disk") or "")
+    if not why and state == ONLINE and not said.get("majority"):
+        why = "it sees no majority of the members"
+    elif not why and state == ONLINE and role == PRIMARY and said.get("read_only"):
+        why = "it is read-only"
+    lag_s = float(said["lag_s"]) if state and said.get("lag_s") is not None else None
+    return MemberState(job, at, state, role, lag_s, why=why if state or why else "its agent does not say what it is")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,81 @@
+"""The replication group of the stack's database: its members, who begins it, and the routers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from nomad_stateful.nomad.group_members import MemberState
+from nomad_stateful.nomad.group_record import GroupRecord
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import is_running
+from nomad_stateful.operate import group
+from nomad_stateful.operate.doctor.facts import Facts, Json
+from nomad_stateful.operate.doctor.finding import Finding, problem
+from nomad_stateful.resource_types import REPLICATION_GROUP
+
+_PAGE = "docs/agent.md"
+_OF_ONE = "a member that is not well serves nobody, and with the loss of another one nobody can write"
+_OF_ALL = "two of three members have to be ONLINE for writes"
+_OF_TWO = "both acknowledge writes, and those of one of them are lost"
+_is_primary = attrgetter("is_primary")
+
+
+def members(facts: Facts) -> Iterator[Finding]:
+    """Every member is ONLINE, and one of them writes."""
+    for _, finding in findings(facts):
+        yield finding
+
+
+def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
+    """Yields what is wrong with the members, with whose it is; None for the group as a whole."""
+    server = facts.server()
+    if server is None:
+        return
+    found = facts.once("group members", lambda: group.states(facts.nomad(), server))
+    by_job = {one.job: one for one in found}
+    for job, what in group.problems(found):
+        if (one := by_job.get(job)) is not None:
+            logs = f"nomad alloc logs -stderr -task group {one.at.allocation_id[:8]}" if one.at else ""
+            yield one, problem(what, _OF_ONE, logs or f"nomad-stateful explain {job}", _PAGE)
+        elif sum(map(_is_primary, found)) > 1:
+            yield None, problem(what, _OF_TWO, "`nomad job stop` the one that the third member does not see", _PAGE)
+        else:
+            yield None, problem(what, _OF_ALL, "bring back those that are away: the agents elect, or begin", _PAGE)
+
+
+def decision(facts: Facts) -> Iterator[Finding]:
+    """The variable that says who begins the group is there, and says what the stack's state says."""
+    for made in facts.made(REPLICATION_GROUP):
+        record = GroupRecord(facts.nomad(), str(made.get("namespace") or "default"), str(made["jobId"]))
+        path, said = record.path, f"first={made['first']} group={made['groupId']}"
+        found = facts.once(f"variable {path}", record.read)
+        if found is not None and (found.first, found.group_id) == (made["first"], made["groupId"]):
+            continue
+        now = "is not there" if found is None else f"says first={found.first} group={found.group_id}"
+        what = f"the variable {path} (namespace {record.namespace}) {now}, and the stack's state {said}"
+        why = "where the state is lost too, another `up` begins a second group"
+        yield problem(what, why, f"nomad var put -force -namespace {record.namespace} {path} {said}", _PAGE)
+
+
+def routers(facts: Facts) -> Iterator[Finding]:
+    """Every router passes its check: it reaches a primary."""
+    server = facts.server()
+    if server is None or not server.members:
+        return
+    path = f"{job_path(server.job)}/allocations"
+    stubs = facts.once("routers", lambda: facts.nomad().get(path, namespace=server.namespace)) or []
+    for stub in filter(is_running, stubs):
+        failing = [one for one in _checks(facts, str(stub["ID"]), server.namespace) if one.get("Status") != "success"]
+        for one in failing:
+            said = " ".join(str(one.get("Output") or one.get("Status")).split())
+            what = f"the router on {stub['NodeName']} does not pass its check: {said}"
+            why = "programs on that client reach no primary"
+            yield problem(what, why, f"nomad alloc logs {stub['ID'][:8]} router", _PAGE)
+
+
+def _checks(facts: Facts, allocation_id: str, namespace: str) -> list[Json]:
+    """Returns an allocation's checks by Nomad; those of services in Consul are Consul's."""
+    path = f"client/allocation/{allocation_id}/checks"
+    found = facts.once(path, lambda: facts.nomad().get(path, namespace=namespace)) or {}
+    return list(found.values())

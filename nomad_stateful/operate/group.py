@@ -1,0 +1,129 @@
+"""The stack's database where it is a replication group: how its members are, and what no command does to it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.group_members import MemberState, ask
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.stack import DatabaseOutputs
+
+
+class GroupError(OperateError):
+    """The database is a group, and the command is for a single server, or there is no primary; nothing was changed."""
+
+
+def states(nomad: NomadApi, server: DatabaseOutputs) -> list[MemberState]:
+    """Returns what each member says, or why it cannot be asked."""
+    if not server.members:
+        return []
+    with ThreadPoolExecutor(len(server.members)) as pool:
+        asked = pool.map(lambda one: ask(nomad, server.namespace, one.job, server.kind.name), server.members)
+        return [replace(state, zone=one.zone) for state, one in zip(asked, server.members, strict=True)]
+
+
+def problems(found: Sequence[MemberState]) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with a group: of which member, and what; "" for what is of all of them."""
+    for one in found:
+        if not one.is_online or one.why:
+            yield one.job, str(one)
+    online, primaries = sum(one.is_online for one in found), [one.job for one in found if one.is_primary]
+    if found and online < len(found):
+        yield "", f"of {len(found)} members {online} are ONLINE"
+    if found and not primaries:
+        yield "", "no member is the primary: nobody can write"
+    if len(primaries) > 1:
+        yield "", f"there are {len(primaries)} primaries: {', '.join(primaries)}"
+
+
+def primary(nomad: NomadApi, server: DatabaseOutputs) -> str:
+    """Returns the job of the server that writes. Raises GroupError where a group has no primary, or two."""
+    if not server.members:
+        return server.job
+    found = states(nomad, server)
+    names = [one.job for one in found if one.is_primary]
+    if len(names) == 1:
+        return names[0]
+    said = "; ".join(what for _, what in problems(found))
+    raise GroupError(
+        f"the group {server.service} has {len(names)} primaries ({said}): `nomad-stateful doctor` says more"
+    )
+
+
+def others_away(nomad: NomadApi, server: DatabaseOutputs | None, namespace: str, job: str) -> str:
+    """Returns which other member of a job's group is not ONLINE, so that this one has to stay; "" if none."""
+    if server is None or namespace != server.namespace or job not in [one.job for one in server.members]:
+        return ""
+    return "; ".join(str(one) for one in states(nomad, server) if one.job != job and not one.is_online)
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """What a command does not do to a group."""
+
+    asked: Callable[[Namespace], bool]
+    """Whether the arguments ask for it."""
+    why: str
+    remedy: str
+    of_volume: bool = False
+    """Whether it is about the named volume, where that is a member's."""
+
+    def concerns(self, known: Namespace, server: DatabaseOutputs) -> bool:
+        """Whether what is asked for would be done to this group."""
+        volumes = [one.volume for one in server.members]
+        return bool(volumes) and (
+            not self.of_volume or known.volume in {*volumes, *(one.partition("[")[0] for one in volumes)}
+        )
+
+
+_ZONE = _Refusal(
+    lambda known: bool(known.volume),
+    "each member stays in the zone of its own volume",
+    "Leave it there: the group goes on with two members, and the third joins again when a client of its zone runs it",
+    of_volume=True,
+)
+_POINT = _Refusal(
+    lambda known: bool(known.to),
+    "the binary logs of a group are not copied",
+    "Leave --to out: restore a dump, or drill a snapshot as it is",
+)
+_UPGRADE = _Refusal(
+    lambda _: True,
+    "this command upgrades a single server",
+    "Take a snapshot of each member's volume, set {name}.image, and run `pulumi up`: members get it one by one",
+)
+_QUIESCE = _Refusal(
+    lambda known: bool(known.quiesce),
+    "the lock is of one server's session, and the primary may change meanwhile",
+    "Omit --quiesce: a member recovers from a crash-consistent snapshot",
+)
+REFUSED: dict[str, _Refusal] = {
+    "move": _ZONE,
+    "failover": _ZONE,
+    "restore": _POINT,
+    "drill": _POINT,
+    "snapshot": _QUIESCE,
+    **{f"upgrade-{name}": _UPGRADE for name in DATABASES},
+}
+"""By command. What is not asked for in such a way works on a group as on a single server."""
+
+
+def refuse(command: str, known: Namespace) -> None:
+    """Raises GroupError where a command would do to the stack's group what is for a single server; and StackError."""
+    refusal = REFUSED.get(command)
+    if refusal is None or not refusal.asked(known):
+        return
+    server = stack.database()
+    if server is None or not refusal.concerns(known, server):
+        return
+    name = server.kind.name
+    raise GroupError(
+        f"{name}.group is set, and {refusal.why}, so `nomad-stateful {command}` does not do that. Nothing was changed. "
+        f"{refusal.remedy.format(name=name)}"
+    )
